@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { type Audio, createAudio } from './audio/index.js';
-import type { BrowserExecutable, BrowserFaces } from './browser/index.js';
+import type { BrowserClients, BrowserExecutable } from './browser/index.js';
 import type {
   AudioLinkOptions,
   Browser,
@@ -29,17 +29,18 @@ import {
 } from './extraction/index.js';
 import { createImages, createReferences, type ImageService, type ImagesOptions } from './images/index.js';
 import {
-  absentSoundFilters,
+  absentAudioFilters,
+  createAudioFilters,
   createFfmpeg,
   createImageFiles,
   createScratchFolders,
-  createSoundFilters,
   type Ffmpeg,
   type ScratchFolders,
 } from './media/index.js';
-import type { HttpFaces } from './net/index.js';
+import type { HttpClients } from './net/index.js';
 import { writeInSpans } from './observability/index.js';
 import {
+  AUDIO_FILTERS,
   BROWSER,
   CACHE,
   CLOCK,
@@ -51,8 +52,7 @@ import {
   type PluginHost,
   type Registry,
   type RootScope,
-  registerEntryServices,
-  SOUND_FILTERS,
+  registerInstanceServices,
   STORAGE,
 } from './plugins/index.js';
 import { GatewayError, silentLogger, systemClock } from './runtime/index.js';
@@ -73,53 +73,53 @@ export interface GatewayServices {
   storage?: Storage;
   logger?: Logger;
   clock?: Clock;
-  /** Default: nobody counts. */
+  /** Default: no metrics. */
   meter?: Meter;
 }
 
-/** What a gateway is made of; everything but the plugins has a default. */
+/** Options of a gateway; everything but the plugins has a default. */
 export interface GatewayOptions {
   plugins: readonly PluginEntry[];
   services?: GatewayServices;
-  /** Forward proxy that all plugin traffic leaves through, e.g. `http://user:password@proxy:3128`. Default: none. */
+  /** Forward proxy for all plugin traffic, e.g. `http://user:password@proxy:3128`. Default: none. */
   egressProxyUrl?: string;
-  /** Origins that the address guard lets every plugin reach although they are private. Default: none. */
+  /** Private origins that the address guard allows for every plugin. Default: none. */
   trustedOrigins?: readonly string[];
-  /** Milliseconds that an extraction is answered from the cache. Default 600,000. */
+  /** Milliseconds that an extraction is served from the cache. Default 600,000. */
   cacheTtlMs?: number;
-  /** Folder that relative `use` paths start from. Default: the working folder. */
+  /** Base folder of relative `use` paths. Default: the working folder. */
   baseFolder?: string;
-  /** Where hosted MP3 links point and how they are signed. Default: none. Without it and `ffmpegPath` no link is offered. */
+  /** Base URL and signing of hosted MP3 links. Default: none. Without it and `ffmpegPath` no link is offered. */
   audioLinks?: AudioLinkOptions;
-  /** The browser to run. Default: none, and what needs one is skipped. */
+  /** The browser to run. Default: none, and methods that need one are skipped. */
   browser?: BrowserOptions;
-  /** The ffmpeg to run. Default: none, plugins that need it fail at load, and no MP3 is made. */
+  /** The ffmpeg to run. Default: none; plugins that need it fail at load, and no MP3 is made. */
   ffmpegPath?: string;
-  /** Folder for files in the making. Default: the system's own. */
+  /** Folder for temporary files. Default: the system's own. */
   scratchFolder?: string;
-  /** Background work. Default: none is offered, and everything is extracted at once. */
+  /** Background jobs. Default: none, and everything is extracted at once. */
   jobs?: JobsOptions;
-  /** Images. They are offered where there are jobs and a storage. */
+  /** Image jobs. They need jobs and a storage. */
   images?: ImagesOptions;
   /** Text models. */
   text?: TextsOptions;
 }
 
 export interface BrowserOptions {
-  /** Finds a Chromium or Chrome, and gets it ready to run. Asked when one is about to be started, and not before. */
+  /** Finds and prepares a Chromium or Chrome. Called when one is about to be started, and not before. */
   executable(): Promise<BrowserExecutable>;
-  /** Resident memory that the browser of one visit may take, all its processes together; Linux only. Default 1.5 GiB. */
+  /** Maximum resident memory of the browser of one visit, all its processes together; Linux only. Default 1.5 GiB. */
   maxMemoryBytes?: number;
 }
 
 const CACHE_TTL_MS = 600_000;
-/** For one input image of a request. */
+/** For input images of requests. */
 const REFERENCE_MS = 15_000;
 
-/** What makes and converts sound. */
+/** Produces and converts audio. */
 interface MediaTools {
   scratch: ScratchFolders;
-  /** Undefined where none is configured. */
+  /** Undefined if none is configured. */
   ffmpeg?: Ffmpeg;
 }
 
@@ -139,8 +139,8 @@ const TOKEN_COUNTER = createToken<TokenCounter>('token counter');
 export const TEXTS = createToken<TextService>('texts');
 
 /**
- * Registers each service of a gateway: how it is made of others, and how it ends. What is undefined here is not configured.
- * HTTP and the browser are registered already.
+ * Registers each service of a gateway: how it is created from others, and how it ends. An undefined service is not
+ * configured. HTTP and the browser are registered already.
  */
 export function registerServices(root: RootScope, options: GatewayOptions): void {
   const { services = {}, trustedOrigins = [], jobs } = options;
@@ -155,11 +155,11 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
     scratch: createScratchFolders(options.scratchFolder ?? tmpdir()),
     ...(options.ffmpegPath !== undefined && { ffmpeg: createFfmpeg(options.ffmpegPath) }),
   }));
-  root.provideFactory(SOUND_FILTERS, (get) => {
+  root.provideFactory(AUDIO_FILTERS, (get) => {
     const { ffmpeg } = get(MEDIA);
-    return ffmpeg ? createSoundFilters(ffmpeg) : absentSoundFilters;
+    return ffmpeg ? createAudioFilters(ffmpeg) : absentAudioFilters;
   });
-  registerEntryServices(root);
+  registerInstanceServices(root);
   root.provideFactory(REGISTRY, (get) => createRegistry(get(LOGGER)));
   root.provideFactory(
     PLUGIN_HOST,
@@ -242,7 +242,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
     if (!jobs || !services.storage) return undefined;
     const { signal } = get(CLIENT_LIFETIME);
     const imageFiles = createImageFiles();
-    const http = get(HTTP).face({ timeoutMs: REFERENCE_MS, trustedOrigins, signal });
+    const http = get(HTTP).scoped({ timeoutMs: REFERENCE_MS, trustedOrigins, signal });
     return createImages({
       ...options.images,
       store: jobs.store,
@@ -270,7 +270,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
   );
 }
 
-/** Stands where a gateway has no browser: methods that want one are skipped. */
+/** Replaces the browser if a gateway has none: methods that need one are skipped. */
 export const absentBrowser: Browser = {
   available: false,
   run: () => Promise.reject(new GatewayError('plugin_unavailable', 'This gateway has no browser.')),
@@ -278,36 +278,36 @@ export const absentBrowser: Browser = {
 
 const noStorage = () => Promise.reject(new GatewayError('plugin_unavailable', 'This gateway has no file storage.'));
 
-/** Stands where a gateway was given no storage. */
+/** Replaces the storage if a gateway has none. */
 export const absentStorage: Storage = { write: noStorage, read: noStorage, stat: noStorage, delete: noStorage };
 
-/** Something to be closed with the gateway. */
+/** A resource that is closed with the gateway. */
 interface Owned {
   close(): Promise<void>;
 }
 
-/** The way out over HTTP, for all entries: the embedder's own, else the gateway's. */
-export async function openHttp(options: GatewayOptions): Promise<HttpFaces & Owned> {
-  return options.services?.http ? facesOf(options.services.http) : openTransport(options);
+/** The HTTP clients of all instances: the embedder's own, otherwise the gateway's. */
+export async function openHttp(options: GatewayOptions): Promise<HttpClients & Owned> {
+  return options.services?.http ? httpClientsOf(options.services.http) : openTransport(options);
 }
 
 /** The browser, likewise. */
-export async function openBrowser(options: GatewayOptions): Promise<BrowserFaces & Owned> {
-  return options.services?.browser ? browserFacesOf(options.services.browser) : openBrowserService(options);
+export async function openBrowser(options: GatewayOptions): Promise<BrowserClients & Owned> {
+  return options.services?.browser ? browserClientsOf(options.services.browser) : openBrowserService(options);
 }
 
-/** An embedder's own client carries its own limits. */
-function facesOf(client: HttpClient): HttpFaces & Owned {
-  return { face: () => client, close: async () => {} };
+/** An embedder's own client has its own limits. */
+function httpClientsOf(client: HttpClient): HttpClients & Owned {
+  return { scoped: () => client, close: async () => {} };
 }
 
-/** An embedder's own browser is still bound by the entry's deadline and end. */
-function browserFacesOf(browser: Browser): BrowserFaces & Owned {
+/** An embedder's own browser is still bound by the instance's deadline and disposal. */
+function browserClientsOf(browser: Browser): BrowserClients & Owned {
   return {
     get available() {
       return browser.available;
     },
-    face: ({ timeoutMs, signal }) => ({
+    scoped: ({ timeoutMs, signal }) => ({
       get available() {
         return browser.available;
       },
@@ -322,8 +322,8 @@ function browserFacesOf(browser: Browser): BrowserFaces & Owned {
   };
 }
 
-async function openBrowserService(options: GatewayOptions): Promise<BrowserFaces & Owned> {
-  if (!options.browser) return browserFacesOf(absentBrowser);
+async function openBrowserService(options: GatewayOptions): Promise<BrowserClients & Owned> {
+  if (!options.browser) return browserClientsOf(absentBrowser);
   const [{ createBrowserService }, { createAddressGuard }] = await Promise.all([
     import('./browser/browser.js'),
     import('./net/address-guard.js'),
@@ -336,7 +336,10 @@ async function openBrowserService(options: GatewayOptions): Promise<BrowserFaces
   });
 }
 
-/** A guarded way out of its own, for what is not to reach where plugins may, or goes on after a gateway has closed. */
+/**
+ * A separate guarded HTTP client, for requests that must not reach the private origins of plugins, or that continue
+ * after a gateway has closed.
+ */
 export async function openHttpClient(
   limits: HttpClientLimits & Pick<GatewayOptions, 'egressProxyUrl'>,
 ): Promise<Owned & { client: HttpClient }> {
@@ -344,7 +347,7 @@ export async function openHttpClient(
   const transport = await openTransport({ egressProxyUrl });
   const closing = new AbortController();
   return {
-    client: transport.face({ timeoutMs, trustedOrigins, signal: closing.signal }),
+    client: transport.scoped({ timeoutMs, trustedOrigins, signal: closing.signal }),
     async close() {
       closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
       await transport.close();
@@ -354,7 +357,7 @@ export async function openHttpClient(
 
 async function openTransport(
   options: Pick<GatewayOptions, 'trustedOrigins' | 'egressProxyUrl'>,
-): Promise<HttpFaces & Owned> {
+): Promise<HttpClients & Owned> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
     import('./net/http-client.js'),
     import('./net/address-guard.js'),

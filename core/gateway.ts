@@ -47,69 +47,70 @@ import { BROWSER, createRootScope, createToken, HTTP, type Resolve } from './plu
 import { GatewayError } from './runtime/index.js';
 import type { Texts } from './text/index.js';
 
-/** The composed gateway: what the server, the CLI and embedders speak to. */
+/** The composed gateway: the interface for the server, the CLI and embedders. */
 export interface Gateway extends AsyncDisposable {
   /** @throws GatewayError of any link-data code. */
   extract(request: ExtractRequest): Promise<ExtractResult>;
   /**
-   * Answers from the cache, else with a job where the platform allows it, else by extracting at once.
+   * Answers from the cache, otherwise with a job if the platform supports jobs, otherwise by extracting at once.
    * @throws GatewayError of any link-data code, `queue_full`.
    */
   submitExtraction(request: SubmitRequest): Promise<Submission>;
   /**
-   * Submits several links at once: an item for each, in their order. Links that are not jobs have 30 seconds together;
-   * those to the same item share one piece of work. Rejects with nothing but the reason of the request's signal.
+   * Submits several links at once: returns an item for each, in order. Links that are not jobs have 30 seconds
+   * together; those to the same item share one extraction. Rejects only with the reason of the request's signal.
    */
   extractBatch(request: BatchRequest): Promise<readonly BatchItem[]>;
-  /** @throws GatewayError `job_not_found` where there is none, or none of this owner. */
+  /** @throws GatewayError `job_not_found` if there is none, or it belongs to another owner. */
   extractionJob(id: string, owner: string): Promise<ExtractionJob>;
   /**
-   * Ends a job that is queued or running. Where other owners asked for it as well, it goes on for them, and this one has it no
-   * more. One that was cancelled before is answered the same again.
+   * Ends a queued or running job. If other owners joined it, it continues for them, and this owner is removed. A job
+   * that was cancelled before is returned again.
    * @throws GatewayError `job_not_found`, `job_already_terminal`.
    */
   cancelExtractionJob(id: string, owner: string): Promise<ExtractionJob>;
   /**
-   * Whether there is room for any of it, without any request to a source: for those who take slots before the work.
-   * @throws GatewayError `queue_full` where every link would need a place in the queue, which has none.
+   * Whether the queue has room for any of it, without a request to a source: for callers that consume the rate limit
+   * before the work.
+   * @throws GatewayError `queue_full` if every link would need a job and the queue is full.
    */
   checkQueue(request: BatchRequest): Promise<void>;
-  /** Background jobs that may be queued or running, over all processes; null where none are offered. */
+  /** Maximum number of queued and running background jobs, over all processes; null if there are none. */
   readonly maxActiveJobs: number | null;
   /**
    * The MP3 behind a signed link.
-   * @throws GatewayError `file_not_found` for a name that was not signed here, `link_expired`, `audio_unavailable` or what
-   * else the source said, `audio_timeout`, `queue_full`, `upstream_unavailable` where it cannot be stored.
+   * @throws GatewayError `file_not_found` for a name that was not signed here, `link_expired`, `audio_unavailable` or
+   *   another error of the source, `audio_timeout`, `queue_full`, `upstream_unavailable` if it cannot be stored.
    */
   audioFile(request: AudioFileRequest): Promise<AudioFile>;
-  /** Pictures. Without jobs and a storage, each method fails with `plugin_unavailable`. */
+  /** Image jobs. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
-  /** Speech and sounds: hearing them, and making them. */
+  /** Audio models: transcription, speech, sound effects. */
   readonly audio: Audio;
   /** Text models. */
   readonly text: Texts;
-  /** Which platform a link belongs to, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
+  /** The platform of a link, without any I/O. @throws GatewayError `invalid_url`, `unsupported_*`. */
   match(url: string): { platform: string; link: LinkRef };
-  /** Platforms whose extractor is ready, in the order of the entries. */
+  /** Platforms with a ready extractor, in the order of the configuration. */
   platforms(): readonly PlatformInfo[];
-  /** Those of one platform, without asking its extractor for the state of its methods. Undefined where it is not ready. */
+  /** The capabilities of one platform, without the state of its methods. Undefined if it is not ready. */
   platformFeatures(platform: string): PlatformFeatures | undefined;
   /** Every entry of the configuration. */
   plugins(): readonly PluginStatus[];
-  /** Whether plugins that need it can have it. */
+  /** Whether the needs of plugins are met on this machine. */
   meets(need: Need): boolean;
   /** Models of every ready provider. */
   models(): readonly { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
   imageProvider(model: string): ImageProvider | undefined;
   audioProvider(model: string, operation: AudioOperation): AudioProvider | undefined;
   textProvider(model: string): { provider: TextProvider; model: TextModel } | undefined;
-  /** With which people sign in where no issuer is configured. */
+  /** The identity provider of a plugin, used if no issuer is configured. */
   identityProvider(): { provider: IdentityProvider; entry: string; standIn: boolean } | undefined;
-  /** A way out for whoever serves the gateway; guarded as those of plugins are, and cut when the gateway closes. */
+  /** An HTTP client for the embedder; guarded like those of plugins, and aborted when the gateway closes. */
   httpClient(limits: HttpClientLimits): HttpClient;
   /**
-   * Takes no more background jobs and lets pictures in the making finish; what still runs after their time of grace goes back
-   * to the queue, for others at once. Idempotent.
+   * Stops claiming background jobs and lets running images finish; runs that exceed the grace period are queued again,
+   * for other processes at once. Idempotent.
    */
   stopJobs(): Promise<void>;
   /** Ends running calls, disposes plugins in reverse order, closes services. Idempotent. */
@@ -121,7 +122,7 @@ const GATEWAY = createToken<Gateway>('gateway');
 /**
  * The composition root: opens what is opened asynchronously, registers the services, loads the plugins, and returns the
  * facade. Two gateways in a process share nothing.
- * @throws PluginConfigError where an entry with `required: true` failed; every other failure shows in `plugins()`.
+ * @throws PluginConfigError if an entry with `required: true` failed; every other failure is listed in `plugins()`.
  */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { plugins, trustedOrigins = [] } = options;
@@ -136,7 +137,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   services.provideFactory(
     GATEWAY,
     (get) => createFacade(get, () => services.close()),
-    // Before the plugins go: a job that is cut off here is given back, not failed.
+    // Before the plugins are disposed: an interrupted job is queued again, not failed.
     (gateway) => gateway.stopJobs(),
   );
   try {
@@ -223,9 +224,9 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
       const found = registry.identityProvider();
       if (!found) return undefined;
       const { entry, contribution } = found;
-      return { provider: contribution, entry, standIn: host.terms(entry).standIn !== undefined };
+      return { provider: contribution, entry, standIn: host.policy(entry).standIn !== undefined };
     },
-    httpClient: ({ timeoutMs, trustedOrigins = [] }) => get(HTTP).face({ timeoutMs, trustedOrigins, signal }),
+    httpClient: ({ timeoutMs, trustedOrigins = [] }) => get(HTTP).scoped({ timeoutMs, trustedOrigins, signal }),
     async stopJobs() {
       await Promise.all([jobs?.stop(), images?.stop()]);
     },

@@ -21,7 +21,7 @@ export { MAX_REFERENCES, type ReferenceInput, removeInputImages } from './images
 export type * from './jobs/job-administration.js';
 export type * from './jobs/jobs.js';
 export type * from './jobs/jobs.js';
-export { openSound, soundFormat } from './media/audio-formats.js';
+export { audioFormat, openAudio } from './media/audio-formats.js';
 export { createAddressGuard, isLoopbackHost } from './net/address-guard.js';
 export {
   createFailOver,
@@ -39,12 +39,12 @@ export { leaveScope, runInScope, type WorkScope } from './observability/spans.js
 export { definePlugin, PluginConfigError, readPluginConfig } from './plugins/plugin-config.js';
 export { drawRandomBytes, systemClock } from './runtime/clock.js';
 export * from './runtime/errors.js';
-export { type Placed, SwapRemoveList } from './runtime/swap-remove-list.js';
+export { type ListItem, SwapRemoveList } from './runtime/swap-remove-list.js';
 export { type Checked, closestMatch, createValidator, type Issue, type Validator } from './runtime/validation.js';
 export { type Files, openFiles } from './storage/files.js';
 export { loadSecret, mendSecrets, secretsOfOthers } from './storage/secrets.js';
 export { correctionOf } from './text/background.js';
 export { createEventTexts, type EventTexts } from './text/events.js';
-export { type JsonValue, replaceMembers } from './text/json.js';
+export { type JsonValue, replaceFields } from './text/json.js';
 export type * from './text/requests.js';
 export type { TextsOptions } from './text/text.js';

@@ -56,8 +56,8 @@ type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' |
   Partial<Pick<AppDependencies, 'baseUrl'>>;
 
 /**
- * The HTTP face of a gateway. Order: request id and security headers → errors → raw-header checks → route → key → grant
- * → body → fields → link → slot → work.
+ * The HTTP interface of a gateway. Order: request id and security headers → errors → raw-header checks → route → key →
+ * grant → body → fields → link → rate limit → work.
  */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const server = createServerContext(dependencies);
@@ -79,7 +79,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   });
 }
 
-/** Figures for Prometheus alone, for a listener of their own. */
+/** Only Prometheus metrics, for a separate listener. */
 export function createMetricsApp({
   metrics,
   ...rest
@@ -87,7 +87,7 @@ export function createMetricsApp({
   return assemble(metricsRoutes(metrics), rest);
 }
 
-/** A node that only runs jobs: how it fares, and figures. */
+/** For a node that only runs jobs: health and metrics. */
 export function createWorkerApp(dependencies: ReceiveDependencies): Koa<RequestState> {
   const { health, metrics } = dependencies;
   return assemble([...healthRoutes(health), ...(metrics ? metricsRoutes(metrics) : [])], dependencies);
@@ -96,7 +96,7 @@ export function createWorkerApp(dependencies: ReceiveDependencies): Koa<RequestS
 interface AssembleOptions extends ReceiveDependencies {
   /** What requests without a route pass before they are refused. Default: nothing. @param route Looks for a route again. */
   unrouted?(route: Middleware): readonly Middleware[];
-  /** Default: there are no keys and no sessions, so only routes for everybody are accepted. */
+  /** Default: there are no keys and no sessions, so only public routes are accepted. */
   guardOf?: GuardOf;
 }
 
@@ -110,7 +110,7 @@ function assemble(routes: readonly Route[], options: AssembleOptions): Koa<Reque
   const router = newRouter();
   addRoutes(router, routes, guardOf);
   const app = new App();
-  // Connections that break while an answer is on its way; the request's own failures never come here.
+  // Connections that break during an answer; failures of the request itself are handled elsewhere.
   app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
   app.use(receive(options));
   app.use(answerErrors(logger, renderFailure));
@@ -172,7 +172,7 @@ function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }:
     addField(response, 'x-request-id', state.requestId);
     isHttps ??= baseUrl?.().startsWith('https:') === true;
     setSecurityHeaders(response, isHttps);
-    // Now, for answers that begin before their handler is done.
+    // Set at once, for answers that begin before their handler has ended.
     if (drain.aborted) response.setHeader('Connection', 'close');
     await (tracer ? handleInSpan(tracer, context, next) : next());
     if (drain.aborted) endConnection(context);
@@ -180,22 +180,25 @@ function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }:
     const ms = clock.monotonic() - startedAt;
     logRequest(logger, context, route, ms);
     const { errorCode: code } = state;
-    const hasWindow = code !== undefined && response.hasHeader('ratelimit-policy');
+    const hasRateLimit = code !== undefined && response.hasHeader('ratelimit-policy');
     if (metrics && open) {
-      const done = { route, method: context.req.method ?? '', status: response.statusCode, ms, code, hasWindow };
+      const done = { route, method: context.req.method ?? '', status: response.statusCode, ms, code, hasRateLimit };
       metrics.requestDone(open, done);
     }
     if (state.span) endRequestSpan(state.span, context, route);
   };
 }
 
-/** Says that the answer is the last of its connection, or ends that behind an answer which began by saying otherwise. */
+/**
+ * Announces that the answer is the last of its connection, or closes the connection after an answer that announced
+ * otherwise.
+ */
 function endConnection({ req: { socket }, res: response }: RequestContext): void {
   if (!response.headersSent) response.setHeader('Connection', 'close');
   else if (!response.writableFinished) response.once('finish', () => socket.destroySoon());
 }
 
-/** Routes of the vendors' that clients know, and what there is in their place. */
+/** Vendor routes that clients know, and their replacements here. */
 const INSTEAD: Readonly<Record<string, string>> = {
   '/v1/images/edits': 'Input images go with POST /v1/images/generations, as image_url.',
   '/v1/images/variations': 'Input images go with POST /v1/images/generations, as image_url.',
@@ -208,7 +211,7 @@ interface UnroutedContext extends RequestContext {
   matched?: readonly { methods: readonly string[] }[];
 }
 
-/** Below these, errors have a shape of their own, also where no route is. */
+/** Below these paths, errors have a format of their own, even without a route. */
 const MESSAGES = /^(?:\/v1)?\/v1\/messages(?:\/|$)/;
 const LINK_DATA = /^\/v1\/(?:capabilities$|extract(?:\/|$))/;
 
@@ -217,7 +220,7 @@ function refuseUnrouted(context: UnroutedContext): never {
   if (MESSAGES.test(path)) state.anthropic = true;
   if (LINK_DATA.test(path)) state.link = {};
   if (matched.length === 0) {
-    // A base URL without its /v1 is the commonest mistake of all.
+    // A base URL without its /v1 is the most common mistake.
     const isThere = router?.match(`/v1${path}`, method).route;
     const hint = isThere ? `There is ${method} /v1${path}: a base URL ends in /v1.` : INSTEAD[path];
     throw new GatewayError('route_not_found', `There is no ${method} ${path}.${hint ? ` ${hint}` : ''}`);
@@ -227,12 +230,12 @@ function refuseUnrouted(context: UnroutedContext): never {
   throw new GatewayError('method_not_allowed', `${path} accepts ${allowed}.`);
 }
 
-/** Sounds beyond 1 MiB that are on their way, or in use, at the same time: they are on the disk, not in memory. */
+/** Maximum concurrent audio uploads beyond 1 MiB: they are on the disk, not in memory. */
 const UPLOADS = 32;
-/** Requests with a body above 64 KiB that one account, or key without one, may have refused in a minute. */
+/** Refused requests with a body above 64 KiB per minute of one account, or key without one. */
 const REFUSED_BODIES_PER_MINUTE = 60;
 const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
-/** Bodies of callers without a key or a session: they are small, and have a room of their own. */
+/** Bodies of callers without a key or a session: they are small, and have a budget of their own. */
 const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 
 export function createServerContext(dependencies: AppDependencies): ServerContext {
@@ -254,9 +257,9 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
   };
 }
 
-/** Undefined where there are no accounts. */
+/** Undefined without accounts. */
 export function createAccountContext(server: ServerContext): AccountContext | undefined {
-  const { account, budgets, ledger, windows, imageDailyLimit, clock } = server;
+  const { account, budgets, usageLog, rateLimits, imageDailyLimit, clock } = server;
   if (!account) return undefined;
   const { state, site } = account;
   const { accounts, keys, jobs } = state;
@@ -264,7 +267,7 @@ export function createAccountContext(server: ServerContext): AccountContext | un
     ...server,
     account,
     sessions: createSessionService(state.sessions, site),
-    view: createAccountView({ accounts, keys, jobs, budgets, ledger, windows, imageDailyLimit, clock }),
+    view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, clock }),
     publicBodies: createBodyBudget(PUBLIC_BODIES),
   };
 }

@@ -1,7 +1,7 @@
-/** Things to close, last opened first. */
+/** Resources to close, last opened first. */
 export interface CloseList {
   add(close: () => unknown): void;
-  /** Closes all of them, whatever one throws. @throws the first failure, after everything was closed. */
+  /** Closes all of them, even if some throw. @throws the first error, after everything was closed. */
   close(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ function createCloseList(): CloseList {
   };
 }
 
-/** What `open` makes; where it fails on the way, what it had opened before is closed. */
+/** Returns what `open` creates; if it fails, what it had opened before is closed. */
 export async function openOrClose<Opened>(open: (opened: CloseList) => Promise<Opened>): Promise<Opened> {
   const opened = createCloseList();
   try {

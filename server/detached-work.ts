@@ -1,32 +1,32 @@
 import { GatewayError } from 'mediagate';
 
-/** For work whose client has left. */
+/** Retry-After for detached work. */
 const TIME_MS = 300_000;
-/** Pieces of such work at the same time: no connection is left that would keep them few. */
-const MOST = 64;
+/** Maximum concurrent detached work: no open connections limit it. */
+const MAX = 64;
 
-/** How long one piece of work may go on. */
+/** Maximum duration of detached work. */
 export interface WorkLife {
-  /** Aborts when it has gone on for long enough without its client. */
+  /** Aborts when the work has exceeded the time without its client. */
   readonly signal: AbortSignal;
-  /** The work is done. */
+  /** The work has ended. */
   end(): void;
 }
 
-/** Work that does not end with its client, but is not for ever either. */
+/** Work that continues after its client has disconnected, with limits. */
 export type DetachedTimeout = (gone: AbortSignal) => WorkLife;
 
 /** @param stopping Ends all of it. */
 export function createDetachedTimeout(stopping: AbortSignal): DetachedTimeout {
-  let unheard = 0;
+  let unobserved = 0;
 
   return (gone) => {
     const life = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     const stop = () => life.abort(new GatewayError('upstream_timeout', 'Nobody waited for the answer any more.'));
     const leave = () => {
-      if (unheard >= MOST) return stop();
-      unheard += 1;
+      if (unobserved >= MAX) return stop();
+      unobserved += 1;
       timer = setTimeout(stop, TIME_MS);
     };
     if (gone.aborted) leave();
@@ -35,7 +35,7 @@ export function createDetachedTimeout(stopping: AbortSignal): DetachedTimeout {
       signal: AbortSignal.any([life.signal, stopping]),
       end() {
         gone.removeEventListener('abort', leave);
-        if (timer) unheard -= 1;
+        if (timer) unobserved -= 1;
         clearTimeout(timer);
       },
     };

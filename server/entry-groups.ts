@@ -1,13 +1,13 @@
 import type { PluginStatus } from 'mediagate';
 
-/** Entries of one plugin that fare alike: one model each, they are told as one. */
-export interface EntryGroup extends PluginStatus {
-  /** Ids of the entries; of one alone it is also `id`, of several that is the plugin's name. */
+/** Plugin instances with the same status: one per model, reported as a group. */
+export interface PluginGroup extends PluginStatus {
+  /** Ids of the instances; a single one is also `id`, for several that is the plugin's name. */
   entries: readonly string[];
 }
 
 /** In the order of the first of each. */
-export function groupEntries(plugins: readonly PluginStatus[]): EntryGroup[] {
+export function groupEntries(plugins: readonly PluginStatus[]): PluginGroup[] {
   const groups = Map.groupBy(plugins, ({ plugin, state, reason }) => JSON.stringify([plugin, state, reason]));
   return [...groups.values()].map((alike) => {
     const [first] = alike as [PluginStatus, ...PluginStatus[]];

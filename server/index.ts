@@ -1,6 +1,6 @@
 /**
- * The whole server, for those who embed it: `openServer` opens everything as settings say and listens nowhere,
- * `createHttpServer` makes a server for its handler, `openState` opens a state for a gateway of your own.
+ * The whole server, for embedding: `openServer` opens everything by its settings without listening, `createHttpServer`
+ * makes a server for its handler, `openState` opens a state for a gateway of your own.
  */
 
 export { createHttpServer, type HttpServer, type HttpServerOptions } from './http/index.js';

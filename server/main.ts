@@ -6,33 +6,33 @@ import { type Banner, renderBanner, samplesOf, startNotices } from './cli/index.
 import { type CloseList, openOrClose } from './close-list.js';
 import { describeLinks, describeListening, drain, localAddress, matcherOf } from './http/index.js';
 import { openServer } from './open-server.js';
-import { keptInFolder, type Role } from './roles.js';
+import { type Role, storedInFolder } from './roles.js';
 import type { Settings } from './settings/index.js';
 
 const METRICS_CONNECTIONS = 100;
-/** Two signals this close together are one: a terminal and a parent process may both pass Ctrl-C on. */
+/** Two signals within this time are one: a terminal and a parent process may both send Ctrl-C. */
 const SAME_SIGNAL_MS = 500;
 
 export interface ServeOptions {
   settings: Settings;
   environment: NodeJS.ProcessEnv;
-  /** Makes a key where there is none, and prints everything a newcomer needs. Default false: prints the address alone. */
+  /** Makes a key if there is none, and prints everything a new user needs. Default false: prints only the address. */
   firstRun?: boolean;
   /** Default `all`. */
   role?: Role;
   print(text: string): void;
 }
 
-/** A gateway that is serving. */
+/** A running gateway. */
 export interface Serving {
   readonly logger: Logger;
-  /** What to say of it. */
+  /** Notices for its log. */
   readonly banner: Banner;
-  /** Finishes what is in flight and closes everything. True where nothing had to be cut off. */
+  /** Finishes requests in flight and closes everything. True if nothing had to be aborted. */
   stop(): Promise<boolean>;
 }
 
-/** Opens everything, then listens. Whatever fails on the way, what was opened before is closed. */
+/** Opens everything, then listens. If it fails, what was opened before is closed. */
 function startServing(options: ServeOptions): Promise<Serving> {
   return openOrClose((opened) => open(options, opened));
 }
@@ -43,9 +43,9 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   let address = '';
   let server: Server | undefined;
   const connections = async () => (server ? promisify(server.getConnections.bind(server))() : 0);
-  const face = await openServer({ ...options, address: () => address, connections });
-  opened.add(() => face.close());
-  const { settings, logger, gateway, health, metricsHandler } = face;
+  const scoped = await openServer({ ...options, address: () => address, connections });
+  opened.add(() => scoped.close());
+  const { settings, logger, gateway, health, metricsHandler } = scoped;
   const { metricsHost, metricsPort, maxConnections, maxConnectionsPerAddress, trustedProxies } = settings;
   const { createHttpServer } = await listeners;
   let metricsAddress: string | undefined;
@@ -55,28 +55,28 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
     metricsAddress = await listen(metricsServer, { host: metricsHost, port: metricsPort });
   }
   const listening = createHttpServer({
-    handler: face.handler,
+    handler: scoped.handler,
     maxConnections,
     maxConnectionsPerAddress,
     isProxy: matcherOf(trustedProxies),
   });
   server = listening;
   address = await listen(listening, settings);
-  const kept = keptInFolder(settings);
-  if (role !== 'all' && kept.length > 0)
-    logger.warn(`all nodes have to share this DATA_DIR, which keeps what is the same for all: ${kept.join(', ')}`);
+  const stored = storedInFolder(settings);
+  if (role !== 'all' && stored.length > 0)
+    logger.warn(`all nodes have to share this DATA_DIR, which keeps what is the same for all: ${stored.join(', ')}`);
   return {
     logger,
     banner: {
       address,
       metricsAddress,
       settings,
-      engine: face.state.engine,
+      engine: scoped.state.engine,
       plugins: gateway.plugins(),
       samples: samplesOf(gateway),
       notices: startNotices({ environment, gateway }),
-      signIn: face.signIn?.(),
-      newKey: face.newKey,
+      signIn: scoped.signIn?.(),
+      newKey: scoped.newKey,
     },
     async stop() {
       health.startDraining();
@@ -94,7 +94,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   };
 }
 
-/** Of a socket that somebody forgot: nothing but that socket is the worse for it, and all others would be for an end. */
+/** An error of a socket without a listener affects only that socket; ending the process would affect all others. */
 function isBrokenConnection({ code, syscall }: NodeJS.ErrnoException): boolean {
   return (code === 'ECONNRESET' || code === 'EPIPE') && (syscall === 'read' || syscall === 'write');
 }
@@ -128,11 +128,11 @@ function announce({ firstRun, role, print }: ServeOptions, banner: Banner): void
   print(`${lines.join('\n')}\n`);
 }
 
-/** Serves until a signal says stop. Resolves with the exit code. */
+/** Serves until a signal. Resolves with the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
   const serving = await startServing(options);
   const ended = untilItEnds(serving);
-  // Last of all: whoever reads it may ask for the end at once, and that must be an orderly one.
+  // Last: a reader of this line may send a signal at once, which must already be handled.
   announce(options, serving.banner);
   const exitCode = await ended;
   if (exitCode === 0) options.print('\nFinishing what is in flight; another Ctrl-C ends it at once.\n');
@@ -140,7 +140,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   return exitCode;
 }
 
-/** 0 for a signal; 1 where something was thrown outside of any request, after which nothing can be relied on. */
+/** 0 for a signal; 1 for an error outside of any request, after which the state of the process is unknown. */
 function untilItEnds({ logger }: Serving): Promise<number> {
   return new Promise((resolve) => {
     let stoppedAt: number | undefined;
@@ -152,7 +152,7 @@ function untilItEnds({ logger }: Serving): Promise<number> {
       } else if (now - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
-    // A plugin's forgotten promise is that plugin's failure; the others go on.
+    // An unhandled rejection of a plugin is that plugin's failure; others continue.
     process.on('unhandledRejection', (error) => logger.error('a promise failed and nobody waited for it', { error }));
     process.on('uncaughtException', (error) => {
       if (isBrokenConnection(error)) {

@@ -14,7 +14,7 @@ import {
 import { createAudit } from './audit/index.js';
 import { createIdempotentResponses } from './idempotency/index.js';
 import { createApiKeys } from './keys/index.js';
-import { createSlotTable, createWindows } from './limits/index.js';
+import { createRateLimits, createRateLimitTable } from './limits/index.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { createOrders } from './payments/index.js';
@@ -22,7 +22,7 @@ import type { AccountState, Records, State, StateSettings } from './state.js';
 import { createAdmissions, createBudgets, createJobAdmission, createJobCosts, createUsageLog } from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
 
-/** Settings to drivers: the one place that says what changes when the gateway is scaled out. */
+/** From settings to drivers: the one place that decides what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
   await makeFolder(settings.dataDir);
   const files = await openFiles(settings);
@@ -34,7 +34,7 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
       pingFiles: () => files.ping(),
       filesAwaiting: () => files.awaiting(),
       async close() {
-        // Jobs that are being finished write files.
+        // Running jobs still write files.
         await records.close();
         await files.close();
       },
@@ -47,24 +47,24 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
 
 export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'>): Promise<Records> {
   const { dataDir, databaseUrl, databaseConnections: connections, cacheUrl, clock, logger, tracer, meter } = settings;
-  const { databasePatienceMs: patienceMs } = settings;
-  const database = await openDatabase({ dataDir, databaseUrl, connections, patienceMs, migrations, logger });
+  const { databaseTimeoutMs: timeoutMs } = settings;
+  const database = await openDatabase({ dataDir, databaseUrl, connections, timeoutMs, migrations, logger });
   try {
     const cache = await openCache({ database, cacheUrl, clock, logger });
     const { engine, queries } = database;
-    const sharedClock = settings.windowClock ?? (engine === 'sqlite' ? clock : undefined);
-    const slots = createSlotTable({ engine, queries, clock: sharedClock });
+    const sharedClock = settings.rateLimitClock ?? (engine === 'sqlite' ? clock : undefined);
+    const rateLimitTable = createRateLimitTable({ engine, queries, clock: sharedClock });
     const { jobPollMs: pollMs } = settings;
     const dispatcher = openDispatcher({ databaseUrl, pollMs });
     const admission = {
-      extraction: createJobAdmission({ queries, kind: 'extraction', slots }),
-      image: createJobAdmission({ queries, kind: 'image', slots }),
+      extraction: createJobAdmission({ queries, kind: 'extraction', rateLimitTable }),
+      image: createJobAdmission({ queries, kind: 'image', rateLimitTable }),
     };
     const times = createDatabaseClock(sharedClock);
     const instances = createInstances({ database, times, leaseMs: settings.processLeaseMs, logger });
     const options = { database, dispatcher, instances, admission, clock: sharedClock, pollMs };
     const jobs = createJobs({ ...options, logger, tracer, meter });
-    const admissions = createAdmissions({ database, instances, slots, clock: sharedClock, logger });
+    const admissions = createAdmissions({ database, instances, rateLimitTable, clock: sharedClock, logger });
     const storedResponses = createStoredResponses(database, logger);
     const idempotentResponses = createIdempotentResponses({
       database,
@@ -79,7 +79,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       engine,
       ...createAccountState({ database, times }),
       keys: { ...createApiKeys(database, times), ...createKeyIssue(database, times) },
-      windows: createWindows({ database, slots }),
+      rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
       budgets: createBudgets(database, times),
       usage: createUsageLog(database),
@@ -109,7 +109,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
   }
 }
 
-/** What the gateway remembers of people, in SQL. */
+/** Accounts, sessions, orders and the audit log, in SQL. */
 export function createAccountState(options: AccountsOptions): AccountState {
   const { database, times } = options;
   return {

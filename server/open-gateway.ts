@@ -25,16 +25,16 @@ export interface OpenGatewayOptions {
   settings: Settings;
   environment: NodeJS.ProcessEnv;
   logger: Logger;
-  /** Shared state where there is some; the rest is the gateway's own. */
+  /** Shared state, if any; everything else is the gateway's own. */
   services?: Pick<GatewayServices, 'cache' | 'storage' | 'meter'>;
-  /** Where background jobs are kept. Default: none are offered. */
+  /** Job store. Default: no background jobs. */
   jobs?: Jobs;
-  /** Where responses are found again, and those that are made in the background. Default: none is. */
+  /** Store of responses and background responses. Default: none. */
   responses?: Pick<State, 'storedResponses' | 'backgroundResponses'>;
-  /** Asked whenever a link is made: which port was taken is known only after the gateway is ready. */
+  /** Called whenever a link is made: the port is known only after the gateway is ready. */
   baseUrl(): string;
-  /** For looking at it: no link that it makes is good for longer than this process, and no secret is made for it. Default false. */
-  lookOnly?: boolean;
+  /** For inspection: its links are valid only during this process, and no secret is created. Default false. */
+  readOnly?: boolean;
 }
 
 /** The plugins.config.json to read. */
@@ -50,22 +50,22 @@ export async function variablesOfPlugins(settings: Settings): Promise<string[]> 
   return entries.flatMap(({ variables }) => variables?.names ?? []);
 }
 
-/** OIDC_ISSUER serves sign-in, so a plugin that is only a fallback for that is not loaded. */
+/** OIDC_ISSUER provides the sign-in, so a fallback plugin for it is not loaded. */
 function withoutSignInFallback(entry: PluginEntry): PluginEntry {
   return entry.fallback && entry.serves?.includes('sign-in') ? { ...entry, enabled: false } : entry;
 }
 
 /**
- * A gateway as the settings and the plugins file describe it.
- * @throws SettingsError where a program that they name cannot be executed, unless it is for looking only.
+ * Creates a gateway from the settings and the plugins file.
+ * @throws SettingsError if a configured program is not executable, unless `readOnly` is set.
  */
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
-  const { settings, environment, logger, services, jobs, responses, lookOnly = false } = options;
-  if (!lookOnly) await checkExecutables(settings);
+  const { settings, environment, logger, services, jobs, responses, readOnly = false } = options;
+  if (!readOnly) await checkExecutables(settings);
   const file = pluginsConfigOf(settings);
   const [plugins, secrets, ffmpegPath, chromium] = await Promise.all([
     readPluginConfig(file, environment),
-    lookOnly ? findLinkSecrets(settings) : loadLinkSecrets(settings),
+    readOnly ? findLinkSecrets(settings) : loadLinkSecrets(settings),
     findFfmpeg({ configured: settings.ffmpegPath, searchPath: environment.PATH }),
     settings.browser
       ? findChromium({ configured: settings.browserPath, searchPath: environment.PATH }, settings.dataDir)

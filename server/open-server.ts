@@ -28,21 +28,24 @@ import { openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 const FIRST_KEY_RPM = 30;
 
 export interface OpenServerOptions {
-  /** As {@link readSettings} gives them. What a listener is told (`host`, `port`, its bounds) is the caller's to heed. */
+  /**
+   * As {@link readSettings} returns them. The caller must apply the settings of the listener (`host`, `port`, its
+   * limits).
+   */
   settings: Settings;
-  /** Where the plugins file finds its variables, and `PATH` programs. */
+  /** Source of the plugins file's variables, and of `PATH`. */
   environment: NodeJS.ProcessEnv;
-  /** Makes a key where there is none. Default false. */
+  /** Makes a key if there is none. Default false. */
   firstRun?: boolean;
   /** Default `all`. */
   role?: Role;
-  /** Where it is reached if the settings name no `baseUrl`, without a trailing slash. Asked whenever a link is made. */
+  /** Its address if the settings name no `baseUrl`, without a trailing slash. Called whenever a link is made. */
   address(): string;
-  /** Open connections of clients, for the figures. Default: they are not told. */
+  /** Open client connections, for the metrics. Default: omitted. */
   connections?(): Promise<number>;
 }
 
-/** Everything that `mediagate serve` opens but its listeners. */
+/** Everything that `mediagate serve` opens except its listeners. */
 export interface OpenServer extends AsyncDisposable {
   /** As the role has them. */
   readonly settings: Settings;
@@ -50,21 +53,21 @@ export interface OpenServer extends AsyncDisposable {
   readonly state: State;
   readonly gateway: Gateway;
   readonly health: Health;
-  /** Answers every request, those for which there is no route included; for a server of Node's. */
+  /** Answers every request, including those without a route; for a Node server. */
   readonly handler: RequestListener;
-  /** Answers with figures for Prometheus alone. Undefined where the settings want none. */
+  /** Answers with Prometheus metrics only. Undefined if they are not configured. */
   readonly metricsHandler?: RequestListener;
-  /** The key that was made just now. */
+  /** A key that was made at this start. */
   readonly newKey?: string;
-  /** Undefined where there are no accounts. */
+  /** Undefined without accounts. */
   signIn?(): SignInStatus;
-  /** Ends jobs in good order and closes everything, last opened first; to be called after its listeners closed. */
+  /** Stops jobs in order and closes everything, last opened first; call it after closing the listeners. */
   close(): Promise<void>;
 }
 
 /**
- * Opens state, plugins and every route as the settings say, and listens nowhere. Whatever fails on the way, what was opened
- * before is closed.
+ * Opens state, plugins and every route by the settings, without listening. If it fails, what was opened before is
+ * closed.
  * @throws SettingsError, PluginConfigError, PlansFileError, and what {@link openState} and {@link createGateway} throw.
  */
 export function openServer(options: OpenServerOptions): Promise<OpenServer> {
@@ -104,11 +107,11 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   opened.add(() => identity?.close());
 
   const [{ createApp, createWorkerApp, createMetricsApp }, { createHealth }] = await modules;
-  // Where the database is elsewhere, a full folder costs MP3s and nothing else.
+  // With an external database, a full folder affects only MP3 files.
   const { dataDir, databaseUrl } = settings;
   const isDatabaseHere = databaseUrl === undefined;
   const checks = {
-    // It writes: a server that only reads takes no job.
+    // A write: a read-only database accepts no job.
     database: () => state.instances.beat(),
     data_folder: () => (isDatabaseHere ? checkRoom(dataDir) : stat(dataDir)),
   };
@@ -121,7 +124,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const signIn = identity && (() => identity.status());
   const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks, signIn });
   opened.add(() => health.close());
-  const figures = { health, logger, clock: systemClock };
+  const metricsSources = { health, logger, clock: systemClock };
   const parts = {
     settings,
     state,
@@ -137,7 +140,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     opened,
   };
   const product = isWorker ? undefined : await openProduct(parts, firstRun);
-  const app = product ? createApp(product.dependencies) : createWorkerApp({ metrics, ...figures });
+  const app = product ? createApp(product.dependencies) : createWorkerApp({ metrics, ...metricsSources });
   metrics?.watch({
     jobs,
     gateway,
@@ -156,7 +159,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     gateway,
     health,
     handler: app.callback(),
-    ...(metrics && { metricsHandler: createMetricsApp({ metrics, ...figures }).callback() }),
+    ...(metrics && { metricsHandler: createMetricsApp({ metrics, ...metricsSources }).callback() }),
     ...(product?.newKey !== undefined && { newKey: product.newKey }),
     ...(signIn && { signIn }),
     close,
@@ -164,7 +167,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   };
 }
 
-/** What is open before the app is made. */
+/** What is opened before the app is created. */
 interface OpenParts {
   settings: Settings;
   state: State;
@@ -174,21 +177,21 @@ interface OpenParts {
   metrics?: Metrics;
   health: Health;
   catalogue: Catalogue;
-  /** Undefined where there are no accounts. */
+  /** Undefined without accounts. */
   identity?: Identity;
   site: ReturnType<typeof createSiteAddress>;
   baseUrl(): string;
   opened: CloseList;
 }
 
-/** What a node that serves clients has besides. */
+/** What a node that serves clients has in addition. */
 interface Product {
   dependencies: AppDependencies;
-  /** The key that was made just now. */
+  /** A key that was made at this start. */
   newKey: string | undefined;
 }
 
-/** Opens keys, usage, payments and webhooks. @param firstRun Whether a key is made where there is none. */
+/** Opens keys, usage, payments and webhooks. @param firstRun Whether a key is made if there is none. */
 async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product> {
   const { settings, state, gateway, logger, tracer, metrics, health, catalogue, identity, site, baseUrl, opened } =
     parts;
@@ -197,7 +200,16 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
   const keys = await openKeyTable({ keys: state.keys, peppers, clock, logger });
   opened.add(() => keys.close());
-  const { windows, budgets, admissions, usage: ledger, orders, idempotentResponses, files, webhooks: events } = state;
+  const {
+    rateLimits,
+    budgets,
+    admissions,
+    usage: usageLog,
+    orders,
+    idempotentResponses,
+    files,
+    webhooks: events,
+  } = state;
   const usage = createUsageService({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
   opened.add(() => usage.close());
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
@@ -220,16 +232,16 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     drain: health.drain,
     graceMs,
   });
-  // Closed before the usage desk, which takes down what is left of them.
+  // Closed before the usage service, which records their remaining usage.
   opened.add(() => answers.close());
   const dependencies = {
     ...limitsOf(settings),
     gateway,
-    windows,
+    rateLimits,
     usage,
     answers,
     budgets,
-    ledger,
+    usageLog,
     keys,
     health,
     logger,
@@ -264,7 +276,7 @@ async function openMetrics(): Promise<Metrics> {
   return createMetrics({ clock: systemClock });
 }
 
-/** @throws GatewayError `invalid_value` where another process on the same database has other settings. */
+/** @throws GatewayError `invalid_value` if another process on the same database has different settings. */
 async function agree({ instances }: State): Promise<void> {
   const settings = await instances.differing();
   if (settings.length === 0) return;

@@ -1,11 +1,11 @@
 import { type Settings, SettingsError } from './settings/index.js';
 
-/** What of the gateway a process is: `api` answers requests, `worker` runs background jobs, `all` does both. */
+/** The role of a process: `api` answers requests, `worker` runs background jobs, `all` does both. */
 export type Role = 'all' | 'api' | 'worker';
 
 /**
- * The settings as a role has them.
- * @throws SettingsError where the role would leave work lying, or has none.
+ * The settings of a role.
+ * @throws SettingsError if the role would leave work undone, or has none.
  */
 export function settingsOfRole(settings: Settings, role: Role): Settings {
   if (role === 'all') return settings;
@@ -22,8 +22,8 @@ export function settingsOfRole(settings: Settings, role: Role): Settings {
   return settings;
 }
 
-/** What the settings leave in the data folder although all nodes need the same, in words. */
-export function keptInFolder(settings: Settings): string[] {
+/** Names what is stored in the data folder although all nodes need the same. */
+export function storedInFolder(settings: Settings): string[] {
   const { filesUrl, keyPeppers, linkSecrets, imageWebhooks, imageWebhookSecrets } = settings;
   return [
     ...(filesUrl === undefined ? ['files (FILES_URL)'] : []),

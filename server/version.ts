@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Date form of the wire formats' version (service document 9). Moves with every visible change. */
+/** Version of the wire formats, as a date (service document 9). Changes with every visible change. */
 export const API_VERSION = '2026-06-15';
 
 /** This package's version, from package.json two folders above the compiled file. */

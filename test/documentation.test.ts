@@ -81,7 +81,7 @@ describe("README's tables equal the code", () => {
   async function declaredRoutes(): Promise<Route[]> {
     const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
-    const { windows, budgets, admissions, usage: ledger } = state;
+    const { rateLimits, budgets, admissions, usage: usageLog } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const clock = systemClock;
     const usage = createUsageService({ admissions, clock });
@@ -100,7 +100,7 @@ describe("README's tables equal the code", () => {
       logger,
       drain: health.drain,
     });
-    const counting = { windows, usage, answers, budgets, ledger };
+    const counting = { rateLimits, usage, answers, budgets, usageLog };
     const server = createServerContext({ gateway, ...counting, keys, health, logger, clock, ...all });
     const routes = createRoutes(server, createAccountContext(server));
     health.close();

@@ -1,10 +1,10 @@
 import type {
+  AudioInputFile,
   AudioOperation,
   AudioProvider,
+  AudioStream,
   ChangeVoiceCall,
   GenerateSoundCall,
-  SoundFile,
-  SoundStream,
   SpeakCall,
   SpeechFormat,
   TranscribeCall,
@@ -15,94 +15,95 @@ import { type Ffmpeg, type ScratchFolders, SPEECH_FORMATS } from '../media/index
 import { inSpan, modelSpan } from '../observability/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
-import { checkTranscript, convertSpeech, createSoundUploads } from './voice-conversion.js';
+import { checkTranscript, convertSpeech, createAudioUploads } from './voice-conversion.js';
 
-/** A sound that somebody sends. */
-export interface SoundUpload {
+/** An audio file sent by a client. */
+export interface AudioUpload {
   chunks: AsyncIterable<Uint8Array>;
   maxBytes: number;
-  /** Name of the request's member, for errors. */
+  /** Name of the request's field, for errors. */
   param: string;
   signal: AbortSignal;
 }
 
-export interface UploadedSound extends SoundFile {
-  /** To be called once nobody uses it any more. */
+export interface UploadedAudio extends AudioInputFile {
+  /** Must be called when the file is no longer used. */
   remove(): Promise<void>;
 }
 
 /** One call of a model. */
 export interface AudioExchange<Answer> {
   answer: Promise<Answer>;
-  /** What was used, where anything was. Resolves when all has ended; never rejects. */
+  /** What was used, if anything. Resolves when everything has ended; never rejects. */
   ended: Promise<{ usage?: Usage }>;
 }
 
-/** Who does a piece of work. */
+/** Which provider handles a model. */
 export interface AudioModelMatch {
-  /** Plugin that only stands for something better that is not configured, where it does. */
+  /** Name of the plugin, if it only replaces a provider that is not configured. */
   standIn?: string;
 }
 
-export interface Heard extends Transcript {
+export interface TranscriptionResult extends Transcript {
   durationSeconds: number;
   usage: Usage;
 }
 
 export interface AudioResponse {
-  /** To be read once, to its end or until it is told to return. What it throws is a GatewayError. */
+  /** Must be read once, to its end or until `return` is called. It throws GatewayErrors. */
   body: AsyncIterable<Uint8Array>;
   contentType: string;
   ignored: readonly string[];
-  /** Resolves when the body has ended, whole or not. */
+  /** Resolves when the body has ended, complete or not. */
   ended: Promise<AudioResponseEnd>;
 }
 
 export interface AudioResponseEnd {
   usage: Usage;
-  /** Why it is not whole. */
+  /** Why it is incomplete. */
   failure?: GatewayError;
 }
 
 /**
- * What audio models do. Answers reject with GatewayError: `model_not_found`, `model_not_supported` for a model of another
- * kind of work, what the model said, `upstream_timeout`, `queue_full`, `plugin_unavailable` where ffmpeg is needed and not
- * there; or with the reason of the call's signal.
+ * The operations of audio models. Answers reject with GatewayError: `model_not_found`, `model_not_supported` for a
+ * model of another operation, errors of the model, `upstream_timeout`, `queue_full`, `plugin_unavailable` if ffmpeg is
+ * needed and missing; or with the reason of the call's signal.
  */
 export interface Audio {
   /**
-   * Takes a sound into a file of ours and looks at what it is.
-   * @throws GatewayError `invalid_value` where it is no sound of a known container, or longer than three hours,
-   *   `request_too_large`, `upstream_unavailable` where the disk is full; what the chunks throw.
+   * Writes an audio upload to a local file and probes it.
+   * @throws GatewayError `invalid_value` if it is no audio of a known container, or longer than three hours,
+   *   `request_too_large`, `upstream_unavailable` if the disk is full; what the chunks throw.
    */
-  receive(upload: SoundUpload): Promise<UploadedSound>;
+  receive(upload: AudioUpload): Promise<UploadedAudio>;
   /**
    * Without any I/O.
-   * @param input what is to be spoken, where anything is.
-   * @throws GatewayError `model_not_found`, `model_not_supported`, `invalid_value` for an input longer than the model takes.
+   * @param input The text to be spoken, if any.
+   * @throws GatewayError `model_not_found`, `model_not_supported`, `invalid_value` for an input longer than the model
+   *   accepts.
    */
   match(model: string, operation: AudioOperation, input?: string): AudioModelMatch;
-  transcribe(call: TranscribeCall): AudioExchange<Heard>;
-  /** To English. */
-  translate(call: TranscribeCall): AudioExchange<Heard>;
-  /** Answers with the first bytes; so do the others that make sound. */
+  transcribe(call: TranscribeCall): AudioExchange<TranscriptionResult>;
+  /** Translates to English. */
+  translate(call: TranscribeCall): AudioExchange<TranscriptionResult>;
+  /** Answers with the first bytes, as do the other methods that produce audio. */
   speak(call: SpeakCall): AudioExchange<AudioResponse>;
   changeVoice(call: ChangeVoiceCall): AudioExchange<AudioResponse>;
   generateSound(call: GenerateSoundCall): AudioExchange<AudioResponse>;
 }
 
-/** Of a model that says nothing: as many as the open format lets clients send. */
+/** Limit of a model that states none: the maximum of the open format. */
 const MAX_CHARACTERS = 4_096;
 
 export interface AudioServiceOptions {
   registry: Registry;
   host: PluginHost;
   scratch: ScratchFolders;
-  /** Default: none, and sound is passed on as the models make it. */
+  /** Default: none, and audio is passed on as the models produce it. */
   ffmpeg?: Ffmpeg;
 }
 
-interface SoundCall {
+interface InputCall {
   model: string;
   format: SpeechFormat;
   signal: AbortSignal;
@@ -111,26 +112,29 @@ interface SoundCall {
 export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOptions): Audio {
   const media = ffmpeg && { ffmpeg };
 
-  function hear(operation: 'transcribe' | 'translate', call: TranscribeCall): AudioExchange<Heard> {
-    const { model, sound } = call;
-    const ask = async (): Promise<Heard> => {
+  function transcribeWith(
+    operation: 'transcribe' | 'translate',
+    call: TranscribeCall,
+  ): AudioExchange<TranscriptionResult> {
+    const { model, audio } = call;
+    const ask = async (): Promise<TranscriptionResult> => {
       const { entry, contribution } = findModel(registry, model, operation);
       const transcript = await inSpan(modelSpan(operation, model, entry), () =>
         host.call('audio', entry, call.signal, async (signal) =>
-          checkTranscript(offered(await contribution[operation]?.({ ...call, signal })), sound),
+          checkTranscript(offered(await contribution[operation]?.({ ...call, signal })), audio),
         ),
       );
       return { ...transcript, usage: transcript.usage ?? { seconds: transcript.durationSeconds } };
     };
     const answer = ask();
-    return { answer, ended: endOf(answer, async (heard) => heard, call.signal, countSeconds(sound.seconds)) };
+    return { answer, ended: endOf(answer, async (transcript) => transcript, call.signal, countSeconds(audio.seconds)) };
   }
 
-  function sound(
+  function audio(
     operation: 'speak' | 'changeVoice' | 'generateSound',
-    { model, format, signal }: SoundCall,
+    { model, format, signal }: InputCall,
     counted: Usage,
-    make: (provider: AudioProvider, signal: AbortSignal) => Promise<SoundStream> | undefined,
+    make: (provider: AudioProvider, signal: AbortSignal) => Promise<AudioStream> | undefined,
   ): AudioExchange<AudioResponse> {
     const open = async (): Promise<AudioResponse> => {
       const { entry, contribution } = findModel(registry, model, operation);
@@ -143,23 +147,23 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
   }
 
   return {
-    receive: createSoundUploads({ scratch, ...media }),
+    receive: createAudioUploads({ scratch, ...media }),
     match(model, operation, input) {
       const { entry, contribution } = findModel(registry, model, operation);
       if (input !== undefined) checkLength(input, longestText(contribution, model));
-      const { standIn } = host.terms(entry);
+      const { standIn } = host.policy(entry);
       return standIn === undefined ? {} : { standIn };
     },
-    transcribe: (call) => hear('transcribe', call),
-    translate: (call) => hear('translate', call),
+    transcribe: (call) => transcribeWith('transcribe', call),
+    translate: (call) => transcribeWith('translate', call),
     speak: (call) =>
-      sound('speak', call, countCharacters(call.input), (provider, signal) => provider.speak?.({ ...call, signal })),
+      audio('speak', call, countCharacters(call.input), (provider, signal) => provider.speak?.({ ...call, signal })),
     changeVoice: (call) =>
-      sound('changeVoice', call, countSeconds(call.sound.seconds), (provider, signal) =>
+      audio('changeVoice', call, countSeconds(call.audio.seconds), (provider, signal) =>
         provider.changeVoice?.({ ...call, signal }),
       ),
     generateSound: (call) =>
-      sound('generateSound', call, countCharacters(call.text), (provider, signal) =>
+      audio('generateSound', call, countCharacters(call.text), (provider, signal) =>
         provider.generateSound?.({ ...call, signal }),
       ),
   };
@@ -169,28 +173,28 @@ function longestText({ models }: AudioProvider, model: string): number {
   return models.find(({ id }) => id === model)?.maxCharacters ?? MAX_CHARACTERS;
 }
 
-/** As people count: what takes two units of UTF-16 is one character. */
+/** Counts characters: a surrogate pair counts as one. */
 function checkLength(input: string, maxCharacters: number): void {
   if (input.length <= maxCharacters || [...input].length <= maxCharacters) return;
   const message = `input must be a text of 1 to ${maxCharacters} characters for this model.`;
   throw new GatewayError('invalid_value', message, { param: 'input' });
 }
 
-/** The registry finds a provider for an operation only where it has the method. */
+/** The registry returns a provider for an operation only if it has the method. */
 function offered<Value>(value: Value | undefined): Value {
   if (value === undefined) throw new Error('a provider answered nothing');
   return value;
 }
 
-/** A model that was told to stop, or was too slow, has worked all the same; one that failed has not. */
+/** A model that was aborted or too slow has done work; a failed one has not. */
 async function endOf<Answer>(
   answer: Promise<Answer>,
-  lookAt: (answer: Answer) => Promise<{ usage: Usage }>,
+  readUsage: (answer: Answer) => Promise<{ usage: Usage }>,
   signal: AbortSignal,
   counted: Usage,
 ): Promise<{ usage?: Usage }> {
   try {
-    const { usage } = await lookAt(await answer);
+    const { usage } = await readUsage(await answer);
     return { usage };
   } catch (error) {
     const isLate = isGatewayError(error) && error.code === 'upstream_timeout';
@@ -217,39 +221,39 @@ function findModel(registry: Registry, model: string, operation: AudioOperation)
   });
 }
 
-/** Between two pieces of a model's sound. */
+/** Maximum time between two chunks of a model's audio. */
 const IDLE_MS = 30_000;
 /** More than an hour of the largest format. */
 const MAX_BYTES = 256 * 1024 * 1024;
-/** A model that tells what was used tells it with the last byte. */
+/** A model reports its usage, if at all, with the last byte. */
 const USAGE_MS = 1_000;
 
 export interface AudioResponseOptions {
-  host: Pick<PluginHost, 'call' | 'terms'>;
+  host: Pick<PluginHost, 'call' | 'policy'>;
   entry: string;
   format: SpeechFormat;
-  /** Asks the model. Its signal aborts when nobody wants the sound any more, also while it flows. */
-  ask(signal: AbortSignal): Promise<SoundStream>;
-  /** What was used where the model does not tell. */
+  /** Calls the model. Its signal aborts when the client no longer needs the audio, also while it streams. */
+  ask(signal: AbortSignal): Promise<AudioStream>;
+  /** Usage if the model reports none. */
   counted: Usage;
   ffmpeg?: Ffmpeg;
-  /** The caller's. */
+  /** The caller's signal. */
   signal: AbortSignal;
   /** Milliseconds. Default 30,000. */
   idleMs?: number;
 }
 
-/** A model's sound in the wanted format, from its first bytes on. */
+/** A model's audio in the requested format, from its first bytes on. */
 export async function openAudioResponse(options: AudioResponseOptions): Promise<AudioResponse> {
   const { host, entry, format, ask, counted, ffmpeg, signal, idleMs = IDLE_MS } = options;
-  // The entry may be gone before its sound is.
-  const { failureOf } = host.terms(entry);
+  // The plugin instance may be unloaded before its audio has ended.
+  const { failureOf } = host.policy(entry);
   const life = new AbortController();
   const stop = () => life.abort(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
   const ended = Promise.withResolvers<AudioResponseEnd>();
-  // Also where nobody ever began to read.
-  life.signal.addEventListener('abort', () => ended.resolve({ usage: counted, failure: unheard() }), { once: true });
+  // Also if reading never started.
+  life.signal.addEventListener('abort', () => ended.resolve({ usage: counted, failure: abandoned() }), { once: true });
 
   async function begin(callSignal: AbortSignal) {
     callSignal.addEventListener('abort', () => life.abort(callSignal.reason), { once: true });
@@ -261,15 +265,15 @@ export async function openAudioResponse(options: AudioResponseOptions): Promise<
     return { stream, body, first: first.value };
   }
 
-  /** Of a sound that broke off, nobody may ever tell. */
-  async function usageOf({ usage }: SoundStream, failure: GatewayError | undefined): Promise<Usage> {
+  /** A model may never report the usage of audio that broke off. */
+  async function usageOf({ usage }: AudioStream, failure: GatewayError | undefined): Promise<Usage> {
     if (!usage || failure) return counted;
-    const told = await withDeadline(USAGE_MS, () => usage, { error: stoppedInTheMiddle }).catch(() => undefined);
-    return told ?? counted;
+    const reported = await withDeadline(USAGE_MS, () => usage, { error: stoppedInTheMiddle }).catch(() => undefined);
+    return reported ?? counted;
   }
 
   async function* flow({ stream, body, first }: Awaited<ReturnType<typeof begin>>): AsyncGenerator<Uint8Array> {
-    let failure: GatewayError | undefined = unheard();
+    let failure: GatewayError | undefined = abandoned();
     try {
       yield first;
       for (;;) {
@@ -308,7 +312,7 @@ async function* limited(
   try {
     for (;;) {
       const coming = unlessAborted(signal, pieces.next());
-      // The first has as long as the call has.
+      // The first chunk may take as long as the call.
       const next = await (bytes === 0 ? coming : withDeadline(idleMs, () => coming, { error: stoppedInTheMiddle }));
       if (next.done) return;
       bytes += next.value.length;
@@ -316,7 +320,7 @@ async function* limited(
       if (next.value.length > 0) yield next.value;
     }
   } finally {
-    // It may be waiting for its next piece still; its signal is what ends that.
+    // It may still wait for the next chunk; its signal ends that.
     pieces.return?.().catch(() => undefined);
   }
 }
@@ -325,6 +329,6 @@ function stoppedInTheMiddle(): GatewayError {
   return new GatewayError('upstream_timeout', 'The model stopped in the middle of its sound.');
 }
 
-function unheard(): GatewayError {
+function abandoned(): GatewayError {
   return new GatewayError('bad_request', 'Nobody heard the sound to its end.');
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
-import type { SoundFile, SpeechFormat, Transcript } from '../contracts/index.js';
+import type { AudioInputFile, SpeechFormat, Transcript } from '../contracts/index.js';
 import {
   type Container,
   type Ffmpeg,
@@ -13,19 +13,19 @@ import {
   wavHeader,
 } from '../media/index.js';
 import { diskFailure, GatewayError, isGatewayError } from '../runtime/index.js';
-import type { SoundUpload, UploadedSound } from './audio.js';
+import type { AudioUpload, UploadedAudio } from './audio.js';
 
 export interface SpeechToConvert {
   body: AsyncIterable<Uint8Array>;
   from: SpeechFormat;
   to: SpeechFormat;
-  /** Default: none, and only what needs no coding is done. */
+  /** Default: none, and only audio that needs no conversion is accepted. */
   ffmpeg?: Ffmpeg;
   /** Ends it at once. */
   signal: AbortSignal;
 }
 
-/** The sound in the wanted format, while it comes. */
+/** The audio in the requested format, as a stream. */
 export async function* convertSpeech(speech: SpeechToConvert): AsyncGenerator<Uint8Array> {
   const { body, from, to } = speech;
   if (from === to && from !== 'wav') yield* body;
@@ -34,7 +34,7 @@ export async function* convertSpeech(speech: SpeechToConvert): AsyncGenerator<Ui
   else yield* encode(speech);
 }
 
-/** The header comes with the first sound: before that, nothing is known to come. */
+/** The header is sent with the first audio: before that, the call may still fail. */
 async function* withHeader(samples: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let begun = false;
   for await (const chunk of samples) {
@@ -43,7 +43,7 @@ async function* withHeader(samples: AsyncIterable<Uint8Array>): AsyncGenerator<U
   }
 }
 
-/** Passes on what is as it should be; models have rates of their own. */
+/** Passes on audio that has the right format; models have their own sample rates. */
 async function* plainWav(speech: SpeechToConvert): AsyncGenerator<Uint8Array> {
   const pieces = speech.body[Symbol.asyncIterator]();
   const first = await pieces.next();
@@ -88,7 +88,7 @@ async function* encode({ body, from, to, ffmpeg, signal }: SpeechToConvert): Asy
   }
 }
 
-/** ffmpeg speaks of a source that somebody sent; here it is the model's sound. */
+/** ffmpeg names an input file in its errors; here it is the model's audio. */
 function toFailure(error: unknown): Error {
   if (isGatewayError(error) && error.code === 'audio_unavailable') {
     return new GatewayError('upstream_changed', 'The sound of the model cannot be read.', { cause: error });
@@ -99,13 +99,13 @@ function toFailure(error: unknown): Error {
 const MAX_SECONDS = 3 * 3600;
 const ACCEPTED = 'flac, mp3, mp4, mpeg, mpga, m4a, ogg, wav, webm';
 
-interface SoundType {
+interface AudioType {
   contentType: string;
   extension: string;
 }
 
-/** What is accepted, by its content. Vendors go by the extension of a file's name. */
-const TYPES: Readonly<Partial<Record<Container, SoundType>>> = {
+/** Accepted types, detected by content. Vendors use the extension of the file name. */
+const TYPES: Readonly<Partial<Record<Container, AudioType>>> = {
   mov: { contentType: 'audio/mp4', extension: 'mp4' },
   matroska: { contentType: 'audio/webm', extension: 'webm' },
   mp3: { contentType: 'audio/mpeg', extension: 'mp3' },
@@ -115,15 +115,15 @@ const TYPES: Readonly<Partial<Record<Container, SoundType>>> = {
   wav: { contentType: 'audio/wav', extension: 'wav' },
 };
 
-export interface SoundUploadsOptions {
+export interface AudioUploadsOptions {
   scratch: ScratchFolders;
-  /** Default: none, and files are taken for what their first bytes say. */
+  /** Default: none, and files are accepted by their first bytes. */
   ffmpeg?: Ffmpeg;
 }
 
-/** Takes sounds of callers into files of ours. */
-export function createSoundUploads({ scratch, ffmpeg }: SoundUploadsOptions) {
-  return async (upload: SoundUpload): Promise<UploadedSound> => {
+/** Writes uploads of clients to local files. */
+export function createAudioUploads({ scratch, ffmpeg }: AudioUploadsOptions) {
+  return async (upload: AudioUpload): Promise<UploadedAudio> => {
     const { param, signal } = upload;
     const folder = await scratch.take().catch((error: unknown) => {
       throw diskFailure(error);
@@ -131,7 +131,7 @@ export function createSoundUploads({ scratch, ffmpeg }: SoundUploadsOptions) {
     try {
       const file = path.join(folder.path, 'source');
       const { size, container } = await spool(file, upload);
-      const type = TYPES[container] as SoundType;
+      const type = TYPES[container] as AudioType;
       const seconds = await ffmpeg?.probe({ input: file, container, signal }).then(
         ({ declaredSeconds }) => declaredSeconds,
         (error: unknown) => {
@@ -150,15 +150,15 @@ export function createSoundUploads({ scratch, ffmpeg }: SoundUploadsOptions) {
         remove: () => folder.remove(),
       };
     } catch (error) {
-      // One that stays is swept away later; why it is not needed any more goes before why it could not be removed.
+      // A file that remains is swept later; the original error is more important than a failed removal.
       await folder.remove().catch(() => undefined);
       throw diskFailure(error);
     }
   };
 }
 
-/** What is no sound is refused at its first bytes, before the rest is read. */
-async function spool(file: string, upload: SoundUpload): Promise<{ size: number; container: Container }> {
+/** A file that is no audio is refused at its first bytes, before the rest is read. */
+async function spool(file: string, upload: AudioUpload): Promise<{ size: number; container: Container }> {
   const handle = await open(file, 'wx', 0o600);
   try {
     return await write(handle, upload);
@@ -167,7 +167,7 @@ async function spool(file: string, upload: SoundUpload): Promise<{ size: number;
   }
 }
 
-async function write(handle: FileHandle, { chunks, maxBytes, param, signal }: SoundUpload) {
+async function write(handle: FileHandle, { chunks, maxBytes, param, signal }: AudioUpload) {
   let head = Buffer.alloc(0);
   let container: Container | undefined;
   let size = 0;
@@ -208,14 +208,17 @@ interface Timed {
 }
 
 /**
- * What a model says it heard, with times that subtitles can be made of and a length.
- * @throws GatewayError `upstream_changed` where it is no transcript.
+ * Checks a model's transcript: times that allow subtitles, and a duration.
+ * @throws GatewayError `upstream_changed` if it is no transcript.
  */
-export function checkTranscript(transcript: Transcript, sound: SoundFile): Transcript & { durationSeconds: number } {
+export function checkTranscript(
+  transcript: Transcript,
+  audio: AudioInputFile,
+): Transcript & { durationSeconds: number } {
   const { text, segments, words } = transcript;
   if (typeof text !== 'string' || !Array.isArray(segments)) throw notATranscript();
   const timed = segments.map(inOrder);
-  const durationSeconds = transcript.durationSeconds ?? sound.seconds ?? timed.at(-1)?.end ?? 0;
+  const durationSeconds = transcript.durationSeconds ?? audio.seconds ?? timed.at(-1)?.end ?? 0;
   if (!isTime(durationSeconds)) throw notATranscript();
   return { ...transcript, segments: timed, ...(words && { words: words.map(inOrder) }), durationSeconds };
 }
@@ -235,7 +238,7 @@ function notATranscript(): GatewayError {
 
 const HEAD_BYTES = 36;
 
-/** Whether a WAV begins as ours do: bare samples as `pcm` has them, described at once. */
+/** Whether a WAV has the same header as ours: raw `pcm` samples right after it. */
 export function isPlainWav(head: Uint8Array): boolean {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.byteLength);
   return (

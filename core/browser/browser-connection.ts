@@ -3,34 +3,34 @@ import type { Page } from 'playwright-core';
 import type { BrowserPage } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 
-/** A browser that can be told what to do. */
+/** A browser controlled by playwright. */
 export interface BrowserConnection {
-  /** A page in a context of its own: no cookies, no storage, no credentials but those of its exit. */
+  /** A page in a context of its own: no cookies, no storage, and only the credentials of its proxy. */
   openPage(options: PageOptions): Promise<OpenPage>;
 }
 
 export interface PageOptions {
-  /** The one way out, and who goes it. */
+  /** The proxy, and its credentials. */
   exit: { server: string; bypass: string; username: string; password: string };
   /** BCP 47. */
   locale: string;
-  /** Throws where the page must not be sent to. */
+  /** Throws if the page must not open the URL. */
   checkUrl(url: URL): void;
 }
 
 export interface OpenPage {
   readonly page: BrowserPage;
-  /** Rejects with `upstream_error` when the page crashes, or the browser with it. Never resolves. */
+  /** Rejects with `upstream_error` when the page or the browser crashes. Never resolves. */
   readonly lost: Promise<never>;
-  /** Ends the page and whatever it opened. */
+  /** Closes the page and everything it opened. */
   close(): Promise<void>;
 }
 
 const VIEWPORT = { width: 1366, height: 768 } as const;
 
 /**
- * Loads playwright-core, the only place that does, and has it speak to a browser.
- * @throws Error where the browser does not answer in time.
+ * Loads playwright-core, the only place that does, and connects it to a browser.
+ * @throws Error if the browser does not answer in time.
  */
 export async function connectBrowser(
   transport: ProtocolTransport,
@@ -53,7 +53,7 @@ export async function connectBrowser(
         serviceWorkers: 'block',
       });
       try {
-        // The deadline of the visit is the only clock.
+        // Only the deadline of the visit applies.
         context.setDefaultTimeout(0);
         const page = await context.newPage();
         context.on('page', (opened) => void opened.close().catch(() => {}));
@@ -62,9 +62,9 @@ export async function connectBrowser(
           page.once('crash', lose('page'));
           browser.once('disconnected', lose('browser'));
         });
-        // Whoever waits for it hears of it; nobody has to.
+        // The rejection is handled by waiting callers, if any.
         lost.catch(() => {});
-        return { page: faceOf(page, checkUrl), lost, close: () => context.close() };
+        return { page: scopedPage(page, checkUrl), lost, close: () => context.close() };
       } catch (error) {
         await context.close();
         throw error;
@@ -73,8 +73,11 @@ export async function connectBrowser(
   };
 }
 
-/** What a plugin gets of the page: no way to the context, the browser or its files. */
-function faceOf(page: Omit<BrowserPage, 'goto'> & Pick<Page, 'goto'>, checkUrl: PageOptions['checkUrl']): BrowserPage {
+/** The plugin's view of the page: no access to the context, the browser or its files. */
+function scopedPage(
+  page: Omit<BrowserPage, 'goto'> & Pick<Page, 'goto'>,
+  checkUrl: PageOptions['checkUrl'],
+): BrowserPage {
   const met = (error: unknown) => {
     throw browserFailure(error);
   };
@@ -85,7 +88,7 @@ function faceOf(page: Omit<BrowserPage, 'goto'> & Pick<Page, 'goto'>, checkUrl: 
         throw new GatewayError('upstream_refused', 'What was to be opened is not a URL.', { retryable: false });
       checkUrl(target);
       const response = await page.goto(target.href, options).catch(met);
-      // Chrome shows a page of its own for a refusal without a body, and fails; the headless shell shows an empty page.
+      // Chrome shows an error page for a refusal without a body, and fails; the headless shell shows an empty page.
       if (response && response.status() >= 400 && response.headers()['content-length'] === '0') {
         throw new GatewayError('upstream_error', 'The page could not be loaded.');
       }
@@ -97,12 +100,12 @@ function faceOf(page: Omit<BrowserPage, 'goto'> & Pick<Page, 'goto'>, checkUrl: 
   };
 }
 
-/** What the same version says of itself with a window. */
+/** The user agent of the same version with a window. */
 function ordinary(userAgent: string): string {
   return userAgent.replace(/HeadlessChrome\/(\d+)[\d.]*/, 'Chrome/$1.0.0.0');
 }
 
-/** What playwright-core speaks the DevTools protocol through. */
+/** The transport of playwright-core for the DevTools protocol. */
 export interface ProtocolTransport {
   send(message: object): void;
   close(): void;
@@ -110,18 +113,18 @@ export interface ProtocolTransport {
   onclose?: (reason?: string) => void;
 }
 
-/** A page decides how large an answer of the browser is; beyond this the browser is given up. */
+/** A page decides how large a message of the browser is; beyond this the browser is killed. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const NUL = 0;
 
 export interface PipeEnds {
   input: Writable;
   output: Readable;
-  /** Called where the browser says too much, or what nobody understands: it is to be given up then. */
+  /** Called if a message is too large or unreadable: the browser must then be killed. */
   onBroken(): void;
 }
 
-/** JSON messages over two pipes, each ended by a NUL, as `--remote-debugging-pipe` has them. */
+/** JSON messages over two pipes, each ended by a NUL, as `--remote-debugging-pipe` defines them. */
 export function createPipeTransport({ input, output, onBroken }: PipeEnds): ProtocolTransport {
   let parts: Buffer[] = [];
   let length = 0;
@@ -153,7 +156,7 @@ export function createPipeTransport({ input, output, onBroken }: PipeEnds): Prot
     try {
       read(chunk);
     } catch {
-      // Thrown from here it would end the gateway; a page may have got the better of its browser.
+      // An error thrown here would end the gateway; a page may control its browser.
       parts = [];
       output.destroy();
       onBroken();
@@ -173,8 +176,8 @@ const FAILURES: readonly (readonly [RegExp, 'upstream_error' | 'upstream_timeout
 ];
 
 /**
- * What went wrong with a page, in words that may be shown: the message of the browser holds the URL. What is none of the
- * browser's failures (an error in a script, say) stays as it is.
+ * A failure of a page with a message that is safe to show: the browser's message contains the URL. An error that is not
+ * the browser's (in a script, say) stays unchanged.
  */
 export function browserFailure(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

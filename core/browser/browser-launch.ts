@@ -9,26 +9,26 @@ import { type BrowserConnection, connectBrowser, createPipeTransport } from './b
 import { type BrowserExecutable, type BrowserProcess, startBrowserProcess } from './browser-process.js';
 
 export interface LauncherOptions {
-  /** The operator's proxy may be one that opens TLS and signs anew, with an authority this process was told to believe. */
+  /** The operator's proxy may intercept TLS, with a certificate authority that this process trusts. */
   behindEgressProxy: boolean;
   logger: Logger;
 }
 
 /** Starts browsers. */
 export interface Launcher {
-  /** @throws Error with the last words of the browser where it does not start. */
+  /** @throws Error with the last output of the browser if it does not start. */
   launch(executable: BrowserExecutable, proxyPort: number): Promise<RunningBrowser>;
 }
 
 /** A browser with its processes and its folder. */
 export interface RunningBrowser extends BrowserConnection {
-  /** Of its first process. */
+  /** Id of its first process. */
   readonly pid: number;
-  /** False from the moment it is known to end. */
+  /** False as soon as it is known to end. */
   readonly alive: boolean;
   /** Resolves when nothing of it is left. Never rejects. */
   readonly ended: Promise<void>;
-  /** Ends it at once, whatever it is doing. Idempotent. */
+  /** Kills it at once. Idempotent. */
   kill(): Promise<void>;
 }
 
@@ -98,21 +98,24 @@ function connect(browser: BrowserProcess, profile: string): Promise<BrowserConne
 }
 
 /**
- * The process that made a folder is in its name, and which start of it: a container gives each start the same id. A folder
- * without its process is nobody's.
+ * The name contains the process that created the folder, and its start, since a container gives each start the same id.
+ * A folder without its process is abandoned.
  */
 const FOLDER = /^mediagate-browser-(\d+)-/;
 const OWN = `mediagate-browser-${process.pid}-${randomUUID().slice(0, 8)}-`;
 
-/** What Chrome asks for on behalf of the page, and has no argument to switch off. The headless shell reads none of it. */
+/**
+ * Requests that Chrome sends on behalf of the page, and that no argument disables. The headless shell ignores these
+ * preferences.
+ */
 const PREFERENCES = {
-  // After a connection that fails it would look for the sign-in page of a public network, and open it.
+  // After a failed connection it would look for the sign-in page of a public network, and open it.
   alternate_error_pages: { enabled: false },
   safebrowsing: { enabled: false },
   search: { suggest_enabled: false },
 } as const;
 
-/** Makes a folder for one run of a browser, in the system's folder for temporary files, for this user's eyes only. */
+/** Creates a folder for one run of a browser, in the system's temporary folder, for this user only. */
 export async function createProfile(): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), OWN));
   await mkdir(path.join(folder, 'Default'));
@@ -120,12 +123,12 @@ export async function createProfile(): Promise<string> {
   return folder;
 }
 
-/** What a browser wrote last may come while the folder is being emptied. */
+/** The browser's last writes may arrive while the folder is being emptied. */
 export async function removeProfile(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
 }
 
-/** Removes profiles of gateways that were killed. Best effort: what cannot be removed now is met again at the next start. */
+/** Removes profiles of gateways that were killed. Best effort: the next start tries again. */
 export async function removeLeftProfiles(): Promise<void> {
   const names = await readdir(tmpdir()).catch(() => []);
   for (const name of names) {
@@ -134,7 +137,7 @@ export async function removeLeftProfiles(): Promise<void> {
     if (pid === process.pid ? name.startsWith(OWN) : isProcessRunning(pid)) continue;
     const folder = path.join(tmpdir(), name);
     const { uid } = await lstat(folder).catch(() => ({ uid: -1 }));
-    // The folder for temporary files is everybody's; what another user planted there is left alone.
+    // The temporary folder is shared; folders of other users are not touched.
     if (uid === process.getuid?.()) await removeProfile(folder).catch(() => {});
   }
 }
@@ -142,12 +145,12 @@ export async function removeLeftProfiles(): Promise<void> {
 export interface BrowserArguments {
   /** Folder that the browser may write. */
   profile: string;
-  /** Port on 127.0.0.1 of the one exit. */
+  /** Port of the filtering proxy on 127.0.0.1. */
   proxyPort: number;
   sandbox: boolean;
   /**
-   * PEM certificates of authorities that are believed besides the browser's own. Chromium takes every chain that has the
-   * key in it, signed by it or not: who stands between here and the origin and knows the certificate is believed as well.
+   * PEM certificates of additional trusted authorities. Chromium accepts every chain that contains the key, signed by
+   * it or not: an attacker between here and the origin who knows the certificate is trusted as well.
    */
   authorities: readonly string[];
 }
@@ -156,14 +159,14 @@ export interface BrowserArguments {
 const PROXY_HOST = 'exit.mediagate.invalid';
 const HEAP_MIB = 512;
 
-/** The exit as every context must name it. `<-loopback>` takes back the browser's own exception for local addresses. */
+/** The proxy setting of every context. `<-loopback>` disables the browser's own exception for local addresses. */
 export function exitOf(proxyPort: number): { server: string; bypass: string } {
   return { server: `http://${PROXY_HOST}:${proxyPort}`, bypass: '<-loopback>' };
 }
 
 /**
- * Everything that a page could use to get past the proxy is off: name resolution, QUIC, WebRTC's own sockets, and what the
- * browser would ask for by itself.
+ * Disables everything that a page could use to bypass the proxy: name resolution, QUIC, WebRTC's own sockets, and the
+ * browser's own requests.
  */
 export function browserArguments({ profile, proxyPort, sandbox, authorities }: BrowserArguments): string[] {
   const { server, bypass } = exitOf(proxyPort);
@@ -176,7 +179,7 @@ export function browserArguments({ profile, proxyPort, sandbox, authorities }: B
 
     `--proxy-server=${server}`,
     `--proxy-bypass-list=${bypass}`,
-    // The second wall: nothing but the proxy has an address, literals included. The first rule that fits counts.
+    // The second restriction: only the proxy has an address, literals included. The first matching rule counts.
     `--host-resolver-rules=MAP ${PROXY_HOST} 127.0.0.1, MAP * ~NOTFOUND`,
     // One is read by the headless shell, the other by Chrome.
     '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
@@ -198,9 +201,9 @@ export function browserArguments({ profile, proxyPort, sandbox, authorities }: B
     '--no-first-run',
     '--no-pings',
     `--disable-features=${[
-      // Chrome sends the shape of every form to its maker.
+      // Chrome sends the structure of every form to its vendor.
       'AutofillServerCommunication',
-      // Chrome tries https first wherever http was asked for.
+      // Chrome tries https first for http URLs.
       'HttpsUpgrades',
       // Cast and DIAL look for devices by multicast.
       'MediaRouter',
@@ -211,7 +214,7 @@ export function browserArguments({ profile, proxyPort, sandbox, authorities }: B
       'Translate',
     ].join(',')}`,
 
-    // One page a visit; what it opens besides is never shown.
+    // One page per visit; pages it opens are not shown.
     '--block-new-web-contents',
     '--disable-dev-shm-usage',
     '--disable-gpu',
@@ -224,7 +227,7 @@ export function browserArguments({ profile, proxyPort, sandbox, authorities }: B
   ];
 }
 
-/** How the browser names a public key: base64 of the SHA-256 of its SubjectPublicKeyInfo. */
+/** The browser's name of a public key: base64 of the SHA-256 of its SubjectPublicKeyInfo. */
 function keyHash(certificate: string): string {
   const key = new X509Certificate(certificate).publicKey.export({ type: 'spki', format: 'der' });
   return createHash('sha256').update(key).digest('base64');

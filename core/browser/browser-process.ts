@@ -14,21 +14,21 @@ export interface BrowserExecutable {
 /** A browser and all the processes it starts. */
 export interface BrowserProcess {
   readonly pid: number;
-  /** False from the moment it is known to end. */
+  /** False as soon as it is known to end. */
   readonly alive: boolean;
   /** Messages to the browser, each ended by a NUL. */
   readonly input: Writable;
   /** Messages from the browser, likewise. */
   readonly output: Readable;
-  /** Resolves when the browser is gone, with the last it wrote to its standard error. Never rejects. */
+  /** Resolves when the browser has ended, with the end of its standard error. Never rejects. */
   readonly ended: Promise<string>;
-  /** Ends the whole process group at once. Resolves when the browser is gone. Idempotent. */
+  /** Kills the whole process group at once. Resolves when the browser has ended. Idempotent. */
   kill(): Promise<void>;
 }
 
-const KEPT_CHARACTERS = 4_000;
+const MAX_OUTPUT_CHARACTERS = 4_000;
 
-/** @throws Error where the program cannot be run. */
+/** @throws Error if the program cannot be run. */
 export async function startBrowserProcess(
   { path, libraryFolder }: BrowserExecutable,
   options: { arguments: readonly string[]; profile: string },
@@ -46,18 +46,18 @@ export async function startBrowserProcess(
   const { pid } = child;
   if (pid === undefined) throw new Error('the browser has no process id');
   const [, , , input, output] = child.stdio as unknown as [null, null, Readable, Writable, Readable];
-  // The browser closes its ends when it dies, which is seen here before it can be waited for.
+  // The browser's pipes close when it dies, before its exit is reported.
   let alive = true;
 
   const kill = async () => {
     alive = false;
-    // The number of a group that is gone may be another one's by now.
+    // The number of an ended group may be reused.
     if (child.exitCode === null && child.signalCode === null) killGroup(child, pid);
     await ended;
   };
   for (const end of [input, output]) {
     end.on('error', () => {});
-    // One that only hung up would run on, with nobody to end it.
+    // A browser that only closed its pipes would continue to run.
     end.once('close', () => void kill());
   }
   return {
@@ -72,7 +72,7 @@ export async function startBrowserProcess(
   };
 }
 
-/** Nothing of the gateway's own environment, which holds secrets. */
+/** No environment variables of the gateway, since they contain secrets. */
 function environment(profile: string, libraryFolder: string | undefined): NodeJS.ProcessEnv {
   const { PATH, LANG, TZ, SystemRoot, FONTCONFIG_FILE, FONTCONFIG_PATH } = process.env;
   return {
@@ -93,11 +93,11 @@ function environment(profile: string, libraryFolder: string | undefined): NodeJS
 function collectLastWords(child: ChildProcess): Promise<string> {
   let words = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
-    words = (words + chunk).slice(-KEPT_CHARACTERS);
+    words = (words + chunk).slice(-MAX_OUTPUT_CHARACTERS);
   });
   return new Promise((resolve) => {
     child.once('exit', () => {
-      // Its children may outlive a browser that crashed, and keep the pipes open.
+      // Its children may outlive a crashed browser, and keep the pipes open.
       if (child.pid !== undefined) killGroup(child, child.pid);
     });
     child.once('close', () => resolve(words));
@@ -110,7 +110,7 @@ function killGroup(child: ChildProcess, pid: number): void {
     if (process.platform === 'win32') child.kill('SIGKILL');
     else process.kill(-pid, 'SIGKILL');
   } catch {
-    // All of the group is gone already.
+    // The whole group has ended already.
   }
 }
 
@@ -118,56 +118,58 @@ export interface MemoryWatchOptions {
   /** The browser's first process, which leads a process group of its own. */
   leader: number;
   maxBytes: number;
-  /** Called once, with what the processes hold. The watch has stopped then. */
+  /** Called once, with the memory of the processes. The watch has stopped then. */
   onExceeded(bytes: number): void;
 }
 
 export interface MemoryWatch {
-  /** What the processes hold now. */
+  /** Current memory of the processes. */
   bytes(): number;
   stop(): void;
 }
 
-/** A page fills up to 2 GB a second, so looks come quickly once half of the bound is in use. */
+/** A page allocates up to 2 GB a second, so the interval is short once half of the limit is used. */
 const CALM_MS = 100;
-const NEAR_MS = 20;
-/** Processes of others are looked at again after this time: their number may have become a browser's. */
+const SHORT_INTERVAL_MS = 20;
+/** Foreign processes are checked again after this time: their id may have been reused by a browser process. */
 const FORGET_MS = 1_000;
-/** What the program itself maps. Counted for every process, it would be several times the memory that it takes. */
+/** Memory-mapped program files. Counted for every process, they would be several times the real memory. */
 const PROGRAM_BYTES = 256 * 1024 * 1024;
 
 /**
- * Watches the resident memory of a browser and everything it started. V8's own bound counts neither canvases nor buffers,
- * and what a page stores as blobs is held by the browser's first process. Only Linux shows this; elsewhere nothing is counted.
+ * Watches the resident memory of a browser and of everything it started. V8's own limit counts neither canvases nor
+ * buffers, and a page's blobs are in the browser's first process. Only Linux shows this; elsewhere nothing is counted.
  */
 export function watchMemory({ leader, maxBytes, onExceeded }: MemoryWatchOptions): MemoryWatch {
   const bytes = createTreeReader(leader);
   let timer: NodeJS.Timeout | undefined;
-  const look = () => {
+  const measure = () => {
     const held = bytes();
     if (held > maxBytes) onExceeded(held);
-    else timer = setTimeout(look, held > maxBytes / 2 ? NEAR_MS : CALM_MS).unref();
+    else timer = setTimeout(measure, held > maxBytes / 2 ? SHORT_INTERVAL_MS : CALM_MS).unref();
   };
-  timer = setTimeout(look, 0).unref();
+  timer = setTimeout(measure, 0).unref();
   return { bytes, stop: () => clearTimeout(timer) };
 }
 
-/** Reads without waiting: the pool of threads may be busy just when memory runs out, and a look takes about a millisecond. */
+/**
+ * Synchronous reads: the thread pool may be blocked just when memory runs out, and a check takes about a millisecond.
+ */
 function createTreeReader(leader: number): () => number {
-  const members = new Set<number>();
+  const processes = new Set<number>();
   const others = new Set<number>();
   let forgotten = 0;
 
-  const isMember = (pid: number): boolean => {
+  const isInGroup = (pid: number): boolean => {
     const stat = read(pid, 'stat');
-    // The name of the program, in parentheses, may itself hold spaces.
+    // The program name, in parentheses, may contain spaces.
     const [, parent, group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
-    return Number(group) === leader || members.has(Number(parent));
+    return Number(group) === leader || processes.has(Number(parent));
   };
 
   return () => {
     const running = listProcesses();
-    for (const pid of members) if (!running.has(pid)) members.delete(pid);
+    for (const pid of processes) if (!running.has(pid)) processes.delete(pid);
     if (performance.now() - forgotten > FORGET_MS) {
       others.clear();
       forgotten = performance.now();
@@ -175,12 +177,12 @@ function createTreeReader(leader: number): () => number {
     let bytes = 0;
     for (const pid of running) {
       if (others.has(pid)) continue;
-      if (!members.has(pid)) {
-        if (!isMember(pid)) {
+      if (!processes.has(pid)) {
+        if (!isInGroup(pid)) {
           others.add(pid);
           continue;
         }
-        members.add(pid);
+        processes.add(pid);
       }
       bytes += residentBytes(read(pid, 'status'));
     }
@@ -197,13 +199,13 @@ function listProcesses(): Set<number> {
   }
 }
 
-/** Memory that the process does not share with others, shared memory, and files beyond those of the program. */
+/** Memory that the process does not share, shared memory, and mapped files other than the program's. */
 function residentBytes(status: string): number {
   const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) * 1024;
   return of('RssAnon') + of('RssShmem') + Math.max(0, of('RssFile') - PROGRAM_BYTES);
 }
 
-/** Empty where the process has ended. */
+/** Empty if the process has ended. */
 function read(pid: number, name: 'stat' | 'status'): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'latin1');

@@ -9,38 +9,38 @@ import { type BrowserExecutable, watchMemory } from './browser-process.js';
 import { type ForwardProxy, startForwardProxy } from './filtering-proxy.js';
 
 export interface BrowserServiceOptions {
-  /** The browser to run. Asked at the first visit, and again for every browser that is started. */
+  /** The browser to run. Called at the first visit, and for every browser that is started. */
   executable(): Promise<BrowserExecutable>;
   guard: AddressGuard;
-  /** Forward proxy that everything leaves through. Default: none. */
+  /** Forward proxy for everything. Default: none. */
   egressProxyUrl?: string;
   logger: Logger;
-  /** Visits at the same time; more wait for their turn. Default 2. */
+  /** Maximum concurrent visits; more are queued. Default 2. */
   maxPages?: number;
   /** Default 50. */
   visitsPerBrowser?: number;
   /** Milliseconds that an unused browser is kept. Default 60,000. */
   idleMs?: number;
-  /** Resident memory of the browser of one visit, all its processes together. Default 1.5 GiB. */
+  /** Maximum resident memory of the browser of one visit, all its processes together. Default 1.5 GiB. */
   maxMemoryBytes?: number;
 }
 
-/** Limits that a client of the browser carries into every visit. */
-export interface FaceOptions {
+/** Limits of a scoped client, for every visit. */
+export interface ScopeOptions {
   timeoutMs: number;
   trustedOrigins: readonly string[];
-  /** Ends every visit of the client. */
+  /** Aborts every visit of the client. */
   signal: AbortSignal;
 }
 
-/** What clients of the shared browser are made of, each with limits of its own. */
-export interface BrowserFaces {
+/** Creates scoped clients of the shared browser, each with limits of its own. */
+export interface BrowserClients {
   readonly available: boolean;
-  face(options: FaceOptions): Browser;
+  scoped(options: ScopeOptions): Browser;
 }
 
-/** A browser for each visit under way, all behind one guarded exit. */
-export interface BrowserService extends BrowserFaces {
+/** One browser per running visit, all behind one guarded proxy. */
+export interface BrowserService extends BrowserClients {
   /** Ends every process and visit. Idempotent. */
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ const MAX_WAITING = 16;
 const RETRY_SECONDS = 10;
 const VISITS_PER_BROWSER = 50;
 const IDLE_MS = 60_000;
-/** Closing a page takes some ten milliseconds; a browser that takes this long does not answer any more. */
+/** Closing a page takes some ten milliseconds; a browser that takes this long does not respond any more. */
 const CLOSING_MS = 3_000;
 const MAX_VISIT_BYTES = 64 * 1024 * 1024;
 const MAX_VISIT_CONNECTIONS = 64;
@@ -58,8 +58,8 @@ const MAX_MEMORY_BYTES = 1536 * 1024 * 1024;
 const LOCALE = 'en-US';
 
 /**
- * Makes the service. Nothing is loaded, opened or started before the first visit.
- * @throws Error where `egressProxyUrl` is no http or https URL.
+ * Creates the service. Nothing is loaded, opened or started before the first visit.
+ * @throws Error if `egressProxyUrl` is no http or https URL.
  */
 export function createBrowserService(options: BrowserServiceOptions): BrowserService {
   const { executable, guard, egressProxyUrl, logger, maxMemoryBytes = MAX_MEMORY_BYTES } = options;
@@ -96,7 +96,7 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
   async function visit<Result>(
     browser: RunningBrowser,
     { visit, locale = LOCALE }: BrowserCall<Result>,
-    { trustedOrigins }: FaceOptions,
+    { trustedOrigins }: ScopeOptions,
     signal: AbortSignal,
   ): Promise<Result> {
     signal.throwIfAborted();
@@ -106,7 +106,7 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     const spent = pass.spent.then(() => {
       throw new GatewayError('upstream_error', 'The page loads too much.');
     });
-    // Heard of while the visit lasts.
+    // Observed during the visit.
     spent.catch(() => {});
     let exceed = (_error: GatewayError) => {};
     const exceeded = new Promise<never>((_resolve, reject) => {
@@ -137,11 +137,11 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     } finally {
       pass.revoke();
       const hung = setTimeout(() => void browser.kill(), CLOSING_MS);
-      // Closing what is gone already fails, and is done.
+      // Closing fails if it has ended already, which is fine.
       await opening.then((opened) => opened.close()).catch(() => {});
       clearTimeout(hung);
       memory.stop();
-      // What one page has left behind must not count against the next.
+      // The state of one page must not affect the next.
       if (memory.bytes() > maxMemoryBytes / 2) void browser.kill();
       logger.debug('a visit of the browser ended', { bytes: pass.bytes, count: pass.refusals });
     }
@@ -149,7 +149,7 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
 
   return {
     available: true,
-    face: (limits) => ({
+    scoped: (limits) => ({
       available: true,
       async run(call) {
         if (limit.pendingCount >= MAX_WAITING) {
@@ -178,26 +178,28 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
 
 export interface BrowserSupplyOptions {
   start(): Promise<RunningBrowser>;
-  /** A browser that has served so many is replaced: what it leaks goes with it. */
+  /** A browser is replaced after so many visits, which ends its memory leaks. */
   visitsPerBrowser: number;
-  /** Milliseconds after which a browser that nobody uses is ended. */
+  /** Milliseconds after which an unused browser is ended. */
   idleMs: number;
 }
 
 /**
- * A browser whenever one is needed, and none where none is. Each visit has a browser to itself, so that one that crashes,
- * hangs or takes too much memory is ended without harm to the others.
+ * A pool of browsers, started on demand and ended when unused. Each visit has its own browser, so that one that
+ * crashes, hangs or uses too much memory is ended without affecting others.
  */
 export interface BrowserSupply {
-  /** Lends a browser: one that is idle, else a new one. One that ended, or has served its time, is not lent again. */
+  /**
+   * Lends a browser: an idle one, otherwise a new one. One that ended, or has served its maximum, is not lent again.
+   */
   use<Result>(work: (browser: RunningBrowser) => Promise<Result>): Promise<Result>;
-  /** Ends every browser at once. */
+  /** Kills every browser at once. */
   close(): Promise<void>;
 }
 
 interface Tenure {
   readonly browser: Promise<RunningBrowser>;
-  /** Once it has started. */
+  /** Set once it has started. */
   running?: RunningBrowser;
   visits: number;
   /** Runs while it is idle. */

@@ -10,7 +10,7 @@ export interface RequestedTunnel {
   /** Host and port, as the client wrote them. */
   target: string | undefined;
   client: Socket;
-  /** What the client sent along, unasked. */
+  /** Bytes that the client sent in advance. */
   head: Buffer;
   pass: Pass;
   guard: AddressGuard;
@@ -19,7 +19,7 @@ export interface RequestedTunnel {
 
 const IDLE_MS = 60_000;
 
-/** Opens a tunnel and resolves when it has ended. @throws what keeps it from being opened. */
+/** Opens a tunnel and resolves when it has ended. @throws the reason if it cannot be opened. */
 export async function openTunnel({ target, client, head, pass, guard, dial }: RequestedTunnel): Promise<void> {
   const { signal, trustedOrigins } = pass;
   const url = readTarget(target ?? '', (candidate) => guard.isTrusted(candidate, trustedOrigins));
@@ -46,7 +46,7 @@ function join(client: Socket, upstream: Socket, pass: Pass): Promise<void> {
     [upstream, client],
   ] as const) {
     side.setTimeout(IDLE_MS, () => side.destroy());
-    // What has been read from one side still reaches the other.
+    // Bytes that were read from one side still reach the other.
     side.on('close', () => other.destroySoon());
     pass.meter(side);
   }
@@ -55,8 +55,8 @@ function join(client: Socket, upstream: Socket, pass: Pass): Promise<void> {
 }
 
 /**
- * A tunnel does not say what for: https on its port, http (that is WebSocket) on its own, and what the operator trusts on
- * any other.
+ * The purpose of a tunnel is derived from its port: https on 443, http (that is WebSocket) on 80, and trusted origins
+ * on any other.
  */
 function readTarget(target: string, isTrusted: (url: URL) => boolean): URL {
   const readings = ['https', 'http'].map((scheme) => URL.parse(`${scheme}://${target}`));
@@ -66,13 +66,13 @@ function readTarget(target: string, isTrusted: (url: URL) => boolean): URL {
   return [secure, plain].find((url) => url.port === '' || isTrusted(url)) ?? secure;
 }
 
-/** How far one client of the forward proxy may go. */
+/** Limits of one client of the filtering proxy. */
 export interface PassLimits {
-  /** Origins let through although they are private. */
+  /** Allowed private origins. */
   trustedOrigins: readonly string[];
-  /** Bytes of content, both ways together; beyond it everything of the client is cut. */
+  /** Maximum content bytes in both directions; beyond it all connections of the client are closed. */
   maxBytes: number;
-  /** Requests and tunnels at the same time; more are refused. */
+  /** Maximum concurrent requests and tunnels; more are refused. */
   maxConnections: number;
 }
 
@@ -81,20 +81,20 @@ export interface Pass {
   readonly trustedOrigins: readonly string[];
   readonly bytes: number;
   readonly refusals: number;
-  /** Resolves when there have been too many bytes. */
+  /** Resolves when the byte limit is exceeded. */
   readonly spent: Promise<void>;
   /** Aborts when the pass ends. */
   readonly signal: AbortSignal;
   accepts(password: string): boolean;
-  /** Runs one request or tunnel and counts it. @throws ProxyRefusal where there are too many, or what the work throws. */
+  /** Runs one request or tunnel and counts it. @throws ProxyRefusal if there are too many, or what the work throws. */
   run(work: (pass: Pass) => Promise<void>): Promise<void>;
-  /** Counts what comes out of a stream. Whoever pipes the stream must do so before anything else is awaited. */
+  /** Counts the bytes of a stream. Pipe the stream before awaiting anything else. */
   meter(stream: Readable): void;
   /** Idempotent. */
   end(): void;
 }
 
-/** An answer of the proxy's own, in place of what was asked for. */
+/** An answer of the proxy itself. */
 export class ProxyRefusal extends Error {
   override readonly name = 'ProxyRefusal';
 
@@ -103,7 +103,7 @@ export class ProxyRefusal extends Error {
   }
 }
 
-/** The HTTP status that tells a client of the proxy about a failure. */
+/** The HTTP status that reports a failure to a client of the proxy. */
 export function statusOf(error: unknown): number {
   if (error instanceof ProxyRefusal) return error.status;
   if (!isGatewayError(error)) return 502;
@@ -166,18 +166,18 @@ export function createPass(password: string, { trustedOrigins, maxBytes, maxConn
 
 const { request: httpRequest } = process.getBuiltinModule('node:http');
 
-/** How connections leave the forward proxy. The guard has judged the URL before. */
+/** Opens the connections of the filtering proxy. The guard has checked the URL before. */
 export interface Dial {
-  /** The operator's own forward proxy, where there is one. */
+  /** The operator's own forward proxy, if there is one. */
   readonly egressProxy?: EgressProxy;
   /**
-   * A connection to a URL's host and port, by way of the operator's proxy where there is one. Names are resolved here
-   * otherwise, and every address is judged unless the origin is trusted.
-   * @param signal destroys the connection, established or not.
+   * Connects to a URL's host and port, through the operator's proxy if there is one. Otherwise names are resolved here,
+   * and every address is checked unless the origin is trusted.
+   * @param signal Destroys the connection, established or not.
    * @throws GatewayError `upstream_refused`, `upstream_timeout`, or the error of the socket.
    */
   connect(url: URL, options: { trusted: boolean; signal: AbortSignal }): Promise<Socket>;
-  /** A request to the operator's proxy itself. @throws Error where there is none. */
+  /** A request to the operator's proxy itself. @throws Error if there is none. */
   ask(options: { method: string; path: string; headers: readonly string[]; signal: AbortSignal }): ClientRequest;
 }
 
@@ -207,7 +207,7 @@ export function createDial({ guard, egressProxy }: { guard: AddressGuard; egress
   return dial;
 }
 
-/** Nothing is resolved a second time: what the guard found is what is dialled. */
+/** No second lookup: the connection uses the address that the guard resolved. */
 function dialAddress(url: URL, addresses: readonly string[] | undefined, signal: AbortSignal): Promise<Socket> {
   const found = (addresses ?? []).map((address) => ({ address, family: isIP(address) }));
   const lookup: LookupFunction = (_hostname, { all }, callback) => {
@@ -241,7 +241,7 @@ function openEgressTunnel(dial: Dial, authority: string, signal: AbortSignal): P
     const timer = setTimeout(() => request.destroy(tooSlow()), CONNECT_MS);
     request.on('connect', ({ statusCode }, socket: Socket, head) => {
       clearTimeout(timer);
-      // The request is over, and the signal with it; the tunnel ends with the signal all the same.
+      // The request is over, and its signal too; the tunnel must still end with the signal.
       socket.on('error', () => {});
       signal.addEventListener('abort', () => socket.destroy(), { once: true });
       if (statusCode !== 200 || signal.aborted) {
@@ -268,7 +268,7 @@ function portOf(url: URL): number {
   return Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
 }
 
-/** Host and port, the port always said. */
+/** Host and port, always with the port. */
 function authorityOf(url: URL): string {
   return `${url.hostname}:${portOf(url)}`;
 }

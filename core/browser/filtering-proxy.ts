@@ -19,22 +19,22 @@ const { createServer } = process.getBuiltinModule('node:http');
 
 export interface ForwardProxyOptions {
   guard: AddressGuard;
-  /** The operator's own forward proxy, through which this one leaves. It resolves names. Default: none. */
+  /** The operator's own forward proxy, which this one connects through. It resolves names. Default: none. */
   egressProxy?: EgressProxy;
 }
 
-/** What one client may do and has done. */
+/** Limits and counters of one client. */
 export interface IssuedPass {
-  /** Credentials for the proxy, unguessable. */
+  /** Unguessable credentials for the proxy. */
   readonly username: string;
   readonly password: string;
-  /** Bytes let through so far, both ways together. */
+  /** Bytes passed so far, in both directions. */
   readonly bytes: number;
-  /** Requests and tunnels that were not let through. */
+  /** Number of refused requests and tunnels. */
   readonly refusals: number;
-  /** Resolves when there have been more bytes than allowed, and everything was cut for it. */
+  /** Resolves when the byte limit was exceeded and everything was closed. */
   readonly spent: Promise<void>;
-  /** Cuts what runs under this pass, and refuses what comes after. Idempotent. */
+  /** Closes everything of this pass, and refuses later requests. Idempotent. */
   revoke(): void;
 }
 
@@ -42,19 +42,19 @@ export interface IssuedPass {
 export interface ForwardProxy {
   readonly port: number;
   issue(limits: PassLimits): IssuedPass;
-  /** Cuts everything. */
+  /** Closes everything. */
   close(): Promise<void>;
 }
 
 const HEADERS_MS = 10_000;
 const MAX_HEADER_BYTES = 64 * 1024;
-/** Of all clients together, strangers included; each pass has its own, lower bound. */
+/** For all clients together, including strangers; each pass has its own, lower limit. */
 const MAX_CONNECTIONS = 512;
 
 /**
- * Starts a forward proxy that goes where the address guard lets it, for the holders of a pass. Plain http comes as
- * absolute-form requests; https and WebSocket come as tunnels (CONNECT), which are not looked into. What the guard found
- * for a name is what is dialled.
+ * Starts a forward proxy that connects only where the address guard allows, for clients with a pass. Plain http comes
+ * as absolute-form requests; https and WebSocket come as tunnels (CONNECT), which are opaque. Connections use the
+ * addresses that the guard resolved.
  */
 export async function startForwardProxy({ guard, egressProxy }: ForwardProxyOptions): Promise<ForwardProxy> {
   const dial = createDial({ guard, egressProxy });
@@ -72,7 +72,7 @@ export async function startForwardProxy({ guard, egressProxy }: ForwardProxyOpti
   server.maxConnections = MAX_CONNECTIONS;
   server.on('clientError', (_error, socket) => socket.destroy());
   server.on('request', (request, response) => {
-    // A client that hangs up is not an error; what is on its way for it ends with it.
+    // A client that disconnects is no error; its request is aborted.
     response.on('error', () => {});
     const forward = async () => passOf(request).run((pass) => forwardRequest({ request, response, pass, guard, dial }));
     forward().catch((error: unknown) => {
@@ -87,7 +87,7 @@ export async function startForwardProxy({ guard, egressProxy }: ForwardProxyOpti
     tunnel().catch((error: unknown) => {
       if (client.destroyed) return;
       const fields = Object.entries(challenge(error)).map(([name, value]) => `${name}: ${value}\r\n`);
-      // A tunnel that is refused is closed: what the client sends next must not be read as another request.
+      // A refused tunnel is closed: the client's next bytes must not be read as another request.
       client.end(`HTTP/1.1 ${statusOf(error)} Refused\r\n${fields.join('')}\r\n`, () => client.destroy());
     });
   });
@@ -147,8 +147,8 @@ export interface ForwardedRequest {
 const IDLE_MS = 60_000;
 
 /**
- * Sends an absolute-form http request on and its answer back, as they come.
- * @throws what keeps it from being sent; an answer that breaks off ends the client's connection.
+ * Forwards an absolute-form http request and streams its answer.
+ * @throws the reason if it cannot be sent; an answer that breaks off closes the client's connection.
  */
 export async function forwardRequest({ request, response, pass, guard, dial }: ForwardedRequest): Promise<void> {
   const url = URL.parse(request.url ?? '');
@@ -159,17 +159,17 @@ export async function forwardRequest({ request, response, pass, guard, dial }: F
   try {
     const onward = await openOnward({ request, response, pass, guard, dial }, url);
     onward.setTimeout(IDLE_MS, () => onward.destroy());
-    // Once there is an answer, it is the answer that breaks off.
+    // After the headers, a failure means that the answer broke off.
     onward.on('error', () => {});
-    // The client may go while it waits for the answer.
+    // The client may disconnect while it waits for the answer.
     response.once('close', () => onward.destroy());
     const answered = once(onward, 'response') as Promise<[IncomingMessage]>;
     pass.meter(request);
-    // A body that breaks off shows as an error of the request it belongs to.
+    // A body that breaks off is reported as an error of its request.
     const sent = pipeline(request, onward).catch(() => {});
     const [answer] = await answered;
     response.sendDate = false;
-    // Without the words beside the status: nobody needs them, and some would not be let out again.
+    // Without the status message, which is not needed and may be invalid.
     response.writeHead(answer.statusCode ?? 502, endToEnd(answer.rawHeaders));
     pass.meter(answer);
     await pipeline(answer, response);
@@ -194,7 +194,7 @@ async function openOnward({ request, pass, guard, dial }: ForwardedRequest, url:
   });
 }
 
-/** Names and values in turn, as they came. */
+/** Alternating names and values, as received. */
 function endToEnd(rawHeaders: readonly string[]): string[] {
   const fields: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {

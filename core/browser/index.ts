@@ -1,2 +1,2 @@
-export type { BrowserFaces, FaceOptions } from './browser.js';
+export type { BrowserClients, ScopeOptions } from './browser.js';
 export type { BrowserExecutable } from './browser-process.js';

@@ -4,19 +4,22 @@ import type { UpstreamState } from './services.js';
 export type AudioOperation = 'transcribe' | 'translate' | 'speak' | 'changeVoice' | 'generateSound';
 
 /**
- * Hears or speaks. An operation is offered when a model lists it and the method is there.
- * Every call throws GatewayError: `upstream_*`, or the caller's fault as the model names it (`invalid_value`,
- * `unsupported_value`, `moderation_blocked`): those of `audio` in `core/plugins/plugin-failure.ts`, no others.
+ * Transcribes or produces audio. An operation is offered if a model lists it and the method exists. Every call throws
+ * GatewayError: `upstream_*`, or the caller's error as the model names it (`invalid_value`, `unsupported_value`,
+ * `moderation_blocked`): those of `audio` in `core/plugins/plugin-failure.ts`, no others.
  */
 export interface AudioProvider {
   readonly models: readonly AudioModel[];
   transcribe?(call: TranscribeCall): Promise<Transcript>;
   translate?(call: TranscribeCall): Promise<Transcript>;
-  /** Resolves when there is sound to send, or about to be. What the body throws afterwards ends the stream. */
-  speak?(call: SpeakCall): Promise<SoundStream>;
-  changeVoice?(call: ChangeVoiceCall): Promise<SoundStream>;
-  generateSound?(call: GenerateSoundCall): Promise<SoundStream>;
-  /** Whom it asks, as they are now; cheap, since whoever watches asks. A fail-over gives them. Default: nobody. */
+  /** Resolves when there is audio to send, or about to be. What the body throws afterwards ends the stream. */
+  speak?(call: SpeakCall): Promise<AudioStream>;
+  changeVoice?(call: ChangeVoiceCall): Promise<AudioStream>;
+  generateSound?(call: GenerateSoundCall): Promise<AudioStream>;
+  /**
+   * The current state of its upstreams; must be cheap, since monitoring calls it. A fail-over provides it. Default:
+   * none.
+   */
   upstreams?(): readonly UpstreamState[];
 }
 
@@ -24,38 +27,38 @@ export interface AudioModel {
   /** Public model id. */
   id: string;
   operations: readonly AudioOperation[];
-  /** Longest text that it speaks, in characters. Default 4,096, as the open format has it. */
+  /** Maximum input text in characters. Default 4,096, as in the open format. */
   maxCharacters?: number;
 }
 
 interface AudioCall {
   model: string;
-  /** Also aborts while the body flows. Aborting ends the upstream request within 100 ms. */
+  /** Also aborts while the body streams. An abort ends the upstream request within 100 ms. */
   signal: AbortSignal;
 }
 
-/** A sound in a file of ours, found to be what it says. It is there until the call has ended: to its last byte, of a stream. */
-export interface SoundFile {
-  /** Absolute. To be read only. */
+/** A verified audio file on the local disk. It exists until the call has ended; for a stream, until its last byte. */
+export interface AudioInputFile {
+  /** Absolute path. Read only. */
   path: string;
   /** Bytes. */
   size: number;
-  /** By the content, e.g. `audio/mpeg`. */
+  /** Detected by content, e.g. `audio/mpeg`. */
   contentType: string;
-  /** `sound.` and an extension by the content; never what the caller called it. */
+  /** `sound.` and an extension by content; never the caller's file name. */
   filename: string;
-  /** What the file says its length is, where it says so. */
+  /** The duration stated in the file, if any. */
   seconds?: number;
 }
 
 export interface TranscribeCall extends AudioCall {
-  sound: SoundFile;
+  audio: AudioInputFile;
   /** ISO 639-1, lower case; transcription only. */
   language?: string;
   prompt?: string;
   /** 0 to 1. */
   temperature?: number;
-  /** Finest times wanted. Default `segment`. */
+  /** Finest requested timestamps. Default `segment`. */
   granularity?: 'segment' | 'word';
 }
 
@@ -63,14 +66,14 @@ export interface Transcript {
   text: string;
   /** As the model names it: `en`, `english`. */
   language?: string;
-  /** Seconds of sound heard. Default: what the file says. */
+  /** Seconds of audio. Default: the duration stated in the file. */
   durationSeconds?: number;
-  /** In order of time; empty where the model gives no times. */
+  /** In order of time; empty if the model returns no times. */
   segments: readonly TranscriptSegment[];
   words?: readonly TranscriptWord[];
-  /** Default: the seconds heard. */
+  /** Default: the seconds of audio. */
   usage?: Usage;
-  /** Members of the call that the model does not know and that were left out. */
+  /** Fields of the call that the model does not support and that were ignored. */
   ignored?: readonly string[];
 }
 
@@ -79,7 +82,7 @@ export interface TranscriptSegment {
   start: number;
   end: number;
   text: string;
-  /** What the model tells of its own work. Default: nothing. */
+  /** What the model reports about its own work. Default: nothing. */
   details?: SegmentDetails;
 }
 
@@ -104,32 +107,32 @@ export interface TranscriptWord {
  */
 export type SpeechFormat = 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm';
 
-/** A sound on its way. */
-export interface SoundStream {
+/** A stream of audio. */
+export interface AudioStream {
   body: AsyncIterable<Uint8Array>;
-  /** What the bytes are: the format that was asked for, or the best there is instead, which the gateway converts. */
+  /** The format of the bytes: the requested one, or the best available one, which the gateway converts. */
   format: SpeechFormat;
-  /** What was used, where the upstream says. Settles with the end of the body at the latest; never rejects. */
+  /** The usage, if the upstream reports it. Settles at the latest at the end of the body; never rejects. */
   usage?: Promise<Usage | undefined>;
-  /** Members of the call that the model does not know and that were left out. */
+  /** Fields of the call that the model does not support and that were ignored. */
   ignored?: readonly string[];
 }
 
 export interface SpeakCall extends AudioCall {
-  /** At least one character, and at most as many as the model takes. */
+  /** At least one character, and at most the model's maximum. */
   input: string;
   voice: string;
   format: SpeechFormat;
-  /** 0.25 to 4; 1 is the voice's own pace. */
+  /** 0.25 to 4; 1 is the voice's normal speed. */
   speed: number;
   instructions?: string;
 }
 
 export interface ChangeVoiceCall extends AudioCall {
-  sound: SoundFile;
+  audio: AudioInputFile;
   voice: string;
   format: SpeechFormat;
-  /** Fields handed through to the vendor: texts, as a form has them. */
+  /** Fields passed through to the vendor, as form texts. */
   options: Readonly<Record<string, string>>;
 }
 
@@ -138,6 +141,6 @@ export interface GenerateSoundCall extends AudioCall {
   /** 0.5 to 30. Default: the model decides. */
   durationSeconds?: number;
   format: SpeechFormat;
-  /** Members handed through to the vendor. */
+  /** Fields passed through to the vendor. */
   options: Readonly<Record<string, unknown>>;
 }

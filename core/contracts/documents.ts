@@ -1,8 +1,9 @@
 import { type Static, Type } from './typebox.js';
 
 /**
- * The documents that extractors return, in their documented field names (service document 2.5). Absent is absent here:
- * no null, no empty string; `server/wire/extract.ts` fills the public frame. One schema validates, types and documents.
+ * The documents that extractors return, with their documented field names (service document 2.5). Unknown fields are
+ * absent: no null, no empty string; `server/links/document-frame.ts` fills the public response. One schema validates,
+ * types and documents.
  */
 
 const Text = Type.String({ minLength: 1 });
@@ -11,7 +12,7 @@ const Count = Type.Integer({ minimum: 0 });
 const Seconds = Type.Number({ minimum: 0 });
 const Time = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?(Z|[+-]\\d\\d:\\d\\d)$' });
 const strict = { additionalProperties: false } as const;
-/** Platform numbers and strings as they stood in the source, by our name for them. */
+/** Platform numbers and strings as in the source, under our names. */
 const RawStats = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]));
 
 export const PrecisionSchema = Type.Union([Type.Literal('exact'), Type.Literal('rounded'), Type.Literal('hidden')]);
@@ -20,11 +21,11 @@ export type Precision = Static<typeof PrecisionSchema>;
 
 export const ProvenanceSchema = Type.Object(
   {
-    /** Member (dotted, e.g. `metrics.likes`) → the method it came from. */
+    /** Field (dotted, e.g. `metrics.likes`) → the method it came from. */
     sources: Type.Record(Type.String(), Type.String()),
-    /** Metric → how exact it is. */
+    /** Metric → its precision. */
     precision: Type.Record(Type.String(), PrecisionSchema),
-    /** `id` where a time was computed from the item's id because no source states it. */
+    /** `id` if a time was computed from the item's id because no source states it. */
     published_at_source: Type.Optional(Type.Literal('id')),
   },
   strict,
@@ -57,13 +58,13 @@ export const MediaEntrySchema = Type.Object(
     has_video: Type.Optional(Type.Boolean()),
     /** The platform's own label, e.g. `720p`. */
     quality: Type.Optional(Text),
-    /** BCP 47 (subtitles, sound tracks). */
+    /** BCP 47 (subtitles, audio tracks). */
     language: Type.Optional(Text),
     label: Type.Optional(Text),
-    /** Subtitles that a machine wrote. */
+    /** Machine-generated subtitles. */
     auto_generated: Type.Optional(Type.Boolean()),
     expires_at: Type.Optional(Time),
-    /** What a direct fetch must share with ours: the address, a cookie, a referer. */
+    /** What a direct fetch must have in common with ours: the address, a cookie, a referer. */
     bound_to: Type.Optional(
       Type.Array(Type.Union([Type.Literal('ip'), Type.Literal('cookie'), Type.Literal('referer')]), { minItems: 1 }),
     ),
@@ -92,7 +93,7 @@ export const CommonSchema = Type.Object(
     author: Type.Optional(AuthorSchema),
     /** The post's own text. */
     caption: Type.Optional(Text),
-    /** The long text; where a platform has one text only, the same as the caption. */
+    /** The long text; if a platform has only one text, the same as the caption. */
     description: Type.Optional(Text),
     thumbnail: Type.Optional(HttpsUrl),
     published_at: Type.Optional(Time),
@@ -111,7 +112,7 @@ export const CommonSchema = Type.Object(
     category: Type.Optional(Text),
     is_unlisted: Type.Optional(Type.Boolean()),
     is_family_safe: Type.Optional(Type.Boolean()),
-    /** 18 where the platform restricts the item to adults. */
+    /** 18 if the platform restricts the item to adults. */
     age_limit: Type.Optional(Count),
     /** ISO 3166-1 alpha-2. */
     available_countries: Type.Optional(Type.Array(Text)),
@@ -151,20 +152,20 @@ export type Ids = Static<typeof IdsSchema>;
 
 export const MetricsSchema = Type.Object(
   {
-    /** The platform's headline counter, whatever it calls it. For a running live stream: views so far where known. */
+    /** The platform's main counter, under any name. For a running live stream: views so far, if known. */
     views: Type.Optional(Count),
     likes: Type.Optional(Count),
     comments: Type.Optional(Count),
     shares: Type.Optional(Count),
     saves: Type.Optional(Count),
-    /** Filled as well where the platform says plays. */
+    /** Also set if the platform calls them plays. */
     plays: Type.Optional(Count),
     /** People watching a live stream now. */
     concurrent_viewers: Type.Optional(Count),
     duration_seconds: Type.Optional(Seconds),
     channel_id: Type.Optional(Text),
     subscriber_count: Type.Optional(Count),
-    /** Reactions by kind, where the platform splits them. */
+    /** Reactions by kind, if the platform lists them. */
     reactions: Type.Optional(Type.Record(Type.String(), Count)),
   },
   strict,
@@ -176,7 +177,7 @@ export const PostMediaSchema = Type.Object(
     image_urls: Type.Array(HttpsUrl),
     /** Directly playable files, best first. */
     video_urls: Type.Array(HttpsUrl),
-    /** One object for each media URL, subtitles and manifests included. */
+    /** One object per media URL, including subtitles and manifests. */
     entries: Type.Optional(Type.Array(MediaEntrySchema)),
   },
   strict,
@@ -231,7 +232,7 @@ export const ProductSchema = Type.Object(
           original_amount: Type.Optional(Money),
           min: Type.Optional(Money),
           max: Type.Optional(Money),
-          /** As the page prints it. */
+          /** As printed on the page. */
           text: Type.Optional(Text),
           /** 0 to 100. */
           discount_percent: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
@@ -286,7 +287,7 @@ export const ProductSchema = Type.Object(
         strict,
       ),
     ),
-    /** One object for each media URL. */
+    /** One object per media URL. */
     media: Type.Optional(Type.Array(MediaEntrySchema)),
   },
   strict,
@@ -328,26 +329,26 @@ export type ExtractionData = PostData | ProductData;
 /** A whole image in memory. */
 export interface Media {
   bytes: Uint8Array;
-  /** Media type by the content, e.g. `image/png`. */
+  /** Media type detected by content, e.g. `image/png`. */
   contentType: string;
 }
 
-/** What a call consumed. Absent members are unknown, which is not zero. */
+/** The usage of a call. Absent fields are unknown, which is not zero. */
 export interface Usage {
   inputTokens?: number;
   outputTokens?: number;
   totalTokens?: number;
   cachedTokens?: number;
   reasoningTokens?: number;
-  /** Of the tokens in and out, those of text and of images, where a model of images tells them apart. */
+  /** Text and image tokens among the input and output tokens, if an image model reports them. */
   inputTextTokens?: number;
   inputImageTokens?: number;
   outputTextTokens?: number;
   outputImageTokens?: number;
   /** Characters billed by a speech vendor. */
   characters?: number;
-  /** Seconds of sound. */
+  /** Seconds of audio. */
   seconds?: number;
-  /** True where the figures were not reported but counted by us. */
+  /** True if the numbers are estimated by the gateway rather than reported. */
   estimated?: boolean;
 }

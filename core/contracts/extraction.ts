@@ -4,9 +4,9 @@ import type { LinkRef } from './extractor.js';
 import type { JobFailure, JobState } from './gateway.js';
 import type { ByteRange, FileStat, StoredBody } from './services.js';
 
-/** One link to extract. Options of reviews change nothing for platforms that have none. */
+/** One link to extract. Review options have no effect on platforms without reviews. */
 export interface ExtractRequest {
-  /** Any form of link that people share, short links included; at most 2,048 characters. */
+  /** Any form of link that people share, including short links; at most 2,048 characters. */
   url: string;
   /** Reviews per star group, 1 to 100. Default 10. */
   clipReviewLimit?: number;
@@ -14,54 +14,56 @@ export interface ExtractRequest {
   clipSort?: 'latest' | 'recommended';
   /** Also reviews without text. Default false. */
   includeEmptyReviews?: boolean;
-  /** Offer an MP3 link where the item has sound. Default true. */
+  /** Offer an MP3 link if the item has audio. Default true. */
   includeAudioMp3?: boolean;
-  /** One method to ask alone, past the cache and keeping nothing: how the probe tells methods apart. */
+  /** Run only this method, without reading or writing the cache: for the live probe. */
   only?: string;
-  /** Waiting for an answer ends with it; work that others wait for goes on. */
+  /** Ends the wait of this caller; work that other callers wait for continues. */
   signal?: AbortSignal;
 }
 
-/** An item's document, and how it was had. */
+/** An item's document, and how it was extracted. */
 export interface ExtractResult {
   /** Platform key. */
   platform: string;
-  /** The caller's own text. */
+  /** The link as sent. */
   inputUrl: string;
-  /** What it led to. */
+  /** The item it led to. */
   link: LinkRef;
   /** As {@link Extraction.method}. */
   method: string;
   data: ExtractionData;
-  /** What is best effort in it, or missing: a stable word each, perhaps with a colon and details. */
+  /** Stable notes on best-effort or missing parts, some with a colon and details. */
   limitations: readonly string[];
-  /** Present where a hosted MP3 is offered. */
+  /** Set if a hosted MP3 is offered. */
   audioLink?: AudioLink;
   cache: CacheUse;
-  /** Milliseconds since the data was fetched; 0 where it was fetched for this call. */
+  /** Milliseconds since the data was fetched; 0 if it was fetched for this call. */
   ageMs: number;
-  /** Same object for the same cached extraction: lets an encoder remember its work. */
+  /** The same object for the same cached extraction: an encoder can cache its result by it. */
   identity: object;
 }
 
-/** `miss`: fetched for this call or one beside it. `stale`: too old, and given because the source is out. */
+/**
+ * `miss`: fetched for this call or a concurrent one. `stale`: expired, and served because the source is unavailable.
+ */
 export type CacheUse = 'hit' | 'miss' | 'stale';
 
 /** A link that may be answered with a job. */
 export interface SubmitRequest extends Omit<ExtractRequest, 'only'> {
-  /** Who may look at the job. */
+  /** The owner of the job. */
   owner: string;
-  /** Names the request in the log of the job. Default: it names none. */
+  /** Id of the request, for log lines about the job. Default: none. */
   requestId?: string;
-  /** Fetch anew, even where the cache has an answer. Default false. */
+  /** Fetch again, even if there is a cached result. Default false. */
   refresh?: boolean;
-  /** What the admission hooks of extraction jobs judge, in the transaction that writes the job, and only there. Default: nothing. */
+  /** Input for the admission hooks of extraction jobs, in the transaction that inserts the job. Default: none. */
   terms?: unknown;
 }
 
 /**
- * What became of a submitted request; `answer` is that of the admission hooks, which judge jobs alone. Where it is
- * `rateLimited`, nothing was done. `refusal` is a definitive "no" that was given a moment ago.
+ * The result of a submission; `answer` is that of the admission hooks, which apply only to jobs. If it is
+ * `rateLimited`, nothing was done. `refusal` is a recently cached definitive refusal.
  */
 export type Submission = { result: ExtractResult } | { refusal: GatewayError } | AcceptedJob;
 
@@ -69,7 +71,7 @@ export type AcceptedJob = { job: ExtractionJob; answer?: unknown } | { rateLimit
 
 /** Several links with the same options. */
 export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'terms'> {
-  /** Answered in this order; the same link may be there twice. */
+  /** Answered in this order; a link may be repeated. */
   urls: readonly string[];
 }
 
@@ -80,7 +82,7 @@ export type BatchItem = { url: string } & (
   | { error: GatewayError }
 );
 
-/** An extraction in the background. Times in milliseconds since 1970. */
+/** A background extraction job. Times are milliseconds since 1970. */
 export interface ExtractionJob {
   id: string;
   platform: string;
@@ -94,11 +96,11 @@ export interface ExtractionJob {
   finishedAt: number | null;
   error: JobFailure | null;
   queue: { active: number; maxActive: number };
-  /** Present once completed. Its `inputUrl` is the canonical URL: the job may be shared. */
+  /** Set once completed. Its `inputUrl` is the canonical URL, since the job may be shared. */
   result?: ExtractResult;
 }
 
-/** A signed link to an MP3 that is made when it is first asked for. */
+/** A signed link to an MP3 that is made at its first request. */
 export interface AudioLink {
   url: string;
   /** ISO 8601. */
@@ -110,32 +112,32 @@ export interface AudioFileRequest {
   /** The last part of an MP3 link, without `.mp3`. */
   name: string;
   /**
-   * Where the file has not been made: `never` makes it, `following` answers with it while it is being made, `whole` once
-   * it is stored.
+   * If the file does not exist: `never` does not make it, `following` streams it while it is being made, `whole` waits
+   * until it is stored.
    */
   make: 'never' | 'following' | 'whole';
-  /** Waiting for the file ends with it; making it goes on. */
+  /** Ends the wait for the file; the transcode continues. */
   signal?: AbortSignal;
 }
 
 /** The MP3 behind a link. */
 export type AudioFile = {
-  /** Milliseconds since 1970: when the link ends. */
+  /** Expiry of the link, in milliseconds since 1970. */
   expiresAt: number;
-  /** A file name to save it under, e.g. `vidsite-dQw4w9WgXcQ.mp3`. */
+  /** Download name, e.g. `vidsite-dQw4w9WgXcQ.mp3`. */
   downloadName: string;
 } & (
   | { kind: 'stored'; file: FileStat; read(range?: ByteRange): Promise<StoredBody | undefined> }
-  /** Its bytes as they are made, which are those that will be stored. Fails where it cannot be made to its end. */
+  /** Its bytes as they are made, the same that will be stored. Fails if the transcode fails. */
   | { kind: 'growing'; body: AsyncIterable<Uint8Array> }
   | { kind: 'unmade' }
 );
 
-/** Where hosted MP3 links point, and how they are signed. */
+/** Base URL and signing of hosted MP3 links. */
 export interface AudioLinkOptions {
   /** Without a trailing slash, e.g. `http://127.0.0.1:8787`. */
   baseUrl: string;
-  /** Signing secrets, newest first; links signed with any of them are honoured. At least 32 bytes each. */
+  /** Signing secrets, newest first; links signed with any of them are valid. At least 32 bytes each. */
   secrets: readonly Uint8Array[];
   /** Default 86,400,000 (24 hours). */
   ttlMs?: number;

@@ -8,8 +8,8 @@ export interface PluginEntry {
   /** Default: the plugin's name. Unique in a gateway. */
   id?: string;
   /**
-   * The plugin itself, or what to import: a package specifier, or the path of a module, or of a folder with an `index.js`,
-   * relative to the config file.
+   * The plugin itself, or what to import: a package specifier, or the path of a module, or of a folder with an
+   * `index.js`, relative to the config file.
    */
   use: Plugin | string;
   /** Checked against the plugin's schema. Default `{}`. */
@@ -17,22 +17,22 @@ export interface PluginEntry {
   /** Default true. */
   enabled?: boolean;
   /**
-   * Platforms, models or `sign-in` that it serves, known before the plugin is loaded. Fails where the plugin does not serve them.
-   * Default: not known.
+   * Platforms, models or `sign-in` that it serves, known before the plugin is loaded. Loading fails if the plugin does
+   * not serve them. Default: not known.
    */
   serves?: readonly string[];
   /**
-   * True: it is used only while no other enabled entry names one of its models in `serves`; of several fallbacks, the first is.
-   * One that is not used is `disabled`. Needs `serves`. Default false.
+   * True: it is used only if no other enabled entry names one of its models in `serves`; of several fallbacks, the
+   * first one is used. An unused one is `disabled`. Needs `serves`. Default false.
    */
   fallback?: boolean;
-  /** True makes createGateway reject when this entry fails. Default false. */
+  /** True makes createGateway reject if this entry fails. Default false. */
   required?: boolean;
-  /** Deadline of each call in milliseconds, at most 600,000; of a sound or a stream, until it begins. Default 30,000. */
+  /** Deadline of each call in milliseconds, at most 600,000; for audio or a stream, until it begins. Default 30,000. */
   timeoutMs?: number;
-  /** Origins that the address guard lets this entry reach although they are private, e.g. `http://127.0.0.1:9000`. */
+  /** Private origins that the address guard allows for this entry, e.g. `http://127.0.0.1:9000`. */
   trustedOrigins?: readonly string[];
-  /** Variables that the entry names where it was read from a file. Default: none. */
+  /** Variables that the entry names, if it was read from a file. Default: none. */
   variables?: EntryVariables;
 }
 
@@ -40,60 +40,60 @@ export interface PluginEntry {
 export interface EntryVariables {
   /** All of them, set or not. */
   names: readonly string[];
-  /** Dotted path of an option → variable that its value was taken from. A message about the option then names the variable. */
+  /** Dotted path of an option → the variable of its value. Messages about the option then name the variable. */
   ofOptions: Readonly<Record<string, string>>;
-  /** This one, set to anything, enables the entry. */
+  /** This variable, set to any value, enables the entry. */
   enabledBy?: string;
 }
 
 export type PluginState = 'disabled' | 'loading' | 'ready' | 'failed' | 'disposed';
 
-/** How an entry is doing; what `/health`, `doctor` and `mediagate plugins` show. */
+/** Status of an entry, for `/health`, `doctor` and `mediagate plugins`. */
 export interface PluginStatus {
   id: string;
-  /** Where the module was not imported, as far as the configuration tells: the last part of its path. */
+  /** If the module was not imported, derived from the configuration: the last part of its path. */
   plugin: string;
   summary: string;
   state: PluginState;
-  /** Why it failed, or which plugin is used in place of a fallback, in words safe to show. */
+  /** Why it failed, or which plugin is used in place of a fallback. Safe to show. */
   reason?: string;
-  /** Environment variable whose value is why it failed. */
+  /** The environment variable that caused the failure. */
   badVariable?: string;
-  /** Environment variables that its entry names, and those that enable entries which are used in place of this one. */
+  /** Environment variables that its entry names, and those that enable entries used in place of this one. */
   variables: { readonly names: readonly string[]; readonly switchOff: readonly string[] };
   provides: readonly string[];
   /** Platform keys and model ids it serves. */
   serves: readonly string[];
-  /** Whether it only stands for something better that is not configured. */
+  /** Whether it only replaces a provider that is not configured. */
   standIn: boolean;
   required: boolean;
-  /** Whom its providers ask, where they tell. */
+  /** State of the upstreams of its providers, if they report it. */
   upstreams: readonly UpstreamState[];
 }
 
-/** Limits of a client of {@link Gateway.httpClient}; no request of it can go beyond them. */
+/** Limits of a client of {@link Gateway.httpClient}; its requests cannot exceed them. */
 export interface HttpClientLimits {
-  /** Milliseconds for each request. */
+  /** Deadline of each request in milliseconds. */
   timeoutMs: number;
-  /** Origins that it may reach although they are private. Default: those of the gateway alone. */
+  /** Allowed private origins. Default: only those of the gateway. */
   trustedOrigins?: readonly string[];
 }
 
-/** A platform that links are extracted of. */
+/** A supported platform. */
 export interface PlatformInfo {
   key: string;
   /** For people. */
   name: string;
-  /** Patterns or words, for people. */
+  /** Patterns or text, for people. */
   linkForms: readonly string[];
   features: PlatformFeatures;
   /** Its ways to the platform at the time of reading, best first; empty where its extractor does not tell. */
   methods: readonly MethodState[];
-  /** Links to try it with. */
+  /** Links for the live probe. */
   probeLinks: readonly ProbeLink[];
 }
 
-/** What links of a platform can have here. */
+/** What this gateway offers for links of a platform. */
 export interface PlatformFeatures {
   /** Background jobs. */
   async: boolean;
@@ -103,13 +103,13 @@ export interface PlatformFeatures {
 }
 
 /**
- * `queued` → `running` → `completed` | `failed` | `cancelled`; a queued job may fail (it waited too long) or be cancelled as
- * well. A run that was cut off (kill -9, a lost lease, a shutdown) puts the job back to `queued`. Nothing leaves the last
- * three.
+ * `queued` → `running` → `completed` | `failed` | `cancelled`; a queued job may also fail (it waited too long) or be
+ * cancelled. A crashed or interrupted run (kill -9, a lost lease, a shutdown) returns the job to `queued`. The last
+ * three states are final.
  */
 export type JobState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
 
-/** Why a job failed: a GatewayError as far as it is for clients. */
+/** Why a job failed: a GatewayError without internal details. */
 export interface JobFailure {
   code: ErrorCode;
   message: string;

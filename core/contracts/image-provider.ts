@@ -1,20 +1,23 @@
 import type { Media, Usage } from './documents.js';
 import type { UpstreamState } from './services.js';
 
-/** Makes pictures with one or more models. */
+/** Generates images with one or more models. */
 export interface ImageProvider {
   /** Public model ids it serves. */
   readonly models: readonly string[];
   /**
-   * One call, one image. The bytes are the model's own: bringing them to the canvas is the core's work.
+   * One call, one image. The bytes are the model's own: the core fits them to the canvas.
    *
-   * A model that takes no references refuses a call that has some with `unsupported_value` and param `image`, before it asks
-   * anybody: a picture that was made without them is not the one that was asked for, and is paid for all the same.
-   * @throws GatewayError `moderation_blocked` (never retried), `upstream_*`, `invalid_value`, `unsupported_value`, and the
-   * others of `image` in `core/plugins/plugin-failure.ts`.
+   * A model that takes no references refuses a call with references with `unsupported_value` and param `image`, before
+   * calling its upstream: an image made without them is not the requested one, and would be charged.
+   * @throws GatewayError `moderation_blocked` (never retried), `upstream_*`, `invalid_value`, `unsupported_value`, and
+   *   the others of `image` in `core/plugins/plugin-failure.ts`.
    */
   generate(call: ImageCall): Promise<GeneratedImage>;
-  /** Whom it asks, as they are now; cheap, since whoever watches asks. A fail-over gives them. Default: nobody. */
+  /**
+   * The current state of its upstreams; must be cheap, since monitoring calls it. A fail-over provides it. Default:
+   * none.
+   */
   upstreams?(): readonly UpstreamState[];
 }
 
@@ -25,9 +28,14 @@ export interface ImageCall {
   size: ImageSize | 'auto';
   /** Input images in the caller's order, checked and at most 20 megapixels each; at most 4. */
   references: readonly Media[];
-  /** Members handed through: quality, background, output_format, output_compression, moderation, input_fidelity, user. */
+  /**
+   * Fields passed through: quality, background, output_format, output_compression, moderation, input_fidelity, user.
+   */
   options: Readonly<Record<string, unknown>>;
-  /** Same for every run of one request, e.g. the job's id: lets an upstream that knows such keys do the work once. */
+  /**
+   * The same for every run of one request, e.g. the job's id: an upstream with idempotency keys then does the work
+   * once.
+   */
   idempotencyKey?: string;
   signal: AbortSignal;
 }
@@ -39,8 +47,8 @@ export interface ImageSize {
 
 export interface GeneratedImage extends Media {
   /**
-   * Settings that the model ignored, in words; each by the name that it has in `options`, so that whoever sent it finds it. An
-   * image of another format than `output_format` asks for has a warning that names `output_format`.
+   * Settings that the model ignored, as text; each with its name in `options`, so that the sender recognizes it. An
+   * image of another format than `output_format` requires a warning that names `output_format`.
    */
   warnings?: readonly string[];
   usage?: Usage;

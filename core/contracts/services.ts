@@ -1,21 +1,22 @@
-import type { SoundFile } from './audio-provider.js';
+import type { AudioInputFile } from './audio-provider.js';
 
 export type { Clock, LogFields, Logger } from '../runtime/index.js';
 
 /**
- * What a plugin may use besides its own code. Each member is the plugin's own face of a shared service: it carries the
- * plugin's deadline, byte cap, trusted origins, key prefix and log field, so a plugin cannot forget them.
+ * The services that a plugin may use. Each one is a client of a shared service, scoped to the plugin instance: it
+ * carries the instance's deadline, byte limit, trusted origins, key prefix and log field, so a plugin cannot forget
+ * them.
  */
 
-/** HTTP to the outside. Every address passes the address guard, every redirect hop too. */
+/** HTTP to the outside. The address guard checks every address, including every redirect hop. */
 export interface HttpClient {
   /**
-   * One request with its whole body, content codings undone.
-   * @throws GatewayError `upstream_timeout` (deadline), `upstream_error` (DNS, connection, TLS, body over the cap, bad
-   * coding, too many redirects), `upstream_refused` (address not allowed), or the caller's abort reason.
+   * One request with its whole body, content codings decoded.
+   * @throws GatewayError `upstream_timeout` (deadline), `upstream_error` (DNS, connection, TLS, body over the limit,
+   *   bad coding, too many redirects), `upstream_refused` (address not allowed), or the caller's abort reason.
    */
   request(request: HttpRequest): Promise<HttpResponse>;
-  /** As {@link request}, but the body is handed over as it arrives; the cap and the deadline hold while it is read. */
+  /** As {@link request}, but the body is streamed; the limit and the deadline apply while it is read. */
   stream(request: HttpRequest): Promise<HttpStream>;
 }
 
@@ -24,32 +25,35 @@ export interface HttpRequest {
   url: string | URL;
   /** Default `GET`. */
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
-  /** Names in lower case. `host`, `content-length`, `connection` and `transfer-encoding` are ours. */
+  /** Names in lower case. The gateway sets `host`, `content-length`, `connection` and `transfer-encoding`. */
   headers?: Readonly<Record<string, string>>;
-  /** A string is sent as UTF-8. The content type is the caller's to set. */
+  /** A string is sent as UTF-8. The caller sets the content type. */
   body?: string | Uint8Array | BodySource;
   signal?: AbortSignal;
   /**
-   * Milliseconds for everything, redirects and body included; from 5,000 on, the end may come 250 ms late. Default and
-   * maximum: the plugin's deadline.
+   * Milliseconds for everything, including redirects and body; from 5,000 on, the deadline may be 250 ms late. Default
+   * and maximum: the plugin's deadline.
    */
   timeoutMs?: number;
   /**
-   * Milliseconds that a streamed body may be silent. Where it is given, `timeoutMs` ends with the status, and the body may
-   * take as long as it flows. Default: `timeoutMs` goes for the body as well.
+   * Maximum silence of a streamed body in milliseconds. If it is set, `timeoutMs` applies until the status, and the
+   * body may take any time while bytes arrive. Default: `timeoutMs` includes the body.
    */
   idleMs?: number;
-  /** Cap on the decoded body in bytes. Default: 8 MiB. */
+  /** Maximum bytes of the decoded body. Default: 8 MiB. */
   maxBytes?: number;
-  /** Redirects to follow, 0 to 5; each hop is guarded anew and drops `authorization` and `cookie` across origins. Default 0. */
+  /**
+   * Redirects to follow, 0 to 5; each hop is guarded again and drops `authorization` and `cookie` across origins.
+   * Default 0.
+   */
   maxRedirects?: number;
 }
 
-/** A body that is not in memory as a whole. */
+/** A body that is not completely in memory. */
 export interface BodySource {
   /** Bytes. */
   size: number;
-  /** From its beginning, exactly `size` bytes. Asked anew each time the request is sent. */
+  /** From its beginning, exactly `size` bytes. Called again each time the request is sent. */
   read(): AsyncIterable<Uint8Array>;
 }
 
@@ -63,8 +67,8 @@ export interface HttpResponse {
   /** The body as UTF-8 text; invalid bytes become U+FFFD. */
   text(): string;
   /**
-   * The body as JSON; bare integers of 16 digits and more come as strings, since ids exceed 2^53.
-   * @throws GatewayError `upstream_refused` where it is not JSON.
+   * The body as JSON; bare integers of 16 digits and more become strings, since ids exceed 2^53.
+   * @throws GatewayError `upstream_refused` if it is not JSON.
    */
   json(): unknown;
 }
@@ -76,26 +80,25 @@ export interface HttpStream {
   body: AsyncIterable<Uint8Array>;
 }
 
-/** A real browser, one context per call. Declared by `needs: ['browser']`, or by `wants` where it can be done without. */
+/** A real browser, one context per call. Declared by `needs: ['browser']`, or by `wants` if it is optional. */
 export interface Browser {
-  /** False where `BROWSER=off` or no browser was found; methods that need it are then skipped. */
+  /** False if `BROWSER=off` or no browser was found; methods that need it are then skipped. */
   readonly available: boolean;
   /**
-   * Opens a fresh context with one page, runs `visit` in it and closes everything, whatever happens. What the page loads
-   * passes the address guard, as {@link HttpClient} does.
-   * @throws GatewayError `upstream_timeout` at the deadline, `upstream_error` where the page or the browser breaks down or
-   *   takes too much memory,
-   *   `queue_full` where too many wait, `plugin_unavailable` where there is no browser or it does not start, what `visit`
-   *   throws, or the caller's abort reason.
+   * Opens a fresh context with one page, runs `visit` in it and closes everything in any case. The address guard checks
+   * what the page loads, as in {@link HttpClient}.
+   * @throws GatewayError `upstream_timeout` at the deadline, `upstream_error` if the page or the browser crashes or
+   *   uses too much memory, `queue_full` if too many calls wait, `plugin_unavailable` if there is no browser or it does
+   *   not start, what `visit` throws, or the caller's abort reason.
    */
   run<Result>(call: BrowserCall<Result>): Promise<Result>;
 }
 
 export interface BrowserCall<Result> {
-  /** Gets the page and does what it must. Past the signal, every method of the page fails. */
+  /** Receives the page. After the signal has aborted, every method of the page fails. */
   visit(page: BrowserPage, signal: AbortSignal): Promise<Result>;
   signal?: AbortSignal;
-  /** Milliseconds, waiting for a turn and start of the browser included. Default and maximum: the plugin's deadline. */
+  /** Milliseconds, including the queue and the start of the browser. Default and maximum: the plugin's deadline. */
   timeoutMs?: number;
   /** BCP 47, default `en-US`. */
   locale?: string;
@@ -104,8 +107,8 @@ export interface BrowserCall<Result> {
 /** A page. Methods throw GatewayError `upstream_timeout` and `upstream_error`. */
 export interface BrowserPage {
   /**
-   * Opens an http or https URL; a refusal by its status is no error unless its body is empty.
-   * @throws GatewayError `upstream_refused` where the address is not allowed, `upstream_error` where there is nothing to show.
+   * Opens an http or https URL; an error status is no error unless its body is empty.
+   * @throws GatewayError `upstream_refused` if the address is not allowed, `upstream_error` if nothing was loaded.
    */
   goto(
     url: string,
@@ -113,7 +116,7 @@ export interface BrowserPage {
   ): Promise<unknown>;
   content(): Promise<string>;
   url(): string;
-  /** Runs a function in the page, which sees its argument and the page, nothing else. Result and argument are JSON. */
+  /** Runs a function in the page, with access to its argument and the page only. Result and argument are JSON. */
   evaluate<Result, Argument>(
     script: string | ((argument: Argument) => Result | Promise<Result>),
     argument?: Argument,
@@ -122,34 +125,37 @@ export interface BrowserPage {
 }
 
 /**
- * ffmpeg, in a process a call, which reads one file and can reach nothing else. Declared by `needs: ['ffmpeg']`, or by
- * `wants` where it can be done without.
+ * ffmpeg, one process per call, which reads one file and can access nothing else. Declared by `needs: ['ffmpeg']`, or
+ * by `wants` if it is optional.
  */
-export interface SoundFilters {
-  /** False where no ffmpeg was found. */
+export interface AudioFilters {
+  /** False if no ffmpeg was found. */
   readonly available: boolean;
   /**
-   * Samples of a sound, or of filters that make one by themselves, while they are made: 16 bits, little-endian, one
-   * channel. To be read once; whoever stops reading ends ffmpeg.
-   * @throws GatewayError `audio_unavailable` where there is no sound or it cannot be read, `queue_full`,
-   *   `plugin_unavailable` where there is no ffmpeg; the signal's reason. All while it is read.
+   * Streams the samples of an audio file, or of filters with their own source: 16 bits, little-endian, one channel.
+   * Must be read once; stopping ends ffmpeg.
+   * @throws GatewayError `audio_unavailable` if there is no audio or it cannot be read, `queue_full`,
+   *   `plugin_unavailable` if there is no ffmpeg; the signal's reason. All of them while it is read.
    */
   samples(call: SamplesCall): AsyncIterable<Uint8Array>;
 }
 
 export interface SamplesCall {
   /** Default: none, and the filters begin with sources of their own. */
-  sound?: SoundFile;
-  /** A graph in ffmpeg's language with one output; `anull` leaves the sound as it is. Never anything that a caller wrote. */
+  audio?: AudioInputFile;
+  /**
+   * A filter graph of ffmpeg with one output; `anull` leaves the audio unchanged. It must never contain a caller's
+   * text.
+   */
   filters: string;
   /** Samples a second. */
   rate: number;
-  /** Sound beyond so many seconds is left out. */
+  /** Audio after this many seconds is omitted. */
   maxSeconds: number;
   signal: AbortSignal;
 }
 
-/** Key-value cache of JSON values; losing it costs time, never data. Keys are prefixed with the entry's id. */
+/** Key-value cache of JSON values; losing it costs time, never data. Keys are prefixed with the instance's id. */
 export interface Cache {
   get<Value>(key: string): Promise<Value | undefined>;
   set<Value>(key: string, value: Value, ttlMs: number): Promise<void>;
@@ -157,16 +163,19 @@ export interface Cache {
 }
 
 /**
- * Files by name, on disk or in an object store. Names match `/^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/`. A file that is not
- * whole any more is told by GatewayError `internal_error` when it is looked at, until it is written again.
+ * Files by name, on disk or in an object store. Names match `/^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/`. Reading a
+ * damaged file throws GatewayError `internal_error` until it is written again.
  */
 export interface Storage {
-  /** Writes all or nothing: a reader never sees half a file, and a resolved call survives a crash. Tells where it is then. */
+  /**
+   * Writes all or nothing: a reader never sees an incomplete file, and a resolved call survives a crash. Returns the
+   * location.
+   */
   write(file: StoredFile): Promise<FileSource>;
-  /** Undefined where there is no such file, or its time is over. What is being read when its time ends is read to its end. */
+  /** Undefined if there is no such file, or it has expired. A read that has begun continues after the expiry. */
   read(name: string, range?: ByteRange): Promise<StoredBody | undefined>;
   stat(name: string): Promise<FileStat | undefined>;
-  /** No error where the file is not there. */
+  /** No error if the file does not exist. */
   delete(name: string): Promise<void>;
 }
 
@@ -174,7 +183,7 @@ export interface StoredFile {
   name: string;
   /** Media type, as it will be served. */
   contentType: string;
-  /** From then on the file is not there any more, and the storage removes it by itself. Default: it is kept. */
+  /** Expiry; after it the file is removed automatically. Default: it is kept. */
   expiresAt?: Date;
   body: Uint8Array | AsyncIterable<Uint8Array>;
 }
@@ -198,8 +207,8 @@ export interface FileStat {
 }
 
 /**
- * Where a file is: in an S3-compatible store (R2 is one, and told apart), or on a disk of the gateway, for good or until the
- * store takes it.
+ * Location of a file: in an S3-compatible store (R2 is named separately), or on a disk of the gateway, permanently or
+ * until the store accepts it.
  */
 export type FileSource = 'objstore_s3' | 'objstore_r2' | 'local_cache';
 
@@ -207,77 +216,77 @@ export interface StoredBody extends FileStat {
   body: AsyncIterable<Uint8Array>;
 }
 
-/** Where traces begin. */
+/** Starts traces. */
 export interface Tracer {
   /**
-   * A span that begins a trace, or goes on with the one of `parent`: a `traceparent` of W3C Trace Context. One that cannot
-   * be read counts as none.
+   * A span that starts a trace, or continues the trace of `parent`: a `traceparent` of W3C Trace Context. An invalid
+   * one counts as none.
    */
   start(span: NewSpan & { parent?: string }): Span;
 }
 
 export interface NewSpan {
   name: string;
-  /** What it is to others: it answers them, asks them, leaves them work or does what was left. Default `internal`. */
+  /** The span kind: it serves a request, sends one, queues work or processes queued work. Default `internal`. */
   kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
   attributes?: SpanAttributes;
   /** Milliseconds since 1970. Default: now. */
   startedAt?: number;
 }
 
-/** Names of OpenTelemetry's semantic conventions, or `mediagate.…`. Never a key, a prompt or a query. Undefined is left out. */
+/**
+ * Names of OpenTelemetry's semantic conventions, or `mediagate.…`. Never a key, a prompt or a query. Undefined is
+ * omitted.
+ */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** A piece of work in a trace. One that nobody wants to see is a span, too: it carries its ids on. */
+/** A piece of work in a trace. An unsampled one is a span, too: it propagates its ids. */
 export interface Span {
   /** 32 and 16 characters of lower-case hex. */
   readonly traceId: string;
   readonly spanId: string;
-  /** For whoever goes on with the trace elsewhere. */
+  /** For a process that continues the trace. */
   readonly traceparent: string;
-  /** A piece of this piece. */
+  /** A child span. */
   start(span: NewSpan): Span;
   rename(name: string): void;
   set(attributes: SpanAttributes): void;
-  /** Once, at last. `failure`: a stable code. `endedAt`: milliseconds since 1970, default now. */
+  /** Call it once, at the end. `failure`: a stable code. `endedAt`: milliseconds since 1970, default now. */
   end(end?: { failure?: string; endedAt?: number }): void;
 }
 
-/**
- * Told of what happens, for figures. Whoever tells goes on at once: no method waits, and none throws. Durations are in
- * milliseconds.
- */
+/** Receives events for metrics. Calls are synchronous: no method may wait or throw. Durations are in milliseconds. */
 export interface Meter {
   /** A group of jobs was accepted in one transaction. */
   jobsAccepted(group: { kind: 'extraction' | 'image'; jobs: number; ms: number }): void;
-  /** A run of a job begins. `waitedMs`: how long it was queued before its first run. */
+  /** A run of a job begins. `waitedMs`: time in the queue before its first run. */
   jobBegun(run: { kind: 'extraction' | 'image'; attempt: number; waitedMs?: number }): void;
-  /** It is over, and that was written down as `outcome`; see {@link JobRunOutcome}. `code`: of the failure. */
+  /** A run has ended, and `outcome` was written; see {@link JobRunOutcome}. `code`: of the failure. */
   jobRunEnded(run: { kind: 'extraction' | 'image'; outcome: JobRunOutcome; ms: number; code?: string }): void;
-  /** This process found out that a run of its own may be somebody else's by now. */
+  /** This process found that a run of its own may have been taken over. */
   leaseLost(run: { kind: 'extraction' | 'image' }): void;
-  /** A run whose process is gone was ended. */
+  /** A run of a dead process was ended. */
   jobCutOff(run: { kind: 'extraction' | 'image'; fails: boolean }): void;
-  /** A request of a plugin has its answer, or none. `outcome`: `2xx` to `5xx`, or an error code. */
+  /** A request of a plugin has ended. `outcome`: `2xx` to `5xx`, or an error code. */
   upstreamAnswered(request: { entry: string; outcome: string; ms: number }): void;
-  /** An item was given out: asked for now, from the cache, or too old since the source is out. */
+  /** An extraction was returned: fetched now, from the cache, or stale since the source is unavailable. */
   extractionAnswered(item: { platform: string; cache: 'hit' | 'miss' | 'stale' }): void;
 }
 
 /**
- * `given_back`: to the queue, since the process ends or the lease is lost. `refused`: the job was somebody else's by then, or
- * had ended. `lost`: nobody could write down what became of it.
+ * `given_back`: to the queue, since the process shuts down or the lease is lost. `refused`: the job was taken over, or
+ * had ended. `lost`: the result could not be written.
  */
 export type JobRunOutcome = 'completed' | 'failed' | 'cancelled' | 'given_back' | 'refused' | 'lost';
 
-/** One of the upstreams that a provider asks, and whether it can be asked now. */
+/** One upstream of a provider, and whether it is available. */
 export interface UpstreamState {
-  /** As in the log, e.g. `upstreams.0`: addresses are nobody's business. */
+  /** As in the log, e.g. `upstreams.0`: addresses are not disclosed. */
   name: string;
-  /** True while it is left alone after failing. */
-  resting: boolean;
+  /** True while it cools down after failures. */
+  isCoolingDown: boolean;
   /** Since the start. */
   tries: number;
-  /** Of them, those that failed, other than by the caller's fault. */
+  /** Number of failed ones, except failures caused by the caller. */
   failures: number;
 }

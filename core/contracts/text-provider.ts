@@ -3,28 +3,31 @@ import type { UpstreamState } from './services.js';
 
 export type TextRoute = 'chat_completions' | 'responses';
 
-/** What the responses format has done with a request besides answering it: made shorter, or its tokens counted. */
+/** What the responses format does with a request besides answering it: compact it, or count its tokens. */
 export type ResponsesTask = 'compact' | 'input_tokens';
 
 /**
- * Passes text requests to a model. The open wire format is the domain here: bytes go in and come out as they are, so
- * nothing an upstream adds is lost in translation. What the bytes say of usage, and how a stream has to end, the gateway
- * reads for itself while they go by; a provider only sends.
+ * Passes text requests to a model. The open wire format is the domain here: bytes go in and come out unchanged, so
+ * nothing an upstream adds is lost in translation. The gateway reads usage and the end of a stream from the passing
+ * bytes; a provider only transports them.
  */
 export interface TextProvider {
   readonly models: readonly TextModel[];
-  /** Of the responses route, with each model that has it. Default: requests are answered, and nothing else. */
+  /** Tasks of the responses route that each model with that route supports. Default: requests are only answered. */
   readonly tasks?: readonly ResponsesTask[];
   /**
-   * Resolves when the upstream has answered with a status and its first bytes are here, so that another upstream may be
-   * tried before anything reached the client. The body then flows; what it throws ends the stream.
-   * @throws GatewayError `upstream_*`, or the caller's fault as the upstream names it, before the first byte; never after. The
-   * codes are those of `text` in `core/plugins/plugin-failure.ts`, no others.
+   * Resolves when the upstream has answered with a status and the first bytes, so that another upstream may be tried
+   * before anything reached the client. The body is then streamed; what it throws ends the stream.
+   * @throws GatewayError `upstream_*`, or the caller's error as the upstream names it, before the first byte; never
+   *   after. The codes are those of `text` in `core/plugins/plugin-failure.ts`, no others.
    */
   send(call: TextCall): Promise<TextReply>;
-  /** Asks for a response that was stored where it was made. Default: the model stores none. */
+  /** Fetches a stored response from its upstream. Default: the model stores none. */
   stored?(call: StoredResponseCall): Promise<TextReply>;
-  /** Whom it asks, as they are now; cheap, since whoever watches asks. A fail-over gives them. Default: nobody. */
+  /**
+   * The current state of its upstreams; must be cheap, since monitoring calls it. A fail-over provides it. Default:
+   * none.
+   */
   upstreams?(): readonly UpstreamState[];
 }
 
@@ -32,24 +35,26 @@ export interface TextModel {
   /** Public model id. */
   id: string;
   routes: readonly TextRoute[];
-  /** Reasoning efforts accepted; empty where the model has none. */
+  /** Reasoning efforts accepted; empty if the model has none. */
   efforts: readonly string[];
 }
 
 export interface TextCall {
   route: TextRoute;
-  /** One of {@link TextProvider.tasks}, with the responses route. Default: the request is answered. */
+  /** One of {@link TextProvider.tasks}, on the responses route. Default: the request is answered. */
   task?: ResponsesTask;
   /** Public model id. */
   model: string;
-  /** The caller's JSON object as it is to be sent, but for `model`, which is still the public id. See `replaceMembers`. */
+  /** The caller's JSON object to be sent, except for `model`, which is still the public id. See `replaceFields`. */
   body: Uint8Array;
-  /** The same, parsed. Of a body above 256 KiB or 20,000 values, fields of more than 8 KiB are missing: see `body`. */
+  /** The same, parsed. For a body above 256 KiB or 20,000 values, fields of more than 8 KiB are missing: see `body`. */
   parsed: Readonly<Record<string, unknown>>;
   stream: boolean;
-  /** Where an earlier response of this conversation was made: {@link TextReply.upstream} of then. Default: anywhere. */
+  /**
+   * Which upstream made the earlier response of this conversation: {@link TextReply.upstream} of then. Default: any.
+   */
   upstream?: string;
-  /** Aborting closes the upstream request within 100 ms. */
+  /** An abort closes the upstream request within 100 ms. */
   signal: AbortSignal;
 }
 
@@ -69,28 +74,27 @@ export interface StoredResponseCall {
 }
 
 export interface TextReply {
-  /** 200 to 299. Whatever else an upstream says is thrown. */
+  /** 200 to 299. Any other answer of an upstream is thrown. */
   status: number;
-  /** Those of the upstream that concern its client, names in lower case; `content-type` at least. */
+  /** Headers of the upstream that concern its client, names in lower case; at least `content-type`. */
   headers: Readonly<Record<string, string>>;
   body: AsyncIterable<Uint8Array>;
-  /** Which upstream answered, by a name that stays the same over restarts and says nothing about it to clients. */
+  /** Which upstream answered, by a name that is stable over restarts and discloses nothing to clients. */
   upstream: string;
-  /** What the model is called there: the gateway puts the public id in its place. */
+  /** The upstream's model name, which the gateway replaces by the public id. */
   upstreamModel: string;
   /**
-   * Makes what the upstream says of a failure, inside of its answer, such as a caller may read: without its names, addresses
-   * and keys. Default: it may be read as it is.
+   * Redacts an upstream's error message inside of its answer, so that callers may read it: without its names, addresses
+   * and keys. Default: unchanged.
    */
   plainWords?(words: string): string;
 }
 
 /*
- * What the text service needs of whoever embeds it: where responses of `/v1/responses` are found again, and those that their
- * upstream makes in the background.
+ * What the text service needs from the embedder: a store of responses of `/v1/responses`, and of background responses.
  */
 
-/** Where a response of `/v1/responses` was made, so that it is found again there, by its owner alone. */
+/** Which upstream made a response of `/v1/responses`, so that its owner can fetch it. */
 export interface StoredResponse {
   /** As the upstream named it. */
   id: string;
@@ -102,19 +106,22 @@ export interface StoredResponse {
   createdAt: number;
 }
 
-/** Every call but `remember` and `flushInTime` throws GatewayError `upstream_unavailable` where the database does not answer. */
+/**
+ * Every method but `remember` and `flushInTime` throws GatewayError `upstream_unavailable` if the database does not
+ * answer.
+ */
 export interface StoredResponses {
-  /** Never throws and never waits; written with others within 100 ms. `find` of this process sees it at once. */
+  /** Never throws and never waits; written in a batch within 100 ms. `find` of this process sees it at once. */
   remember(response: StoredResponse): void;
-  /** Resolves when all that is to be remembered is durable, or the database has been away for 2.4 s. */
+  /** Resolves when everything pending is durable, or the database has been unavailable for 2.4 s. */
   flushInTime(): Promise<void>;
-  /** Undefined where there is none, or none of this owner. */
+  /** Undefined if there is none, or it belongs to another owner. */
   find(id: string, owner: string): Promise<StoredResponse | undefined>;
-  /** Two owners may have one of the same name, of two upstreams. */
+  /** Two upstreams may use the same name for responses of two owners. */
   forget(id: string, owner: string): Promise<void>;
 }
 
-/** A response that its upstream goes on making, and whose request was counted by an estimate. */
+/** A response that its upstream continues in the background. Its request was counted by an estimate. */
 export interface BackgroundResponse {
   /** As the upstream named it. */
   id: string;
@@ -125,38 +132,41 @@ export interface BackgroundResponse {
   upstream: string;
   /** Milliseconds since its request was counted. */
   ageMs: number;
-  /** Milliseconds until it is given to anybody again. */
+  /** Milliseconds until it can be taken again. */
   waitMs: number;
 }
 
-/** What became known of such a response. */
+/** New information about such a response. */
 export interface BackgroundCorrection {
   responseId: string;
   owner: string;
-  /** As {@link BackgroundResponse.upstream}: each names its responses by itself, and two may use the same name. */
+  /** As {@link BackgroundResponse.upstream}: two upstreams may use the same response name. */
   upstream: string;
   /**
-   * What was used in all: as the upstream reports it, it takes the place of the estimate. An estimate only ever raises the
-   * one before. Default: it stays as it is counted.
+   * The total usage. A reported one replaces the estimate; an estimate only ever raises the previous one. Default:
+   * unchanged.
    */
   usage?: Usage;
-  /** Whether nothing more will be known of it; so it is where `usage` was reported. */
+  /** Whether it is final; true if `usage` was reported. */
   final: boolean;
 }
 
-export interface LookTimes {
-  /** Milliseconds from one look to the next: the first time, twice as many each time, and never more than `lastMs`. */
+export interface PollTimes {
+  /** Milliseconds between polls: the first delay, then doubled, and never more than `lastMs`. */
   firstMs: number;
   lastMs: number;
 }
 
-/** Responses in the background until their usage is known. Every call throws GatewayError `upstream_unavailable` where the database does not answer. */
+/**
+ * Background responses until their usage is known. Every method throws GatewayError `upstream_unavailable` if the
+ * database does not answer.
+ */
 export interface BackgroundResponses {
   isOpen(responseId: string, owner: string): Promise<boolean>;
-  /** Some of those whose upstream is to be asked now, the longest due first; nobody else is given them before their next time. */
-  takeDue(most: number, times: LookTimes): Promise<readonly BackgroundResponse[]>;
-  /** Counts it; never throws and never waits. Where it was corrected for good before, or never was such, nothing changes. */
+  /** Takes some that are due, the longest due first; no other process receives them before their next time. */
+  takeDue(max: number, times: PollTimes): Promise<readonly BackgroundResponse[]>;
+  /** Counts it; never throws and never waits. No effect if it was already final, or never existed. */
   correct(correction: BackgroundCorrection): void;
-  /** Resolves when everything counted so far is durable, or the database has been away for 2.4 s. */
+  /** Resolves when everything counted so far is durable, or the database has been unavailable for 2.4 s. */
   flushInTime(): Promise<void>;
 }

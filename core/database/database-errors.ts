@@ -1,16 +1,17 @@
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { SchemaStatus } from './schema-migration.js';
 
-/** Locked, full, unreadable, not to be opened: conditions of the machine, not of the query. */
-const SQLITE_AWAY = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PROTOCOL)/;
+/** Locked, full, unreadable, impossible to open: conditions of the machine, not of the query. */
+const SQLITE_UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PROTOCOL)/;
 
 /**
- * SQLSTATEs that say the same of PostgreSQL (its manual, appendix "Error Codes"): connection lost or refused (08, 28000
- * excepted), resources spent (53), operator at work (57P), statement or lock wait cancelled, deadlock, standby.
+ * SQLSTATEs with the same meaning on PostgreSQL (its manual, appendix "Error Codes"): connection lost or refused (08,
+ * except 28000), out of resources (53), operator intervention (57P), statement or lock wait cancelled, deadlock,
+ * standby.
  */
-const POSTGRES_AWAY = /^(08...|53...|57P..|57014|55P03|40001|40P01|25006)$/;
+const POSTGRES_UNAVAILABLE = /^(08...|53...|57P..|57014|55P03|40001|40P01|25006)$/;
 
-const NETWORK_AWAY: ReadonlySet<string> = new Set([
+const NETWORK_UNAVAILABLE: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'ENOENT',
@@ -22,12 +23,12 @@ const NETWORK_AWAY: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Errors of pg that carry no code. */
-const POSTGRES_AWAY_WORDS =
+/** Errors of pg without a code. */
+const POSTGRES_UNAVAILABLE_WORDS =
   /^(timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error|Client was closed)/;
 
-/** The database cannot be used right now; the same call may succeed later. */
-export function databaseAway(cause?: unknown): GatewayError {
+/** The database is temporarily unavailable; the same call may succeed later. */
+export function databaseUnavailable(cause?: unknown): GatewayError {
   return new GatewayError('upstream_unavailable', 'The database did not answer.', { cause });
 }
 
@@ -41,42 +42,45 @@ export function isSqliteLock(error: unknown): boolean {
   );
 }
 
-/** Whether others hold what a statement on PostgreSQL needs, and it did not wait any longer. */
+/** Whether a statement on PostgreSQL gave up waiting for a lock. */
 export function isServerLock(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '40P01');
 }
 
-/** Turns failures of the database's surroundings into `upstream_unavailable`; anything else is a fault and stays as it is. */
+/**
+ * Converts failures of the database's environment to `upstream_unavailable`; any other error is a fault and stays
+ * unchanged.
+ */
 export function translateDatabaseError(error: unknown): unknown {
   if (isGatewayError(error) || !(error instanceof Error)) return error;
   if (error instanceof AggregateError && error.errors.length > 0) {
-    return isAway(error) || error.errors.every((one) => one instanceof Error && isAway(one))
-      ? databaseAway(error)
+    return isUnavailable(error) || error.errors.every((one) => one instanceof Error && isUnavailable(one))
+      ? databaseUnavailable(error)
       : error;
   }
   if (isReadOnly(error)) {
     return new GatewayError('upstream_unavailable', 'The database takes no writes: it is read-only.', { cause: error });
   }
-  return isAway(error) ? databaseAway(error) : error;
+  return isUnavailable(error) ? databaseUnavailable(error) : error;
 }
 
 function isReadOnly(error: Error): boolean {
   return 'code' in error && typeof error.code === 'string' && /^(25006|SQLITE_READONLY)/.test(error.code);
 }
 
-function isAway(error: Error): boolean {
+function isUnavailable(error: Error): boolean {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   return (
-    SQLITE_AWAY.test(code) ||
-    POSTGRES_AWAY.test(code) ||
-    NETWORK_AWAY.has(code) ||
-    POSTGRES_AWAY_WORDS.test(error.message)
+    SQLITE_UNAVAILABLE.test(code) ||
+    POSTGRES_UNAVAILABLE.test(code) ||
+    NETWORK_UNAVAILABLE.has(code) ||
+    POSTGRES_UNAVAILABLE_WORDS.test(error.message)
   );
 }
 
 const DEFAULT_PORT = '5432';
 
-/** What a server or the network says to whoever wants to connect: SQLSTATEs, codes of the system, words of pg where it has no code. */
+/** Reasons for a failed connection: SQLSTATEs, system codes, and messages of pg without a code. */
 const OPENING_REASONS: readonly (readonly [RegExp, string])[] = [
   [/^ECONNREFUSED$/, 'nothing listens there (connection refused)'],
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'no host of this name was found'],
@@ -97,19 +101,19 @@ const OPENING_REASONS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Why a database on a server could not be opened, with its host and port, and never its user or password. Whatever has another
- * reason than the way to the server stays as it is.
+ * Why a database server could not be opened, with its host and port, and never its user or password. An error that is
+ * not about the connection stays unchanged.
  */
 export function describeOpeningFailure(error: unknown, databaseUrl: string): unknown {
   if (isGatewayError(error)) return error;
   const signs = signsOf(error);
   const reason = OPENING_REASONS.find(([pattern]) => signs.some((sign) => pattern.test(sign)))?.[1];
   if (reason === undefined) return error;
-  const message = `The database that DATABASE_URL names, at ${placeOf(databaseUrl)}, cannot be used: ${reason}.`;
+  const message = `The database that DATABASE_URL names, at ${addressOf(databaseUrl)}, cannot be used: ${reason}.`;
   return new GatewayError('upstream_unavailable', message, { cause: error });
 }
 
-/** Codes and messages of an error, of those that it holds and of those that caused it. */
+/** Codes and messages of an error, of the errors it contains, and of its causes. */
 function signsOf(error: unknown): string[] {
   if (!(error instanceof Error)) return [];
   const code = 'code' in error && typeof error.code === 'string' ? [error.code] : [];
@@ -118,13 +122,13 @@ function signsOf(error: unknown): string[] {
 }
 
 /** Host and port, as pg reads them. */
-function placeOf(databaseUrl: string): string {
+function addressOf(databaseUrl: string): string {
   const url = URL.parse(databaseUrl);
   const host = url?.searchParams.get('host') ?? (url?.hostname || 'localhost');
   return host.startsWith('/') ? host : `${host}:${url?.searchParams.get('port') ?? (url?.port || DEFAULT_PORT)}`;
 }
 
-/** SQLSTATEs and codes of SQLite, and what an operator does about them. */
+/** SQLSTATEs and codes of SQLite, with the operator's remedy. */
 const MIGRATION_REASONS: readonly (readonly [RegExp, string])[] = [
   [/^(SQLITE_FULL|53100)$/, 'there is no room left on its disk'],
   [
@@ -133,9 +137,7 @@ const MIGRATION_REASONS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/**
- * Why a schema could not be brought up to date. Whatever has another reason than the database's surroundings stays as it is.
- */
+/** Why a schema could not be migrated. An error that is not about the database's environment stays unchanged. */
 export function describeMigrationFailure(error: unknown, { done, pending }: SchemaStatus): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const reason = isServerLock(error)
@@ -143,7 +145,7 @@ export function describeMigrationFailure(error: unknown, { done, pending }: Sche
     : MIGRATION_REASONS.find(([pattern]) => pattern.test(code))?.[1];
   if (reason === undefined) return error;
   const [latest, wanted] = [done.at(-1), pending.at(-1)];
-  const place = latest === undefined ? 'is empty' : `is at ${latest}`;
-  const message = `The database ${place} and was left so; it could not be brought to ${wanted}: ${reason}.`;
+  const state = latest === undefined ? 'is empty' : `is at ${latest}`;
+  const message = `The database ${state} and was left so; it could not be brought to ${wanted}: ${reason}.`;
   return new GatewayError('upstream_unavailable', message, { cause: error });
 }

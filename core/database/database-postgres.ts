@@ -8,7 +8,7 @@ import { createStatementNames, type StatementNames } from './statements.js';
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`; never logged. */
   url: string;
-  /** Connections at most. */
+  /** Maximum connections. */
   connections: number;
   /** Milliseconds that a statement may take. */
   statementMs: number;
@@ -18,7 +18,7 @@ const CONNECT_MS = 2_000;
 /** Type ids of PostgreSQL's catalogue. */
 const BIGINT = 20;
 
-/** A pool that outlives its server: connections come and go, the process does not notice until it asks something. */
+/** A pool that survives restarts of its server: a lost connection is only noticed at its next use. */
 export async function openPostgres({ url, connections, statementMs }: PostgresOptions): Promise<Dialect> {
   const { default: driver } = await import('pg');
   const nameOf = createStatementNames();
@@ -27,16 +27,16 @@ export async function openPostgres({ url, connections, statementMs }: PostgresOp
     max: connections,
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: statementMs,
-    // The server's own limit comes first; this one is for a server that has gone silent.
+    // The server's own limit comes first; this one is for a server that does not respond.
     query_timeout: statementMs + 250,
     keepAlive: true,
     application_name: 'mediagate',
     types: { getTypeParser: numbersForBigints(driver) },
   });
-  // A connection that dies while nobody uses it emits `error`, and an unheard `error` ends the process. There is nothing
-  // to do: the pool has dropped it already, and whoever needs one next is told if none can be had.
+  // An idle connection that breaks emits `error`, and an `error` without a listener ends the process. Nothing else to
+  // do: the pool has removed it already, and the next caller gets an error if no connection can be made.
   pool.on('error', () => undefined);
-  // The pool stops listening while a connection is lent out; between two statements nobody else does.
+  // The pool does not listen while a connection is in use; between two statements nothing else does.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return new PostgresDialect({
     pool: {
@@ -52,7 +52,7 @@ function numbersForBigints({ types }: typeof pg): pg.CustomTypesConfig['getTypeP
   return (id, format) => (id === BIGINT && format !== 'binary' ? Number : types.getTypeParser(id, format));
 }
 
-/** A connection that failed to answer once is not used again: its late answers would hold up whoever gets it next. */
+/** A connection that failed to answer once is not used again: its late answers would delay the next user. */
 function lend(client: pg.PoolClient, nameOf: StatementNames): PostgresPoolClient {
   let lost: { error: unknown } | undefined;
   async function query(sql: string, parameters: readonly unknown[]): Promise<unknown> {
@@ -70,7 +70,7 @@ function lend(client: pg.PoolClient, nameOf: StatementNames): PostgresPoolClient
   };
 }
 
-/** Whether the server itself refused the statement, and goes on listening. */
+/** Whether the server itself refused the statement, and the connection still works. */
 function isAnswer(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
 }
@@ -79,13 +79,13 @@ export interface ListenOptions {
   /** `postgres://…`; never logged. */
   url: string;
   channel: string;
-  /** What was said on the channel. */
-  heard(payload: string): void;
-  /** For the first time or again: what was said before may have been missed. */
+  /** Receives a notification of the channel. */
+  notified(payload: string): void;
+  /** Connected, for the first time or again: earlier notifications may be lost. */
   connected(): void;
-  /** The connection was lost or could not be made; it is tried again. */
+  /** The connection was lost or failed; it is retried. */
   failed(error: unknown): void;
-  /** Milliseconds between two questions whether the connection is there. Default 5,000. */
+  /** Milliseconds between two checks of the connection. Default 5,000. */
   beatMs?: number;
 }
 
@@ -93,17 +93,24 @@ export interface Listening {
   stop(): Promise<void>;
 }
 
-/** So often a connection that only listens is asked whether it still does: one that was dropped on the way says nothing. */
+/** Interval of the checks of a connection that only listens: a dropped connection is otherwise not noticed. */
 const BEAT_MS = 5_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 
-/** Listens on a connection of its own until told to stop, however often the server goes away meanwhile. */
-export function listenPostgres({ url, channel, heard, connected, failed, beatMs = BEAT_MS }: ListenOptions): Listening {
+/** Listens on a connection of its own until stopped, and reconnects whenever the server is unavailable. */
+export function listenPostgres({
+  url,
+  channel,
+  notified,
+  connected,
+  failed,
+  beatMs = BEAT_MS,
+}: ListenOptions): Listening {
   const stopping = new AbortController();
   const { signal } = stopping;
 
-  /** Rejects where the connection could not be made, resolves when it has ended. */
+  /** Rejects if the connection failed, resolves when it has ended. */
   async function listenOnce({ Client }: typeof pg): Promise<void> {
     const socket = new Socket();
     const client = new Client({
@@ -118,9 +125,9 @@ export function listenPostgres({ url, channel, heard, connected, failed, beatMs 
       client.on('end', resolve);
     });
     client.on('error', failed);
-    client.on('notification', ({ payload = '' }) => heard(payload));
+    client.on('notification', ({ payload = '' }) => notified(payload));
     const end = async () => {
-      // A server that has gone silent does not say goodbye.
+      // A server that does not respond does not close the connection.
       const timer = setTimeout(() => socket.destroy(), CONNECT_MS);
       await client.end().catch(failed);
       clearTimeout(timer);
@@ -136,9 +143,9 @@ export function listenPostgres({ url, channel, heard, connected, failed, beatMs 
     if (signal.aborted) end();
     else signal.addEventListener('abort', end, { once: true });
     const work = async () => void (await client.query('select 1'));
-    const beats = startPollLoop({ intervalMs: beatMs, work, report: end });
+    const checks = startPollLoop({ intervalMs: beatMs, work, report: end });
     await ended;
-    await beats.stop();
+    await checks.stop();
     signal.removeEventListener('abort', end);
   }
 

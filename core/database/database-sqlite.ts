@@ -1,7 +1,7 @@
 import { chmod, open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
-import type { InstantScripts } from './database.js';
+import type { SyncScripts } from './database.js';
 import { isSqliteLock } from './database-errors.js';
 import {
   type CompiledQuery,
@@ -16,43 +16,43 @@ import {
   SqliteQueryCompiler,
 } from './kysely.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-copy.js';
-import { playAtOnce, type Script } from './statements.js';
+import { runScriptSync, type Script } from './statements.js';
 
-/** How long another process may hold the write lock before callers are told so. */
-const LOCK_PATIENCE_MS = 2_000;
+/** How long another process may hold the write lock before callers get an error. */
+const LOCK_TIMEOUT_MS = 2_000;
 const LOCK_RETRY_MS = 10;
-/** Of 4 KiB. A checkpoint holds up the commit it comes with, and few large ones take less time than many (default: 1,000). */
+/** Pages of 4 KiB. A checkpoint delays its commit, and few large ones take less time than many (default: 1,000). */
 const CHECKPOINT_PAGES = 8_000;
 /**
- * Share of the file that is kept in memory, and kilobytes of it at least and at most. Of a million jobs each touches pages that
- * no other does; of a small file the pages that are touched are few, and the rest would only be held.
+ * Share of the file that is cached in memory, with a minimum and maximum in kilobytes. Each of a million jobs uses
+ * different pages; of a small file few pages are used, and a large cache would be wasted.
  */
 const CACHED_SHARE = 1 / 8;
-const LEAST_CACHE_KB = 8_192;
-const MOST_CACHE_KB = 65_536;
+const MIN_CACHE_KB = 8_192;
+const MAX_CACHE_KB = 65_536;
 const NO_ROWS: readonly unknown[] = [];
-/** More than the gateway has, though those with lists come in as many forms as their lists have lengths. */
+/** More statements than the gateway has, except that statements with lists have many forms. */
 const MAX_STATEMENTS = 1_000;
 
 /**
- * SQLite in a file that only its owner can read. Unlike Kysely's own dialect this one begins transactions with the write
- * lock (two writers then wait for each other instead of failing half-way), waits for that lock without holding up the
- * event loop, and keeps its prepared statements.
+ * SQLite in a file that only its owner can read. Unlike Kysely's own dialect, this one begins transactions with the
+ * write lock (two writers then wait for each other instead of failing half-way), waits for that lock without blocking
+ * the event loop, and caches its prepared statements.
  */
-export async function openSqlite(file: string): Promise<{ dialect: Dialect; scripts: InstantScripts }> {
+export async function openSqlite(file: string): Promise<{ dialect: Dialect; scripts: SyncScripts }> {
   const { default: Sqlite } = await import('better-sqlite3');
-  // SQLite would make the file readable for all; its companions (-wal, -shm) take over the mode found here.
+  // SQLite would make the file readable for all users; its companions (-wal, -shm) use the mode found here.
   const handle = await open(file, 'a', 0o600);
   await handle.close();
   await chmod(file, 0o600);
-  const sqlite = new Sqlite(file, { timeout: LOCK_PATIENCE_MS });
+  const sqlite = new Sqlite(file, { timeout: LOCK_TIMEOUT_MS });
   try {
     await writeAheadLog(sqlite);
     sqlite.exec(SYNC_ALWAYS.sql);
     sqlite.pragma('foreign_keys = ON');
     sqlite.pragma(`cache_size = -${cacheKilobytes(sqlite)}`);
     sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    // From here on locks are waited for in SqliteConnection, which leaves the thread free.
+    // From here on SqliteConnection waits for locks, which leaves the thread free.
     sqlite.pragma('busy_timeout = 0');
   } catch (error) {
     sqlite.close();
@@ -68,7 +68,7 @@ export async function openSqlite(file: string): Promise<{ dialect: Dialect; scri
   return { dialect, scripts: connection };
 }
 
-/** SQLite answers "locked" to this at once, whatever the timeout, while another process does the same to a new file. */
+/** SQLite answers "locked" to this at once, without a timeout, while another process does the same to a new file. */
 async function writeAheadLog(sqlite: BetterSqlite3.Database): Promise<void> {
   const started = performance.now();
   for (;;) {
@@ -76,29 +76,29 @@ async function writeAheadLog(sqlite: BetterSqlite3.Database): Promise<void> {
       sqlite.pragma('journal_mode = WAL');
       return;
     } catch (error) {
-      if (!isSqliteLock(error) || performance.now() - started >= LOCK_PATIENCE_MS) throw error;
+      if (!isSqliteLock(error) || performance.now() - started >= LOCK_TIMEOUT_MS) throw error;
       await sleep(LOCK_RETRY_MS);
     }
   }
 }
 
-/** By the size of the file as it is now. */
+/** By the current size of the file. */
 function cacheKilobytes(sqlite: BetterSqlite3.Database): number {
   const [pages, pageBytes] = ['page_count', 'page_size'].map((name) => Number(sqlite.pragma(name, { simple: true })));
   const wanted = Math.round(((pages ?? 0) * (pageBytes ?? 0) * CACHED_SHARE) / 1_024);
-  return Math.min(MOST_CACHE_KB, Math.max(LEAST_CACHE_KB, wanted));
+  return Math.min(MAX_CACHE_KB, Math.max(MIN_CACHE_KB, wanted));
 }
 
 class LockingSqliteAdapter extends SqliteAdapter {
-  /** True of SQLite; and with it migrations run inside one transaction, whose lock keeps a second process waiting. */
+  /** SQLite supports it; migrations run inside one transaction, and its lock makes a second process wait. */
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 }
 
 /**
- * A row that cannot be inserted ends the transaction, as it does on PostgreSQL. So as to undo the statement alone, SQLite would
- * copy each page that an insert of several rows changes to a file of its own: a fifth of the time that a group of jobs takes.
+ * A row that cannot be inserted ends the transaction, as on PostgreSQL. To undo only the statement, SQLite would copy
+ * each page that an insert of several rows changes to a separate file: a fifth of the time of a group of jobs.
  */
 class RollingBackQueryCompiler extends SqliteQueryCompiler {
   protected override visitInsertQuery(node: InsertQueryNode): void {
@@ -130,7 +130,7 @@ class SqliteDriver implements Driver {
   }
 
   async rollbackTransaction(): Promise<void> {
-    // A full disk has SQLite roll back by itself.
+    // On a full disk, SQLite rolls back by itself.
     if (this.#sqlite.inTransaction) await this.#connection.run('rollback', []);
   }
 
@@ -141,12 +141,12 @@ class SqliteDriver implements Driver {
   }
 }
 
-class SqliteConnection implements DatabaseConnection, InstantScripts {
+class SqliteConnection implements DatabaseConnection, SyncScripts {
   readonly #sqlite: BetterSqlite3.Database;
   readonly #statements = new Map<string, BetterSqlite3.Statement>();
-  /** Since when the database has been found locked, in milliseconds of `performance.now()`. */
+  /** Since when the database has been locked, in milliseconds of `performance.now()`. */
   #lockedSince: number | undefined;
-  /** How the database syncs, and how it is to: changed only before something is written, since a change costs as much. */
+  /** The current and the required sync mode: changed only before a write, since a change costs as much. */
   #synced = SYNC_ALWAYS.sql;
   #wanted = SYNC_ALWAYS.sql;
 
@@ -159,11 +159,11 @@ class SqliteConnection implements DatabaseConnection, InstantScripts {
   }
 
   /**
-   * Once a lock has outlasted the patience, later callers get one attempt each until it is gone: a queue of them would
-   * otherwise wait its patience one after the other.
+   * Once a lock has lasted longer than the timeout, later callers get one attempt each until it is released: otherwise
+   * a queue of them would wait one timeout after the other.
    */
   async run<Row>(sql: string, parameters: readonly unknown[]): Promise<QueryResult<Row>> {
-    // These are only noted: that they succeed says nothing of the lock.
+    // These are only recorded: their success says nothing about the lock.
     if (sql === SYNC_LATER.sql || sql === SYNC_ALWAYS.sql) {
       this.#wanted = sql;
       return { rows: [] };
@@ -176,20 +176,20 @@ class SqliteConnection implements DatabaseConnection, InstantScripts {
       } catch (error) {
         if (!isSqliteLock(error)) throw error;
         this.#lockedSince ??= performance.now();
-        if (performance.now() - this.#lockedSince >= LOCK_PATIENCE_MS) throw error;
+        if (performance.now() - this.#lockedSince >= LOCK_TIMEOUT_MS) throw error;
         await sleep(LOCK_RETRY_MS);
       }
     }
   }
 
-  tryRun<Result>(begin: () => Script<Result>, survives: 'process-end' | 'power-cut'): { result: Result } | undefined {
+  tryRun<Result>(begin: () => Script<Result>, durability: 'relaxed' | 'full'): { result: Result } | undefined {
     if (this.#sqlite.inTransaction || this.#lockedSince !== undefined) return undefined;
     try {
-      this.#sync(survives === 'process-end' ? SYNC_LATER.sql : SYNC_ALWAYS.sql);
+      this.#sync(durability === 'relaxed' ? SYNC_LATER.sql : SYNC_ALWAYS.sql);
       this.#prepare('begin immediate').run();
-      const result = playAtOnce(begin(), ({ sql, parameters }) => {
+      const result = runScriptSync(begin(), ({ sql, parameters }) => {
         const statement = this.#prepare(sql);
-        // One by one: to take them out of a list costs as much again as to bind them.
+        // One by one: reading them from a list costs as much again as binding them.
         if (statement.reader) return statement.all(...parameters);
         statement.run(...parameters);
         return NO_ROWS;
@@ -197,7 +197,7 @@ class SqliteConnection implements DatabaseConnection, InstantScripts {
       this.#prepare('commit').run();
       return { result };
     } catch (error) {
-      // A full disk has SQLite roll back by itself.
+      // On a full disk, SQLite rolls back by itself.
       if (this.#sqlite.inTransaction) this.#prepare('rollback').run();
       if (isSqliteLock(error)) return undefined;
       throw error;

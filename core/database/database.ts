@@ -1,108 +1,110 @@
 import path from 'node:path';
 import type { Logger } from '../contracts/index.js';
-import { endsWithin, GatewayError, makeFolder, type Placed, SwapRemoveList, withDeadline } from '../runtime/index.js';
-import { databaseAway, describeOpeningFailure, translateDatabaseError } from './database-errors.js';
+import { endsWithin, GatewayError, type ListItem, makeFolder, SwapRemoveList, withDeadline } from '../runtime/index.js';
+import { databaseUnavailable, describeOpeningFailure, translateDatabaseError } from './database-errors.js';
 import { type Dialect, Kysely, sql, type Transaction } from './kysely.js';
 import { MIGRATION_STATEMENT_MS, type Migrations, migrate } from './schema-migration.js';
 import { SYNC_ALWAYS, SYNC_LATER } from './sqlite-copy.js';
-import { play, type Script } from './statements.js';
+import { runScript, type Script } from './statements.js';
 import type { Tables } from './tables.js';
 
 export type Engine = 'sqlite' | 'postgres';
 
-/** Longer than an engine's own patience with a lock or a statement, so that its reason becomes the cause. */
-export const DATABASE_PATIENCE_MS = 2_400;
+/** Longer than an engine's own timeout for a lock or a statement, so that its error becomes the cause. */
+export const DATABASE_TIMEOUT_MS = 2_400;
 const STATEMENT_MS = 2_000;
-/** Of the patience. */
-const STATEMENT_SHARE = STATEMENT_MS / DATABASE_PATIENCE_MS;
+/** Share of the timeout. */
+const STATEMENT_SHARE = STATEMENT_MS / DATABASE_TIMEOUT_MS;
 const CONNECTIONS = 10;
-/** Of SQLite, in the data folder. */
+/** For SQLite, in the data folder. */
 export const DATABASE_FILE = 'state.sqlite';
 
 export interface DatabaseSettings {
   dataDir: string;
   databaseUrl?: string;
-  /** Milliseconds that a statement may take on PostgreSQL. Default: 5/6 of the patience. */
+  /** Statement timeout on PostgreSQL in milliseconds. Default: 5/6 of the timeout. */
   statementMs?: number;
-  /** Milliseconds until a caller is told that the database did not answer. Default {@link DATABASE_PATIENCE_MS}. */
-  patienceMs?: number;
-  /** What brings the schema up to date. Default: it is taken as it is. */
+  /**
+   * Milliseconds until a caller gets an error because the database did not answer. Default {@link DATABASE_TIMEOUT_MS}.
+   */
+  timeoutMs?: number;
+  /** Migrates the schema. Default: the schema is used as it is. */
   migrations?: Migrations;
-  /** To a server, at most. Default 10. */
+  /** Maximum connections to a server. Default 10. */
   connections?: number;
-  /** Is told where a migration has to wait. Default: nobody. */
+  /** Logs if a migration has to wait. Default: none. */
   logger?: Logger;
 }
 
-export interface Patience {
-  /** Milliseconds until the caller is told that the database did not answer. Default: that of the database. */
-  patienceMs?: number;
+export interface TimeoutOptions {
+  /** Milliseconds until the caller gets an error because the database did not answer. Default: that of the database. */
+  timeoutMs?: number;
 }
 
-export interface TransactionOptions extends Patience {
+export interface TransactionOptions extends TimeoutOptions {
   /**
-   * What a committed transaction survives for certain: the end of this process, or a power cut as well. The former is for
-   * what is worth less than waiting for the disk; the next transaction of the other sort makes it as safe. PostgreSQL, which
-   * keeps others waiting for no disk, commits all alike. Default `power-cut`.
+   * What a committed transaction is guaranteed to survive: `relaxed`, the end of this process; `full`, a power cut as
+   * well. The former is for data that is worth less than waiting for the disk; the next `full` transaction makes it as
+   * safe. PostgreSQL commits both alike, since no other caller waits for the disk. Default `full`.
    */
-  survives?: 'process-end' | 'power-cut';
+  durability?: 'relaxed' | 'full';
 }
 
-/** Of a transaction; `late` is committed as well, though whoever asked for it had been told by then that it failed. */
+/** End of a transaction; `late` is committed as well, although the caller had already received an error. */
 export type Ending = 'committed' | 'late' | 'failed';
 
-/** Has somebody told how the transaction ended, before whoever asked for it goes on. What is told must not throw. */
+/** Registers a listener for the end of the transaction, called before the caller continues. It must not throw. */
 export type OnEnd = (listener: (ending: Ending) => void) => void;
 
 /**
- * The SQL database, whichever it is. Every call ends in time; where the database is away, locked or full it throws
+ * The SQL database, of either engine. Every call ends in time; if the database is unavailable, locked or full it throws
  * GatewayError `upstream_unavailable`.
  */
 export interface Database {
   readonly engine: Engine;
-  /** Milliseconds until a caller is told that the database did not answer, unless it says otherwise. */
-  readonly patienceMs: number;
-  /** For building and compiling queries. Executing goes through `run` and `transaction`. */
+  /** Default milliseconds until a caller gets an error because the database did not answer. */
+  readonly timeoutMs: number;
+  /** For building and compiling queries. Execute them with `run` and `transaction`. */
   readonly queries: Kysely<Tables>;
-  /** Statements on their own. */
-  run<Result>(work: (queries: Kysely<Tables>) => Promise<Result>, patience?: Patience): Promise<Result>;
-  /** Rolled back where `work` throws, or where the caller has been told by then that it failed. */
+  /** Statements outside of a transaction. */
+  run<Result>(work: (queries: Kysely<Tables>) => Promise<Result>, timeout?: TimeoutOptions): Promise<Result>;
+  /** Rolled back if `work` throws, or if the caller has received an error by then. */
   transaction<Result>(
     work: (transaction: Transaction<Tables>, onEnd: OnEnd) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>;
   /**
-   * A transaction of nothing but a script; SQLite runs it at once where it is free.
-   * @param begin Makes the script; again where a transaction is begun anew.
+   * A transaction of only a script; SQLite runs it synchronously if it is free.
+   * @param begin Creates the script; called again if a transaction is retried.
    */
   script<Result>(begin: (onEnd: OnEnd) => Script<Result>, options?: TransactionOptions): Promise<Result>;
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Of an engine that answers at once. */
-export interface InstantScripts {
+/** For a synchronous engine. */
+export interface SyncScripts {
   /**
-   * Runs a script in a transaction of its own, before anything else is done. Undefined where others are at work on the
-   * database: then nothing was changed, and whoever asks has to wait.
+   * Runs a script in its own transaction, synchronously. Undefined if the database is in use: then nothing was changed,
+   * and the caller has to wait.
    */
   tryRun<Result>(
     begin: () => Script<Result>,
-    survives: NonNullable<TransactionOptions['survives']>,
+    durability: NonNullable<TransactionOptions['durability']>,
   ): { result: Result } | undefined;
 }
 
-/** An engine that was connected to. */
+/** A connected engine. */
 interface Connected {
   queries: Kysely<Tables>;
-  /** Undefined where answers are waited for. */
-  instant?: InstantScripts;
+  /** Undefined for an asynchronous engine. */
+  instant?: SyncScripts;
 }
 
 /**
- * Connects and brings the schema up to date.
+ * Connects and migrates the schema.
  * @throws GatewayError `invalid_value` for a URL of another kind or a schema that this release cannot use,
- * `upstream_unavailable`.
+ *   `upstream_unavailable`.
  */
 export async function openDatabase(settings: DatabaseSettings): Promise<Database> {
   try {
@@ -115,8 +117,8 @@ export async function openDatabase(settings: DatabaseSettings): Promise<Database
 }
 
 /**
- * A connection with more patience than requests have, for looking at the schema and for changing it. SQLite's file is made
- * where it is absent.
+ * A connection with a longer timeout than requests have, for reading and changing the schema. SQLite's file is created
+ * if it is missing.
  * @throws What `openDatabase` throws, and what `work` throws.
  */
 export async function withSchema<Result>(
@@ -144,7 +146,7 @@ function openingFailure(error: unknown, { databaseUrl }: DatabaseSettings): unkn
   return translateDatabaseError(known);
 }
 
-async function openFile({ dataDir, migrations, logger, patienceMs }: DatabaseSettings): Promise<Database> {
+async function openFile({ dataDir, migrations, logger, timeoutMs }: DatabaseSettings): Promise<Database> {
   const connected = await connectFile(dataDir);
   const { queries } = connected;
   try {
@@ -153,14 +155,14 @@ async function openFile({ dataDir, migrations, logger, patienceMs }: DatabaseSet
     await queries.destroy();
     throw error;
   }
-  return createDatabase('sqlite', connected, patienceMs);
+  return createDatabase('sqlite', connected, timeoutMs);
 }
 
 async function openServer(databaseUrl: string, settings: DatabaseSettings): Promise<Database> {
-  const { patienceMs, connections = CONNECTIONS, migrations, logger } = settings;
-  const { statementMs = patienceMs ? Math.ceil(patienceMs * STATEMENT_SHARE) : STATEMENT_MS } = settings;
+  const { timeoutMs, connections = CONNECTIONS, migrations, logger } = settings;
+  const { statementMs = timeoutMs ? Math.ceil(timeoutMs * STATEMENT_SHARE) : STATEMENT_MS } = settings;
   if (migrations) await withSchema(settings, (queries) => migrate(queries, migrations, logger));
-  return createDatabase('postgres', await connectServer(databaseUrl, { connections, statementMs }), patienceMs);
+  return createDatabase('postgres', await connectServer(databaseUrl, { connections, statementMs }), timeoutMs);
 }
 
 async function connectFile(dataDir: string): Promise<Connected> {
@@ -183,7 +185,7 @@ function connect(dialect: Dialect): Kysely<Tables> {
   return new Kysely<Tables>({ dialect });
 }
 
-/** SQLite writes as always, but lets the operating system choose when that reaches the disk. */
+/** SQLite writes as always, but the operating system decides when that reaches the disk. */
 function unsynced<Result>(
   queries: Kysely<Tables>,
   work: (connection: Kysely<Tables>) => Promise<Result>,
@@ -198,47 +200,47 @@ function unsynced<Result>(
   });
 }
 
-/** Those who want to be told how one transaction ends. */
+/** Listeners for the end of one transaction. */
 function collectListeners() {
   const listeners: ((ending: Ending) => void)[] = [];
   return {
     onEnd: (listener: (ending: Ending) => void): void => void listeners.push(listener),
-    tell(ending: Ending): void {
+    notify(ending: Ending): void {
       for (const listener of listeners) listener(ending);
     },
   };
 }
 
-/** Asked, and not answered yet. */
-interface Active extends Placed {
+/** Calls without an answer so far. */
+interface Active extends ListItem {
   result: Promise<unknown>;
 }
 
 function createDatabase(
   engine: Engine,
   { queries, instant }: Connected,
-  usualPatienceMs = DATABASE_PATIENCE_MS,
+  defaultTimeoutMs = DATABASE_TIMEOUT_MS,
 ): Database {
   let closing: Promise<void> | undefined;
   const active = new SwapRemoveList<Active>();
 
-  /** Answers in time even where the work does not; what it does later is rolled back or nobody's concern. */
+  /** Answers in time even if the work does not; what the work does later is rolled back or ignored. */
   async function answer<Result>(
     work: (signal: AbortSignal) => Promise<Result>,
-    { patienceMs = usualPatienceMs }: Patience = {},
+    { timeoutMs = defaultTimeoutMs }: TimeoutOptions = {},
   ): Promise<Result> {
-    if (closing) throw databaseAway(new Error('The state has been closed.'));
+    if (closing) throw databaseUnavailable(new Error('The state has been closed.'));
     const begin = (signal: AbortSignal) => {
       const result = work(signal);
-      const running = { place: 0, result };
+      const running = { listIndex: 0, result };
       active.add(running);
       const forget = () => active.delete(running);
       result.then(forget, forget);
       return result;
     };
     try {
-      return await withDeadline(patienceMs, begin, {
-        error: () => databaseAway(new Error(`No answer within ${patienceMs} ms.`)),
+      return await withDeadline(timeoutMs, begin, {
+        error: () => databaseUnavailable(new Error(`No answer within ${timeoutMs} ms.`)),
       });
     } catch (error) {
       throw translateDatabaseError(error);
@@ -246,24 +248,24 @@ function createDatabase(
   }
 
   async function finish(): Promise<void> {
-    // Nothing that is still to come can last longer; a server that has gone silent is not waited for.
+    // No pending call can last longer; a server that does not respond is not waited for.
     const results: Promise<unknown>[] = [];
     active.visit(({ result }) => results.push(result));
-    await endsWithin(DATABASE_PATIENCE_MS, () => Promise.allSettled(results));
+    await endsWithin(DATABASE_TIMEOUT_MS, () => Promise.allSettled(results));
     await queries.destroy();
   }
 
   const database: Database = {
     engine,
-    patienceMs: usualPatienceMs,
+    timeoutMs: defaultTimeoutMs,
     queries,
-    run: (work, patience) => answer(async () => work(queries), patience),
+    run: (work, timeout) => answer(async () => work(queries), timeout),
     async script(begin, options) {
-      if (closing) throw databaseAway(new Error('The state has been closed.'));
+      if (closing) throw databaseUnavailable(new Error('The state has been closed.'));
       const listeners = collectListeners();
       let ending: Ending = 'failed';
       try {
-        const done = instant?.tryRun(() => begin(listeners.onEnd), options?.survives ?? 'power-cut');
+        const done = instant?.tryRun(() => begin(listeners.onEnd), options?.durability ?? 'full');
         if (done) {
           ending = 'committed';
           return done.result;
@@ -271,9 +273,9 @@ function createDatabase(
       } catch (error) {
         throw translateDatabaseError(error);
       } finally {
-        listeners.tell(ending);
+        listeners.notify(ending);
       }
-      return database.transaction((transaction, onEnd) => play(transaction, begin(onEnd)), options);
+      return database.transaction((transaction, onEnd) => runScript(transaction, begin(onEnd)), options);
     },
     transaction: (work, options) =>
       answer(async (signal) => {
@@ -284,20 +286,20 @@ function createDatabase(
             signal.throwIfAborted();
             return result;
           });
-        const later = engine === 'sqlite' && options?.survives === 'process-end';
+        const later = engine === 'sqlite' && options?.durability === 'relaxed';
         let ending: Ending = 'failed';
         try {
           const result = await (later ? unsynced(queries, begin) : begin(queries));
           ending = signal.aborted ? 'late' : 'committed';
-          // The caller never takes for done what the listeners take for late.
+          // The caller never sees success when the listeners see `late`.
           signal.throwIfAborted();
           return result;
         } finally {
-          listeners.tell(ending);
+          listeners.notify(ending);
         }
       }, options),
     async ping() {
-      await answer(async () => sql`select 1`.execute(queries), { patienceMs: STATEMENT_MS });
+      await answer(async () => sql`select 1`.execute(queries), { timeoutMs: STATEMENT_MS });
     },
     close() {
       closing ??= finish();

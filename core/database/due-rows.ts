@@ -17,65 +17,65 @@ import type { Tables } from './tables.js';
 
 export interface DueColumns {
   table: keyof Tables & string;
-  /** The columns that name a row. */
+  /** The columns that identify a row. */
   key: readonly string[];
-  /** Milliseconds since 1970; null where there is nothing to do. */
+  /** Milliseconds since 1970; null if nothing is due. */
   dueAt: string;
 }
 
 export interface DueRows {
-  /** Whether any row is due: mostly none is, and then nothing is written. */
+  /** Whether any row is due: usually none is, and then nothing is written. */
   isAny(queries: Kysely<Tables>, now: number): Promise<boolean>;
   /**
-   * The condition of an UPDATE that takes rows which are due, the longest due first.
-   * @param among a condition on those that may be taken.
+   * The condition of an UPDATE that takes due rows, the longest due first.
+   * @param among A condition on the rows that may be taken.
    */
-  first(options: { now: number; most: number; among?: RawBuilder<unknown> }): RawBuilder<boolean>;
+  first(options: { now: number; max: number; among?: RawBuilder<unknown> }): RawBuilder<boolean>;
 }
 
 export function dueRows(engine: Engine, { table, key, dueAt }: DueColumns): DueRows {
   const names = sql.join(key.map((name) => sql.ref(name)));
   const from = sql.table(table);
   const due = sql.ref(dueAt);
-  // What another process is taking now is left to it.
+  // Skips rows that another process is taking now.
   const lock = engine === 'postgres' ? sql`for no key update skip locked` : sql``;
   return {
     async isAny(queries, now) {
       const { rows } = await sql`select 1 from ${from} where ${due} <= ${now} limit 1`.execute(queries);
       return rows.length > 0;
     },
-    first: ({ now, most, among = sql`true` }) =>
+    first: ({ now, max, among = sql`true` }) =>
       sql<boolean>`(${names}) in (select ${names} from ${from} where ${due} <= ${now} and ${among}
-        order by ${due} limit ${most} ${lock})`,
+        order by ${due} limit ${max} ${lock})`,
   };
 }
 
 export interface TakeRequest {
-  /** Rows at most. */
-  most: number;
-  /** Groups that have as many rows under way as they may. */
+  /** Maximum rows. */
+  max: number;
+  /** Groups that have reached their limit of running rows. */
   except: readonly string[];
 }
 
 export interface DueWorkOptions<Row> {
-  /** Milliseconds from one look to the next. */
+  /** Milliseconds between two polls. */
   intervalMs: number;
-  /** Rows that are worked on at the same time. */
+  /** Maximum concurrent rows. */
   atOnce: number;
-  /** So that a group of rows whose work hangs holds up no other. Default: no groups. */
+  /** Groups, so that hanging work of one group does not block others. Default: no groups. */
   groups?: { of(row: Row): string; atOnce: number };
-  /** Takes rows that are due; none where nothing more is to be done. */
+  /** Takes due rows; an empty list if there are none. */
   take(request: TakeRequest): Promise<readonly Row[]>;
-  /** Finishes the row or puts it off. The signal aborts when this process closes. */
+  /** Finishes or postpones the row. The signal aborts when this process closes. */
   work(row: Row, signal: AbortSignal): Promise<void>;
-  /** Receives what `take` and `work` threw: the row comes back when it is due again. */
+  /** Receives errors of `take` and `work`: the row is taken again when it is next due. */
   report(error: unknown): void;
-  /** Milliseconds that work may still take when this process closes, before its signal aborts. Default 0. */
+  /** Grace period in milliseconds for running work when this process closes, before its signal aborts. Default 0. */
   stopMs?: number;
 }
 
 export interface DueWork {
-  /** Takes no more rows, and waits for the work under way. Idempotent. */
+  /** Takes no more rows, and waits for running work. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -85,23 +85,23 @@ export function startDueWork<Row>(options: DueWorkOptions<Row>): DueWork {
   const counts = new Map<string, number>();
   const closing = new AbortController();
   const aborting = new AbortController();
-  /** Whether the last look left rows, since there was no room for them. */
+  /** Whether the last poll left due rows, since there was no room for them. */
   let mayBeMore = false;
 
   async function takeAll(): Promise<void> {
     while (!closing.signal.aborted) {
-      const most = atOnce - running.size;
+      const max = atOnce - running.size;
       const except = [...counts].filter(([, count]) => count >= (groups?.atOnce ?? atOnce)).map(([group]) => group);
-      mayBeMore = most === 0 || except.length > 0;
-      if (most === 0) return;
-      const rows = await take({ most, except });
+      mayBeMore = max === 0 || except.length > 0;
+      if (max === 0) return;
+      const rows = await take({ max, except });
       if (rows.length === 0) return;
       for (const row of rows) begin(row);
     }
   }
 
   let taking: Promise<void> | undefined;
-  function look(): Promise<void> {
+  function poll(): Promise<void> {
     taking ??= takeAll()
       .catch(report)
       .finally(() => {
@@ -120,17 +120,17 @@ export function startDueWork<Row>(options: DueWorkOptions<Row>): DueWork {
         if (left > 0) counts.set(group, left);
         else counts.delete(group);
         running.delete(ended);
-        if (mayBeMore) void look();
+        if (mayBeMore) void poll();
       });
     running.add(ended);
   }
 
-  // Belongs to no request, also where a request starts it.
-  const looks = leaveScope(() => startPollLoop({ intervalMs, work: look, report }));
+  // Belongs to no request, even if a request starts it.
+  const polls = leaveScope(() => startPollLoop({ intervalMs, work: poll, report }));
 
   async function stop(): Promise<void> {
     closing.abort();
-    await looks.stop();
+    await polls.stop();
     await taking;
     const isDone = stopMs > 0 && (await endsWithin(stopMs, () => Promise.all(running)));
     if (!isDone) aborting.abort();

@@ -1,32 +1,32 @@
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { Database, OnEnd, TransactionOptions } from './database.js';
-import { databaseAway } from './database-errors.js';
+import { databaseUnavailable } from './database-errors.js';
 import type { Script } from './statements.js';
 
-/** Items that may wait at once. */
+/** Maximum waiting items. */
 const MAX_WAITING = 10_000;
-/** Items of one transaction, unless said otherwise. */
+/** Default maximum of items per transaction. */
 const MAX_GROUP = 100;
-const LEAST_PATIENCE_MS = 50;
-/** Where so many shared a transaction, more are on their way, and the next one waits for as long as they keep coming. */
+const MIN_TIMEOUT_MS = 50;
+/** If so many items shared a transaction, more are expected, and the next one waits while they keep arriving. */
 const CROWD = 4;
 
 export interface GroupCommit<Item, Answer> {
-  /** Resolves when the transaction with the item in it has committed. */
+  /** Resolves when the transaction with the item has committed. */
   submit(item: Item): Promise<Answer>;
 }
 
 export interface GroupCommitOptions<Item, Answer> {
   database: Database;
   /**
-   * What is done with the items of one group, in one transaction. Answers in the order of the items; an error is the refusal
-   * of one item, thrown to whoever submitted that.
+   * Processes the items of one group, in one transaction. Results in the order of the items; an error refuses one item
+   * and is thrown to its caller.
    */
   script(items: readonly Item[], onEnd: OnEnd): Script<readonly (Answer | GatewayError)[]>;
-  /** Items of one transaction. Default 100. */
-  most?: number;
-  survives?: TransactionOptions['survives'];
-  /** Told of each transaction that has committed: its items, and the milliseconds it took. Default: nobody is. */
+  /** Maximum items per transaction. Default 100. */
+  max?: number;
+  durability?: TransactionOptions['durability'];
+  /** Called after each commit with its items and duration in milliseconds. Default: none. */
   committed?(items: readonly Item[], ms: number): void;
 }
 
@@ -39,24 +39,24 @@ interface Waiter<Item, Answer> {
 }
 
 /**
- * What arrives while a transaction runs shares the next one: a commit costs as much for many as for one. Few that come at a
- * time are not kept waiting; where many come, reading on from the sockets makes the groups larger.
+ * Group commit: items that arrive while a transaction runs share the next one, since a commit costs the same for many
+ * items as for one. A few items are not delayed; with many, reading on from the sockets makes the groups larger.
  */
 export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item, Answer>): GroupCommit<Item, Answer> {
-  const { database, script, most = MAX_GROUP, survives, committed } = options;
+  const { database, script, max = MAX_GROUP, durability, committed } = options;
   let waiting: Waiter<Item, Answer>[] = [];
   let running = false;
   let crowded = false;
 
   function begin(): void {
     running = true;
-    // Not at once: what is read from sockets in this turn of the event loop comes along.
+    // Not at once: items read from sockets in this turn of the event loop are included.
     setImmediate(gather, 0);
   }
 
-  /** @param seen How many waited a turn of the event loop ago. */
+  /** @param seen Number of items that waited one turn of the event loop ago. */
   function gather(seen: number): void {
-    if (crowded && seen < waiting.length && waiting.length < most) setImmediate(gather, waiting.length);
+    if (crowded && seen < waiting.length && waiting.length < max) setImmediate(gather, waiting.length);
     else void flush();
   }
 
@@ -68,25 +68,25 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
     if (waiting.length > 0) begin();
   }
 
-  /** Without those who have waited so long that they are to be told so. */
+  /** Without items that have waited too long and get an error. */
   function nextGroup(): Waiter<Item, Answer>[] {
-    const group = waiting.slice(0, most);
-    waiting = waiting.slice(most);
+    const group = waiting.slice(0, max);
+    waiting = waiting.slice(max);
     const now = performance.now();
     return group.filter((waiter) => {
-      if (now - waiter.since < database.patienceMs) return true;
-      waiter.reject(databaseAway(new Error('Others waited for the database before this one.')));
+      if (now - waiter.since < database.timeoutMs) return true;
+      waiter.reject(databaseUnavailable(new Error('Others waited for the database before this one.')));
       return false;
     });
   }
 
   async function answer(group: readonly Waiter<Item, Answer>[]): Promise<void> {
     const oldest = Math.min(...group.map(({ since }) => since));
-    const patienceMs = Math.max(LEAST_PATIENCE_MS, database.patienceMs - (performance.now() - oldest));
+    const timeoutMs = Math.max(MIN_TIMEOUT_MS, database.timeoutMs - (performance.now() - oldest));
     try {
       const items = group.map(({ item }) => item);
       const begun = performance.now();
-      const answers = await database.script((onEnd) => script(items, onEnd), { patienceMs, survives });
+      const answers = await database.script((onEnd) => script(items, onEnd), { timeoutMs, durability });
       committed?.(items, performance.now() - begun);
       for (const [index, waiter] of group.entries()) {
         const given = answers[index] as Answer | GatewayError;
@@ -98,7 +98,7 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
         for (const waiter of group) waiter.reject(error);
         return;
       }
-      // One of them cannot be written at all; the others are not to suffer for it.
+      // One of them cannot be written at all; the others must not fail for it.
       for (const waiter of group) await answer([waiter]);
     }
   }
@@ -116,33 +116,36 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
   };
 }
 
-/** An answer costs far less than a commit. */
-const MAX_LANE_GROUP = 1_000;
-/** PostgreSQL commits side by side; SQLite has one writer. */
-const POSTGRES_LANES = 4;
+/** A single result costs far less than a commit. */
+const MAX_SHARD_GROUP = 1_000;
+/** PostgreSQL commits in parallel; SQLite has one writer. */
+const POSTGRES_SHARDS = 4;
 
 export interface Shards<Item, Answer> {
-  /** As of a group commit; items of one API key are always in the same one, so that lanes do not wait for each other's locks. */
+  /**
+   * As of a group commit; items of one API key are always in the same shard, so that shards do not wait for each
+   * other's locks.
+   */
   submit(keyId: string, item: Item): Promise<Answer>;
 }
 
 export interface ShardsOptions<Item, Answer> {
   database: Database;
-  survives?: TransactionOptions['survives'];
+  durability?: TransactionOptions['durability'];
   /** As of a group commit. */
   script(items: readonly Item[]): Script<readonly (Answer | GatewayError)[]>;
 }
 
-/** Several group commits side by side where the engine has a use for that. */
+/** Several parallel group commits, if the engine benefits from them. */
 export function createShards<Item, Answer>(options: ShardsOptions<Item, Answer>): Shards<Item, Answer> {
-  const lanes = Array.from({ length: options.database.engine === 'postgres' ? POSTGRES_LANES : 1 }, () =>
-    createGroupCommit({ ...options, most: MAX_LANE_GROUP }),
+  const shards = Array.from({ length: options.database.engine === 'postgres' ? POSTGRES_SHARDS : 1 }, () =>
+    createGroupCommit({ ...options, max: MAX_SHARD_GROUP }),
   );
 
   function shardOf(keyId: string): GroupCommit<Item, Answer> {
     let sum = 0;
     for (let index = 0; index < keyId.length; index += 1) sum = (sum * 31 + keyId.charCodeAt(index)) >>> 0;
-    return lanes[sum % lanes.length] as GroupCommit<Item, Answer>;
+    return shards[sum % shards.length] as GroupCommit<Item, Answer>;
   }
 
   return { submit: (keyId, item) => shardOf(keyId).submit(item) };

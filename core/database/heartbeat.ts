@@ -12,7 +12,7 @@ import {
 import type { Database } from './database.js';
 import type { Kysely } from './kysely.js';
 import { type Migrations, sqlMigration } from './schema-migration.js';
-import { type DatabaseClock, play, rowsOf, type Script } from './statements.js';
+import { type DatabaseClock, rowsOf, runScript, type Script } from './statements.js';
 import type { Tables } from './tables.js';
 
 /*
@@ -33,22 +33,22 @@ export type SilenceCheck = (id: string, state: string) => boolean;
 
 export interface SilenceWatch {
   /** Asked once about each id, before the next look. An id that is not asked about is forgotten. */
-  look(): SilenceCheck;
+  check(): SilenceCheck;
 }
 
 /** For how long others have not changed, by this process's own steady clock and while it could look. */
 export function createSilenceWatch(leaseMs: number): SilenceWatch {
   /** Since when they have been the same. */
   let seen = new Map<string, { state: string; since: number }>();
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let checkedAt = Number.NEGATIVE_INFINITY;
 
   return {
-    look() {
+    check() {
       const now = performance.now();
       // Where this process could not look for so long (it was stopped, the database was unavailable), others may not have been
       // able to write either.
-      if (now - lookedAt >= leaseMs) seen.clear();
-      lookedAt = now;
+      if (now - checkedAt >= leaseMs) seen.clear();
+      checkedAt = now;
       const before = seen;
       seen = new Map();
       return (id, state) => {
@@ -66,7 +66,7 @@ export function createSilenceWatch(leaseMs: number): SilenceWatch {
  * ended is declared dead at once; in any doubt its lease decides.
  */
 
-/** One for each start of a process: a process id is used again, this is not. */
+/** One for each start of a process: the system reuses process ids, but not this. */
 const BOOT = randomUUID();
 const MACHINE = describeMachine();
 
@@ -74,8 +74,8 @@ function createProcessId(): string {
   return JSON.stringify([MACHINE, process.pid, BOOT, randomUUID()]);
 }
 
-/** Whether the process is known to have ended. False where that cannot be told from here. */
-export function hasEnded(id: string): boolean {
+/** Whether the process is known to be dead. False if that cannot be determined here. */
+export function isProcessDead(id: string): boolean {
   // Rows of early releases bear other names.
   if (!id.startsWith('[')) return false;
   const [machine, pid, boot] = JSON.parse(id) as [string, number, string];
@@ -84,21 +84,21 @@ export function hasEnded(id: string): boolean {
   return !isProcessRunning(pid);
 }
 
-/** In words for people: the machine, which may be a container, and the process on it. */
+/** For people: the machine, which may be a container, and the process on it. */
 export function describeProcess(id: string): { host: string; pid: number } {
   const [machine, pid] = JSON.parse(id) as [string, number];
   return { host: machine.split(' ', 1)[0] ?? '', pid };
 }
 
 /**
- * Two containers may have the same host name and the same process ids; where the system tells them apart, so does this.
+ * Two containers may have the same host name and the same process ids; if the system distinguishes them, so does this.
  */
 function describeMachine(): string {
   const parts = [hostname()];
   try {
     parts.push(readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), readlinkSync('/proc/self/ns/pid'));
   } catch {
-    // Not Linux, which has containers of this sort.
+    // Not Linux, so without this kind of containers.
   }
   return parts.join(' ');
 }
@@ -127,15 +127,15 @@ const DEAD = -1;
 const LIVE_MS = 20_000;
 const FORGET_MS = 60 * 60 * 1000;
 const FORGET_INTERVAL_MS = 10 * 60 * 1000;
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 
 /** Keyed hashes, never the values themselves, of one setting; several while a secret is rotated. */
 export interface Fingerprint {
-  /** As the operator sets it. */
+  /** Name of the setting. */
   setting: string;
-  /** The newest first. Two processes agree where one hash is in both lists. */
+  /** The newest first. Two processes agree if one hash is in both lists. */
   hashes: readonly string[];
-  /** Whether a process that differs must not start. */
+  /** Whether a process with a different value must not start. */
   required: boolean;
 }
 
@@ -174,7 +174,7 @@ export interface Instances {
   /** Begins to look for dead processes, at once and three times per lease. */
   watch(): void;
   /** Looks at once. Throws GatewayError. */
-  look(): Promise<void>;
+  check(): Promise<void>;
   /**
    * Adds this process with its settings.
    * @throws GatewayError `invalid_value` where a living process differs in a required setting; `upstream_unavailable`.
@@ -210,7 +210,7 @@ export function createInstances({
   logger: Logger;
 }): Instances {
   const intervalMs = leaseMs / 3;
-  const patience = { patienceMs: PATIENCE_MS };
+  const timeout = { timeoutMs: TIMEOUT_MS };
   const report = createThrottledWarning(logger, 'heartbeats of processes wait for the database');
   const handlers = new Set<ProcessHolds>();
   const lostListeners = new Set<() => void>();
@@ -248,13 +248,13 @@ export function createInstances({
     return next;
   }
 
-  async function write(patienceMs: number): Promise<void> {
+  async function write(timeoutMs: number): Promise<void> {
     const begunAt = performance.now();
     let isLost = false;
     count += 1;
     try {
-      // A heartbeat that a power cut takes is no loss.
-      const written = await database.script(writeRow, { patienceMs, survives: 'process-end' });
+      // A power cut may lose a heartbeat.
+      const written = await database.script(writeRow, { timeoutMs, durability: 'relaxed' });
       isLost = hasRow && written !== id;
       id = written;
       hasRow = true;
@@ -265,8 +265,8 @@ export function createInstances({
     }
   }
 
-  /** One write at a time, however many ask. */
-  function beat(patienceMs = PATIENCE_MS): Promise<void> {
+  /** Concurrent callers share one write. */
+  function beat(patienceMs = TIMEOUT_MS): Promise<void> {
     if (!isEntered) return database.ping();
     writing ??= write(patienceMs).finally(() => {
       writing = undefined;
@@ -281,24 +281,24 @@ export function createInstances({
       await beat();
     } finally {
       // Less patience than time between two heartbeats, so that another one follows within the lease.
-      const work = () => beat(Math.min(PATIENCE_MS, intervalMs));
+      const work = () => beat(Math.min(TIMEOUT_MS, intervalMs));
       if (!isClosed) beating ??= startPollLoop({ intervalMs, work, report });
     }
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const rows = await database.run((queries) => queries.selectFrom('instances').select(['id', 'beat']).execute());
     const held: { holds: ProcessHolds; ids: readonly string[] }[] = [];
     for (const holds of handlers) {
-      held.push({ holds, ids: await database.run((queries) => play(queries, holds.holders())) });
+      held.push({ holds, ids: await database.run((queries) => runScript(queries, holds.holders())) });
     }
     const beats = new Map(rows.map((row) => [row.id, row.beat]));
     const others = new Set([...beats.keys(), ...held.flatMap(({ ids }) => ids)]);
     others.delete(id);
-    const isSilent = silence.look();
+    const isSilent = silence.check();
     const dead = new Set([...others].filter((other) => beats.get(other) === DEAD));
     const suspects = [...others].filter(
-      (other) => !dead.has(other) && (isSilent(other, `${beats.get(other)}`) || hasEnded(other)),
+      (other) => !dead.has(other) && (isSilent(other, `${beats.get(other)}`) || isProcessDead(other)),
     );
     for (const suspect of suspects) if (await declareDead(suspect, beats.get(suspect))) dead.add(suspect);
     for (const { holds, ids } of held) {
@@ -321,8 +321,8 @@ export function createInstances({
     return numUpdatedRows > 0n;
   }
 
-  async function round(): Promise<void> {
-    await look();
+  async function poll(): Promise<void> {
+    await check();
     await forget();
     if (own) await warn();
   }
@@ -333,7 +333,7 @@ export function createInstances({
     await database.run(async (queries) => {
       const before = (await times.read(queries)) - FORGET_MS;
       await queries.deleteFrom('instances').where('beat', '=', DEAD).where('beatAt', '<', before).execute();
-    }, patience);
+    }, timeout);
     forgotAt = performance.now();
   }
 
@@ -346,7 +346,7 @@ export function createInstances({
         .where('beat', '>', DEAD)
         .where('beatAt', '>', since)
         .execute();
-    }, patience);
+    }, timeout);
   }
 
   async function differing(): Promise<string[]> {
@@ -372,7 +372,7 @@ export function createInstances({
     writtenAt = Number.NEGATIVE_INFINITY;
     // Where the database is unavailable, the row ends by its lease.
     await database
-      .run((queries) => queries.deleteFrom('instances').where('id', '=', id).execute(), patience)
+      .run((queries) => queries.deleteFrom('instances').where('id', '=', id).execute(), timeout)
       .catch(() => undefined);
   }
 
@@ -392,9 +392,9 @@ export function createInstances({
       return () => lostListeners.delete(listener);
     },
     watch() {
-      looking ??= startPollLoop({ intervalMs, work: round, report });
+      looking ??= startPollLoop({ intervalMs, work: poll, report });
     },
-    look,
+    check,
     async join(fingerprints) {
       own = fingerprints;
       // One that is under way does not have the settings.
@@ -403,7 +403,7 @@ export function createInstances({
       else await enter();
       const all = await living();
       const started = all.find((one) => one.id === id)?.startedAt ?? Number.POSITIVE_INFINITY;
-      // Of two that start at the same time, one goes on.
+      // Of two that start at the same time, one continues.
       const earlier = all.filter(
         (one) => one.id !== id && (one.startedAt < started || (one.startedAt === started && one.id < id)),
       );
@@ -423,7 +423,7 @@ export function createInstances({
 }
 
 /**
- * Settings in which the living processes on a database differ. Changes nothing. A process is living if it wrote within 20 s
+ * Settings in which the living processes on a database differ. Read only. A process is living if it wrote within 20 s
  * of the newest heartbeat, so that no clock is needed.
  */
 export async function differencesAmong(queries: Kysely<Tables>): Promise<string[]> {

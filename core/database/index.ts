@@ -1,6 +1,6 @@
 export {
   DATABASE_FILE,
-  DATABASE_PATIENCE_MS,
+  DATABASE_TIMEOUT_MS,
   type Database,
   type Engine,
   type OnEnd,
@@ -17,8 +17,8 @@ export {
   describeProcess,
   differencesAmong,
   type Fingerprint,
-  hasEnded,
   type Instances,
+  isProcessDead,
   processMigrations,
 } from './heartbeat.js';
 export {
@@ -57,8 +57,8 @@ export {
   filled,
   isStorable,
   lockNamed,
-  play,
   rowsOf,
+  runScript,
   type Script,
   storable,
 } from './statements.js';

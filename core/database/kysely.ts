@@ -1,6 +1,6 @@
 /**
- * What the state uses of the query builder. The build puts what that consists of into this file: one by one its 257 files
- * take several times as long to load as all of them in one.
+ * The query builder, as far as the state uses it. The build bundles the package into this file: loading its 257 files
+ * one by one takes several times as long.
  */
 export {
   type ColumnDataType,

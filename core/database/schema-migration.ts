@@ -5,12 +5,12 @@ import { describeMigrationFailure, isServerLock, isSqliteLock } from './database
 import { type Kysely, type Migration, Migrator, PostgresAdapter, sql } from './kysely.js';
 import type { Tables } from './tables.js';
 
-/** Which migrations a database has had, by their names and in their order. */
+/** The migrations that a database has applied, by name and in order. */
 export interface SchemaStatus {
   done: readonly string[];
-  /** Those that this release has and the database has not. */
+  /** Migrations of this release that the database has not applied. */
   pending: readonly string[];
-  /** Those of a newer release, which this release can live with. */
+  /** Migrations of a newer release that this release is compatible with. */
   newer: readonly string[];
 }
 
@@ -21,20 +21,20 @@ interface MigrationRow {
 /** A migration may rewrite a table, or wait for another process that does. */
 export const MIGRATION_STATEMENT_MS = 600_000;
 const RETRY_MS = 200;
-/** Each attempt makes those wait who serve, so they have some time in between. */
+/** Each attempt blocks serving processes, so there is a pause in between. */
 const SERVER_RETRY_MS = 3_000;
 const TABLE = 'kysely_migration';
-/** What a migration's name ends with that takes away what the releases before the named migration read. */
+/** Suffix of a migration that removes what the releases before the named migration read. */
 const NEEDS = /-needs-(\d{4})$/;
 
-/** Of a database that is not there yet. */
+/** For a database that does not exist yet. */
 export function allPending(migrations: Migrations): SchemaStatus {
   return { done: [], pending: Object.keys(migrations).sort(), newer: [] };
 }
 
 /**
- * Looks, and changes nothing.
- * @throws GatewayError `invalid_value` where a newer release has left a schema that this one cannot use.
+ * Read only.
+ * @throws GatewayError `invalid_value` if a newer release has left a schema that this one cannot use.
  */
 export async function readSchemaStatus(queries: Kysely<Tables>, migrations: Migrations): Promise<SchemaStatus> {
   const done = await namesDone(queries);
@@ -45,11 +45,12 @@ export async function readSchemaStatus(queries: Kysely<Tables>, migrations: Migr
 }
 
 /**
- * Does what is pending, in one transaction. Processes that come at the same time wait for the first one; where nothing is
- * pending, no lock is taken.
- * @param logger Is told, where there is one, when others keep the tables busy.
- * @returns The names of the migrations that this call did.
- * @throws GatewayError `upstream_unavailable` where the database has no room, or its user no right; then nothing was changed.
+ * Applies pending migrations in one transaction. Concurrent processes wait for the first one; if nothing is pending, no
+ * lock is taken.
+ * @param logger Logs if other processes keep the tables locked.
+ * @returns The names of the migrations that this call applied.
+ * @throws GatewayError `upstream_unavailable` if the database is full, or its user lacks permission; then nothing was
+ *   changed.
  */
 export async function migrate(queries: Kysely<Tables>, migrations: Migrations, logger?: Logger): Promise<string[]> {
   const deadline = performance.now() + MIGRATION_STATEMENT_MS;
@@ -61,7 +62,7 @@ export async function migrate(queries: Kysely<Tables>, migrations: Migrations, l
     if (pending.length === 0) return [];
     const { error, results = [] } = await createMigrator(queries, migrations, newer).migrateToLatest();
     if (!error) return results.map(({ migrationName }) => migrationName);
-    // SQLite gives up a lock much sooner than a migration may take that somebody else is at.
+    // SQLite's lock timeout is much shorter than a migration of another process may take.
     const isBusy = isServerLock(error);
     const mayPass =
       isBusy || isSqliteLock(error) || (await readSchemaStatus(queries, migrations)).newer.length > newer.length;
@@ -71,7 +72,7 @@ export async function migrate(queries: Kysely<Tables>, migrations: Migrations, l
   }
 }
 
-/** The package takes a migration that it does not know for damage, so those of newer releases are made known to it. */
+/** The package treats an unknown migration as damage, so those of newer releases are registered with it. */
 function createMigrator(queries: Kysely<Tables>, migrations: Migrations, newer: readonly string[]): Migrator {
   const passed = Object.fromEntries(newer.map((name) => [name, { up: async () => undefined }]));
   return new Migrator({
@@ -94,8 +95,8 @@ async function namesDone(queries: Kysely<Tables>): Promise<string[]> {
 function refuseForeign(newer: readonly string[], known: readonly string[]): void {
   const latest = known.at(-1) ?? '';
   const last = latest.slice(0, 4);
-  const wall = newer.find((name) => (NEEDS.exec(name)?.[1] ?? '') > last);
-  if (wall === undefined) return;
+  const blocking = newer.find((name) => (NEEDS.exec(name)?.[1] ?? '') > last);
+  if (blocking === undefined) return;
   throw new GatewayError(
     'invalid_value',
     `A newer release has brought the database to ${newer.at(-1)}, which this release (${latest}) cannot use. Start that release, or one between the two.`,
@@ -104,13 +105,15 @@ function refuseForeign(newer: readonly string[], known: readonly string[]): void
 }
 
 /**
- * Those who serve wait that long for a migration that has not begun; less than they have for a statement, and less than
- * `deadlock_timeout`, so that it is the migration that gives way.
+ * How long serving processes wait for a migration that has not begun; less than their statement timeout, and less than
+ * `deadlock_timeout`, so that the migration gives up first.
  */
 const LOCK_MS = 500;
 
 export interface SchemaChange extends Migration {
-  /** Tables of earlier migrations that it changes on PostgreSQL. They are locked before anything is done. Default: none. */
+  /**
+   * Tables of earlier migrations that it changes on PostgreSQL. They are locked before anything is done. Default: none.
+   */
   readonly changes?: readonly string[];
 }
 
@@ -130,9 +133,9 @@ export function sqlMigration(...statements: readonly string[]): SchemaChange {
 }
 
 /**
- * The migrations; on PostgreSQL each takes the tables that it and those behind it change, before it does anything. Nodes that
- * serve hold some of them at any time: taken one by one, and for ever more, the locks would end in deadlocks. Where others
- * hold one for long, the transaction fails with 55P03.
+ * The migrations. On PostgreSQL each one first locks the tables that it and later ones change. Serving nodes hold some
+ * of the locks at any time: taken one by one, the locks would deadlock. If another process holds one for long, the
+ * transaction fails with 55P03.
  */
 export function migrationsWithLocks(migrations: Migrations): Record<string, Migration> {
   const names = Object.keys(migrations).sort();
@@ -155,7 +158,7 @@ async function lockThenRun(
 
 async function lock(transaction: Kysely<unknown>, tables: ReadonlySet<string>): Promise<void> {
   await sql`select set_config('lock_timeout', ${`${LOCK_MS}ms`}, true)`.execute(transaction);
-  // Those that a migration of the same transaction is still to make are nobody else's.
+  // Tables that a migration of the same transaction creates are not visible to others.
   const { rows } = await sql<{ name: string }>`
     select name from unnest(${[...tables]}::text[]) as name where to_regclass(name) is not null order by name`.execute(
     transaction,

@@ -1,40 +1,40 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import { GatewayError, isSystemError } from '../runtime/index.js';
-import { databaseAway, isSqliteLock } from './database-errors.js';
+import { databaseUnavailable, isSqliteLock } from './database-errors.js';
 import { CompiledQuery } from './kysely.js';
 
-const LOCK_PATIENCE_MS = 2_000;
-/** Of 4 KiB, copied in one go; between two of them others have their turn. */
+const LOCK_TIMEOUT_MS = 2_000;
+/** Pages of 4 KiB, copied in one step; other work continues between two steps. */
 const PAGES_AT_ONCE = 2_000;
 
-/** How far a step is that may take long. */
+/** Progress of a long step. */
 export interface Progress {
   step: string;
   done: number;
-  /** Undefined where nobody knows. */
+  /** Undefined if it is unknown. */
   of?: number;
 }
 
 export interface SqliteSourceOptions {
-  /** Whether nobody else may have it open until it is closed. Default false: others go on writing. */
+  /** Whether no other process may open it until it is closed. Default false: others continue writing. */
   alone?: boolean;
 }
 
-/** A SQLite database that is read as it is at one instant. */
+/** A consistent read of a SQLite database at one instant. */
 export interface SqliteSource {
-  /** What is copied is the database as it is now, whatever is written afterwards. */
+  /** The copy contains the database as it is now, regardless of later writes. */
   begin(): void;
   /**
-   * @param file Must not be there.
-   * @param report Told how much of the database is copied.
+   * @param file Must not exist.
+   * @param report Receives the progress of the copy.
    */
   copyTo(file: string, report: (progress: Progress) => void, signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
 /**
- * @throws GatewayError `invalid_value` where it is no database or, with `alone`, where another process has it open;
- * `upstream_unavailable` where it cannot be opened.
+ * @throws GatewayError `invalid_value` if it is no database or, with `alone`, if another process has it open;
+ *   `upstream_unavailable` if it cannot be opened.
  */
 export async function openSqliteSource(
   file: string,
@@ -44,7 +44,7 @@ export async function openSqliteSource(
   try {
     if (alone) {
       sqlite.pragma('locking_mode = exclusive');
-      // The lock is taken with the first write, and held from then on.
+      // The lock is acquired by the first write, and held from then on.
       sqlite.exec('begin immediate; commit');
     }
     sqlite.prepare('select count(*) from sqlite_schema').get();
@@ -76,26 +76,26 @@ export async function openSqliteSource(
   };
 }
 
-/** What is in a database that nobody uses. */
+/** The content of a database that is not in use. */
 export interface SqliteContents {
   /** Rows of each table of the gateway. */
   tables: Readonly<Record<string, number>>;
-  /** Names of the migrations it has had, in their order. */
+  /** Names of its applied migrations, in order. */
   migrations: readonly string[];
-  /** Under which peppers the keys that are not revoked were hashed, and how many under each. */
+  /** The peppers of the keys that are not revoked, with the number of keys per pepper. */
   peppers: readonly { version: number; keys: number }[];
 }
 
 /**
- * Makes one file of a copy, without companions, and looks through it.
- * @throws GatewayError `invalid_value` where it is none of this gateway's, `internal_error` where it is damaged.
+ * Converts a copy to one file, without companions, and checks it.
+ * @throws GatewayError `invalid_value` if it is none of this gateway's, `internal_error` if it is damaged.
  */
 export async function examineSqlite(file: string): Promise<SqliteContents> {
   const sqlite = await open(file, { readonly: false });
   try {
     sqlite.pragma('journal_mode = delete');
-    const verdict = sqlite.pragma('integrity_check', { simple: true });
-    if (verdict !== 'ok') throw new GatewayError('internal_error', `The database is damaged: ${verdict}`);
+    const result = sqlite.pragma('integrity_check', { simple: true });
+    if (result !== 'ok') throw new GatewayError('internal_error', `The database is damaged: ${result}`);
     const names = sqlite.prepare(TABLE_NAMES).pluck().all() as string[];
     if (!names.includes('kysely_migration') || !names.includes('api_keys')) throw foreign(file);
     const tables = names
@@ -120,7 +120,7 @@ const PEPPERS =
 async function open(file: string, { readonly }: { readonly: boolean }): Promise<BetterSqlite3.Database> {
   const { default: Sqlite } = await import('better-sqlite3');
   try {
-    return new Sqlite(file, { readonly, fileMustExist: true, timeout: LOCK_PATIENCE_MS });
+    return new Sqlite(file, { readonly, fileMustExist: true, timeout: LOCK_TIMEOUT_MS });
   } catch (error) {
     throw describeFailure(error, file);
   }
@@ -131,7 +131,7 @@ function describeFailure(error: unknown, file: string): unknown {
   if (isSystemError(error, 'SQLITE_CORRUPT')) {
     return new GatewayError('internal_error', 'The database is damaged.', { cause: error });
   }
-  if (isSqliteLock(error)) return databaseAway(error);
+  if (isSqliteLock(error)) return databaseUnavailable(error);
   return error;
 }
 
@@ -139,8 +139,8 @@ function foreign(file: string, cause?: unknown): GatewayError {
   return new GatewayError('invalid_value', `${file} is no database of this gateway.`, { param: 'from', cause });
 }
 
-/** What SQLite writes from here on reaches the disk when the operating system likes. */
+/** The operating system decides when later writes reach the disk. */
 export const SYNC_LATER = CompiledQuery.raw('pragma synchronous = normal');
 
-/** It reaches the disk before its writer goes on, and whatever was written before with it. */
+/** Writes reach the disk before the writer continues, including earlier ones. */
 export const SYNC_ALWAYS = CompiledQuery.raw('pragma synchronous = full');

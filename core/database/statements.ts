@@ -13,18 +13,18 @@ import {
 import type { Tables } from './tables.js';
 
 /*
- * Statements of the hot path are built once; what is run is their text with other parameters, in the order of the text.
- * Building one costs more than running it.
+ * Statements of the hot path are compiled once; each run uses their text with other parameters, in the order of the
+ * text. Compiling one costs more than running it.
  */
 
-/** Rows or values that one statement takes at most. */
+/** Maximum rows or values per statement. */
 const MAX_PIECE = 256;
 
 export function filled<Row>(query: CompiledQuery<Row>, parameters: readonly unknown[]): CompiledQuery<Row> {
   return { ...query, parameters };
 }
 
-/** PostgreSQL: until the transaction ends, nobody else has the lock of this name. */
+/** PostgreSQL: acquires the lock of this name until the transaction ends. */
 export function lockNamed(name: string): CompiledQuery {
   return CompiledQuery.raw('select pg_advisory_xact_lock(hashtext($1))', [name]);
 }
@@ -32,14 +32,14 @@ export function lockNamed(name: string): CompiledQuery {
 /** Runs a {@link createListScript}. */
 export function createListStatement<Row>(compile: (length: number) => CompiledQuery<Row>) {
   const script = createListScript(compile);
-  return (runner: Kysely<Tables>, items: readonly (readonly unknown[])[]): Promise<readonly Row[]> =>
-    play(runner, script(items));
+  return (queries: Kysely<Tables>, items: readonly (readonly unknown[])[]): Promise<readonly Row[]> =>
+    runScript(queries, script(items));
 }
 
 /**
- * A statement with a list in it, for lists of any length: run in pieces whose lengths are powers of two, so that it is built
- * in few forms.
- * @param compile Builds it for a list of that length, with no parameters but those of the list.
+ * A statement with a list of any length: it runs in chunks with powers of two as lengths, so that it is compiled in few
+ * forms.
+ * @param compile Compiles it for a list of that length, with no parameters but those of the list.
  * @param add Adds the parameters of one item. Default: an item is the list of its parameters.
  */
 export function createListScript<Row, Item = readonly unknown[]>(
@@ -56,7 +56,7 @@ export function createListScript<Row, Item = readonly unknown[]>(
     return made;
   }
 
-  /** What the statement returns, of all pieces together. */
+  /** The rows that all chunks return. */
   return function* (items: readonly Item[]): Script<readonly Row[]> {
     let found: readonly Row[] = [];
     for (let begun = 0; begun < items.length; ) {
@@ -81,15 +81,15 @@ export interface RowInsertOptions<Name extends keyof Tables, Row> {
   /** Only compiles queries. */
   queries: Kysely<Tables>;
   table: Name;
-  /** Any row; all have its members. */
+  /** Any row; all have the same columns. */
   sample: Required<Insertable<Tables[Name]>>;
-  /** What all rows have alike: written out, since a parameter costs as much as a column. Default: nothing. */
+  /** Values that all rows share: written as literals, since a parameter costs as much as a column. Default: none. */
   alike?: Partial<Insertable<Tables[Name]>>;
-  /** What follows the rows. Default: nothing. */
+  /** SQL after the rows. Default: none. */
   finish?(insert: Insert<Name>): Compilable<Row>;
 }
 
-/** Inserts several rows at once, with statements that are built once; gives back what they return. */
+/** Inserts several rows at once, with statements that are compiled once; returns what they return. */
 export function createRowInsertScript<Name extends keyof Tables, Row = InsertResult>(
   options: RowInsertOptions<Name, Row>,
 ) {
@@ -106,25 +106,25 @@ export function createRowInsertScript<Name extends keyof Tables, Row = InsertRes
 }
 
 /**
- * Statements one after the other, each made of what those before it found, and what comes of them: run as the answers come,
- * or at once where the engine gives them at once. It waits for nothing else.
+ * A transaction script: statements one after the other, each made from the results of earlier ones, and a final result.
+ * It can run asynchronously, or synchronously on an engine that supports it. It waits for nothing else.
  */
 export type Script<Result> = Generator<CompiledQuery, Result, readonly unknown[]>;
 
-/** One statement; the rows that it gives. */
+/** Runs one statement; returns its rows. */
 export function* rowsOf<Row>(query: CompiledQuery<Row>): Script<readonly Row[]> {
   return (yield query) as readonly Row[];
 }
 
-/** Runs a script as the answers come. */
-export async function play<Result>(runner: Kysely<Tables>, script: Script<Result>): Promise<Result> {
+/** Runs a script asynchronously. */
+export async function runScript<Result>(queries: Kysely<Tables>, script: Script<Result>): Promise<Result> {
   let step = script.next();
-  while (!step.done) step = script.next((await runner.executeQuery(step.value)).rows);
+  while (!step.done) step = script.next((await queries.executeQuery(step.value)).rows);
   return step.value;
 }
 
-/** Runs a script at once. @param rowsOfQuery Runs a statement. */
-export function playAtOnce<Result>(
+/** Runs a script synchronously. @param rowsOfQuery Runs a statement. */
+export function runScriptSync<Result>(
   script: Script<Result>,
   rowsOfQuery: (query: CompiledQuery) => readonly unknown[],
 ): Result {
@@ -133,21 +133,24 @@ export function playAtOnce<Result>(
   return step.value;
 }
 
-/** Uses after which a statement is worth keeping at the server. */
+/** Uses after which the server caches a statement. */
 const USES = 5;
 /** Each costs every connection some kilobytes at the server. */
 const MAX_NAMES = 256;
-/** Texts whose uses are counted; those with lists of any length in them come in ever new forms. */
+/** Maximum number of statement texts that are counted; those with lists have ever new forms. */
 const MAX_COUNTED = 2_000;
-const KEPT = /^(select|insert|update|delete|with)\b/;
-/** What gives all columns of a table gives others once a migration has added one, which the server refuses to do. */
+const CACHEABLE = /^(select|insert|update|delete|with)\b/;
+/**
+ * A statement that returns all columns returns others after a migration has added one, which the server refuses for a
+ * prepared statement.
+ */
 const ALL_COLUMNS = /(\.|\breturning |\bselect )"?\*/;
 
 export type StatementNames = (text: string) => string | undefined;
 
 /**
- * Names under which PostgreSQL keeps a statement, parsed and planned, once it has been used a few times: the same name for
- * the same text on every connection of this process. Undefined for what is not kept.
+ * Names of statements that PostgreSQL caches, parsed and planned, once they have been used a few times: the same name
+ * for the same text on every connection of this process. Undefined for a text that is not cached.
  */
 export function createStatementNames(): StatementNames {
   const names = new Map<string, string>();
@@ -160,7 +163,7 @@ export function createStatementNames(): StatementNames {
     const count = (uses.get(text) ?? 0) + 1;
     if (uses.size >= MAX_COUNTED) uses.clear();
     uses.set(text, count);
-    if (count < USES || named >= MAX_NAMES || !KEPT.test(text) || ALL_COLUMNS.test(text)) return undefined;
+    if (count < USES || named >= MAX_NAMES || !CACHEABLE.test(text) || ALL_COLUMNS.test(text)) return undefined;
     named += 1;
     uses.delete(text);
     const name = `mediagate_${named}`;
@@ -170,22 +173,22 @@ export function createStatementNames(): StatementNames {
 }
 
 /**
- * Text of strangers as both engines keep it: PostgreSQL has no U+0000 and no lone surrogates. Control characters become
- * blanks.
- * @param most Characters.
+ * Makes foreign text storable on both engines: PostgreSQL has no U+0000 and no lone surrogates. Control characters
+ * become blanks.
+ * @param max Characters.
  */
-export function storable(text: string, most: number): string {
+export function storable(text: string, max: number): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being removed
   const plain = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
-  return plain.slice(0, most).toWellFormed();
+  return plain.slice(0, max).toWellFormed();
 }
 
-/** Whether a name may be there at all: PostgreSQL does not even look for a text with U+0000 in it. */
+/** Whether a name can exist at all: PostgreSQL rejects a text with U+0000. */
 export function isStorable(name: string): boolean {
   return !name.includes('\u0000');
 }
 
-/** Of one statement: whoever adds a row deletes more than one, so that old ones cannot heap up. */
+/** Rows per statement: a process that adds a row deletes more than one, so that expired ones cannot accumulate. */
 const ROWS = 100;
 
 export interface ExpiringTable {
@@ -196,14 +199,14 @@ export interface ExpiringTable {
   key: string;
 }
 
-/** Deletes some of the rows whose time was over before `at`; those that somebody else deletes are left to them. */
+/** Deletes some of the rows that expired before `at`; skips those that another process deletes. */
 export async function deleteExpired(queries: Kysely<Tables>, table: ExpiringTable, at: number): Promise<void> {
   await deleteSome(queries, table, sql`where "expiresAt" <= ${at} order by "expiresAt" limit ${ROWS}`);
 }
 
 /** Deletes some of the rows beyond the latest so many. */
-export async function deleteBeyond(queries: Kysely<Tables>, table: ExpiringTable, most: number): Promise<void> {
-  await deleteSome(queries, table, sql`order by "expiresAt" desc limit ${ROWS} offset ${most}`);
+export async function deleteBeyond(queries: Kysely<Tables>, table: ExpiringTable, max: number): Promise<void> {
+  await deleteSome(queries, table, sql`order by "expiresAt" desc limit ${ROWS} offset ${max}`);
 }
 
 async function deleteSome(
@@ -217,24 +220,26 @@ async function deleteSome(
 }
 
 const NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
-/** What PostgreSQL's clock says when the statement runs, not when its transaction began; milliseconds since 1970. */
+/**
+ * PostgreSQL's clock at the execution of the statement, not at the start of its transaction; milliseconds since 1970.
+ */
 export const DATABASE_NOW = sql.raw<number>(NOW);
 const READ_NOW = CompiledQuery.raw(`select ${NOW} as now`) as CompiledQuery<{ now: number }>;
 
-/** The one clock of all jobs. */
+/** The clock of all jobs. */
 export interface DatabaseClock {
-  /** The time when the statement runs, in milliseconds since 1970. */
+  /** The time of the statement's execution, in milliseconds since 1970. */
   readonly now: RawBuilder<number>;
-  /** Parameters of `now` in a statement that was compiled before. */
+  /** Parameters of `now` in a precompiled statement. */
   parameters(): readonly number[];
   read(queries: Kysely<Tables>): Promise<number>;
   /** The same within a script. */
-  look(): Script<number>;
+  readScript(): Script<number>;
 }
 
 /** @param clock Default: the database's own. */
 export function createDatabaseClock(clock?: Clock): DatabaseClock {
-  function* look(): Script<number> {
+  function* readScript(): Script<number> {
     if (clock) return Math.floor(clock.now());
     const [row] = yield* rowsOf(READ_NOW);
     return (row as { now: number }).now;
@@ -246,7 +251,7 @@ export function createDatabaseClock(clock?: Clock): DatabaseClock {
       return now();
     },
     parameters: () => (clock ? [Math.floor(clock.now())] : []),
-    read: (queries) => play(queries, look()),
-    look,
+    read: (queries) => runScript(queries, readScript()),
+    readScript,
   };
 }

@@ -1,55 +1,55 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
 import { endsWithin, isGatewayError } from '../runtime/index.js';
-import { DATABASE_PATIENCE_MS, type Database } from './database.js';
+import { DATABASE_TIMEOUT_MS, type Database } from './database.js';
 import type { Script } from './statements.js';
 
-/** After the first of them; a commit is the dearer the fewer share it. */
+/** Milliseconds after the first of them; a commit is more expensive the fewer items share it. */
 const DELAY_MS = 50;
-/** Items of one transaction. */
-const MOST = 512;
+/** Maximum items per transaction. */
+const MAX = 512;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 2_000;
 
 export interface WriteBehind<Item> {
   /** Never throws and never waits. */
   push(item: Item): void;
-  /** Resolves when everything pushed so far is written or given up, however long the database is away. */
+  /** Resolves when everything pushed so far is written or dropped, however long the database is unavailable. */
   flush(): Promise<void>;
-  /** The same, or when the database has been away for 2.4 s: what was pushed is tried on. */
+  /** The same, or when the database has been unavailable for 2.4 s: writing is still retried. */
   flushInTime(): Promise<void>;
-  /** Resolves when what is being tried at this moment has come to an end, good or bad. */
+  /** Resolves when the current attempt has ended, successful or not. */
   tried(): Promise<void>;
-  /** Writes what is left where the database answers in time, and gives the rest up. Idempotent. */
+  /** Writes the remaining items if the database answers in time, and drops them otherwise. Idempotent. */
   close(): Promise<void>;
 }
 
 export interface WriteBehindOptions<Item> {
   database: Database;
-  /** Of what these are, for the log. */
+  /** Name of the items, for the log. */
   name: string;
-  /** Items that may wait. */
+  /** Maximum waiting items. */
   capacity: number;
-  /** Makes room where more wait than that: gives back what goes on waiting, in order. */
-  shed(waiting: readonly Item[]): Item[];
-  /** May be called again with the same items although they were written: the answer to a commit can be lost. */
+  /** Evicts items beyond that: returns those that remain, in order. */
+  evict(waiting: readonly Item[]): Item[];
+  /** May be called again with items that were already written: the answer to a commit can be lost. */
   write(items: readonly Item[]): Script<void>;
-  /** Written for good, or never to be: nothing holds these any more. */
+  /** Called when items are written or dropped: they are no longer held. */
   done(items: readonly Item[]): void;
   logger: Logger;
 }
 
-/** Writes items together, a moment after they came, and again and again while the database is away. */
+/** Writes items in batches, a moment after they came, and retries while the database is unavailable. */
 export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): WriteBehind<Item> {
-  const { database, name, capacity, shed, write, done, logger } = options;
+  const { database, name, capacity, evict, write, done, logger } = options;
   let waiting: Item[] = [];
-  /** Being written; nobody else touches it, since it may be in the database already. */
+  /** Being written; must not be changed, since it may be in the database already. */
   let batch: readonly Item[] = [];
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let attempt: Promise<void> = Promise.resolve();
   let hurried = 0;
-  let away = false;
+  let isUnavailable = false;
   const closing = new AbortController();
 
   function begin(): void {
@@ -60,9 +60,9 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
 
   async function run(): Promise<void> {
     do {
-      batch = waiting.splice(0, MOST);
+      batch = waiting.splice(0, MAX);
       await writeUntilDone();
-    } while (!closing.signal.aborted && (waiting.length >= MOST || (hurried > 0 && waiting.length > 0)));
+    } while (!closing.signal.aborted && (waiting.length >= MAX || (hurried > 0 && waiting.length > 0)));
     running = undefined;
     if (waiting.length > 0 && !closing.signal.aborted) timer ??= setTimeout(begin, DELAY_MS);
   }
@@ -75,20 +75,21 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
     }
   }
 
-  /** False where the database is away. */
+  /** False if the database is unavailable. */
   async function writeBatch(): Promise<boolean> {
     try {
       await tryWriting(batch);
     } catch (error) {
       if (isGatewayError(error)) {
-        if (!away) logger.warn(`${name} wait for the database`, { error, count: batch.length + waiting.length });
-        away = true;
+        if (!isUnavailable)
+          logger.warn(`${name} wait for the database`, { error, count: batch.length + waiting.length });
+        isUnavailable = true;
         return false;
       }
       if (!(await writeOneByOne())) return false;
     }
-    if (away) logger.info(`${name} are being written again`);
-    away = false;
+    if (isUnavailable) logger.info(`${name} are being written again`);
+    isUnavailable = false;
     batch = [];
     return true;
   }
@@ -100,7 +101,7 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
     done(items);
   }
 
-  /** One of them cannot be written at all; the others are not to suffer for it. */
+  /** One of them cannot be written at all; the others must not fail for it. */
   async function writeOneByOne(): Promise<boolean> {
     while (batch.length > 0) {
       const [one, ...rest] = batch as [Item, ...Item[]];
@@ -126,7 +127,7 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
   }
 
   async function flushInTime(): Promise<void> {
-    await endsWithin(DATABASE_PATIENCE_MS, flush);
+    await endsWithin(DATABASE_TIMEOUT_MS, flush);
   }
 
   async function finish(): Promise<void> {
@@ -146,8 +147,8 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
         return;
       }
       waiting.push(item);
-      if (waiting.length > capacity) waiting = shed(waiting);
-      if (waiting.length >= MOST) begin();
+      if (waiting.length > capacity) waiting = evict(waiting);
+      if (waiting.length >= MAX) begin();
       else if (!running) timer ??= setTimeout(begin, DELAY_MS);
     },
     flush,

@@ -12,22 +12,23 @@ import type {
 import { type JobRecord, type JobRun, type Jobs, type JobWorkers, queueFull } from '../jobs/index.js';
 import type { Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import type { ExtractionJobSummary, ExtractionService, Item, Obtained } from './extraction.js';
-import type { Kept } from './result-cache.js';
+import type { Extracted, ExtractionJobSummary, ExtractionService, Item } from './extraction.js';
+import type { CachedResult } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
-/** Whatever else a client sends never reaches the database. */
+/** Unknown fields of a request never reach the database. */
 const JOB_ID = /^exjob_[A-Za-z0-9_-]{1,64}$/;
 
-/** Extraction in the background, for platforms whose extractor allows it. */
+/** Background extraction, if the platform's extractor allows it. */
 export interface ExtractionJobs {
   readonly maxActive: number;
-  /** Jobs that are queued or running. */
+  /** Number of queued and running jobs. */
   active(): Promise<number>;
   /**
-   * The job of an item, joined where it is on its way already. Without one where the admission hooks let no more in.
-   * @throws GatewayError `queue_full`, and what the hooks refuse with; then nothing is taken.
+   * Returns the job of an item, joining one that is already queued or running. There is no job if the rate limit is
+   * exhausted.
+   * @throws GatewayError `queue_full`, and what the admission hooks refuse with; then nothing is consumed.
    */
   accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob>;
   /** @throws GatewayError `job_not_found`. */
@@ -36,16 +37,16 @@ export interface ExtractionJobs {
   cancel(id: string, owner: string): Promise<ExtractionJob>;
   /** Starts the workers of this process. */
   start(): void;
-  /** Gives back what is running. Idempotent. */
+  /** Queues running jobs again. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** Where background jobs are kept, and how many there may be. */
+/** The job store, and its limits. */
 export interface JobsOptions {
   store: Jobs;
-  /** Jobs that this process runs at the same time; 0 leaves them to others. Default 4. */
+  /** Maximum concurrent jobs in this process; 0 leaves the work to other processes. Default 4. */
   workers?: number;
-  /** Jobs that may be queued or running at the same time, over all processes. Default 1,000. */
+  /** Maximum number of queued and running jobs, over all processes. Default 1,000. */
   maxActive?: number;
 }
 
@@ -61,7 +62,7 @@ interface JobInput {
 }
 
 interface JobResult {
-  kept: Kept;
+  cached: CachedResult;
   stale: boolean;
 }
 
@@ -70,11 +71,11 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   const { maxActive = DEFAULT_MAX_ACTIVE, workers = DEFAULT_WORKERS } = options;
   let running: JobWorkers | undefined;
 
-  function itemOf({ platform, link, options: wishes }: ExtractionJobSummary): Item {
+  function itemOf({ platform, link, options: extractOptions }: ExtractionJobSummary): Item {
     const extractor = registry.extractor(platform);
     if (!extractor)
       throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
-    return extraction.itemOf({ extractor, link }, wishes);
+    return extraction.itemOf({ extractor, link }, extractOptions);
   }
 
   async function run(record: JobRun, signal: AbortSignal): Promise<JobResult> {
@@ -85,9 +86,9 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
     const fields = { platform, id: link.id, attempt: record.attempts };
     try {
       const item = itemOf(summary);
-      const { kept, cache } = refresh ? await extraction.refresh(item, signal) : await extraction.fetch(item, signal);
+      const { cached, cache } = refresh ? await extraction.refresh(item, signal) : await extraction.fetch(item, signal);
       logger.info('an extraction job is done', { ...fields, ms: Math.round(clock.monotonic() - startedAt) });
-      return { kept, stale: cache === 'stale' };
+      return { cached, stale: cache === 'stale' };
     } catch (error) {
       if (!signal.aborted && isGatewayError(error)) {
         const ms = Math.round(clock.monotonic() - startedAt);
@@ -122,18 +123,22 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
 
   function resultOf({ summary, result }: JobRecord) {
     const item = itemOf(summary as ExtractionJobSummary);
-    const { kept, stale } = result as JobResult;
-    const obtained: Obtained = { kept, cache: stale ? 'stale' : 'hit' };
-    // Several owners may have asked for it, each with a link of its own; all of them are shown the canonical one.
-    return extraction.answer({ url: item.link.url }, item, extraction.adopt(item, obtained));
+    const { cached, stale } = result as JobResult;
+    const extracted: Extracted = { cached, cache: stale ? 'stale' : 'hit' };
+    // Several owners may have submitted different links to it; all of them see the canonical link.
+    return extraction.answer({ url: item.link.url }, item, extraction.adopt(item, extracted));
   }
 
   return {
     maxActive,
     active: () => store.active('extraction'),
     async accept(item, { owner, requestId, refresh = false, terms }) {
-      const { extractor, link, options: wishes, key } = item;
-      const summary: ExtractionJobSummary = { platform: extractor.contribution.platform, link, options: wishes };
+      const { extractor, link, options: extractOptions, key } = item;
+      const summary: ExtractionJobSummary = {
+        platform: extractor.contribution.platform,
+        link,
+        options: extractOptions,
+      };
       const input: JobInput = { refresh };
       const origin = requestId === undefined ? {} : { requestId };
       const job = { kind: 'extraction', owner, ...origin, dedupeKey: key, summary, input, maxActive } as const;
@@ -159,37 +164,37 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   };
 }
 
-/** Links of one batch that are worked on at the same time. */
+/** Links of one batch that are processed concurrently. */
 const CONCURRENCY = 8;
-/** For everything in a batch that is not a job. */
+/** Deadline of everything in a batch that is not a job. */
 const BATCH_MS = 30_000;
 
 /** Requests that may be answered with a job. */
 export interface Submissions {
   submit(request: SubmitRequest): Promise<Submission>;
   submitBatch(request: BatchRequest): Promise<readonly BatchItem[]>;
-  /** @throws GatewayError `queue_full` where every link would need a place in the queue, which has none. */
+  /** @throws GatewayError `queue_full` if every link would need a job and the queue is full. */
   checkQueue(request: BatchRequest): Promise<void>;
 }
 
 export interface SubmissionsOptions {
   extraction: ExtractionService;
-  /** Undefined where there is no background work: everything is extracted at once. */
+  /** Undefined without background work: everything is extracted at once. */
   jobs: ExtractionJobs | undefined;
   logger: Logger;
 }
 
-type Settled = { obtained: Obtained } | { refusal: GatewayError } | AcceptedJob;
+type Settled = { extracted: Extracted } | { refusal: GatewayError } | AcceptedJob;
 
 export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptions): Submissions {
   async function settle(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<Settled> {
     if (!jobs || !item.extractor.contribution.background) {
-      return { obtained: (await extraction.atHand(item)) ?? (await extraction.fetch(item, request.signal)) };
+      return { extracted: (await extraction.readCached(item)) ?? (await extraction.fetch(item, request.signal)) };
     }
     if (!request.refresh) {
       try {
-        const obtained = await extraction.atHand(item);
-        if (obtained) return { obtained };
+        const extracted = await extraction.readCached(item);
+        if (extracted) return { extracted };
       } catch (error) {
         if (isGatewayError(error)) return { refusal: error };
         throw error;
@@ -198,42 +203,43 @@ export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptio
     return jobs.accept(item, request);
   }
 
-  /** Where a short link leads is not known yet, so it is taken for one that needs a place. */
-  async function needsPlace(request: SubmitRequest): Promise<boolean> {
+  /** The target of a short link is not known yet, so it counts as one that needs a job. */
+  async function needsJob(request: SubmitRequest): Promise<boolean> {
     try {
       const target = extraction.match(request.url);
       if (target.link.kind === 'short_link') return true;
       if (!target.extractor.contribution.background) return false;
-      return request.refresh || !(await extraction.atHand(await extraction.identify(request)));
+      return request.refresh || !(await extraction.readCached(await extraction.identify(request)));
     } catch (error) {
-      // A link that is refused needs none.
+      // An invalid link needs no job.
       if (isGatewayError(error)) return false;
       throw error;
     }
   }
 
   async function submitBatch(request: BatchRequest): Promise<readonly BatchItem[]> {
-    const { urls, signal, ...wishes } = request;
-    // Not `withDeadline`: a batch that is late still answers, each link of it with what it has.
+    const { urls, signal, ...extractOptions } = request;
+    // Not `withDeadline`: a batch that is late still answers, with the results it has.
     const late = new AbortController();
     const timer = setTimeout(() => {
       const message = `No answer within the ${BATCH_MS / 1000} s of a batch.`;
       late.abort(new GatewayError('upstream_timeout', message));
     }, BATCH_MS);
     const ending = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
-    // Links to the same item share one piece of work, and one job even where that is done before the second is looked at.
+    // Links to the same item share one extraction, and one job even if it completes before the second link is
+    // processed.
     const settled = new Map<string, Promise<Settled>>();
 
     async function one(url: string): Promise<BatchItem> {
       try {
         signal?.throwIfAborted();
-        const single = { ...wishes, url, signal: ending };
+        const single = { ...extractOptions, url, signal: ending };
         const item = await extraction.identify(single);
         const shared = settled.get(item.key) ?? settle(item, single);
         settled.set(item.key, shared);
         const outcome = await shared;
         if ('job' in outcome) return { url, job: outcome.job };
-        if ('obtained' in outcome) return { url, result: extraction.answer(single, item, outcome.obtained) };
+        if ('extracted' in outcome) return { url, result: extraction.answer(single, item, outcome.extracted) };
         throw 'refusal' in outcome ? outcome.refusal : new Error('a batch brought terms');
       } catch (error) {
         signal?.throwIfAborted();
@@ -253,15 +259,15 @@ export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptio
 
   return {
     submitBatch,
-    async checkQueue({ urls, ...wishes }) {
+    async checkQueue({ urls, ...extractOptions }) {
       if (!jobs || (await jobs.active()) < jobs.maxActive) return;
-      for (const url of urls) if (!(await needsPlace({ ...wishes, url }))) return;
+      for (const url of urls) if (!(await needsJob({ ...extractOptions, url }))) return;
       throw queueFull();
     },
     async submit(request) {
       const item = await extraction.identify(request);
       const outcome = await settle(item, request);
-      return 'obtained' in outcome ? { result: extraction.answer(request, item, outcome.obtained) } : outcome;
+      return 'extracted' in outcome ? { result: extraction.answer(request, item, outcome.extracted) } : outcome;
     },
   };
 }

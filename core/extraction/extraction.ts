@@ -19,12 +19,12 @@ import {
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import { type Checked, createValidator, GatewayError, isGatewayError } from '../runtime/index.js';
 import type { AudioLinks } from './mp3-files.js';
-import { createResultCache, createSingleFlight, type Kept } from './result-cache.js';
+import { type CachedResult, createResultCache, createSingleFlight } from './result-cache.js';
 import { parseLinkText } from './scraping/index.js';
 
 /**
- * With the input of the job, everything of the request that changes the result, and nothing of the caller's: `summary` of its
- * record.
+ * Together with the input of the job, everything of the request that changes the result, and nothing about the caller:
+ * `summary` of its record.
  */
 export interface ExtractionJobSummary {
   platform: string;
@@ -32,12 +32,12 @@ export interface ExtractionJobSummary {
   options: ExtractOptions;
 }
 
-/** Changes whenever what a cached result holds, or what its key says, changes its meaning. */
+/** Increase it whenever the meaning of cached results or of their keys changes. */
 const CACHE_VERSION = 2;
-/** A short link may lead to another one; a third is a loop or a trick. */
+/** A short link may lead to another one; a third is a loop or an attack. */
 const MAX_SHORT_LINKS = 2;
-/** Characters of a link as it was sent. */
-const MAX_KEPT_TEXT = 2_048;
+/** Maximum length of a cached link, in characters. */
+const MAX_CACHED_TEXT = 2_048;
 const SHORT_LINK_MS = 86_400_000;
 
 export interface ExtractionOptions {
@@ -46,31 +46,31 @@ export interface ExtractionOptions {
   cache: Cache;
   clock: Clock;
   cacheTtlMs: number;
-  /** Default: no MP3 link is offered. */
+  /** Default: no MP3 links. */
   audioLinks?: AudioLinks;
-  /** MP3 links belong to this gateway: where there can be none, results say so. */
+  /** This gateway should offer MP3 links: results report it if there can be none. */
   audioExpected: boolean;
-  /** Default: nobody counts. */
+  /** Default: no metrics. */
   meter?: Meter;
 }
 
-/** Link in, checked document out: match → cache → one flight per link → extractor → check → audio link. */
+/** From a link to a checked document: match → cache → single flight per link → extractor → check → audio link. */
 export interface ExtractionService {
   match(url: unknown): Target;
   extract(request: ExtractRequest): Promise<ExtractResult>;
-  /** What a request asks for; a short link is walked. */
+  /** Returns the item that a request names; a short link is resolved. */
   identify(request: ExtractRequest): Promise<Item>;
-  /** As {@link identify}, where the link is known already. */
+  /** As {@link identify}, for a link that is matched already. */
   itemOf(target: Target, options: ExtractOptions): Item;
-  /** From the cache, if it is young enough. @throws GatewayError where a definitive "no" was kept. */
-  atHand(item: Item): Promise<Obtained | undefined>;
-  /** Asks the source; while that is out, an older answer will do. */
-  fetch(item: Item, signal: AbortSignal | undefined): Promise<Obtained>;
-  /** Asks the source, and nothing else will do. */
-  refresh(item: Item, signal: AbortSignal | undefined): Promise<Obtained>;
-  answer(request: ExtractRequest, item: Target, obtained: Obtained): ExtractResult;
-  /** Takes over what another process fetched. The same extraction is always given back as the same object. */
-  adopt(item: Item, obtained: Obtained): Obtained;
+  /** From the cache, if it is fresh. @throws GatewayError if a definitive refusal is cached. */
+  readCached(item: Item): Promise<Extracted | undefined>;
+  /** Fetches from the source; during an outage, an older result is returned. */
+  fetch(item: Item, signal: AbortSignal | undefined): Promise<Extracted>;
+  /** Fetches from the source, without fallback to an older result. */
+  refresh(item: Item, signal: AbortSignal | undefined): Promise<Extracted>;
+  answer(request: ExtractRequest, item: Target, extracted: Extracted): ExtractResult;
+  /** Caches what another process fetched. The same extraction always results in the same object. */
+  adopt(item: Item, extracted: Extracted): Extracted;
 }
 
 export interface Target {
@@ -78,33 +78,34 @@ export interface Target {
   link: LinkRef;
 }
 
-/** One thing to be had: equal keys, equal answers. */
+/** The unit of caching: equal keys mean equal results. */
 export interface Item extends Target {
   key: string;
   options: ExtractOptions;
 }
 
 /** An extraction and where it came from. */
-export interface Obtained {
-  kept: Kept;
+export interface Extracted {
+  cached: CachedResult;
   cache: CacheUse;
 }
 
 export function createExtractionService(options: ExtractionOptions): ExtractionService {
   const { registry, host, clock, cache, meter } = options;
   const results = createResultCache({ cache, clock, ttlMs: options.cacheTtlMs });
-  const flights = createSingleFlight<Kept>();
+  const flights = createSingleFlight<CachedResult>();
   const walks = createSingleFlight<string>();
   const walked = new LRUCache<string, string>({ max: 10_000, ttl: SHORT_LINK_MS });
 
   /**
-   * Results of `match` by the link as it was sent and by the parsed link, refusals included. One request needs the result several times (the route
-   * before it consumes the rate limit, the check of the queue, the extraction), and extractors are asked once.
+   * Results of `match` by the link as sent and by the parsed link, including refusals. One request needs the result
+   * several times (when the route consumes the rate limit, when the queue is checked, for the extraction), but
+   * extractors are called once.
    */
   const matched = new LRUCache<string, Target | GatewayError>({ max: 2_000 });
   function match(text: unknown): Target {
-    // To parse a link takes longer than to look it up. Long texts are not kept, since most of them may be white space.
-    const key = typeof text === 'string' && text.length <= MAX_KEPT_TEXT ? text : undefined;
+    // Parsing a link takes longer than a lookup. Long texts are not cached, since they may be mostly white space.
+    const key = typeof text === 'string' && text.length <= MAX_CACHED_TEXT ? text : undefined;
     let known = key === undefined ? undefined : matched.get(key);
     if (!known) {
       const url = parseLinkText(text);
@@ -129,7 +130,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
 
   async function resolveShortLink({ extractor, link }: Target, signal: AbortSignal | undefined): Promise<Target> {
     const { contribution } = extractor;
-    // Not by its code: the same code may stand on several paths and hosts, and lead to another item on each.
+    // Not by its code: the same code may exist on several paths and hosts with different targets.
     const key = `${contribution.platform}:${link.url}`;
     let leadsTo = walked.get(key);
     if (leadsTo === undefined) {
@@ -153,7 +154,9 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     }
   }
 
-  /** What a short link stands for. The source was asked, so whoever is refused hears how that went, as of any other method. */
+  /**
+   * The resolved URL of a short link. The source was asked, so an error contains the attempt, like any other method.
+   */
   async function walk(from: Target, signal: AbortSignal | undefined): Promise<Target> {
     const begun = clock.monotonic();
     let target = from;
@@ -180,19 +183,24 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const { contribution, entry } = extractor;
     const { platform } = contribution;
     try {
-      const { hideOptions } = host.terms(entry);
+      const { hideOptions } = host.policy(entry);
       const extraction = await host.call('extractor', entry, signal, async (callSignal) =>
         checkExtraction(await contribution.extract({ ...call, link, signal: callSignal })),
       );
       if (!extraction.limitations) return extraction;
-      // Clients read these as well as messages of errors.
+      // Clients read these names as well as the messages of errors.
       return { ...extraction, limitations: extraction.limitations.map(hideOptions) };
     } catch (error) {
       throw isGatewayError(error) ? error.with({ platform }) : error;
     }
   }
 
-  async function fetchAnew(target: Target, key: string, extract: ExtractOptions, signal: AbortSignal): Promise<Kept> {
+  async function fetchAnew(
+    target: Target,
+    key: string,
+    extract: ExtractOptions,
+    signal: AbortSignal,
+  ): Promise<CachedResult> {
     try {
       return results.keep(key, await ask(target, { options: extract }, signal));
     } catch (error) {
@@ -201,8 +209,8 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     }
   }
 
-  function answer(request: ExtractRequest, target: Target, { kept, cache: use }: Obtained): ExtractResult {
-    const { extraction, fetchedAt } = kept;
+  function answer(request: ExtractRequest, target: Target, { cached, cache: use }: Extracted): ExtractResult {
+    const { extraction, fetchedAt } = cached;
     const { contribution } = target.extractor;
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
     const audioLink = offered ? options.audioLinks?.sign(target.link.url, clock.now()) : undefined;
@@ -240,61 +248,61 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
 
   const platformOf = ({ extractor }: Item) => extractor.contribution.platform;
 
-  function told(platform: string, obtained: Obtained): Obtained {
-    meter?.extractionAnswered({ platform, cache: obtained.cache });
-    return obtained;
+  function count(platform: string, extracted: Extracted): Extracted {
+    meter?.extractionAnswered({ platform, cache: extracted.cache });
+    return extracted;
   }
 
-  async function atHand(item: Item): Promise<Obtained | undefined> {
-    const kept = await results.fresh(item.key);
-    return kept && told(platformOf(item), { kept, cache: 'hit' });
+  async function readCached(item: Item): Promise<Extracted | undefined> {
+    const cached = await results.fresh(item.key);
+    return cached && count(platformOf(item), { cached, cache: 'hit' });
   }
 
-  async function refresh(item: Item, signal: AbortSignal | undefined): Promise<Obtained> {
+  async function refresh(item: Item, signal: AbortSignal | undefined): Promise<Extracted> {
     const { key } = item;
-    const kept = await flights.join(key, signal, (flightSignal) => fetchAnew(item, key, item.options, flightSignal));
-    return told(platformOf(item), { kept, cache: 'miss' });
+    const cached = await flights.join(key, signal, (flightSignal) => fetchAnew(item, key, item.options, flightSignal));
+    return count(platformOf(item), { cached, cache: 'miss' });
   }
 
-  async function fetch(item: Item, signal: AbortSignal | undefined): Promise<Obtained> {
+  async function fetch(item: Item, signal: AbortSignal | undefined): Promise<Extracted> {
     try {
       return await refresh(item, signal);
     } catch (error) {
-      const kept = isGatewayError(error) && isOutage(error) ? await results.stale(item.key) : undefined;
-      if (!kept) throw error;
-      return told(platformOf(item), { kept, cache: 'stale' });
+      const cached = isGatewayError(error) && isOutage(error) ? await results.stale(item.key) : undefined;
+      if (!cached) throw error;
+      return count(platformOf(item), { cached, cache: 'stale' });
     }
   }
 
-  async function fetchAlone(item: Item, only: string, signal: AbortSignal | undefined): Promise<Obtained> {
+  async function fetchAlone(item: Item, only: string, signal: AbortSignal | undefined): Promise<Extracted> {
     const extraction = await ask(item, { options: item.options, only }, signal);
-    return { kept: { extraction, fetchedAt: clock.now() }, cache: 'miss' };
+    return { cached: { extraction, fetchedAt: clock.now() }, cache: 'miss' };
   }
 
   return {
     match,
     identify,
     itemOf,
-    atHand,
+    readCached,
     fetch,
     refresh,
     answer,
-    adopt: ({ key }, { kept, cache: use }) => ({ kept: results.adopt(key, kept), cache: use }),
+    adopt: ({ key }, { cached, cache: use }) => ({ cached: results.adopt(key, cached), cache: use }),
     async extract(request) {
       const item = await identify(request);
-      const obtained =
+      const extracted =
         request.only === undefined
-          ? ((await atHand(item)) ?? (await fetch(item, request.signal)))
+          ? ((await readCached(item)) ?? (await fetch(item, request.signal)))
           : await fetchAlone(item, request.only, request.signal);
-      return answer(request, item, obtained);
+      return answer(request, item, extracted);
     },
   };
 }
 
 /**
- * Everything that changes the result is in the key, and nothing else: callers' tracking parameters are not. The canonical
- * URL rather than the id names the item: it holds what a link grants access by, so that a link without that never gets
- * what one with it was given. Cached results, shared extractions, jobs and batches all go by this key.
+ * The key contains everything that changes the result and nothing else: tracking parameters of callers are not in it.
+ * It contains the canonical URL rather than the id, since the URL includes access tokens: a link without the token must
+ * not get what a link with it received. Cached results, shared extractions, jobs and batches all use this key.
  */
 function cacheKey({ extractor, link }: Target, extract: ExtractOptions): string {
   const { platform, background } = extractor.contribution;
@@ -302,14 +310,14 @@ function cacheKey({ extractor, link }: Target, extract: ExtractOptions): string 
   return background ? `${item}:${extract.clipReviewLimit}:${extract.clipSort}:${extract.includeEmptyReviews}` : item;
 }
 
-/** The source failed us, which says nothing about the item: an older answer is better than none. */
+/** A failure of the source says nothing about the item, so an older result is returned. */
 function isOutage(error: GatewayError): boolean {
   return error.code === 'bot_check' || (error.code.startsWith('upstream_') && error.code !== 'upstream_auth_error');
 }
 
 /**
- * Holds what an extractor answered to its contract.
- * @throws Error naming the member; it is the plugin's fault, and no caller reads it.
+ * Checks the result of an extractor against its contract.
+ * @throws Error naming the field; it is a plugin fault, and the message is not shown to callers.
  */
 export function checkExtraction(extraction: Extraction): Extraction {
   if (!isObject(extraction)) throw new Error('extract() answered nothing');
@@ -332,7 +340,7 @@ function isObject(value: unknown): value is object {
 const postData = createValidator(PostDataSchema);
 const productData = createValidator(ProductDataSchema);
 
-/** Holds a document to the schema of its kind, which takes no member that it does not name. */
+/** Checks a document against the schema of its kind, which allows no unknown fields. */
 export function checkDocument(data: ExtractionData): Checked<ExtractionData> {
   return ('product' in data ? productData : postData).check(data);
 }

@@ -1,15 +1,15 @@
 import { isRecord } from './scraping/index.js';
 
-/** The parts of a plugin's shipped facts that an entry overrides, in the same shape. */
+/** Overrides for a plugin's shipped facts, in the same shape. */
 export type FactsOverride = Readonly<Record<string, unknown>>;
 
 /**
- * What a platform changes from time to time (client versions, document ids, phrases), with an entry's own values in place
- * of the shipped ones; lists are replaced as a whole.
- * @throws TypeError that names a member which is not there or is of another type.
+ * Returns facts that a platform changes from time to time (client versions, document ids, phrases), with the overrides
+ * applied; lists are replaced as a whole.
+ * @throws TypeError naming a field that is unknown or of another type.
  */
 export function overrideFacts<Facts extends object>(shipped: Facts, override: FactsOverride = {}): Facts {
-  // Every member of the result has the type of the shipped one.
+  // Every field of the result has the type of the shipped one.
   return merge(shipped, override, 'facts') as Facts;
 }
 

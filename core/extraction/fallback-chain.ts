@@ -13,28 +13,30 @@ import {
 } from '../runtime/index.js';
 import { createCoolDown, decide } from './method-results.js';
 
-/** One way to get an item's data. Methods are listed best first. */
+/** One way to get an item's data. List methods best first. */
 export interface Method<Found, Call> {
   /** Stable, snake_case; shown in `extraction_method`, `provenance.sources` and `error.attempts`. */
   readonly name: string;
-  /** Rough expense in units of one plain HTTP fetch; a chain's `maxCost` stops it before a method that would exceed it. */
+  /**
+   * Estimated cost in units of one plain HTTP fetch; a chain with `maxCost` stops before a method that would exceed it.
+   */
   readonly cost: number;
-  /** True where a definitive "no" of this method ends the chain; false where it is one vote. */
-  readonly authority: boolean;
-  /** Neighbouring methods of one group are tried at the same time. */
+  /** True if a definitive refusal by this method ends the chain; false if it is only one vote. */
+  readonly definitive: boolean;
+  /** Adjacent methods of one group run concurrently. */
   readonly group?: string;
-  /** Whether this gateway has what the method needs (a key is configured, a browser is there). Default: yes. */
+  /** Whether this gateway has what the method needs (a configured key, a browser). Default: yes. */
   available?(): boolean;
   /** Whether the method is worth trying for this call. Default: yes. */
   usable?(call: Call): boolean;
   run(call: Call, signal: AbortSignal): Promise<Outcome<Found>>;
 }
 
-/** What a method came back with. A method may also throw a GatewayError; anything else thrown counts as `upstream_changed`. */
+/** The outcome of a method. A method may also throw a GatewayError; any other error counts as `upstream_changed`. */
 export type Outcome<Found> =
   /** Data of the requested item, perhaps not all of it. */
   | { kind: 'found'; found: Found; limitations?: readonly string[] | undefined }
-  /** The platform said no, and why. `found` carries what could be read all the same. */
+  /** The platform refused, with a reason. `found` contains data that could be read anyway. */
   | {
       kind: 'definitive';
       code: DefinitiveCode;
@@ -42,7 +44,7 @@ export type Outcome<Found> =
       found?: Found | undefined;
       limitations?: readonly string[] | undefined;
     }
-  /** Nothing to be concluded about the item. */
+  /** No conclusion about the item. */
   | {
       kind: 'transient';
       code: TransientCode;
@@ -56,21 +58,24 @@ export interface FallbackChainOptions<Found, Call> {
   clock: Clock;
   logger: Logger;
   platform: string;
-  /** Whether what has been found so far makes further methods needless. */
+  /** Whether the parts so far make further methods unnecessary. */
   isEnough(parts: readonly Part<Found>[], call: Call): boolean;
-  /** Whether parts together are worth an answer although every method ended otherwise (a title, an author and an id). */
+  /**
+   * Whether the parts together are worth an answer although every method failed otherwise (a title, an author and an
+   * id).
+   */
   isWorthwhile(parts: readonly Part<Found>[]): boolean;
-  /** Milliseconds for the whole run. Default 25,000. */
+  /** Deadline of the whole run in milliseconds. Default 25,000. */
   budgetMs?: number;
-  /** Milliseconds for one method. Default 12,000. */
+  /** Deadline of one method in milliseconds. Default 12,000. */
   methodMs?: number;
-  /** Sum of costs that may be spent on one call. Default: no limit. */
+  /** Maximum total cost of one call. Default: no limit. */
   maxCost?: number;
   /** Source of jitter, 0 to 1. Default `Math.random`. */
   random?(): number;
 }
 
-/** What one method contributed. */
+/** The contribution of one method. */
 export interface Part<Found> {
   method: string;
   found: Found;
@@ -81,49 +86,52 @@ export interface ChainResult<Found> {
   parts: readonly Part<Found>[];
   attempts: readonly Attempt[];
   limitations: readonly string[];
-  /** The definitive answer that came along with worthwhile data, if any (an age gate, a region). */
-  verdict?: { code: DefinitiveCode; reason?: string };
-  /** True where a method that could have added more failed in a way that may pass. */
+  /** The definitive outcome that came together with useful data, if any (an age gate, a region). */
+  restriction?: { code: DefinitiveCode; reason?: string };
+  /** True if a method that could have added data failed temporarily. */
   partial: boolean;
 }
 
-/** Runs methods one after the other; keeps, for as long as it lives, which method rests after failing. */
+/** Runs methods one after the other and keeps the cool-down of each method between runs. */
 export interface FallbackChain<Found, Call> {
   /**
-   * With `only`, that method alone is tried, and whatever it gives is worth an answer.
-   * @throws GatewayError with `attempts`, by the precedence of outcomes; the reason of a signal that aborts, unless that
-   * is a deadline: then the run ends with what it has.
+   * With `only`, that method alone runs, and its data is always worth an answer.
+   * @throws GatewayError with `attempts`, by the precedence of outcomes; the reason of an aborted signal, unless it is
+   *   a deadline: then the run ends with the data it has.
    */
   run(call: Call, signal: AbortSignal, only?: string): Promise<ChainResult<Found>>;
-  /** Every method as it is now, in the order they are listed. */
+  /** The current state of every method, in listed order. */
   methods(): MethodState[];
 }
 
-/** Codes that an authority gives only where nothing of the item may be shown, whatever else was found. */
+/**
+ * If a definitive method returns one of these codes, no data of the item may be shown, even if other methods found
+ * some.
+ */
 const ABSOLUTE: ReadonlySet<DefinitiveCode> = new Set<DefinitiveCode>(['private', 'removed']);
 const BUDGET_MS = 25_000;
-const RUNG_MS = 12_000;
+const METHOD_MS = 12_000;
 
-/** What became of one method in one run. Without an outcome it was not tried. */
+/** The result of one method in one run. Without an outcome it was not tried. */
 export interface Tried<Found> {
   method: string;
-  authority: boolean;
+  definitive: boolean;
   attempt: Attempt;
   outcome?: Outcome<Found>;
-  /** There was no time left for it. */
+  /** There was no time left to run it. */
   late?: boolean;
 }
 
 /**
- * Methods are tried in the order given, neighbours of one group together, until `isEnough` or an authority's "no". A method
- * that keeps failing rests; see `method-results.ts`. Where nothing else helped, methods that rest for being unreadable are
- * tried all the same, one call at a time.
+ * Methods run in the given order, adjacent methods of one group concurrently, until `isEnough` or a definitive refusal.
+ * A method that keeps failing cools down; see `method-results.ts`. If nothing else succeeded, methods that cool down
+ * for unreadable answers are tried anyway, one call at a time.
  */
 export function createFallbackChain<Found, Call>(
   options: FallbackChainOptions<Found, Call>,
 ): FallbackChain<Found, Call> {
   const { methods, clock, logger, platform, isEnough, isWorthwhile } = options;
-  const { budgetMs = BUDGET_MS, methodMs = RUNG_MS, maxCost = Number.POSITIVE_INFINITY } = options;
+  const { budgetMs = BUDGET_MS, methodMs = METHOD_MS, maxCost = Number.POSITIVE_INFINITY } = options;
   const coolDown = createCoolDown({ clock, random: options.random ?? Math.random });
 
   async function run(call: Call, signal: AbortSignal, only?: string): Promise<ChainResult<Found>> {
@@ -141,7 +149,7 @@ export function createFallbackChain<Found, Call>(
     const leave = (method: Method<Found, Call>, outcome: string, late = false) =>
       tried.set(method.name, {
         method: method.name,
-        authority: method.authority,
+        definitive: method.definitive,
         attempt: { method: method.name, outcome, ms: 0 },
         late,
       });
@@ -153,11 +161,11 @@ export function createFallbackChain<Found, Call>(
         return;
       }
       const run = await runMethod({ method, call, signal, limitMs: Math.min(methodMs, left), clock, logger, platform });
-      // A method that was given less than its time is not to blame for being cut.
+      // A method that had less than its full time is not counted as failed.
       if (!(run.cut && (left < methodMs || isOverdue(signal)))) coolDown.report(method.name, run.outcome);
       tried.set(method.name, {
         method: method.name,
-        authority: method.authority,
+        definitive: method.definitive,
         attempt: { method: method.name, outcome: nameOf(run.outcome), ms: run.ms },
         outcome: run.outcome,
       });
@@ -167,7 +175,7 @@ export function createFallbackChain<Found, Call>(
       const ready = group.filter((method) => {
         const affordable = spent + method.cost <= maxCost;
         if (!affordable || method.available?.() === false || method.usable?.(call) === false) leave(method, 'skipped');
-        else if (coolDown.rests(method.name)) leave(method, 'resting');
+        else if (coolDown.isCooling(method.name)) leave(method, 'resting');
         else {
           spent += method.cost;
           return true;
@@ -183,8 +191,8 @@ export function createFallbackChain<Found, Call>(
     }
     if (!isDone() && !isWorthwhile(summarize(list()).parts)) {
       for (const method of methods) {
-        const resting = tried.get(method.name)?.attempt.outcome === 'resting';
-        if (!resting || spent + method.cost > maxCost || !coolDown.beginProbe(method.name)) continue;
+        const wasCooling = tried.get(method.name)?.attempt.outcome === 'resting';
+        if (!wasCooling || spent + method.cost > maxCost || !coolDown.beginProbe(method.name)) continue;
         spent += method.cost;
         try {
           await attempt(method);
@@ -198,23 +206,29 @@ export function createFallbackChain<Found, Call>(
   }
 
   function conclude(tried: readonly Tried<Found>[], call: Call, alone: boolean): ChainResult<Found> {
-    const { parts, verdict, refused, limitations } = summarize(tried);
+    const { parts, restriction, refused, limitations } = summarize(tried);
     const attempts = tried.map((one) => one.attempt);
     if (refused || !(isWorthwhile(parts) || (alone && parts.length > 0))) {
-      throw decide({ tried, rest: (method) => coolDown.rest(method) }).with({ attempts, platform });
+      throw decide({ tried, cooling: (method) => coolDown.cooling(method) }).with({ attempts, platform });
     }
     const failed = tried.some(
       (one) => one.late || one.outcome?.kind === 'transient' || one.attempt.outcome === 'resting',
     );
-    return { parts, attempts, limitations, ...(verdict && { verdict }), partial: failed && !isEnough(parts, call) };
+    return {
+      parts,
+      attempts,
+      limitations,
+      ...(restriction && { restriction }),
+      partial: failed && !isEnough(parts, call),
+    };
   }
 
   function stateOf({ name, available }: Method<Found, Call>): MethodState {
-    const rest = coolDown.rest(name);
+    const cooling = coolDown.cooling(name);
     return {
       name,
       available: available?.() ?? true,
-      ...(rest && { rest: { code: rest.code, seconds: Math.ceil(rest.remainingMs / 1000) } }),
+      ...(cooling && { coolDown: { code: cooling.code, seconds: Math.ceil(cooling.remainingMs / 1000) } }),
     };
   }
 
@@ -238,27 +252,27 @@ function nameOf(outcome: Outcome<unknown>): string {
 interface Summary<Found> {
   parts: Part<Found>[];
   limitations: string[];
-  /** The "no" of an authority, or of a method that gave data along with it. */
-  verdict?: { code: DefinitiveCode; reason?: string };
-  /** An authority said no: nobody else is asked. */
+  /** The refusal of a definitive method, or of a method that also returned data. */
+  restriction?: { code: DefinitiveCode; reason?: string };
+  /** A definitive method refused: no further method runs. */
   ruled: boolean;
-  /** It said so in a way that leaves no room for data. */
+  /** The refusal allows no data to be shown. */
   refused: boolean;
 }
 
 function summarize<Found>(tried: readonly Tried<Found>[]): Summary<Found> {
   const summary: Summary<Found> = { parts: [], limitations: [], ruled: false, refused: false };
   const limitations = new Set<string>();
-  for (const { method, authority, outcome } of tried) {
+  for (const { method, definitive, outcome } of tried) {
     if (!outcome || outcome.kind === 'transient') continue;
     if (outcome.found !== undefined) summary.parts.push({ method, found: outcome.found });
     for (const limitation of outcome.limitations ?? []) limitations.add(limitation);
     if (outcome.kind !== 'definitive') continue;
-    if (authority ? !summary.ruled : !summary.verdict && outcome.found !== undefined) {
-      summary.verdict = { code: outcome.code, ...(outcome.reason !== undefined && { reason: outcome.reason }) };
+    if (definitive ? !summary.ruled : !summary.restriction && outcome.found !== undefined) {
+      summary.restriction = { code: outcome.code, ...(outcome.reason !== undefined && { reason: outcome.reason }) };
     }
-    summary.ruled ||= authority;
-    summary.refused ||= authority && ABSOLUTE.has(outcome.code);
+    summary.ruled ||= definitive;
+    summary.refused ||= definitive && ABSOLUTE.has(outcome.code);
   }
   summary.limitations = [...limitations];
   return summary;
@@ -268,7 +282,7 @@ export interface MethodRun<Found> {
   outcome: Outcome<Found>;
   /** Whole milliseconds. */
   ms: number;
-  /** True where a deadline ended it: its own, or one of whoever called. */
+  /** True if a deadline ended it: its own, or that of a caller. */
   cut: boolean;
 }
 
@@ -283,9 +297,9 @@ export interface MethodRunOptions<Found, Call> {
 }
 
 /**
- * One method under its deadline. Whatever the method does, there is an outcome, and in time: a method that ignores its signal is
- * left behind.
- * @throws the reason of the caller's signal, at once, unless that is a deadline; and nothing else.
+ * Runs one method under its deadline. It always returns an outcome in time: a method that ignores its signal is
+ * abandoned.
+ * @throws the reason of the caller's signal, at once, unless it is a deadline; and nothing else.
  */
 export function runMethod<Found, Call>(options: MethodRunOptions<Found, Call>): Promise<MethodRun<Found>> {
   const { method, platform } = options;
@@ -328,7 +342,7 @@ async function runInTime<Found, Call>(options: MethodRunOptions<Found, Call>): P
   return { outcome, ms, cut: isCut() };
 }
 
-/** Whether time is up for the caller, who then still wants to know what was had by now. */
+/** Whether the caller's deadline has passed. The caller then still wants the data found so far. */
 export function isOverdue({ aborted, reason }: AbortSignal): boolean {
   return aborted && isGatewayError(reason) && reason.code === 'upstream_timeout';
 }
@@ -338,11 +352,13 @@ function readFailure(error: unknown): Outcome<never> {
     const { code, reason, retryAfterSeconds, retryable } = error;
     if (isDefinitiveCode(code)) return { kind: 'definitive', code, reason };
     if (isTransientCode(code)) {
-      // Where the platform said nothing, what our own client met ("the host name could not be resolved") is the reason.
+      // If the platform gave no reason, the error of our own client is the reason ("the host name could not be
+      // resolved").
       const met = reason ?? error.message;
       return { kind: 'transient', code, reason: met, retryAfterSeconds, cause: error };
     }
-    // Ours rather than the platform's: a browser that is busy or does not start says nothing of what it would have shown.
+    // A failure of ours rather than of the platform: a busy browser, or one that does not start, says nothing about the
+    // page.
     if (retryable)
       return { kind: 'transient', code: 'upstream_error', reason: error.message, retryAfterSeconds, cause: error };
   }

@@ -17,24 +17,24 @@ import {
 import type { Part } from './fallback-chain.js';
 import { firstLine, fitSchema } from './scraping/index.js';
 
-/** With undefined in each optional member, at any depth: what is not known may be given as that. */
+/** Every optional field may also be undefined, at any depth: extractors may pass unknown values. */
 type Unsure<Value> = Value extends readonly (infer Item)[]
   ? Unsure<Item>[]
   : Value extends object
     ? { [Name in keyof Value]: Unsure<Value[Name]> | (object extends Pick<Value, Name> ? undefined : never) }
     : Value;
 
-/** What a method of a post or video platform found: any part of the document. A member that is undefined counts as absent. */
+/** What a method of a post or video platform found: any part of the document. An undefined field counts as absent. */
 export interface PartialPost {
   common?: Unsure<Partial<Common>> | undefined;
   ids?: Unsure<Partial<Ids>> | undefined;
   metrics?: Unsure<Partial<Metrics>> | undefined;
   media?: Unsure<Partial<PostMedia>> | undefined;
   raw_stats?: PostData['raw_stats'] | undefined;
-  /** Metric → how exact; `exact` where not named. */
+  /** Metric → precision; `exact` if not listed. */
   precision?: Readonly<Record<string, Precision>> | undefined;
   publishedAtSource?: 'id' | undefined;
-  /** Whether the item has sound. */
+  /** Whether the item has audio. */
   audio?: boolean | undefined;
 }
 
@@ -42,7 +42,7 @@ export type PostPart = Part<PartialPost>;
 export type { PostData };
 
 const TITLE_LENGTH = 120;
-/** Metrics that count something, and so have a precision. */
+/** Metrics that are counts, and so have a precision. */
 const COUNTERS = [
   'views',
   'likes',
@@ -55,7 +55,7 @@ const COUNTERS = [
 ] as const;
 const FINENESS: Readonly<Record<Precision, number>> = { exact: 2, rounded: 1, hidden: 0 };
 
-/** A part whose members are known to fit the schema. */
+/** A part with fields that are known to fit the schema. */
 interface FittedPart {
   method: string;
   common: Common;
@@ -68,9 +68,9 @@ interface FittedPart {
 }
 
 /**
- * One document of several parts, given best first. Of each member the first part that has it wins; an exact count beats
- * a rounded one, a stated time beats one computed from the id; media URLs are united in order. What does not fit the
- * schema is left out member by member. `provenance` says which method gave what. The parts are left as they are.
+ * Merges several parts, given best first, into one document. For each field the first part that has it wins. An exact
+ * count beats a rounded one, a stated time beats one computed from the id, and media URLs are united in order. Fields
+ * that do not fit the schema are omitted. `provenance` names the method of each field. The parts are not changed.
  */
 export function mergePosts(parts: readonly PostPart[]): PostData {
   const fitted = parts.map(fitPart);
@@ -131,12 +131,12 @@ function takeFirst<Group extends 'common' | 'ids' | 'metrics'>(
       note(sources, `${group}.${name}`, part.method);
     }
   }
-  // Every value came out of a part of this very type.
+  // Every value came from a part of this same type.
   return taken as FittedPart[Group];
 }
 
 function mergeCommon(parts: readonly FittedPart[], sources: Record<string, string>): Common {
-  // A time that was stated anywhere beats one that was computed.
+  // A stated time beats a computed one.
   const stated = parts.some((part) => part.common.published_at && !part.publishedAtSource);
   const usable = parts.map((part) => {
     if (!stated || !part.publishedAtSource) return part;
@@ -150,19 +150,19 @@ function mergeCommon(parts: readonly FittedPart[], sources: Record<string, strin
   return common;
 }
 
-/** Members of one author from several parts, where nothing says that they are two persons. */
+/** Merges the fields of one author from several parts, unless they are different persons. */
 function mergeAuthor(parts: readonly FittedPart[], sources: Record<string, string>): Common['author'] {
-  const members = Object.keys(AuthorSchema.properties) as (keyof typeof AuthorSchema.properties)[];
+  const fields = Object.keys(AuthorSchema.properties) as (keyof typeof AuthorSchema.properties)[];
   let author: Author | undefined;
   for (const part of parts) {
     const other = part.common.author;
     if (!other) continue;
     const known: Author = author ?? {};
     if (areTwo(known, other)) continue;
-    for (const member of members) {
-      if (known[member] === undefined && other[member] !== undefined) {
-        Object.assign(known, { [member]: other[member] });
-        note(sources, `common.author.${member}`, part.method);
+    for (const field of fields) {
+      if (known[field] === undefined && other[field] !== undefined) {
+        Object.assign(known, { [field]: other[field] });
+        note(sources, `common.author.${field}`, part.method);
       }
     }
     author = known;
@@ -172,7 +172,7 @@ function mergeAuthor(parts: readonly FittedPart[], sources: Record<string, strin
 
 type Author = NonNullable<Common['author']>;
 
-/** By their ids where both have one: those are opaque, and letters of either case are different ones in them. Else by their user names. */
+/** Compares ids if both have one: they are opaque and case-sensitive. Otherwise compares user names. */
 function areTwo(one: Author, other: Author): boolean {
   if (one.id !== undefined && other.id !== undefined) return one.id !== other.id;
   if (one.username === undefined || other.username === undefined) return false;
@@ -190,7 +190,7 @@ function mergeMetrics(
     for (const part of parts) {
       const value = part.metrics[counter];
       const fineness = part.precision[counter] ?? (value === undefined ? undefined : 'exact');
-      // "Hidden" is known of a counter that has no value; a part that says nothing of it does not count.
+      // "Hidden" applies to a counter without a value; a part that does not mention it does not count.
       if (fineness === undefined || FINENESS[fineness] <= best || (value === undefined && fineness !== 'hidden'))
         continue;
       best = FINENESS[fineness];
@@ -215,7 +215,7 @@ function mergeMedia(parts: readonly FittedPart[], sources: Record<string, string
     const [first, ...others] = lists;
     if (!first) return [];
     note(sources, `media.${name}`, first.method);
-    // Mostly one part has them all, and comparing a hundred addresses of a kilobyte with nothing would be felt.
+    // Usually one part has all of them; comparing a hundred addresses of a kilobyte each would be slow.
     if (others.length === 0) return [...first.items];
     const united = new Map<string, Item>();
     for (const { items } of lists) for (const item of items) if (!united.has(key(item))) united.set(key(item), item);
@@ -241,6 +241,6 @@ function mergeMedia(parts: readonly FittedPart[], sources: Record<string, string
   };
 }
 
-function note(sources: Record<string, string>, member: string, method: string | undefined): void {
-  if (method !== undefined) sources[member] = method;
+function note(sources: Record<string, string>, field: string, method: string | undefined): void {
+  if (method !== undefined) sources[field] = method;
 }

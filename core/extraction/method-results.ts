@@ -14,7 +14,7 @@ type Transient = Pick<
   'code' | 'reason' | 'retryAfterSeconds' | 'cause'
 >;
 
-/** The more a failure says, the earlier it stands. */
+/** Most informative first. */
 const INFORMATIVE: readonly TransientCode[] = [
   'bot_check',
   'upstream_rate_limited',
@@ -46,19 +46,19 @@ const MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
 
 export interface Decision {
   tried: readonly Tried<unknown>[];
-  rest(method: string): Rest | undefined;
+  cooling(method: string): Cooling | undefined;
 }
 
 /**
- * What to tell where no data was had. An authority's "no" comes first. Then votes of others: two that agree, or one, but
- * never a lone `removed` where an authority could not be asked. Then the most informative failure.
+ * The error if no data was found. A definitive refusal comes first. Then the votes of other methods: two that agree, or
+ * one, but never a single `removed` if a definitive method could not be asked. Then the most informative failure.
  */
-export function decide({ tried, rest }: Decision): GatewayError {
-  const ruling = tried.find((one) => one.authority && one.outcome?.kind === 'definitive')?.outcome;
-  if (ruling?.kind === 'definitive') return refusal(ruling);
+export function decide({ tried, cooling }: Decision): GatewayError {
+  const definitive = tried.find((one) => one.definitive && one.outcome?.kind === 'definitive')?.outcome;
+  if (definitive?.kind === 'definitive') return refusal(definitive);
   const vote = elect(tried);
   if (vote) return refusal(vote);
-  const failures = tried.flatMap((one) => failureOf(one, rest) ?? []);
+  const failures = tried.flatMap((one) => failureOf(one, cooling) ?? []);
   return failure(failures, tried);
 }
 
@@ -66,21 +66,23 @@ function elect(tried: readonly Tried<unknown>[]): Definitive | undefined {
   const votes = tried.flatMap(({ outcome }) => (outcome?.kind === 'definitive' ? [outcome] : []));
   const agreed = votes.find((vote, index) => votes.findIndex(({ code }) => code === vote.code) < index);
   if (agreed) return agreed;
-  const unheard = tried.some((one) => one.authority && (one.late || resting(one) || one.outcome?.kind === 'transient'));
-  return votes.find(({ code }) => !(unheard && code === 'removed'));
+  const isUndecided = tried.some(
+    (one) => one.definitive && (one.late || wasCooling(one) || one.outcome?.kind === 'transient'),
+  );
+  return votes.find(({ code }) => !(isUndecided && code === 'removed'));
 }
 
-function resting(one: Tried<unknown>): boolean {
+function wasCooling(one: Tried<unknown>): boolean {
   return one.attempt.outcome === 'resting';
 }
 
-function failureOf(one: Tried<unknown>, rest: Decision['rest']): Transient | undefined {
+function failureOf(one: Tried<unknown>, cooling: Decision['cooling']): Transient | undefined {
   const { outcome } = one;
-  const pause = rest(one.method);
+  const pause = cooling(one.method);
   const retryAfterSeconds = pause && pause.remainingMs / 1000;
   if (outcome?.kind === 'transient')
     return { ...outcome, retryAfterSeconds: outcome.retryAfterSeconds ?? retryAfterSeconds };
-  if (pause && resting(one)) return { code: pause.code, retryAfterSeconds };
+  if (pause && wasCooling(one)) return { code: pause.code, retryAfterSeconds };
   return one.late ? { code: 'upstream_timeout' } : undefined;
 }
 
@@ -88,10 +90,10 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
   for (const code of INFORMATIVE) {
     const ofCode = failures.filter((one) => one.code === code);
     if (ofCode.length === 0) continue;
-    const waits = ofCode.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
+    const delays = ofCode.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
     return new GatewayError(code, MESSAGES[code], {
       reason: ofCode.find(({ reason }) => reason)?.reason,
-      retryAfterSeconds: waits.length > 0 ? Math.min(...waits) : undefined,
+      retryAfterSeconds: delays.length > 0 ? Math.min(...delays) : undefined,
       cause: ofCode.find(({ cause }) => cause)?.cause,
     });
   }
@@ -109,25 +111,27 @@ const LIMITED_FIRST_MS = 10_000;
 const UNREADABLE_FIRST_MS = 30_000;
 const LONGEST_MS = 600_000;
 const SHORTEST_MS = 1_000;
-/** Unreadable answers in a row that make a method rest. */
-const PATIENCE = 5;
+/** Unreadable answers in a row that start a cool-down. */
+const MAX_UNREADABLE = 5;
 
-/** Why a method rests, and for how long still. */
-export interface Rest {
+/** The cause of a cool-down and its remaining time. */
+export interface Cooling {
   code: TransientCode;
   remainingMs: number;
 }
 
 /**
- * Which methods rest, by one circuit breaker each. A rate limit makes a method rest at once, as long as the platform asks for or
- * else 10 s and doubling, with full jitter; five unreadable answers in a row make it rest 30 s and doubling; never longer than
- * 10 minutes. Data or a definitive answer clears all of it.
+ * The cool-down of each method, with one circuit breaker per method. A rate limit starts a cool-down at once, for as
+ * long as the platform asks or else for 10 s, doubling, with full jitter. Five unreadable answers in a row start one of
+ * 30 s, doubling. None is longer than 10 minutes. Data or a definitive outcome resets everything.
  */
 export interface CoolDown {
   report(method: string, outcome: Outcome<unknown>): void;
-  rests(method: string): boolean;
-  rest(method: string): Rest | undefined;
-  /** True where the method rests for being unreadable and nobody else is trying it. Then `endProbe` must follow. */
+  isCooling(method: string): boolean;
+  cooling(method: string): Cooling | undefined;
+  /**
+   * True if the method cools down for unreadable answers and no other call is testing it. Then `endProbe` must follow.
+   */
   beginProbe(method: string): boolean;
   endProbe(method: string): void;
 }
@@ -145,13 +149,13 @@ export function createCoolDown({ clock, random }: { clock: Clock; random: () => 
   function of(method: string): Circuit {
     const known = circuits.get(method);
     if (known) return known;
-    const breaker = createCircuitBreaker({ clock, maxFailures: PATIENCE, coolDownMs });
+    const breaker = createCircuitBreaker({ clock, maxFailures: MAX_UNREADABLE, coolDownMs });
     const fresh: Circuit = { breaker, code: 'upstream_error' };
     circuits.set(method, fresh);
     return fresh;
   }
 
-  function rest(method: string): Rest | undefined {
+  function cooling(method: string): Cooling | undefined {
     const { breaker, code } = of(method);
     const { remainingMs } = breaker;
     return remainingMs > 0 ? { code, remainingMs } : undefined;
@@ -169,15 +173,15 @@ export function createCoolDown({ clock, random }: { clock: Clock; random: () => 
         if (breaker.fail()) circuit.code = outcome.code;
         return;
       }
-      // Calls that were under way together are limited together.
-      if (rest(method)?.code === 'upstream_rate_limited' && !breaker.isProbing) return;
+      // Concurrent calls are limited together and count once.
+      if (cooling(method)?.code === 'upstream_rate_limited' && !breaker.isProbing) return;
       const askedMs = (outcome.retryAfterSeconds ?? 0) * 1000;
       breaker.open(bounded(askedMs || random() * LIMITED_FIRST_MS * doublings(breaker.openings)));
       circuit.code = outcome.code;
     },
-    rest,
-    rests: (method) => rest(method) !== undefined,
-    beginProbe: (method) => rest(method)?.code !== 'upstream_rate_limited' && of(method).breaker.beginProbe(),
+    cooling,
+    isCooling: (method) => cooling(method) !== undefined,
+    beginProbe: (method) => cooling(method)?.code !== 'upstream_rate_limited' && of(method).breaker.beginProbe(),
     endProbe: (method) => of(method).breaker.endProbe(),
   };
 }

@@ -14,12 +14,12 @@ import {
   type Storage,
 } from '../contracts/index.js';
 import type { Ffmpeg, ScratchFolders } from '../media/index.js';
-import type { HttpFaces } from '../net/index.js';
+import type { HttpClients } from '../net/index.js';
 import type { PluginHost, Registered } from '../plugins/index.js';
 import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
-import { createTranscodes, type Make, makeAudio } from './mp3-transcoding.js';
+import { createTranscodes, makeAudio, type RunTranscode } from './mp3-transcoding.js';
 
-/** For media: the whole making has a time of its own, so this one never comes first. */
+/** For media requests: the whole transcode has its own deadline, so this one never expires first. */
 const FETCH_MS = 600_000;
 
 export interface AudioFilesOptions {
@@ -28,18 +28,18 @@ export interface AudioFilesOptions {
   match(url: string): { extractor: Registered<Extractor>; link: LinkRef };
   host: PluginHost;
   storage: Storage;
-  http: HttpFaces;
-  /** Default: none, and only what has been made before can be had. */
+  http: HttpClients;
+  /** Default: none, and only existing files are served. */
   ffmpeg?: Ffmpeg;
   scratch: ScratchFolders;
   clock: Clock;
   logger: Logger;
 }
 
-/** Hosted MP3 files: each made once, at the first request, for everybody who asks. */
+/** Hosted MP3 files. Each is made once, at the first request, for all clients. */
 export interface AudioFiles {
   open(request: AudioFileRequest): Promise<AudioFile>;
-  /** Ends what is being made. */
+  /** Ends running transcodes. */
   close(): Promise<void>;
 }
 
@@ -51,8 +51,8 @@ interface Item {
 
 export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
   const { links, match, host, storage, scratch, clock, logger } = options;
-  const makings = createTranscodes(clock);
-  // What a crash has left; whatever cannot be removed now is met again with the next file.
+  const transcodes = createTranscodes(clock);
+  // Removes what a crash left behind; files that cannot be removed now are tried again with the next file.
   scratch.sweep().catch(() => undefined);
 
   function itemOf(canonicalUrl: string): Item {
@@ -60,12 +60,12 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       const { extractor, link } = match(canonicalUrl);
       return { extractor, link, fileName: links.fileName(link.url) };
     } catch (cause) {
-      // The link is genuine, so its platform was served when it was made.
+      // The link is genuine, so its platform was supported when it was made.
       throw new GatewayError('plugin_unavailable', 'The platform of this link is not served now.', { cause });
     }
   }
 
-  /** One that is damaged is as good as none: it can be made again, and then takes the place of this one. */
+  /** A damaged file counts as missing: it can be made again and is then replaced. */
   async function statOf({ fileName, extractor, link }: Item): Promise<FileStat | undefined> {
     try {
       return await storage.stat(fileName);
@@ -83,11 +83,11 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     return file && { kind: 'stored' as const, file, read: (range?: ByteRange) => storage.read(fileName, range) };
   }
 
-  async function produce(item: Item, ...[signal, onFirstBytes]: Parameters<Make>) {
+  async function produce(item: Item, ...[signal, onFirstBytes]: Parameters<RunTranscode>) {
     const { extractor, link, fileName } = item;
     const { contribution, entry } = extractor;
     const { ffmpeg } = options;
-    // Somebody else may have stored it between the question and now.
+    // Another process may have stored it in the meantime.
     if (await statOf(item)) return undefined;
     if (!ffmpeg) throw new GatewayError('plugin_unavailable', 'This gateway has no ffmpeg to make MP3 files with.');
     const source = await host.call('extractor', entry, signal, async (callSignal) => {
@@ -100,7 +100,7 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     });
     const trustedOrigins = host.trustedOriginsOf(entry);
     return makeAudio({
-      http: options.http.face({ trustedOrigins, timeoutMs: FETCH_MS, signal }),
+      http: options.http.scoped({ trustedOrigins, timeoutMs: FETCH_MS, signal }),
       source,
       mediaHosts: contribution.mediaHosts ?? [],
       trustedOrigins,
@@ -116,7 +116,7 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
   }
 
   /** As {@link produce}, with a log line and errors that name the platform. */
-  function makeFor(item: Item): Make {
+  function makeFor(item: Item): RunTranscode {
     const { platform } = item.extractor.contribution;
     const { id } = item.link;
     return async (signal, begin) => {
@@ -137,32 +137,32 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       const { canonicalUrl, expiresAt } = links.open(name, clock.now());
       const item = itemOf(canonicalUrl);
       const described = { expiresAt, downloadName: downloadNameOf(item) };
-      const known = makings.has(item.fileName) ? undefined : await find(item);
+      const known = transcodes.has(item.fileName) ? undefined : await find(item);
       if (known) return { ...described, ...known };
       if (make === 'never') return { ...described, kind: 'unmade' };
-      const making = makings.join(item.fileName, makeFor(item));
+      const transcode = transcodes.join(item.fileName, makeFor(item));
       if (make === 'following') {
-        const growing = await unlessAborted(signal, Promise.race([making.begun, making.stored]));
-        // What is whole is about to be stored, and then has a length and validators; what has failed gets an error.
+        const growing = await unlessAborted(signal, Promise.race([transcode.begun, transcode.stored]));
+        // A complete file is about to be stored, and then has a length and validators; a failed one gets an error.
         const body = growing?.ended ? undefined : growing?.follow();
         if (body) return { ...described, kind: 'growing', body };
       }
-      await unlessAborted(signal, making.stored);
+      await unlessAborted(signal, transcode.stored);
       const made = await find(item);
       if (!made) throw new GatewayError('upstream_unavailable', 'The file was made, and is not in the storage.');
       return { ...described, ...made };
     },
-    close: () => makings.close(),
+    close: () => transcodes.close(),
   };
 }
 
-/** How an item's file is called where it is saved: ASCII without anything that a header or a file system would mind. */
+/** The download name of an item: ASCII without characters that a header or a file system rejects. */
 function downloadNameOf({ extractor, link }: Item): string {
   const name = `${extractor.contribution.platform}-${link.id}`.replace(/[^A-Za-z0-9_-]+/g, '_');
   return `${name.slice(0, 100)}.mp3`;
 }
 
-/** Too slow is too slow, whichever part of the way it was. */
+/** One timeout error, for every step that is too slow. */
 function explain(error: unknown, platform: string): unknown {
   if (!isGatewayError(error)) return error;
   if (error.code !== 'upstream_timeout') return error.with({ platform });
@@ -170,36 +170,36 @@ function explain(error: unknown, platform: string): unknown {
 }
 
 const DAY_MS = 86_400_000;
-/** Links made within the same ten minutes are equal, so that a cached answer can be sent as it is. */
+/** Links made within the same ten minutes are equal, so that a cached answer can be sent unchanged. */
 const STEP_MS = 600_000;
 const MAC_BYTES = 16;
 const EXPIRY_BYTES = 4;
-/** In base64; what the longest link that is accepted takes, and some more. */
+/** Length in base64: the longest accepted link, with some reserve. */
 const MAX_NAME = 4_096;
 const NAME = new RegExp(`^[A-Za-z0-9_-]{32,${MAX_NAME}}$`);
 
-/** Makes and reads the names of hosted MP3 files. */
+/** Creates and reads the names of hosted MP3 files. */
 export interface AudioLinks {
-  /** A link for the item behind a canonical URL. Makes no request and stores nothing. */
+  /** Returns a link for a canonical URL. Sends no request and stores nothing. */
   sign(canonicalUrl: string, now: number): AudioLink;
   /**
    * The canonical URL that a name was signed for.
-   * @throws GatewayError `file_not_found` where it was not signed here, `link_expired` where its time is over.
+   * @throws GatewayError `file_not_found` if it was not signed here, `link_expired` if it has expired.
    */
   open(name: string, now: number): { canonicalUrl: string; expiresAt: number };
-  /** What an item's MP3 is stored as: the same for all its links, and as hard to guess as they are. */
+  /** The storage name of an item's MP3: the same for all its links, and as hard to guess as they are. */
   fileName(canonicalUrl: string): string;
-  /** Milliseconds that a link made now will be honoured, at most. */
+  /** Maximum milliseconds that a link made now stays valid. */
   readonly lifetimeMs: number;
 }
 
 /**
- * A name carries what it stands for: expiry, a MAC over everything, and the item's canonical URL. It cannot be guessed or
- * altered, needs no table, and works on every node that has the secret.
+ * A name contains its expiry, a MAC over everything, and the item's canonical URL. It cannot be guessed or altered,
+ * needs no table, and works on every node that has the secret.
  */
 export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
   const ttlMs = options.ttlMs ?? DAY_MS;
-  // Raw bytes would be turned into a key object for every link, which costs six times the hash.
+  // Raw bytes would be converted to a key object for every link, which costs six times as much as the hash.
   const [newest, ...older] = options.secrets.map((secret) => createSecretKey(secret));
   if (!newest) throw new Error('audioLinks.secrets is empty');
 
@@ -225,7 +225,7 @@ export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
       const unknown = () => new GatewayError('file_not_found', 'There is no such audio link.');
       if (!NAME.test(name)) throw unknown();
       const bytes = Buffer.from(name, 'base64url');
-      // Base64 has several spellings of one value; only the one we made counts.
+      // Base64 has several spellings of one value; only the one we made is valid.
       if (bytes.toString('base64url') !== name) throw unknown();
       const expiry = bytes.subarray(0, EXPIRY_BYTES);
       const given = bytes.subarray(EXPIRY_BYTES, EXPIRY_BYTES + MAC_BYTES);

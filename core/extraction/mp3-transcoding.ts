@@ -24,7 +24,7 @@ import {
   withDeadline,
 } from '../runtime/index.js';
 
-/** Sound of this length at most. */
+/** Maximum duration of audio. */
 const MAX_SECONDS = 3 * 3600;
 
 export interface AudioWork {
@@ -36,18 +36,18 @@ export interface AudioWork {
   scratch: ScratchFolders;
   storage: Storage;
   clock: Clock;
-  /** What it is stored as, and for how long. */
+  /** Storage name and retention. */
   fileName: string;
   lifetimeMs: number;
   signal: AbortSignal;
-  /** Called with the first bytes of the MP3; from then on it can be followed. */
+  /** Called with the first bytes of the MP3; from then on the file can be streamed. */
   onFirstBytes(growing: GrowingFile): void;
 }
 
 /**
- * One MP3, from the source to the storage: fetched into a file of ours (some containers keep their index at the end, and
- * cannot be read from a pipe), found to be sound, converted, checked, stored. Resolves with its size in bytes.
- * @throws GatewayError `audio_unavailable`, `audio_timeout`, `queue_full`, `upstream_unavailable` where the disk is full;
+ * Makes one MP3 from a source: downloads it to a local file (some containers have their index at the end and cannot be
+ * read from a pipe), checks that it is audio, converts, checks and stores it. Resolves with its size in bytes.
+ * @throws GatewayError `audio_unavailable`, `audio_timeout`, `queue_full`, `upstream_unavailable` if the disk is full;
  *   the signal's reason.
  */
 export async function makeAudio(work: AudioWork): Promise<number> {
@@ -58,9 +58,9 @@ export async function makeAudio(work: AudioWork): Promise<number> {
     const container = await spool(input, work);
     const growing = await createGrowingFile(path.join(folder.path, 'sound.mp3'));
     try {
-      // It is written to the storage while it grows, and comes into being there when it is whole.
+      // It is streamed to the storage while it grows, and appears there when it is complete.
       const stored = store(growing, work);
-      // A failure to store counts when the conversion is done: those who follow that get their file all the same.
+      // A storage failure is reported after the conversion, so that streaming clients get the whole file.
       stored.catch(() => undefined);
       try {
         await convert(input, container, growing, work);
@@ -82,7 +82,7 @@ export async function makeAudio(work: AudioWork): Promise<number> {
   }
 }
 
-/** A file that is no container of sound is refused at its first bytes, before the rest is fetched. */
+/** A file that is no audio container is refused at its first bytes, before the rest is downloaded. */
 async function spool(target: string, work: AudioWork): Promise<Container> {
   const handle = await open(target, 'wx', 0o600);
   let head = Buffer.alloc(0);
@@ -95,7 +95,7 @@ async function spool(target: string, work: AudioWork): Promise<Container> {
     }
   };
   try {
-    await fetchSound({
+    await fetchSource({
       ...work,
       async write(chunk) {
         if (!container) {
@@ -138,14 +138,14 @@ async function store(growing: GrowingFile, { storage, clock, fileName, lifetimeM
   try {
     await storage.write({ name: fileName, contentType: 'audio/mpeg', body, expiresAt });
   } finally {
-    // A storage that fails at once has not begun to read.
+    // A storage that fails at once has not started to read.
     await body[Symbol.asyncIterator]().return?.();
   }
 }
 
 /**
- * Platforms round lengths, and pictures may go on after the sound: a tenth less is nothing for sound alone, half for a
- * video.
+ * Platforms round durations, and a video may be longer than its audio track: a tenth less is accepted for audio, half
+ * for a video.
  */
 function isCutShort(seconds: number, promised: number | undefined, report: ConversionReport): boolean {
   const { declaredSeconds, hasPictures, cutShort } = report;
@@ -160,49 +160,49 @@ function refuseTooLong(seconds = 0): void {
   }
 }
 
-/** From the question where the sound is to the stored file, waiting for a place included. */
+/** Deadline from resolving the source to the stored file, including the time in the queue. */
 const TIME_MS = 120_000;
-/** Each may hold a source of 200 MiB on disk; two of them are converted while others are fetched. */
+/** Each may use 200 MiB of disk; two of them are converted while others are downloaded. */
 const AT_A_TIME = 4;
 const MAX_WAITING = 32;
-/** A source that refuses is left alone for a while, whoever asks: the links are public. */
+/** A source that refused is not asked again for a while, by any client: the links are public. */
 const REFUSAL_MS = 30_000;
 
-/** A file that is being made. It goes on when those who asked have left, since players leave and come back. */
-export interface Making {
+/** A file that is being made. It continues when its clients disconnect, since players disconnect and return. */
+export interface Transcode {
   /** Resolves with the first bytes. */
   readonly begun: Promise<GrowingFile>;
   readonly stored: Promise<void>;
 }
 
-/** Makes one file; what it throws is a GatewayError wherever it can say why. */
-export type Make = (signal: AbortSignal, begin: (growing: GrowingFile) => void) => Promise<void>;
+/** Makes one file; it throws GatewayErrors where it can name the cause. */
+export type RunTranscode = (signal: AbortSignal, begin: (growing: GrowingFile) => void) => Promise<void>;
 
-/** Files in the making: each once, a few at a time, in bounded time. */
+/** Running transcodes: each file once, a few concurrently, each with a deadline. */
 export interface Transcodes {
   has(key: string): boolean;
   /**
-   * The making of this key, begun where there is none.
-   * @throws GatewayError `queue_full`, or what the last one failed with a moment ago.
+   * The running transcode of this key, or a new one.
+   * @throws GatewayError `queue_full`, or the recent failure of this key.
    */
-  join(key: string, make: Make): Making;
-  /** Ends all of them, and resolves when nothing is left. */
+  join(key: string, make: RunTranscode): Transcode;
+  /** Ends all of them, and resolves when none is left. */
   close(): Promise<void>;
 }
 
 export function createTranscodes(clock: Clock): Transcodes {
-  const makings = new Map<string, Making & { over: Promise<void> }>();
+  const transcodes = new Map<string, Transcode & { over: Promise<void> }>();
   const refusals = new LRUCache<string, GatewayError>({ max: 1_000, ttl: REFUSAL_MS });
   const limit = pLimit(AT_A_TIME);
   const closing = new AbortController();
 
-  function start(key: string, make: Make): Making {
+  function start(key: string, make: RunTranscode): Transcode {
     if (limit.pendingCount >= MAX_WAITING) throw new GatewayError('queue_full', 'Too many MP3 files are being made.');
     const begun = Promise.withResolvers<GrowingFile>();
     let over = Promise.resolve();
     const run = (signal: AbortSignal) => {
       const running = limit(async () => {
-        // It may have waited for a place until its time was over, which is not the source's doing.
+        // Its deadline may have passed in the queue, which is not the source's fault.
         signal.throwIfAborted();
         try {
           await make(signal, begun.resolve);
@@ -211,23 +211,23 @@ export function createTranscodes(clock: Clock): Transcodes {
           throw failure;
         }
       });
-      const forget = () => void makings.delete(key);
+      const forget = () => void transcodes.delete(key);
       over = running.then(forget, forget);
       return running;
     };
     const stored = withDeadline(TIME_MS, run, { clock, signals: [closing.signal], error: tooSlow });
-    // Nobody may be waiting for either of them.
+    // Either promise may have no listener.
     begun.promise.catch(() => undefined);
     stored.catch(begun.reject);
-    const making = { begun: begun.promise, stored, over };
-    makings.set(key, making);
-    return making;
+    const transcode = { begun: begun.promise, stored, over };
+    transcodes.set(key, transcode);
+    return transcode;
   }
 
   return {
-    has: (key) => makings.has(key),
+    has: (key) => transcodes.has(key),
     join(key, make) {
-      const known = makings.get(key);
+      const known = transcodes.get(key);
       if (known) return known;
       const refusal = refusals.get(key);
       if (refusal) throw refusal;
@@ -235,7 +235,7 @@ export function createTranscodes(clock: Clock): Transcodes {
     },
     async close() {
       closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
-      await Promise.all([...makings.values()].map(({ over }) => over));
+      await Promise.all([...transcodes.values()].map(({ over }) => over));
     },
   };
 }
@@ -244,21 +244,21 @@ function tooSlow(): GatewayError {
   return new GatewayError('audio_timeout', `The MP3 could not be made within ${TIME_MS / 1000} s.`);
 }
 
-/** What the source did, as opposed to a condition of ours that may have passed by the next request. */
+/** A failure of the source, not a temporary condition of this gateway. */
 function isRefusal({ code }: GatewayError): boolean {
   return isDefinitiveCode(code) || isTransientCode(code) || code === 'audio_unavailable' || code === 'audio_timeout';
 }
 
-/** Bytes of a source at most. */
+/** Maximum bytes of a source. */
 const MAX_SOURCE_BYTES = 200 * 1024 * 1024;
-/** Video sites slow down whoever asks for a long file in one piece. */
+/** Video sites throttle a long file that is requested in one piece. */
 const PIECE_BYTES = 10 * 1024 * 1024;
 const MAX_REDIRECTS = 5;
 
-export interface SoundFetch {
+export interface SourceFetch {
   http: HttpClient;
   source: AudioSource;
-  /** Hosts that may be asked, as {@link Extractor.mediaHosts} has them; asked anew for every redirect. */
+  /** Allowed hosts, see {@link Extractor.mediaHosts}; checked for every redirect. */
   mediaHosts: readonly string[];
   /** Origins that may be reached without TLS. */
   trustedOrigins: readonly string[];
@@ -267,16 +267,16 @@ export interface SoundFetch {
 }
 
 /**
- * Fetches a source from its first byte to its last, piece by piece where the host can do that.
- * @throws GatewayError `audio_unavailable` where it is refused, too large, cut, or elsewhere than it may be;
+ * Downloads a source completely, in ranges if the host supports them.
+ * @throws GatewayError `audio_unavailable` if it is refused, too large, truncated, or on a forbidden host;
  *   `audio_timeout`; the signal's reason; what `write` throws.
  */
-export async function fetchSound(fetch: SoundFetch): Promise<void> {
+export async function fetchSource(fetch: SourceFetch): Promise<void> {
   let hop: Hop = { url: parseUrl(fetch.source.url), method: 'GET', headers: fetch.source.headers ?? {} };
   for (let position = 0, total = Number.POSITIVE_INFINITY; position < total; ) {
     const range = `bytes=${position}-${position + PIECE_BYTES - 1}`;
     const reached: { hop: Hop; reply: HttpStream } = await walk(hop, range, fetch);
-    // The rest is asked for where the first piece was found.
+    // The other ranges are requested from the final URL of the first.
     hop = reached.hop;
     const { reply } = reached;
     if (reply.status === 200 && position === 0) {
@@ -301,10 +301,10 @@ export async function fetchSound(fetch: SoundFetch): Promise<void> {
   }
 }
 
-async function walk(start: Hop, range: string, fetch: SoundFetch): Promise<{ hop: Hop; reply: HttpStream }> {
+async function walk(start: Hop, range: string, fetch: SourceFetch): Promise<{ hop: Hop; reply: HttpStream }> {
   let hop = start;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-    checkPlace(hop.url, fetch);
+    checkHost(hop.url, fetch);
     const reply = await explain(fetch, () =>
       fetch.http.stream({
         url: hop.url,
@@ -321,7 +321,7 @@ async function walk(start: Hop, range: string, fetch: SoundFetch): Promise<{ hop
   throw unavailable('The source redirects too often.');
 }
 
-async function copy(reply: HttpStream, fetch: SoundFetch): Promise<number> {
+async function copy(reply: HttpStream, fetch: SourceFetch): Promise<number> {
   let received = 0;
   const chunks = reply.body[Symbol.asyncIterator]();
   try {
@@ -336,8 +336,8 @@ async function copy(reply: HttpStream, fetch: SoundFetch): Promise<number> {
   }
 }
 
-/** What the transport reports, as a failure of the sound. */
-async function explain<Result>({ signal }: SoundFetch, work: () => Promise<Result>): Promise<Result> {
+/** Converts transport errors to audio errors. */
+async function explain<Result>({ signal }: SourceFetch, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
@@ -352,17 +352,17 @@ async function explain<Result>({ signal }: SoundFetch, work: () => Promise<Resul
   }
 }
 
-function checkPlace(url: URL, { mediaHosts, trustedOrigins }: SoundFetch): void {
+function checkHost(url: URL, { mediaHosts, trustedOrigins }: SourceFetch): void {
   const host = url.hostname.replace(/\.$/, '');
-  const known = mediaHosts.some((place) =>
-    place.startsWith('.') ? host === place.slice(1) || host.endsWith(place) : host === place,
+  const known = mediaHosts.some((mediaHost) =>
+    mediaHost.startsWith('.') ? host === mediaHost.slice(1) || host.endsWith(mediaHost) : host === mediaHost,
   );
   const secure = url.protocol === 'https:' || trustedOrigins.includes(url.origin);
   if (!known || !secure)
     throw unavailable('The sound lies on a host that the platform does not keep its media on.', false);
 }
 
-/** `bytes 0-99/1000`; with an unknown total it is of no use, since nobody could tell the end. */
+/** `bytes 0-99/1000`; an unknown total is rejected, since the end could not be detected. */
 function readContentRange(text = ''): { start: number; total: number } | undefined {
   const [, start, total] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(text) ?? [];
   return total === undefined ? undefined : { start: Number(start), total: Number(total) };

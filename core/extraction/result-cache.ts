@@ -3,57 +3,64 @@ import type { Cache, Clock, Extraction } from '../contracts/index.js';
 import { type ErrorCode, GatewayError, isDefinitiveCode, unlessAborted } from '../runtime/index.js';
 
 /** An extraction and when it was fetched. */
-export interface Kept {
+export interface CachedResult {
   extraction: Extraction;
   /** Milliseconds since 1970. */
   fetchedAt: number;
 }
 
-/** Results by link, in memory first and in the shared cache behind it. */
+/** Results by link: in memory, backed by the shared cache. */
 export interface ResultCache {
-  /** Young enough to be answered as it is. @throws GatewayError where a definitive "no" was kept. */
-  fresh(key: string): Promise<Kept | undefined>;
-  /** At most a day old, for when the source cannot be reached. */
-  stale(key: string): Promise<Kept | undefined>;
-  /** @throws GatewayError `upstream_changed` where it is larger than any item can be. */
-  keep(key: string, extraction: Extraction): Kept;
-  /** Remembers what another process kept, where that is the youngest there is. The one to use is returned. */
-  adopt(key: string, kept: Kept): Kept;
+  /** A fresh result. @throws GatewayError if a definitive refusal is cached. */
+  fresh(key: string): Promise<CachedResult | undefined>;
+  /** At most a day old, for outages of the source. */
+  stale(key: string): Promise<CachedResult | undefined>;
+  /** @throws GatewayError `upstream_changed` if it is larger than any real item. */
+  keep(key: string, extraction: Extraction): CachedResult;
+  /** Caches what another process fetched, if it is the newest. Returns the newest. */
+  adopt(key: string, cached: CachedResult): CachedResult;
   keepRefusal(key: string, error: GatewayError): void;
 }
 
 const MEMORY_BYTES = 32 * 1024 * 1024;
-/** Of a document as JSON; the largest of real pages has a twentieth of that. */
+/** Maximum size of a document as JSON; the largest of real pages has a twentieth of that. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 const STALE_MS = 86_400_000;
-/** Partial results and refusals: long enough to stop a storm, short enough not to hold an error against a link. */
+/**
+ * Retention of partial results and refusals: long enough to stop a burst of requests, short enough not to keep a
+ * temporary error.
+ */
 const BRIEF_MS = 30_000;
-/** What its owner took away is not shown from an older answer either. */
+/** An item that its owner removed is not served from an older result either. */
 const WITHDRAWN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['removed', 'private']);
 
 export interface ResultCacheOptions {
   cache: Cache;
   clock: Clock;
-  /** Milliseconds that a whole result counts as fresh. */
+  /** Milliseconds that a complete result counts as fresh. */
   ttlMs: number;
 }
 
 export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): ResultCache {
-  const memory = new LRUCache<string, Kept>({ maxSize: MEMORY_BYTES, sizeCalculation: estimateBytes });
+  const memory = new LRUCache<string, CachedResult>({ maxSize: MEMORY_BYTES, sizeCalculation: estimateBytes });
   const refusals = new LRUCache<string, { error: GatewayError; until: number }>({ max: 10_000 });
-  /** When items were withdrawn, in milliseconds since 1970: what was fetched before is not shown again, wherever it comes from. */
+  /**
+   * When items were withdrawn, in milliseconds since 1970. Results fetched before that are not served again, from any
+   * cache.
+   */
   const withdrawn = new LRUCache<string, number>({ max: 10_000 });
 
-  const age = (kept: Kept) => clock.now() - kept.fetchedAt;
-  const isWithdrawn = (key: string, { fetchedAt }: Kept) =>
+  const age = (cached: CachedResult) => clock.now() - cached.fetchedAt;
+  const isWithdrawn = (key: string, { fetchedAt }: CachedResult) =>
     fetchedAt <= (withdrawn.get(key) ?? Number.NEGATIVE_INFINITY);
-  const isFresh = (kept: Kept) => age(kept) < (kept.extraction.partial ? Math.min(BRIEF_MS, ttlMs) : ttlMs);
+  const isFresh = (cached: CachedResult) =>
+    age(cached) < (cached.extraction.partial ? Math.min(BRIEF_MS, ttlMs) : ttlMs);
 
-  /** The shared cache is asked only where memory has nothing fresh: another process may have fetched since. */
-  async function load(key: string): Promise<Kept | undefined> {
+  /** The shared cache is read only if memory has nothing fresh: another process may have fetched since. */
+  async function load(key: string): Promise<CachedResult | undefined> {
     const remembered = memory.get(key);
     if (remembered && isFresh(remembered)) return remembered;
-    const stored = await cache.get<Kept>(key);
+    const stored = await cache.get<CachedResult>(key);
     if (!stored || isWithdrawn(key, stored)) return remembered;
     if (remembered && remembered.fetchedAt >= stored.fetchedAt) return remembered;
     memory.set(key, stored);
@@ -67,34 +74,34 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
         if (clock.now() < refusal.until) throw refusal.error;
         refusals.delete(key);
       }
-      const kept = await load(key);
-      return kept && isFresh(kept) ? kept : undefined;
+      const cached = await load(key);
+      return cached && isFresh(cached) ? cached : undefined;
     },
     async stale(key) {
-      const kept = await load(key);
-      return kept && age(kept) < STALE_MS ? kept : undefined;
+      const cached = await load(key);
+      return cached && age(cached) < STALE_MS ? cached : undefined;
     },
     keep(key, extraction) {
-      const kept = { extraction, fetchedAt: clock.now() };
-      const size = estimateBytes(kept);
+      const cached = { extraction, fetchedAt: clock.now() };
+      const size = estimateBytes(cached);
       if (size > MAX_CHARACTERS * BYTES_PER_CHARACTER) {
         throw new GatewayError('upstream_changed', 'The source gave more than an item can have.');
       }
-      memory.set(key, kept, { size });
+      memory.set(key, cached, { size });
       refusals.delete(key);
-      // The answer does not wait for the shared cache: a result that is not kept there is fetched again, nothing more.
-      void cache.set(key, kept, STALE_MS);
-      return kept;
+      // The answer does not wait for the shared cache: a result that could not be cached is fetched again.
+      void cache.set(key, cached, STALE_MS);
+      return cached;
     },
-    adopt(key, kept) {
+    adopt(key, cached) {
       const remembered = memory.get(key);
-      if (remembered?.fetchedAt === kept.fetchedAt) return remembered;
-      if (isWithdrawn(key, kept)) return kept;
-      // Another process has found it since it was refused here.
+      if (remembered?.fetchedAt === cached.fetchedAt) return remembered;
+      if (isWithdrawn(key, cached)) return cached;
+      // Another process has fetched it since it was refused here.
       const refusal = refusals.get(key);
-      if (refusal && kept.fetchedAt > refusal.until - BRIEF_MS) refusals.delete(key);
-      if (isFresh(kept) && (!remembered || remembered.fetchedAt < kept.fetchedAt)) memory.set(key, kept);
-      return kept;
+      if (refusal && cached.fetchedAt > refusal.until - BRIEF_MS) refusals.delete(key);
+      if (isFresh(cached) && (!remembered || remembered.fetchedAt < cached.fetchedAt)) memory.set(key, cached);
+      return cached;
     },
     keepRefusal(key, error) {
       if (isDefinitiveCode(error.code)) refusals.set(key, { error, until: clock.now() + BRIEF_MS });
@@ -108,15 +115,15 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
 
 const BYTES_PER_CHARACTER = 2;
 
-/** Close enough for a bound: documents are mostly text. */
-function estimateBytes(kept: Kept): number {
-  return JSON.stringify(kept).length * BYTES_PER_CHARACTER;
+/** Accurate enough for a limit: documents are mostly text. */
+function estimateBytes(cached: CachedResult): number {
+  return JSON.stringify(cached).length * BYTES_PER_CHARACTER;
 }
 
-/** One piece of work for everybody who asks for the same thing at the same time. */
+/** Single flight: one execution for all concurrent callers of the same key. */
 export interface SingleFlight<Result> {
   /**
-   * Joins the running work of this key, or starts it. The work's signal aborts when nobody waits any more.
+   * Joins the running work of this key, or starts it. The work's signal aborts when no caller waits any more.
    * @throws what the work throws, or the reason of this caller's own signal.
    */
   join(key: string, signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
@@ -156,7 +163,7 @@ export function createSingleFlight<Result>(): SingleFlight<Result> {
       } finally {
         flight.waiting -= 1;
         if (flight.waiting === 0 && flights.get(key) === flight) {
-          // Whoever asks from now on starts anew instead of joining work that is being thrown away.
+          // Later callers start a new execution instead of joining one that is being aborted.
           flights.delete(key);
           flight.controller.abort(signal?.reason);
         }

@@ -7,9 +7,9 @@ const MAX_HOPS = 5;
 export interface ShortLinkWalk {
   http: HttpClient;
   url: string;
-  /** Whether a hop may be asked at all: the platform's own hosts, and nobody else's. */
+  /** Whether a hop may be requested: only the platform's own hosts. */
   mayAsk(url: URL): boolean;
-  /** Whether the walk has arrived: the URL is returned without being asked. */
+  /** Whether the URL is a destination, which is returned without a request. */
   isDestination(url: URL): boolean;
   /** Sent with every hop. */
   headers?: Readonly<Record<string, string>>;
@@ -17,10 +17,10 @@ export interface ShortLinkWalk {
 }
 
 /**
- * Where a short link leads, hop by hop: at most five, each one checked before it is asked, bodies never read. Ends at the
- * first URL that counts as a destination, or where nothing redirects any further.
- * @throws GatewayError `short_link_dead` (404, 410, a loop, too many hops), `redirected_to_unsupported` (off the
- * platform's hosts), `upstream_rate_limited`, `upstream_refused`, `upstream_error`, or what the HTTP client throws.
+ * Resolves a short link hop by hop: at most five, each checked before its request; bodies are never read. Ends at the
+ * first URL that is a destination or does not redirect.
+ * @throws GatewayError `short_link_dead` (404, 410, a loop, too many hops), `redirected_to_unsupported` (not on the
+ *   platform's hosts), `upstream_rate_limited`, `upstream_refused`, `upstream_error`, or what the HTTP client throws.
  */
 export async function walkShortLink(walk: ShortLinkWalk): Promise<URL> {
   let url = new URL(walk.url);
@@ -59,7 +59,7 @@ export async function walkShortLink(walk: ShortLinkWalk): Promise<URL> {
 
 async function ask(url: URL, { http, headers, signal }: ShortLinkWalk): Promise<HttpStream> {
   const reply = await http.stream({ url, headers, signal });
-  // Where it leads is in the header.
+  // The target is in the header.
   discard(reply);
   return reply;
 }

@@ -6,16 +6,16 @@ import { inSpan, modelSpan } from '../observability/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import type { ReferenceFiles, References, StoredReference } from './references.js';
-import type { ResultFiles, ResultPlace, StoredImage } from './result-files.js';
+import type { ResultFiles, ResultTarget, StoredImage } from './result-files.js';
 
-/** What a run needs, as the job keeps it. */
+/** What a run needs, as the job stores it. */
 export interface ImageTask {
   model: string;
   prompt: string;
   size: ImageSize | 'auto';
   options: Readonly<Record<string, unknown>>;
   references: readonly StoredReference[];
-  place: ResultPlace;
+  resultTarget: ResultTarget;
 }
 
 export interface ImageResult {
@@ -46,11 +46,11 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
   const { registry, host, references, referenceFiles, resultFiles, imageFiles, clock, logger } = options;
 
   async function make(task: ImageTask, id: string, signal: AbortSignal): Promise<ImageResult> {
-    const { model, prompt, size, place } = task;
+    const { model, prompt, size, resultTarget } = task;
     const provider = registry.imageProvider(model);
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
-    // The entry may be gone before its picture is stored.
-    const { hideOptions } = host.terms(provider.entry);
+    // The plugin instance may be unloaded before the image is stored.
+    const { hideOptions } = host.policy(provider.entry);
     const inputs = await references.load(await referenceFiles.load(task.references, signal), signal);
     const { usage, warnings, ...raw } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
       host.call('image', provider.entry, signal, async (callSignal) =>
@@ -69,7 +69,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     );
     const { format, quality } = outputOf(task.options);
     const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
-    const image = await resultFiles.store(place, { raw, fit }, signal);
+    const image = await resultFiles.store(resultTarget, { raw, fit }, signal);
     return { image, ...(usage && { usage }), ...(warnings && { warnings: warnings.map(hideOptions) }) };
   }
 
@@ -94,7 +94,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
   };
 }
 
-/** @throws Error where a plugin did not keep to its contract; no caller reads it. */
+/** @throws Error if a plugin broke its contract; the message is not shown to callers. */
 function checkGenerated(image: GeneratedImage): GeneratedImage {
   if (!(image?.bytes instanceof Uint8Array)) throw new Error('generate() answered no bytes');
   const { warnings = [] } = image;
@@ -102,7 +102,7 @@ function checkGenerated(image: GeneratedImage): GeneratedImage {
   throw new Error('the warnings of what generate() answered must be a list of texts');
 }
 
-/** What the canvas needs to know of what the model was asked for. */
+/** The options that the canvas needs to know. */
 function outputOf(options: Readonly<Record<string, unknown>>): { format?: OutputFormat; quality?: number } {
   const { output_format: format, output_compression: quality } = options;
   return {
@@ -114,7 +114,7 @@ function outputOf(options: Readonly<Record<string, unknown>>): { format?: Output
 const DEADLINE_MS = 15_000;
 const MAX_REDIRECTS = 3;
 
-export interface ImageDownload {
+export interface ReferenceDownload {
   /** Guards every address, and has no cookies or credentials. */
   http: HttpClient;
   url: string;
@@ -122,10 +122,10 @@ export interface ImageDownload {
 }
 
 /**
- * Fetches what lies behind an https URL, redirects and all within 15 seconds. What it is, is for others to say.
+ * Downloads an https URL, including redirects, within 15 seconds. The caller checks the content.
  * @throws GatewayError `failed_to_download_image`, `image_file_too_large`; the signal's reason.
  */
-export async function downloadImage(download: ImageDownload): Promise<Uint8Array> {
+export async function downloadReference(download: ReferenceDownload): Promise<Uint8Array> {
   const { signal } = download;
   try {
     const work = async (deadline: AbortSignal) => readBody(await walk({ ...download, signal: deadline }));
@@ -138,17 +138,17 @@ export async function downloadImage(download: ImageDownload): Promise<Uint8Array
   }
 }
 
-async function walk({ http, url, signal }: ImageDownload): Promise<HttpStream> {
+async function walk({ http, url, signal }: ReferenceDownload): Promise<HttpStream> {
   let hop: Hop = { url: new URL(url), method: 'GET', headers: {} };
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
     if (hop.url.protocol !== 'https:') throw failed('Its host redirects to another scheme.', { retryable: false });
     const reply = await http.stream({
       url: hop.url,
-      // A picture is compressed already; whoever compresses it once more hides its size.
+      // Images are already compressed; a second compression would hide their size.
       headers: { accept: 'image/*', 'accept-encoding': 'identity' },
       signal,
       timeoutMs: DEADLINE_MS,
-      // The cap is kept here, where going beyond it has a name of its own.
+      // The limit is checked below, where exceeding it has its own error code.
       maxBytes: Number.MAX_SAFE_INTEGER,
     });
     const next = nextHop(hop, reply.status, reply.headers.location);

@@ -17,9 +17,9 @@ import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { createImageRun, type ImageResult, type ImageTask } from './image-run.js';
 import { createReferenceFiles, fileNamesOf, type ReferenceInput, type References } from './references.js';
-import { createResultFiles, placeOfRun } from './result-files.js';
+import { createResultFiles, targetOfRun } from './result-files.js';
 
-/** One picture that is wanted. */
+/** A request for one image. */
 export interface ImageRequest {
   model: string;
   prompt: string;
@@ -27,41 +27,44 @@ export interface ImageRequest {
   size: ImageSize | 'auto';
   /** Input images in the caller's order; at most 4. */
   references: readonly ReferenceInput[];
-  /** Members handed through to the model; see {@link ImageCall}. */
+  /** Fields passed through to the model; see {@link ImageCall}. */
   options: Readonly<Record<string, unknown>>;
-  /** `url`: as public files. `inline`: for those alone who may look at the job. `both`: the one and the other. */
+  /** `url`: public files. `inline`: only for owners of the job. `both`: both of them. */
   delivery: ImageDelivery;
 }
 
 export type ImageDelivery = 'url' | 'inline' | 'both';
 
 export interface ImageSubmitRequest extends ImageRequest {
-  /** Who may look at the job. */
+  /** The owner, who may read the job. */
   owner: string;
-  /** Keys take turns. Default: all requests without one take the turns of one key. */
+  /** Key of the fair queue. Default: all requests without one share one key. */
   keyId?: string;
   /** Names the request in the log and in the job's failure. */
   requestId?: string;
-  /** What the admission hooks of image jobs judge, in the transaction that writes the job. Default: nothing. */
+  /** Input for the admission hooks of image jobs, in the transaction that inserts the job. Default: none. */
   terms?: unknown;
-  /** Where an event tells of the job's end; see Webhooks. Default: nowhere. */
+  /** URL of the webhook for the job's end; see Webhooks. Default: none. */
   webhookUrl?: string;
 }
 
-/** What each look at the job shows or needs: `summary` of its record. */
+/** What every read of the job returns or needs: `summary` of its record. */
 export interface ImageJobSummary extends Pick<ImageSubmitRequest, 'model' | 'delivery'> {
   requestId: string | null;
   owner: string;
-  /** Files of input images, which go when the job has ended. */
+  /** Files of the input images, which are removed when the job has ended. */
   files: readonly string[];
 }
 
-/** What became of a request; `answer` is that of the admission hooks. Without a job it was refused, and nothing was done. */
+/**
+ * The result of a submission; `answer` is that of the admission hooks. Without a job it was refused, and nothing was
+ * done.
+ */
 export type ImageSubmission =
   | { job: ImageJob; replayed: boolean; answer?: unknown }
   | { rateLimited: true; answer?: unknown };
 
-/** A picture in the making, or made. Times in milliseconds since 1970. */
+/** An image job. Times are milliseconds since 1970. */
 export interface ImageJob {
   /** `imgjob_`, 32 bits of the time and 96 random ones. */
   id: string;
@@ -75,7 +78,7 @@ export interface ImageJob {
   /** Of the latest run. */
   startedAt: number | null;
   finishedAt: number | null;
-  /** When the job is forgotten. */
+  /** When the job is deleted. */
   expiresAt: number | null;
   /** Present while it is queued: 1 is next. */
   queuePosition?: number;
@@ -88,17 +91,20 @@ export interface ImageJob {
 export interface FinishedImage {
   /** Name of its file. Public unless the delivery is `inline`. */
   name: string;
-  /** The model's own picture, before it was brought to the canvas; the same as `name` where it was that already. */
+  /**
+   * The model's original image, before it was fitted to the canvas; the same as `name` if it already had the right
+   * form.
+   */
   rawName: string;
   contentType: string;
   /** Pixels. */
   width: number;
   height: number;
   bytes: number;
-  /** Where the file was kept when the picture was done. */
+  /** When the file was stored. */
   source: FileSource;
   usage?: Usage;
-  /** Settings that the model ignored, in words. */
+  /** Settings that the model ignored, as text. */
   warnings?: readonly string[];
 }
 
@@ -108,66 +114,66 @@ export interface ImageFile {
   read(range?: ByteRange): Promise<StoredBody | undefined>;
 }
 
-/** Pictures as durable jobs: each accepted request makes exactly one. */
+/** Image jobs: each accepted request makes exactly one image. */
 export interface Images {
   /**
    * Checks the request, stores its input images, and accepts it in one transaction.
-   * @throws GatewayError `model_not_supported`; `too_many_images`, `invalid_image_url`, `invalid_base64_image` and the like
-   * of an input image; `queue_full`, and what the admission hooks refuse with; `storage_error`, `upstream_unavailable` where
-   * it cannot be stored.
+   * @throws GatewayError `model_not_supported`; `too_many_images`, `invalid_image_url`, `invalid_base64_image` and
+   *   other errors of an input image; `queue_full`, and what the admission hooks refuse with; `storage_error`,
+   *   `upstream_unavailable` if it cannot be stored.
    */
   submit(request: ImageSubmitRequest): Promise<ImageSubmission>;
-  /** @throws GatewayError `job_not_found` where there is none, or none of this owner. */
+  /** @throws GatewayError `job_not_found` if there is none, or it belongs to another owner. */
   find(id: string, owner: string): Promise<ImageJob>;
-  /** As `find`, once the job has ended or the time is over. */
+  /** As `find`, after the job has ended or the time is over. */
   wait(id: string, owner: string, options: WaitOptions): Promise<ImageJob>;
   /**
-   * Ends a job that is queued or running. One that was cancelled before is answered the same again.
+   * Ends a queued or running job. A job that was cancelled before is returned again.
    * @throws GatewayError `job_not_found`, `job_already_terminal`.
    */
   cancel(id: string, owner: string): Promise<ImageJob>;
-  /** The picture of a completed job; undefined where its time is over. */
+  /** The image of a completed job; undefined if it has expired. */
   content(image: FinishedImage): Promise<StoredBody | undefined>;
   /**
-   * A public file by its name.
-   * @throws GatewayError `file_not_found` where there is no such file, `file_expired` where its time is over.
+   * A public file by name.
+   * @throws GatewayError `file_not_found` if there is no such file, `file_expired` if it has expired.
    */
   file(name: string): Promise<ImageFile>;
 }
 
-export function hasEnded({ state }: Pick<ImageJob, 'state'>): boolean {
+export function isTerminal({ state }: Pick<ImageJob, 'state'>): boolean {
   return state !== 'queued' && state !== 'running';
 }
 
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
 const DEFAULT_FILE_MS = 7 * 24 * 60 * 60 * 1000;
-/** A job of another kind is none of ours to end. */
+/** Jobs of another kind are not handled here. */
 const JOB_ID = /^imgjob_/;
-/** Input images, the slowest model with its retries, decoding and storing. */
+/** Time for input images, the slowest model with its retries, decoding and storing. */
 const RUN_MS = 360_000;
 const QUEUED_MS = 60 * 60 * 1000;
 const RUNS = 2;
-/** A run that is over is written down within moments, or the database is away. */
+/** A finished run is written within moments, unless the database is unavailable. */
 const END_MS = 60_000;
 
 export interface ImagesOptions {
-  /** Pictures that this process makes at the same time; 0 leaves them to others. Default 4. */
+  /** Maximum concurrent images in this process; 0 leaves the work to other processes. Default 4. */
   workers?: number;
-  /** Pictures of one key that are made at the same time, over all processes. Default: as many as there are workers. */
+  /** Maximum concurrent images of one key, over all processes. Default: the number of workers. */
   maxPerKey?: number;
-  /** Jobs that may be queued or running at the same time, over all processes. Default 1,000. */
+  /** Maximum number of queued and running jobs, over all processes. Default 1,000. */
   maxActive?: number;
   /** Milliseconds that public files are kept. Default: 7 days. */
   fileMs?: number;
   /**
-   * What becomes of a picture whose process ended: `requeue` makes it once more, which a model's vendor may bill twice;
-   * `fail` gives it up. Default `requeue`.
+   * What happens to an image if its process dies: `requeue` makes it again, which a model's vendor may bill twice;
+   * `fail` fails the job. Default `requeue`.
    */
   restartPolicy?: 'requeue' | 'fail';
   /**
-   * Milliseconds that pictures in the making may still take when the gateway closes; one that is cut off is made, and may
-   * be billed, once more. Default 0.
+   * Grace period in milliseconds for running images when the gateway closes. An interrupted image is made, and may be
+   * billed, again. Default 0.
    */
   graceMs?: number;
 }
@@ -186,7 +192,7 @@ export interface ImageServiceOptions extends ImagesOptions {
 export interface ImageService extends Images {
   /** Starts the workers of this process. */
   start(): void;
-  /** Gives back what is still running after the time of grace. Idempotent. */
+  /** Queues runs again that exceed the grace period. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -194,7 +200,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
   const { store, storage, registry, references, clock, logger } = options;
   const { workers = DEFAULT_WORKERS, maxActive = DEFAULT_MAX_ACTIVE, restartPolicy = 'requeue' } = options;
   const referenceFiles = createReferenceFiles({ storage, clock, logger });
-  // Whenever it is finished, its files are there for as long as was promised.
+  // The retention of files starts at completion, so they exist for the promised time.
   const publicMs = (options.fileMs ?? DEFAULT_FILE_MS) + QUEUED_MS;
   const resultFiles = createResultFiles({ storage, clock, logger, publicMs });
   const run = createImageRun({ ...options, referenceFiles, resultFiles });
@@ -208,26 +214,27 @@ export function createImages(options: ImageServiceOptions): ImageService {
     const times = { createdAt, startedAt, finishedAt, expiresAt };
     const job = { id, state, model, delivery, requestId, attempts, ...times, error };
     if (state !== 'completed') return job;
-    const { image, ...told } = record.result as ImageResult;
-    return { ...job, image: { ...image, ...told } };
+    const { image, ...details } = record.result as ImageResult;
+    return { ...job, image: { ...image, ...details } };
   }
 
-  /** Once the job has ended, its input images go, and a picture that came too late for it. */
+  /** Once the job has ended, removes its input images, and an image that came too late. */
   async function tidy({ id, summary }: JobRecord, made: readonly string[]): Promise<void> {
     const { files, owner } = summary as ImageJobSummary;
     try {
       const record = await store.waitFor(id, owner, { timeoutMs: END_MS, signal: stopping.signal });
-      if (record && !hasEnded(record)) return;
-      // A run that came too late has made a picture nobody is told of, beside that of the run which ended the job.
-      const kept = record?.state === 'completed' ? namesOf(record.result as ImageResult) : [];
-      await referenceFiles.remove([...files, ...made.filter((name) => !kept.includes(name))]);
+      if (record && !isTerminal(record)) return;
+      // A run that was too late has made an image that is not part of the job, beside the image of the run that ended
+      // the job.
+      const jobFiles = record?.state === 'completed' ? namesOf(record.result as ImageResult) : [];
+      await referenceFiles.remove([...files, ...made.filter((name) => !jobFiles.includes(name))]);
     } catch {
-      // The workers stop, or the database is away: the files expire.
+      // The workers stop, or the database is unavailable: the files expire.
     }
   }
 
   function tidyLater(record: JobRecord, made: readonly string[]): void {
-    // What most jobs need: nothing.
+    // Most jobs have nothing to remove.
     if ((record.summary as ImageJobSummary).files.length + made.length === 0) return;
     const tidied = tidy(record, made).finally(() => tidying.delete(tidied));
     tidying.add(tidied);
@@ -236,7 +243,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
   async function work(job: JobRun, signal: AbortSignal): Promise<ImageResult> {
     try {
       const task = job.input as ImageTask;
-      return await run({ ...task, place: placeOfRun(task.place, job.attempts) }, job, signal);
+      return await run({ ...task, resultTarget: targetOfRun(task.resultTarget, job.attempts) }, job, signal);
     } finally {
       tidyLater(job, []);
     }
@@ -251,7 +258,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
     return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }) };
   }
 
-  /** Undefined where it was only asked whether the job would be accepted, and it would. */
+  /** Undefined if it was a peek and the job would be accepted. */
   function toSubmission({ job, replayed, rateLimited, answer }: Accepted): ImageSubmission | undefined {
     const answered = answer === undefined ? {} : { answer };
     if (job) return { job: view(job), replayed, ...answered };
@@ -263,7 +270,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
     return record;
   }
 
-  async function look(record: JobRecord): Promise<ImageJob> {
+  async function withPosition(record: JobRecord): Promise<ImageJob> {
     const job = view(record);
     const queuePosition = job.state === 'queued' ? await store.queuePosition(job.id) : undefined;
     return queuePosition === undefined ? job : { ...job, queuePosition };
@@ -278,7 +285,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
       const origin = requestId === null ? {} : { requestId };
       const target = webhookUrl === undefined ? {} : { webhookUrl };
       const job = { kind: 'image', owner, keyId, ...origin, ...target, maxActive } as const;
-      // Files are written before the job that names them: what will be refused or is a replay should cost no disk.
+      // Files are written before the job that names them: a refused or replayed request should use no disk.
       if (checked.some((reference) => 'media' in reference)) {
         const foreseen = toSubmission(await store.peek({ ...terms, job: { ...job, input: null } }));
         if (foreseen) return foreseen;
@@ -287,8 +294,8 @@ export function createImages(options: ImageServiceOptions): ImageService {
       const files = fileNamesOf(stored);
       let areNeeded = false;
       try {
-        const place = resultFiles.place(delivery);
-        const task: ImageTask = { model, prompt, size, options: request.options, references: stored, place };
+        const resultTarget = resultFiles.target(delivery);
+        const task: ImageTask = { model, prompt, size, options: request.options, references: stored, resultTarget };
         const summary: ImageJobSummary = { model, delivery, requestId, owner, files };
         const accepted = await store.accept({ ...terms, job: { ...job, summary, input: task } });
         areNeeded = accepted.job !== undefined && !accepted.replayed;
@@ -296,15 +303,15 @@ export function createImages(options: ImageServiceOptions): ImageService {
         if (!submission) throw new Error('an image was neither accepted nor refused');
         return submission;
       } catch (error) {
-        // The job may be there all the same, accepted by a database whose answer was lost; else its files expire.
+        // The database may have accepted the job although its answer was lost. Otherwise the files expire.
         areNeeded = !isGatewayError(error) || error.code === 'upstream_unavailable';
         throw error;
       } finally {
         if (!areNeeded) await referenceFiles.remove(files);
       }
     },
-    find: async (id, owner) => look(existing(await store.find(id, owner))),
-    wait: async (id, owner, wish) => look(existing(await store.waitFor(id, owner, wish))),
+    find: async (id, owner) => withPosition(existing(await store.find(id, owner))),
+    wait: async (id, owner, options) => withPosition(existing(await store.waitFor(id, owner, options))),
     async cancel(id, owner) {
       const record = existing(JOB_ID.test(id) ? await store.cancel(id, owner) : undefined);
       tidyLater(record, []);
@@ -355,7 +362,7 @@ async function refuse(): Promise<never> {
   throw new GatewayError('plugin_unavailable', 'This gateway keeps no jobs or no files, so it makes no images.');
 }
 
-/** What stands in where there is no place for jobs or files. */
+/** Replaces the service if no job store or file storage is configured. */
 export const absentImages: Images = {
   submit: refuse,
   find: refuse,

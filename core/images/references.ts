@@ -4,55 +4,55 @@ import type { JobRecord } from '../jobs/index.js';
 import { checkImage, fileTooLarge, IMAGE_CONTENT_TYPES, type ImageFiles, MAX_IMAGE_BYTES } from '../media/index.js';
 import { createAddressGuard, MAX_URL_LENGTH } from '../net/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { downloadImage } from './image-run.js';
+import { downloadReference } from './image-run.js';
 import type { ImageJobSummary } from './images.js';
 import { fileName, newFileStem } from './result-files.js';
 
-/** Input images of one request at most. */
+/** Maximum number of input images per request. */
 export const MAX_REFERENCES = 4;
 
 /** An input image as the client sent it. */
 export interface ReferenceInput {
   /** A public https URL, or a data URI. */
   value: string;
-  /** The member it was sent in, e.g. `image_url` or `image[1]`. */
+  /** The field it was sent in, e.g. `image_url` or `image[1]`. */
   param: string;
 }
 
-/** An input image that a request may be accepted with: bytes that have been looked at, or where they are to be had. */
+/** A checked input image: bytes, or the URL to download them from. */
 export type Reference = { param: string } & ({ media: Media } | { url: string });
 
 export interface References {
   /**
-   * What can be said before a request is accepted, of all inputs in the caller's order. Nothing is fetched or decoded to
-   * pixels; the event loop is free between two inputs.
-   * @throws GatewayError with the `param` of the first that is wrong: `too_many_images`, `invalid_image_url`,
-   *   `invalid_base64_image`, and as {@link checkImage} does.
+   * Checks all inputs before acceptance, in the caller's order. Nothing is downloaded or decoded to pixels; the event
+   * loop is free between two inputs.
+   * @throws GatewayError with the `param` of the first invalid input: `too_many_images`, `invalid_image_url`,
+   *   `invalid_base64_image`, and what {@link checkImage} throws.
    */
   check(inputs: readonly ReferenceInput[]): Promise<Reference[]>;
   /**
-   * The images as a model gets them, in the same order, each as {@link ImageFiles.normalize} makes it. The first failure
-   * ends what is under way for the others.
-   * @throws GatewayError with the `param` of the one that failed: `failed_to_download_image`, `image_file_too_large`,
+   * The images as a model receives them, in the same order, each normalized by {@link ImageFiles.normalize}. The first
+   * failure aborts the others.
+   * @throws GatewayError with the `param` of the failed input: `failed_to_download_image`, `image_file_too_large`,
    *   `unsupported_image_media_type`, `invalid_image`, `image_too_large`, `queue_full`; the signal's reason.
    */
   load(references: readonly Reference[], signal: AbortSignal): Promise<Media[]>;
 }
 
 export interface ReferencesOptions {
-  /** Guards every address; of no plugin entry. */
+  /** Guards every address; belongs to no plugin instance. */
   http: HttpClient;
   images: ImageFiles;
-  /** Private origins that an operator vouches for. They too are reached by https alone. Default: none. */
+  /** Private origins that the operator trusts. They too are reached only by https. Default: none. */
   trustedOrigins?: readonly string[];
 }
 
 export function createReferences({ http, images, trustedOrigins }: ReferencesOptions): References {
   const guard = createAddressGuard({ trustedOrigins });
 
-  /** What the text shows; what its name resolves to is seen when it is fetched. */
+  /** Checks the text of the URL; the address its host resolves to is checked at download. */
   function checkUrl(text: string): string {
-    // Long ones are not even parsed, which takes a while.
+    // Long texts are not parsed, since that takes time.
     const url = text.length > MAX_URL_LENGTH ? undefined : URL.parse(text);
     if (url?.protocol !== 'https:')
       throw invalidUrl(`It must be an https URL of at most ${MAX_URL_LENGTH} characters, or a data URI.`);
@@ -67,7 +67,7 @@ export function createReferences({ http, images, trustedOrigins }: ReferencesOpt
   async function fetchOne(reference: Reference, signal: AbortSignal): Promise<Media> {
     try {
       const bytes =
-        'url' in reference ? await downloadImage({ http, url: reference.url, signal }) : reference.media.bytes;
+        'url' in reference ? await downloadReference({ http, url: reference.url, signal }) : reference.media.bytes;
       return await images.normalize(bytes, signal);
     } catch (error) {
       signal.throwIfAborted();
@@ -118,24 +118,27 @@ function invalidUrl(why: string): GatewayError {
   return new GatewayError('invalid_image_url', `The image URL cannot be used. ${why}`);
 }
 
-/** Whatever became of its job by then, nobody needs it any more. */
-const KEPT_MS = 24 * 60 * 60 * 1000;
-/** Another node may have them on its disk until the object store is back: a minute, in short steps at first. */
-const LOOKS_AGAIN_MS = [250, 750, 1_000, 3_000, ...Array.from({ length: 11 }, () => 5_000)];
+/** After this time the files are no longer needed, in any state of the job. */
+const RETENTION_MS = 24 * 60 * 60 * 1000;
+/**
+ * Another node may hold the files on its disk until the object store is available again: retries for a minute, with
+ * short delays first.
+ */
+const RETRY_DELAYS_MS = [250, 750, 1_000, 3_000, ...Array.from({ length: 11 }, () => 5_000)];
 
-/** An input image as a job remembers it. */
+/** An input image as a job stores it. */
 export type StoredReference = { param: string } & ({ url: string } | { file: string; contentType: string });
 
-/** Input images that came with the request: files of their own, since a job of 40 MB is no row of a table. */
+/** Input images that came with the request are stored as files, since 40 MB do not belong in a table row. */
 export interface ReferenceFiles {
   /** @throws GatewayError `storage_error`. */
   store(references: readonly Reference[]): Promise<StoredReference[]>;
   /**
-   * Waits up to a minute for those that cannot be read yet.
-   * @throws GatewayError `storage_error` where one is gone; the reason of the signal.
+   * Waits up to a minute for files that cannot be read yet.
+   * @throws GatewayError `storage_error` if one is missing; the reason of the signal.
    */
   load(stored: readonly StoredReference[], signal: AbortSignal): Promise<Reference[]>;
-  /** Never fails: what is left behind expires. */
+  /** Never fails: files that remain expire. */
   remove(names: readonly string[]): Promise<void>;
 }
 
@@ -145,7 +148,7 @@ export interface ReferenceFilesOptions {
   logger: Logger;
 }
 
-/** Input images of a job that never ran and never will. Never fails: what is left behind expires. */
+/** Removes input images of a job that never ran. Never fails: files that remain expire. */
 export async function removeInputImages({ summary }: JobRecord, options: ReferenceFilesOptions): Promise<void> {
   await createReferenceFiles(options).remove((summary as ImageJobSummary).files);
 }
@@ -158,7 +161,7 @@ export function createReferenceFiles({ storage, clock, logger }: ReferenceFilesO
   }
 
   async function readInTime(name: string, signal: AbortSignal): Promise<Uint8Array> {
-    for (const waitMs of LOOKS_AGAIN_MS) {
+    for (const waitMs of RETRY_DELAYS_MS) {
       try {
         return await readWhole(storage, name);
       } catch (error) {
@@ -175,7 +178,7 @@ export function createReferenceFiles({ storage, clock, logger }: ReferenceFilesO
 
   return {
     async store(references) {
-      const expiresAt = new Date(clock.now() + KEPT_MS);
+      const expiresAt = new Date(clock.now() + RETENTION_MS);
       const stored: StoredReference[] = [];
       try {
         for (const reference of references) {
@@ -217,7 +220,7 @@ async function readWhole(storage: Storage, name: string): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-/** What 10 MiB are in base64. */
+/** Length of 10 MiB in base64. */
 const MAX_BASE64_LENGTH = Math.ceil(MAX_IMAGE_BYTES / 3) * 4;
 /** `data:`, a label with some parameters, `;base64,`. */
 const MAX_PREFIX_LENGTH = 256;
@@ -229,7 +232,7 @@ export function isDataUri(text: string): boolean {
 }
 
 /**
- * The bytes of a `data:image/<type>;base64,` URI. What the label says is not looked at. Takes about 10 ms for the largest.
+ * Decodes a `data:image/<type>;base64,` URI. The stated type is ignored. Takes about 10 ms for the largest.
  * @throws GatewayError `invalid_base64_image`, `image_file_too_large`.
  */
 export function decodeDataUri(uri: string): Uint8Array {
@@ -244,13 +247,13 @@ export function decodeDataUri(uri: string): Uint8Array {
   return bytes;
 }
 
-/** Undefined where there is anything but the letters of RFC 4648, 4, and at the end its padding. */
+/** Undefined if it contains characters outside the alphabet of RFC 4648, section 4, and its padding. */
 function decodeBase64(text: string): Uint8Array | undefined {
   const letters = text.endsWith('==') ? text.length - 2 : text.endsWith('=') ? text.length - 1 : text.length;
   if (letters % 4 === 1 || (letters < text.length && text.length % 4 !== 0)) return undefined;
-  // Node reads the letters of URLs as well, and of a wider character its lower half.
+  // Node also accepts the URL alphabet, and the lower byte of wider characters.
   if (text.includes('-') || text.includes('_') || Buffer.byteLength(text) !== text.length) return undefined;
   const bytes = Buffer.from(text, 'base64');
-  // It leaves out what is no letter, and then there are fewer bytes than letters for them.
+  // It skips invalid characters, so the result has fewer bytes than expected.
   return bytes.length === Math.floor((letters * 3) / 4) ? bytes : undefined;
 }

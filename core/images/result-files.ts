@@ -4,41 +4,44 @@ import type { FittedImage } from '../media/index.js';
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';
 import type { FinishedImage, ImageDelivery, ImageFile } from './images.js';
 
-/** How long a picture is kept for the looks at its job, where it is no public file. */
-const INLINE_KEPT_MS = 24 * 60 * 60 * 1000;
-/** A picture that took minutes and money is not given up for a hiccup of the disk. */
+/** Retention of an image that is no public file. */
+const INLINE_RETENTION_MS = 24 * 60 * 60 * 1000;
+/** Retries a failed write: an image took minutes and money. */
 const RETRIES_MS = [250, 1_000, 4_000];
 
-/** Where the files of one job go, chosen when it is accepted. */
-export interface ResultPlace {
+/** Names of the files of one job, chosen at acceptance. */
+export interface ResultTarget {
   stem: string;
   expiresAt: number;
   public: boolean;
 }
 
 /**
- * Where those of one of its runs go: the first to the place itself, each further one to a place of its own. A run that others
- * took for dead may write as late as it likes, and changes no picture that was promised meanwhile.
+ * Names of the files of one run: the first run uses the names of the job, each further run its own. A run that was
+ * considered dead may write late without changing an image that was promised meanwhile.
  * @param attempt Number of the run, from 1.
  */
-export function placeOfRun(place: ResultPlace, attempt: number): ResultPlace {
-  if (attempt === 1) return place;
-  return { ...place, stem: place.public ? newPublicStem(place.expiresAt) : newFileStem() };
+export function targetOfRun(target: ResultTarget, attempt: number): ResultTarget {
+  if (attempt === 1) return target;
+  return { ...target, stem: target.public ? newPublicStem(target.expiresAt) : newFileStem() };
 }
 
 export interface ResultFiles {
-  place(delivery: ImageDelivery): ResultPlace;
-  /** Writes the picture, and the model's own where that is another. @throws GatewayError `storage_error`; what `fit` throws. */
-  store(place: ResultPlace, drawing: Drawing, signal: AbortSignal): Promise<StoredImage>;
+  target(delivery: ImageDelivery): ResultTarget;
+  /**
+   * Writes the image, and the model's original if it differs.
+   * @throws GatewayError `storage_error`; what `fit` throws.
+   */
+  store(target: ResultTarget, drawing: Drawing, signal: AbortSignal): Promise<StoredImage>;
   /** @throws GatewayError `file_not_found`, `file_expired`. */
   open(name: string): Promise<ImageFile>;
 }
 
-/** A picture that is still to be fitted to its canvas. */
+/** An image that is not yet fitted to its canvas. */
 export interface Drawing {
-  /** The model's own. */
+  /** The model's original image. */
   raw: Media;
-  /** Calls `redraws` as soon as it is known that another picture than the model's own will come. */
+  /** Calls `redraws` as soon as it is known that the image will differ from the original. */
   fit(redraws: () => void): Promise<FittedImage>;
 }
 
@@ -70,38 +73,38 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
   }
 
   return {
-    place(delivery) {
+    target(delivery) {
       const isPublic = delivery !== 'inline';
-      const expiresAt = clock.now() + (isPublic ? publicMs : INLINE_KEPT_MS);
+      const expiresAt = clock.now() + (isPublic ? publicMs : INLINE_RETENTION_MS);
       return { stem: isPublic ? newPublicStem(expiresAt) : newFileStem(), expiresAt, public: isPublic };
     },
-    async store(place, { raw, fit }, signal) {
-      const prefix = place.public ? 'img' : 'inline';
-      const expiresAt = new Date(place.expiresAt);
+    async store(target, { raw, fit }, signal) {
+      const prefix = target.public ? 'img' : 'inline';
+      const expiresAt = new Date(target.expiresAt);
       const fileOf = (stem: string, { contentType, bytes: body }: Media) => {
         return { name: fileName(prefix, stem, contentType), contentType, expiresAt, body };
       };
-      const rawFile = fileOf(`${place.stem}_raw`, raw);
+      const rawFile = fileOf(`${target.stem}_raw`, raw);
       let writingRaw: Promise<FileSource> | undefined;
-      // While the picture is drawn anew: then there is less to wait for once it is.
+      // Stores the original while the image is being redrawn, which shortens the wait.
       const fitting = fit(() => {
-        // Nobody is told the way to the model's own picture where there are no public files.
-        if (!place.public) return;
+        // Without public files, the name of the original is not disclosed.
+        if (!target.public) return;
         writingRaw = write(rawFile, signal);
-        // How it ends is asked for later.
+        // Its result is awaited later.
         writingRaw.catch(() => undefined);
       });
       try {
         const image = await fitting;
         const { contentType, width, height, bytes } = image;
-        const file = fileOf(place.stem, image);
+        const file = fileOf(target.stem, image);
         const { name } = file;
         const source = await write(file, signal);
         await writingRaw;
         const rawName = writingRaw ? rawFile.name : name;
         return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
       } catch (error) {
-        // It is not left alone; where it cannot be removed, it expires.
+        // Removes the file; if that fails, it expires.
         const written = await writingRaw?.catch(() => undefined);
         if (written) await storage.delete(rawFile.name).catch(() => undefined);
         throw error;
@@ -130,14 +133,14 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'image/gif': 'gif',
 };
 
-/** What a file is called after: 128 random bits. */
+/** File name: 128 random bits. */
 export function newFileStem(): string {
   return drawRandomBytes(RANDOM_BYTES).toString('hex');
 }
 
 /**
- * What a public file is called after: 128 random bits, when its time is over, and a sum of both. So a link that is too old
- * is told from one that never was, long after the file and whatever was known of it are gone.
+ * Name of a public file: 128 random bits, its expiry, and a checksum of both. So an expired link can be distinguished
+ * from one that never existed, long after the file and its records are deleted.
  */
 export function newPublicStem(expiresAt: number): string {
   const stem = Buffer.alloc(STEM_BYTES);
@@ -147,7 +150,7 @@ export function newPublicStem(expiresAt: number): string {
   return stem.toString('hex');
 }
 
-/** When a public file's time is over; undefined where the name is none that was made here. */
+/** When a public file expires; undefined if the name was not made here. */
 export function expiryOf(name: string): number | undefined {
   const stem = Buffer.from(PUBLIC.exec(name)?.[1] ?? '', 'hex');
   if (stem.length !== STEM_BYTES) return undefined;

@@ -3,68 +3,68 @@ import { CompiledQuery, type Listening, listenPostgres, type Script } from '../d
 import { createPumps } from './job-workers.js';
 import { JOB_KINDS, type JobKind } from './jobs.js';
 
-/** Workers that want to be told of work. */
+/** The workers of one kind, which the dispatcher wakes. */
 export interface JobStarter {
   kind: JobKind;
-  /** Begins to run the queued jobs whose turn it is, as many as there are free slots. Throws GatewayError. */
+  /** Starts queued jobs in fair-queue order until no worker is free. Throws GatewayError. */
   start(): Promise<void>;
-  /** Told what failed, `start` or the way to the database; the dispatcher goes on by itself. */
+  /** Receives errors of `start` and of the database connection. The dispatcher continues by itself. */
   report(error: unknown): void;
 }
 
 export interface Serving {
-  /** Nothing is called any more once this has resolved. Does not wait for runs. */
+  /** Resolves when no further call will be made. Does not wait for runs. */
   stop(): Promise<void>;
 }
 
 export interface Served extends Serving {
-  /** There may be work, or a free slot. */
+  /** There may be a queued job or a free worker. */
   wake(): void;
 }
 
-/** Somebody who wants to be told of work that ended: jobs, and answers to requests with an idempotency key. */
+/** Is notified when work completes: jobs, and responses to requests with an idempotency key. */
 export interface CompletionWatcher {
   ended(id: string): void;
-  /** Ends may have gone unheard. */
+  /** Notifications of completed work may have been lost. */
   missed(): void;
-  /** Told what failed; the dispatcher goes on by itself. */
+  /** Receives errors. The dispatcher continues by itself. */
   report(error: unknown): void;
 }
 
 /**
- * Who hears that a job waits, or that work has ended. All of it is only a hint: the tables are the truth, so a hint that is lost costs a while
- * and a doubled one nothing.
+ * Notifies workers of queued jobs, and waiters of completed work. Every notification is only a hint: the tables are the
+ * truth. A lost hint costs a delay, and a duplicate costs nothing.
  */
 export interface Dispatcher {
-  /** Within the transaction that queues the job: the hint is given to all processes where that commits. */
+  /** Runs in the transaction that queues the job. All processes receive the hint when it commits. */
   announce(kind: JobKind): Script<void>;
-  /** After that transaction: workers of this very process need not wait for the word to come around. */
+  /** Called after that transaction, so that workers of this process need not wait for the notification. */
   wake(kind: JobKind): void;
   serve(service: JobStarter): Served;
-  /** Within the transaction that ends the work. */
+  /** Runs in the transaction that ends the work. */
   announceEnds(ids: readonly string[]): Script<void>;
-  /** After that transaction, for those who watch in this process. */
+  /** Called after that transaction, for the watchers in this process. */
   ended(id: string): void;
   watchEnds(watcher: CompletionWatcher): Serving;
   close(): Promise<void>;
 }
 
-export interface DispatcherPlace {
-  /** Default: SQLite, where other processes say nothing. */
+export interface DispatcherOptions {
+  /** Default: SQLite, where other processes send no notifications. */
   databaseUrl?: string;
-  /** Milliseconds after which workers look by themselves. */
+  /** Milliseconds between two polls of the workers. */
   pollMs?: number;
 }
 
-/** The dispatcher that goes with a database. */
-export function openDispatcher({ databaseUrl, pollMs }: DispatcherPlace): Dispatcher {
+/** Creates the dispatcher for the database in use. */
+export function openDispatcher({ databaseUrl, pollMs }: DispatcherOptions): Dispatcher {
   return databaseUrl === undefined ? createEmbeddedDispatcher(pollMs) : createPostgresDispatcher(databaseUrl, pollMs);
 }
 
-/** Other processes on the same file queue jobs, too: the command line, a second server during an upgrade. */
+/** Other processes that use the same file also queue jobs: the command line, or a second server during an upgrade. */
 const EMBEDDED_POLL_MS = 1_000;
 
-/** Work is heard of in this process at once, and of other processes by looking every second. */
+/** Wakes workers of this process at once. Work of other processes is found by polling every second. */
 export function createEmbeddedDispatcher(pollMs = EMBEDDED_POLL_MS): Dispatcher {
   const { add, ended } = createCompletionWatchers();
   return {
@@ -77,12 +77,12 @@ export function createEmbeddedDispatcher(pollMs = EMBEDDED_POLL_MS): Dispatcher 
 }
 
 const CHANNEL = 'mediagate_jobs';
-/** For hints that were lost. */
+/** The polling interval, which covers lost notifications. */
 const POLL_MS = 5_000;
 
 /**
- * All nodes hear of work through LISTEN and NOTIFY, and whoever has a free slot claims it. No queue beside the jobs table:
- * its rows would have to be kept in step with the jobs over every crash.
+ * Notifies all nodes with LISTEN and NOTIFY; any node with a free worker claims the job. There is no queue beside the
+ * jobs table, since its rows would have to be kept consistent with the jobs over every crash.
  * @param url `postgres://…`; never logged.
  */
 export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
@@ -91,14 +91,14 @@ export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatc
   const watchers = createCompletionWatchers();
   let listening: Listening | undefined;
 
-  /** Not before: a process that only accepts jobs needs no connection for this. */
+  /** Starts on first use: a process that only accepts jobs needs no connection for this. */
   function listen(): void {
     listening ??= listenPostgres({
       url,
       channel: CHANNEL,
-      heard(payload) {
-        const [topic = '', speaker] = payload.split(' ');
-        if (speaker === self) return;
+      notified(payload) {
+        const [topic = '', sender] = payload.split(' ');
+        if (sender === self) return;
         const kind = JOB_KINDS.find((each) => each === topic);
         if (kind) pumps.wake(kind);
         else watchers.ended(topic);
@@ -137,7 +137,7 @@ export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatc
   };
 }
 
-/** Those in this process who want to be told of jobs that ended. */
+/** The watchers of completed jobs in this process. */
 export function createCompletionWatchers() {
   const watchers = new Set<CompletionWatcher>();
   return {

@@ -14,12 +14,12 @@ import {
   ACTIVE,
   hashText,
   type JobTable,
+  type JobViewRow,
   NEW_JOB,
   type NewJobRow,
   NOT_JOINED,
   ONE,
   QUEUED,
-  type ShownRow,
   toJobRecord,
   toJson,
 } from './job-statements.js';
@@ -33,13 +33,13 @@ import {
   newJobId,
 } from './jobs.js';
 
-/** An acceptance as it is stored. */
+/** A candidate as it is stored. */
 export interface Candidate extends AdmissionCandidate {
   job: NewJob;
   /** JSON. */
   summary: string;
   input: string;
-  /** Of the span that accepts. */
+  /** Trace context of the span that accepts the job. */
   traceparent?: string;
   dedupeHash?: string;
 }
@@ -56,21 +56,21 @@ export function toCandidate({ terms, job }: Acceptance, take: boolean, tracepare
 export interface AcceptanceOptions {
   kind: JobKind;
   table: JobTable;
-  turnStatements: TurnStatements;
+  turnStatements: FairQueueStatements;
   hooks: AdmissionHooks;
   clock: DatabaseClock;
 }
 
 /**
- * Has candidates of one kind judged one after the other; reads what all of them need first and writes what all of them change
- * last. Nothing is written of those that are refused.
+ * Judges candidates of one kind one after the other. It first reads what all of them need, and writes all changes at
+ * the end. Nothing is written for refused candidates.
  */
 export function* acceptGroup(
   candidates: readonly Candidate[],
   { kind, table, turnStatements, hooks, clock }: AcceptanceOptions,
 ): Script<(Accepted | GatewayError)[]> {
   yield* table.lockKind(kind);
-  const at = yield* clock.look();
+  const at = yield* clock.readScript();
   let active = yield* table.countActive(kind);
   const admissions = yield* hooks.open(candidates, at);
   const replays = candidates.map((candidate) => admissions.replayOf(candidate));
@@ -78,7 +78,7 @@ export function* acceptGroup(
   const dedupeHashes = candidates.flatMap(({ dedupeHash }) => (dedupeHash === undefined ? [] : [dedupeHash]));
   const joinable = yield* table.findJoinable(kind, dedupeHashes);
   const fresh = candidates.filter((_candidate, index) => replays[index] === undefined);
-  const turns = yield* openTurns(
+  const fairQueue = yield* openFairQueue(
     turnStatements,
     fresh.map(({ job }) => job.keyId ?? ''),
   );
@@ -91,19 +91,19 @@ export function* acceptGroup(
     const joined = dedupeHash === undefined ? undefined : joinable.get(dedupeHash);
     const jobId = joined?.id ?? newJobId(kind, at);
     const full = !joined && active >= job.maxActive;
-    const verdict = admissions.judge(candidate, { jobId, joined: joined !== undefined, full });
-    if (verdict.outcome === 'refuse') return verdict.error;
-    if (verdict.outcome === 'replay') {
-      const row = known.get(verdict.jobId);
+    const decision = admissions.judge(candidate, { jobId, joined: joined !== undefined, full });
+    if (decision.outcome === 'refuse') return decision.error;
+    if (decision.outcome === 'replay') {
+      const row = known.get(decision.jobId);
       return row ? { job: toJobRecord(row), replayed: true, active } : jobGone();
     }
-    if (verdict.outcome === 'rateLimited') {
-      return { answer: yield* verdict.answer(), rateLimited: true, replayed: false, active };
+    if (decision.outcome === 'rateLimited') {
+      return { answer: yield* decision.answer(), rateLimited: true, replayed: false, active };
     }
-    const answer = verdict.answer === undefined ? {} : { answer: verdict.answer };
+    const answer = decision.answer === undefined ? {} : { answer: decision.answer };
     if (!take) return { ...answer, replayed: false, active };
 
-    const row: ShownRow = joined ?? write(candidate, jobId, verdict.admission ?? null);
+    const row: JobViewRow = joined ?? write(candidate, jobId, decision.admission ?? null);
     if (joined) owners.push({ jobId: row.id, owner: job.owner });
     else active += 1;
     if (dedupeHash !== undefined) joinable.set(dedupeHash, row);
@@ -119,7 +119,7 @@ export function* acceptGroup(
       id,
       kind,
       dedupeHash: dedupeHash ?? NOT_JOINED,
-      priority: turns.next(keyId),
+      priority: fairQueue.next(keyId),
       summary,
       input,
       keyId,
@@ -148,28 +148,28 @@ function jobGone(): GatewayError {
 }
 
 /*
- * How keys take turns. Queued jobs run in the order of their places, those of one place by age. The jobs of one key have
- * places one after the other; a key that had none queued begins where the queue has come to. So the first of each key come
- * before the second of any: a key with one job waits for one job of each other key at most, however many they have. (It is
- * start-time fair queueing, with each job counted as one.) Places are given at acceptance, under the lock of the kind, and
- * kept over restarts.
+ * Fair queue. Queued jobs run in the order of their priority numbers (column `place`), and by age within one number.
+ * The jobs of one key get consecutive numbers; a key without queued jobs starts at the current head of the queue. So
+ * the first job of each key runs before the second job of any key: a key with one job waits for at most one job of each
+ * other key. (This is start-time fair queueing, with each job counted as one.) Numbers are assigned at acceptance,
+ * under the lock of the kind, and survive restarts.
  */
 
-/** Gives places to jobs of one kind, within the transaction that accepts them. */
-export interface Turns {
-  /** @param keyId One of those that were named. */
+/** Assigns priority numbers to jobs of one kind, within the transaction that accepts them. */
+export interface FairQueue {
+  /** @param keyId One of the keys that were passed to {@link openFairQueue}. */
   next(keyId: string): number;
 }
 
-export type TurnStatements = ReturnType<typeof compileTurnStatements>;
+export type FairQueueStatements = ReturnType<typeof compileFairQueueStatements>;
 
-/** Run for each group of jobs that is accepted, so built once; see statements.ts. */
-export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
+/** Runs for each group of accepted jobs, so it is compiled once; see statements.ts. */
+export function compileFairQueueStatements(queries: Kysely<Tables>, kind: JobKind) {
   const active = () => queries.selectFrom('jobs').select('priority').where('kind', '=', sql.lit(kind)).where(ACTIVE);
   return {
     firstQueued: active().where(QUEUED).orderBy('priority').limit(ONE).compile(),
     lastActive: active().orderBy('priority', 'desc').limit(ONE).compile(),
-    // Key by key at the end of the index: a key may have many jobs.
+    // One lookup per key at the end of the index, since a key may have many jobs.
     lastOfKeys: createListScript((length) => {
       const keys = sql.join(Array.from({ length }, () => sql`(${''})`));
       return sql<{ keyId: string; priority: number | null }>`with wanted ("keyId") as (values ${keys})
@@ -181,19 +181,19 @@ export function compileTurnStatements(queries: Kysely<Tables>, kind: JobKind) {
   };
 }
 
-/** Reads where the queue stands, and these keys in it. */
-export function* openTurns(statements: TurnStatements, keyIds: readonly string[]): Script<Turns> {
+/** Reads the head of the queue and the last number of each of these keys. */
+export function* openFairQueue(statements: FairQueueStatements, keyIds: readonly string[]): Script<FairQueue> {
   function* readPriority(query: CompiledQuery<{ priority: number }>): Script<number | undefined> {
     return (yield* rowsOf(query))[0]?.priority;
   }
 
-  // The place of the next job to run; where none waits, of the youngest that runs.
-  const front = (yield* readPriority(statements.firstQueued)) ?? (yield* readPriority(statements.lastActive)) ?? 1;
+  // The number of the next job to run. If none is queued, the number of the youngest running job.
+  const head = (yield* readPriority(statements.firstQueued)) ?? (yield* readPriority(statements.lastActive)) ?? 1;
   const rows = yield* statements.lastOfKeys([...new Set(keyIds)].map((keyId) => [keyId]));
   const last = new Map(rows.map(({ keyId, priority }) => [keyId, priority ?? 0]));
   return {
     next(keyId) {
-      const priority = Math.max(front, (last.get(keyId) ?? 0) + 1);
+      const priority = Math.max(head, (last.get(keyId) ?? 0) + 1);
       last.set(keyId, priority);
       return priority;
     },

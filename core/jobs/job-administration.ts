@@ -3,7 +3,7 @@ import {
   type Database,
   type DatabaseClock,
   describeProcess,
-  hasEnded,
+  isProcessDead,
   type Kysely,
   type Script,
   type SelectQueryBuilder,
@@ -14,32 +14,32 @@ import { GatewayError } from '../runtime/index.js';
 import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './job-statements.js';
 import { JOB_KINDS, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
 
-/** Of all jobs, those that are asked for. */
+/** Filters and pages the list of jobs. */
 export interface JobPage {
-  /** Default: both. */
+  /** Default: both kinds. */
   kind?: JobKind;
   /** Default: `queued` and `running`. */
   state?: JobState;
-  /** Only what belongs to this owner, also where it joined the job of another. */
+  /** Only jobs of this owner, including those it joined. */
   owner?: string;
-  /** At most this many. */
+  /** Maximum number of jobs. */
   limit: number;
-  /** Id of a job: only what comes after it in the list. */
+  /** Id of a job; the list starts after it. */
   before?: string;
 }
 
-/** What operators see of any job. Times are milliseconds since 1970, by the clock that jobs go by. */
+/** A job as operators see it. Times are milliseconds since 1970, by the clock of the jobs. */
 export interface ListedJob {
   id: string;
   kind: JobKind;
   state: JobState;
   /** Runs begun so far. */
   attempts: number;
-  /** Runs that ended with their process. */
+  /** Runs that ended because their process died. */
   crashCount: number;
-  /** Whoever asked first. */
+  /** The owner that submitted the job first. */
   owner: string;
-  /** The key that they asked with; null where there was none. */
+  /** The key that submitted it; null if there was none. */
   keyId: string | null;
   /** Other owners that joined it. */
   joined: number;
@@ -47,26 +47,26 @@ export interface ListedJob {
   /** Of the latest run. */
   startedAt: number | null;
   finishedAt: number | null;
-  /** Who runs it, while it is running. */
+  /** The process that runs it, while it is running. */
   worker: JobWorker | null;
   error: JobFailure | null;
 }
 
 export interface JobWorker {
-  /** Name of the machine, or of the container. */
+  /** Name of the machine or container. */
   host: string;
   pid: number;
-  /** When it last showed life; the start of the run where it has not since. */
+  /** Time of the last heartbeat, or the start of the run if there was none since. */
   seenAt: number;
-  /** Whether its process is known to have ended, which only its own machine can tell. */
-  hasEnded: boolean;
+  /** True if its process is known to be dead, which only its own machine can determine. */
+  isProcessDead: boolean;
 }
 
 export interface JobList {
   jobs: readonly ListedJob[];
-  /** Now, by the clock of the times above. */
+  /** The current time, by the clock of the times above. */
   at: number;
-  /** Milliseconds that a worker may show no life before others take its job for theirs. */
+  /** Milliseconds without a heartbeat after which other workers take over the job. */
   leaseMs: number;
 }
 
@@ -76,22 +76,22 @@ export interface JobDetails extends ListedJob {
   expiresAt: number | null;
   /** Owners that joined it. */
   joinedBy: readonly string[];
-  /** Of the request that accepted it. */
+  /** Id of the request that accepted it. */
   requestId: string | null;
-  /** Of that request, as W3C Trace Context writes it. */
+  /** Trace context of that request, in W3C format. */
   traceparent: string | null;
-  /** What the admission hooks keep with it. */
+  /** What the admission hooks stored with it. */
   admission: string | null;
-  /** Where it stands, 1 being next; null where it is not queued. */
+  /** Position in the queue, 1 being next; null if it is not queued. */
   queuePosition: number | null;
 }
 
-/** Jobs of a kind that ended within the last hour; of more than 10,000, the latest. */
+/** Jobs of a kind that ended within the last hour; at most the latest 10,000. */
 export type RecentEnds = Readonly<Record<Exclude<JobState, 'queued' | 'running'>, number>>;
 
 export interface JobCancellation {
   id: string;
-  /** Runs in the transaction that ends the job, e.g. to write down who did it. */
+  /** Runs in the transaction that ends the job, e.g. to write the audit log. */
   alsoWrite?(change: CancellationChange): Script<void>;
 }
 
@@ -105,37 +105,40 @@ export interface CancellationChange {
 
 export interface CancelledJob {
   job: JobRecord;
-  /** False where it was cancelled before. */
+  /** False if it was cancelled before. */
   changed: boolean;
 }
 
-/** What operators do with the jobs of anybody. All throw GatewayError `upstream_unavailable` where the database does not answer. */
+/**
+ * Operations for operators, on jobs of every owner. All throw GatewayError `upstream_unavailable` if the database does
+ * not answer.
+ */
 export interface JobAdministration {
   /**
-   * Jobs that wait or run, newest first; those of another state by when they ended, latest first.
-   * @throws GatewayError `job_not_found` where there is no job `before`.
+   * Queued and running jobs, newest first; jobs of another state by completion time, latest first.
+   * @throws GatewayError `job_not_found` if the job `before` does not exist.
    */
   list(page: JobPage): Promise<JobList>;
-  /** Undefined where there is no such job. It may be one that clients are not shown any more. */
+  /** Undefined if there is no such job. May return a job that is already hidden from clients. */
   inspect(id: string): Promise<(JobDetails & Pick<JobList, 'at' | 'leaseMs'>) | undefined>;
   recentEnds(): Promise<Readonly<Record<JobKind, RecentEnds>>>;
   /**
-   * As `Jobs.cancel`, whoever it belongs to. Undefined where there is no such job.
-   * @throws GatewayError `job_already_terminal` where it has completed or failed.
+   * As `Jobs.cancel`, for any owner. Undefined if there is no such job.
+   * @throws GatewayError `job_already_terminal` if it has completed or failed.
    */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
 }
 
 const RECENT_MS = 60 * 60 * 1000;
-const MOST_RECENT = 10_000;
+const MAX_RECENT = 10_000;
 
-/** As the index of ended jobs has it. */
+/** As the index of ended jobs states it. */
 const ENDED = sql<boolean>`"finishedAt" is not null`;
 /** When the process that runs it last wrote its heartbeat. */
 const BEAT_AT = sql<number | null>`(select "beatAt" from instances where instances.id = jobs."processId")`;
 const JOINED = sql<number>`(select count(*) from job_owners where job_owners."jobId" = jobs.id)`;
 
-/** Neither what was asked for nor what came of it, which are their owners' own. */
+/** Excludes input and result, which belong to the owners. */
 const LISTED = [
   'id',
   'kind',
@@ -161,7 +164,7 @@ export interface JobAdministrationOptions {
   leaseMs: number;
 }
 
-/** What operators see of jobs, in SQL. */
+/** The SQL of the operators' view of jobs. */
 export function createJobAdministration({
   database,
   table,
@@ -216,7 +219,7 @@ function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefin
     .execute();
 }
 
-/** There are never more of them than the queues take. */
+/** Never more rows than the queues accept. */
 function selectActive(
   queries: Kysely<Tables>,
   { kind, state, owner, limit }: JobPage,
@@ -239,7 +242,7 @@ function selectActive(
     .execute();
 }
 
-/** Kind by kind along the index that has them by their ends. */
+/** One query per kind, along the index of ended jobs. */
 function endedIds(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined) {
   const [ids, ...others] = kindsOf(page.kind).map((kind) => {
     const ended = queries
@@ -252,7 +255,7 @@ function endedIds(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined
   return others.reduce((all, more) => all.unionAll(more), ids as NonNullable<typeof ids>);
 }
 
-/** Those that the owner asked for first, by their index, and those that it joined, which are few. */
+/** Jobs the owner submitted first, by their index, and jobs it joined, which are few. */
 function endedIdsOf(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined) {
   const { kind, owner = '' } = page;
   const asked = queries.selectFrom('jobs').select('id').where('owner', '=', owner).where(ENDED);
@@ -265,7 +268,7 @@ function endedIdsOf(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefin
     .$call((query) => afterMark(query, page, mark));
 }
 
-/** A mark that has not ended stands where it was accepted. */
+/** A page mark that has not ended is placed by its acceptance time. */
 function afterMark<Selected>(
   query: SelectQueryBuilder<Tables, 'jobs', Selected>,
   { state, limit }: JobPage,
@@ -315,7 +318,7 @@ async function countEnds(queries: Kysely<Tables>, kind: JobKind, since: number):
     .where(ENDED)
     .where('finishedAt', '>', since)
     .orderBy('finishedAt', 'desc')
-    .limit(MOST_RECENT);
+    .limit(MAX_RECENT);
   const rows = await queries
     .selectFrom(ended.as('ended'))
     .select(({ fn }) => ['state', fn.countAll<number>().as('count')])
@@ -357,5 +360,5 @@ function workerOf({ processId, startedAt, beatAt }: ListedRow): JobWorker | null
   if (processId === null) return null;
   // The run may be younger than the last heartbeat of its process.
   const seenAt = Math.max(beatAt ?? 0, startedAt ?? 0);
-  return { ...describeProcess(processId), seenAt, hasEnded: hasEnded(processId) };
+  return { ...describeProcess(processId), seenAt, isProcessDead: isProcessDead(processId) };
 }

@@ -1,11 +1,11 @@
 import type { Logger, Meter } from '../contracts/index.js';
 import {
   createSilenceWatch,
-  DATABASE_PATIENCE_MS,
+  DATABASE_TIMEOUT_MS,
   type Database,
   type Instances,
   type OnEnd,
-  play,
+  runScript,
   type Script,
 } from '../database/index.js';
 import { startPollLoop } from '../runtime/index.js';
@@ -16,30 +16,31 @@ import type { JobRow } from './job-statements.js';
 import type { Run } from './job-workers.js';
 import { type JobKind, type JobRecord, namesOf } from './jobs.js';
 
-/** Runs that ended with their process, after which a job is suspected of having ended it. */
-const SUSPECT_CUT_OFFS = 2;
+/** Number of crashed runs after which a job counts as a suspected poison job. */
+const POISON_CRASHES = 2;
 
 export interface ClaimOccasion {
   onEnd: OnEnd;
-  /** Runs of these workers that the transaction ends: their slots are free once it has committed. Default: none. */
+  /** Runs of these workers that the transaction ends. Their workers are free once it has committed. Default: none. */
   ended?: readonly RunKey[];
 }
 
 /**
- * Fills the slots of one set of workers. A commit costs more than all else about a small job, so a job is claimed in the
- * transaction that accepts it or frees its slot, wherever that can be; whose turn it is does not depend on that.
+ * Claims jobs for the free workers of one set. The commit is the most expensive part of a small job, so a job is
+ * claimed in the transaction that accepts it or frees a worker, wherever possible. This does not change the order of
+ * the queue.
  */
 export interface JobClaims {
   /**
-   * Claims, in a transaction that changes something anyway, jobs for all free slots; they run as soon as it has committed.
-   * Where it cannot tell that none is left for a slot, the workers look again by themselves.
+   * Claims jobs for all free workers within a transaction that is needed anyway. They run once it has committed. If it
+   * does not know whether jobs are left for a free worker, the workers poll again by themselves.
    */
   claimNext(occasion: ClaimOccasion): Script<readonly RunKey[]>;
-  /** The same in a transaction of its own. Throws GatewayError. */
+  /** The same in its own transaction. Throws GatewayError. */
   claim(): Promise<void>;
-  /** From then on jobs are claimed. */
+  /** Starts claiming. */
   open(): void;
-  /** Claims no more. Resolves when what was claimed has begun to run. */
+  /** Stops claiming. Resolves when every claimed job has started. */
   close(): Promise<void>;
 }
 
@@ -49,49 +50,49 @@ export interface JobClaimsOptions {
   maxPerKey: number | undefined;
   maxAttempts: number;
   instances: Instances;
-  /** Those that hold a slot, by job. */
+  /** The runs of the busy workers, by job. */
   runs: Map<string, Run>;
   database: Database;
   runTable: JobRunTable;
   begin(row: JobRow, claimedAt: number): void;
-  /** Has the workers look again. */
+  /** Makes the workers poll again. */
   wake(): void;
   report(error: unknown): void;
 }
 
 interface Claimed {
   rows: readonly JobRow[];
-  /** Jobs may have been passed over. */
-  choosy: boolean;
+  /** Jobs may have been skipped. */
+  skipsPoison: boolean;
 }
 
 export function createJobClaims(options: JobClaimsOptions): JobClaims {
   const { kind, concurrency, maxPerKey, maxAttempts, instances, runs, database, runTable, begin, wake, report } =
     options;
-  /** Before its last chance a job is a suspect in any case; one that has a single run never is. */
-  const suspicion = Math.max(1, Math.min(SUSPECT_CUT_OFFS, maxAttempts - 1));
+  /** Before its last attempt a job is always a suspect; a job with a single attempt never is. */
+  const poisonThreshold = Math.max(1, Math.min(POISON_CRASHES, maxAttempts - 1));
   let isOpen = false;
-  /** One at a time: two would fill the same slots. */
+  /** One at a time: two would fill the same workers. */
   let claiming: Promise<void> | undefined;
 
-  function* claimUpTo(most: number): Script<Claimed> {
+  function* claimUpTo(max: number): Script<Claimed> {
     if (maxPerKey !== undefined) yield* runTable.lockClaims(kind);
     const rows: JobRow[] = [];
-    let choosy = false;
-    while (rows.length < most) {
-      // A job that ends every process it runs in takes its neighbours along each time. Suspects run one at a time, so
-      // those neighbours are soon no more than beginners, who have runs left when the culprit has none.
+    let skipsPoison = false;
+    while (rows.length < max) {
+      // A job that kills its process also crashes the jobs beside it. Suspects run one at a time, so the other jobs
+      // soon run only beside fresh jobs and still have attempts left when the poison job has none.
       const running = [...Array.from(runs.values(), (run) => run.row), ...rows];
-      choosy = running.some(({ crashCount }) => crashCount >= suspicion);
-      const crashCountBelow = choosy ? suspicion : undefined;
+      skipsPoison = running.some(({ crashCount }) => crashCount >= poisonThreshold);
+      const crashCountBelow = skipsPoison ? poisonThreshold : undefined;
       const row = yield* runTable.claim({ kind, processId: instances.id, crashCountBelow, maxPerKey });
-      if (!row) return { rows, choosy };
+      if (!row) return { rows, skipsPoison };
       rows.push(row);
     }
-    return { rows, choosy: false };
+    return { rows, skipsPoison: false };
   }
 
-  /** Whoever asked for the transaction was told that it failed, and it may have been committed all the same. */
+  /** The caller of the transaction received an error, although the transaction may have committed. */
   async function takeBack(rows: readonly JobRow[]): Promise<void> {
     try {
       await database.run(async (queries) => {
@@ -108,7 +109,7 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
     if (runs.get(id)?.row.attempts === attempts) runs.delete(id);
   }
 
-  /** @param unsure Called where there may be jobs left for free slots. */
+  /** @param unsure Called if there may be jobs left for free workers. */
   function* fill({ onEnd, ended = [] }: ClaimOccasion, unsure: () => void): Script<readonly RunKey[]> {
     // What is claimed by a process that may be taken for dead is cut off; the workers look again once it has a heartbeat.
     const may = isOpen && !claiming && instances.isFresh();
@@ -116,14 +117,14 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
     const { promise: claimedAll, resolve } = Promise.withResolvers<void>();
     if (free > 0) claiming = claimedAll;
     const claimedAt = performance.now();
-    let claimed: Claimed = { rows: [], choosy: !may };
+    let claimed: Claimed = { rows: [], skipsPoison: !may };
     onEnd((ending) => {
       if (free > 0) claiming = undefined;
       if (ending === 'committed') {
         ended.forEach(forget);
         for (const row of claimed.rows) begin(row, claimedAt);
-        // Where there was no free slot to claim for, one may have been freed by who could not see what this one accepts.
-        if (claimed.choosy || (free === 0 && runs.size < concurrency)) unsure();
+        // If no worker was free, one may have been freed in a transaction that could not see the job accepted here.
+        if (claimed.skipsPoison || (free === 0 && runs.size < concurrency)) unsure();
       } else if (free > 0) takeBack(claimed.rows);
       resolve();
     });
@@ -136,8 +137,8 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
     async claim() {
       while (claiming) await claiming;
       if (!isOpen || runs.size >= concurrency) return;
-      if (!(await database.run((queries) => play(queries, runTable.mayClaim(kind))))) return;
-      // What is passed over waits for another run to end; and whoever claims meanwhile looks for all slots, too.
+      if (!(await database.run((queries) => runScript(queries, runTable.mayClaim(kind))))) return;
+      // Skipped jobs wait for another run to end. A claim that runs at the same time covers all free workers, too.
       await database.script((onEnd) => fill({ onEnd }, () => undefined));
     },
     open() {
@@ -163,7 +164,7 @@ export interface RunWatchOptions {
   runs: ReadonlyMap<string, Run>;
   /** Whether any workers of this process have this run. */
   isHeld(run: RunKey): boolean;
-  /** Told of jobs that were cancelled with nobody saying so in time. */
+  /** Receives jobs that were cancelled without a timely notification. */
   cancelled(id: string): void;
   /** See {@link WorkOptions}. */
   endedUnrun: ((job: JobRecord) => void) | undefined;
@@ -173,8 +174,8 @@ export interface RunWatchOptions {
 }
 
 export interface RunWatch {
-  /** Resolves when the jobs of processes that are known to have ended are back in their old places. */
-  looked: Promise<void>;
+  /** Resolves when the jobs of processes known to be dead are queued again at their old priority. */
+  recovered: Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -187,15 +188,15 @@ export function createRunWatch(options: RunWatchOptions): RunWatch {
   const { kind, maxAttempts, maxQueuedMs, instances, database, runTable, ends, sweeper, runs, isHeld } = options;
   const { cancelled, endedUnrun, report, logger, meter } = options;
   const intervalMs = instances.leaseMs / 3;
-  const patienceMs = Math.min(DATABASE_PATIENCE_MS, intervalMs);
+  const timeoutMs = Math.min(DATABASE_TIMEOUT_MS, intervalMs);
   const silence = createSilenceWatch(instances.leaseMs);
 
   async function checkRuns(): Promise<void> {
     const held = [...runs.values()];
-    const rows = await database.run((queries) => runTable.runsOf(queries, kind, instances.id), { patienceMs });
+    const rows = await database.run((queries) => runTable.runsOf(queries, kind, instances.id), { timeoutMs });
     const attempts = new Map(rows.map((run) => [run.id, run.attempts]));
     await giveUp(held.filter(({ row }) => attempts.get(row.id) !== row.attempts));
-    const isOld = silence.look();
+    const isOld = silence.check();
     const orphans = rows.filter((run) => !isHeld(run) && isOld(run.id, `${run.attempts}`));
     for (const run of orphans) await cutOff(run);
   }
@@ -206,7 +207,7 @@ export function createRunWatch(options: RunWatchOptions): RunWatch {
     const ids = gone.map(({ row }) => row.id);
     let ended: readonly string[] = [];
     try {
-      ended = await database.run((queries) => runTable.cancelled(queries, ids), { patienceMs });
+      ended = await database.run((queries) => runTable.cancelled(queries, ids), { timeoutMs });
     } finally {
       for (const run of gone) {
         if (ended.includes(run.row.id)) cancelled(run.row.id);
@@ -216,7 +217,7 @@ export function createRunWatch(options: RunWatchOptions): RunWatch {
   }
 
   function lose({ row, abort, settling }: Run): void {
-    // Where the work is over there is nothing to abort, and its row may have been finished a moment ago.
+    // A run needs no abort after its work is over; its row may have been finished a moment ago.
     if (settling || abort.signal.aborted) return;
     meter?.leaseLost({ kind });
     logger.warn('a background job lost its lease and is aborted', { ...namesOf(row), attempt: row.attempts });
@@ -251,13 +252,13 @@ export function createRunWatch(options: RunWatchOptions): RunWatch {
     for (const run of runs.values()) lose(run);
   });
   const start = (work: () => Promise<void>) => startPollLoop({ intervalMs, work, report });
-  const rounds = [start(checkRuns), start(expire), start(sweeper.sweep)];
+  const polls = [start(checkRuns), start(expire), start(sweeper.sweep)];
   return {
-    looked: instances.look().catch(report),
+    recovered: instances.check().catch(report),
     async stop() {
       ignoreDead();
       ignoreLost();
-      await Promise.all(rounds.map((each) => each.stop()));
+      await Promise.all(polls.map((each) => each.stop()));
     },
   };
 }

@@ -4,7 +4,7 @@ import {
   type Database,
   type DatabaseClock,
   type OnEnd,
-  play,
+  runScript,
   type Script,
   type Tables,
   type Transaction,
@@ -22,25 +22,27 @@ import {
   type RunSeen,
   toEndedJob,
 } from './job-runs.js';
-import { type JobTable, type ShownRow, toJobRecord, toJson } from './job-statements.js';
+import { type JobTable, type JobViewRow, toJobRecord, toJson } from './job-statements.js';
 import { type AdmissionHooks, type EndedJob, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
 
 const EXPIRED_ROWS = 500;
 
-/** All ways in which jobs end. In one transaction with each end go the admission hooks of its kind. */
+/** All ways in which jobs end. The admission hooks of the kind run in the same transaction. */
 export interface JobEnds {
-  /** Has its slot filled in the same transaction. False where the run was no longer the job's; then the slot is left alone. */
+  /**
+   * Fills the free worker in the same transaction. False if the run no longer owned the job; then no job is claimed.
+   */
   finish(run: RunKey, outcome: Outcome, claims: JobClaims): Promise<boolean>;
   /**
-   * Ends a job that nobody else asked for; of one that others asked for, the owner is taken off it.
+   * Ends a job of a single owner. If other owners joined the job, only this owner is removed from it.
    * @throws GatewayError `job_already_terminal`.
    */
-  cancel(id: string, owner: string): Promise<ShownRow | undefined>;
+  cancel(id: string, owner: string): Promise<JobViewRow | undefined>;
   /** @throws GatewayError `job_already_terminal`. */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
   /** Ends a run whose process is gone, for good or until it is run again. Undefined where it has ended before. */
   cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<JobRecord | undefined>;
-  /** Fails what has waited for its first run too long. */
+  /** Fails jobs that waited too long for their first run. */
   expire(kind: JobKind, maxQueuedMs: number): Promise<JobRecord[]>;
 }
 
@@ -75,7 +77,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
       done.add(finish);
       jobs.push('error' in outcome ? toEndedJob(ended, 'failed') : toEndedJob(ended, 'completed', outcome.charge));
     }
-    yield* tellHooks(jobs);
+    yield* runHooks(jobs);
     const ids = ordered.flatMap((finish) => (done.has(finish) ? [finish.run.id] : []));
     yield* dispatcher.announceEnds(ids);
     for (const [claims, ended] of Map.groupBy(done, (finish) => finish.claims)) {
@@ -86,19 +88,19 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
 
   const finishing = createGroupCommit({ database, script: finishGroup });
 
-  /** Those of one kind come to its hooks together, as do those of kinds that share their hooks. */
-  function* tellHooks(jobs: readonly EndedJob[]): Script<void> {
+  /** Jobs of one kind are passed to its hooks together, as are jobs of kinds that share their hooks. */
+  function* runHooks(jobs: readonly EndedJob[]): Script<void> {
     for (const [hooks, ended] of Map.groupBy(jobs, ({ kind }) => hooksOf(kind))) yield* hooks.jobsEnded(ended);
   }
 
-  /** What goes with an end without a result. */
+  /** The columns of an end without a result. */
   async function settle(
     transaction: Transaction<Tables>,
     ended: readonly Ended[],
     outcome: 'failed' | 'cancelled',
   ): Promise<void> {
-    await play(transaction, tellHooks(ended.map((row) => toEndedJob(row, outcome))));
-    await play(transaction, dispatcher.announceEnds(ended.map(({ id }) => id)));
+    await runScript(transaction, runHooks(ended.map((row) => toEndedJob(row, outcome))));
+    await runScript(transaction, dispatcher.announceEnds(ended.map(({ id }) => id)));
   }
 
   return {
@@ -112,11 +114,11 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
       const kind = kindOfJob(id);
       if (!kind) return undefined;
       const done = await database.transaction(async (transaction) => {
-        // Nobody joins meanwhile who would then find it cancelled.
-        await play(transaction, table.lockKind(kind));
+        // Prevents an owner from joining the job while it is being cancelled.
+        await runScript(transaction, table.lockKind(kind));
         if (!(await endTable.lock(transaction, id))) return { row: undefined, ended: false };
         const found = await table.find(transaction, id, owner);
-        if (!found || hasEnded(found)) return { row: found, ended: false };
+        if (!found || isTerminal(found)) return { row: found, ended: false };
         if (await table.leave(transaction, id, owner)) {
           const left = { state: 'cancelled', error: CANCELLED, finishedAt: await clock.read(transaction) } as const;
           return { row: { ...found, ...left }, ended: false };
@@ -138,7 +140,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
         if (!row) throw alreadyTerminal(found.state);
         await settle(transaction, [row], 'cancelled');
         const change = { id, from: found.state, to: row.state, at: row.finishedAt as number };
-        if (alsoWrite) await play(transaction, alsoWrite(change));
+        if (alsoWrite) await runScript(transaction, alsoWrite(change));
         return { row, changed: true };
       });
       if (done.changed) dispatcher.ended(id);
@@ -149,7 +151,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
       const cut = await database.transaction(async (transaction) => {
         const row = await runTable.cutOff(transaction, run, fails ? INTERRUPTED : undefined);
         if (row && fails) await settle(transaction, [row], 'failed');
-        else if (row) await play(transaction, dispatcher.announce(kind));
+        else if (row) await runScript(transaction, dispatcher.announce(kind));
         return row && toJobRecord(row);
       });
       if (cut && fails) dispatcher.ended(run.id);
@@ -159,8 +161,8 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
 
     async expire(kind, maxQueuedMs) {
       const ended = await database.transaction(async (transaction) => {
-        const wish = { kind, maxQueuedMs, error: EXPIRED, limit: EXPIRED_ROWS };
-        const rows = await endTable.expire(transaction, wish);
+        const input = { kind, maxQueuedMs, error: EXPIRED, limit: EXPIRED_ROWS };
+        const rows = await endTable.expire(transaction, input);
         await settle(transaction, rows, 'failed');
         return rows;
       });
@@ -170,7 +172,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
   };
 }
 
-function hasEnded({ state }: ShownRow): boolean {
+function isTerminal({ state }: JobViewRow): boolean {
   return state !== 'queued' && state !== 'running';
 }
 
@@ -196,24 +198,24 @@ const EXPIRED = toJson({
   retryable: true,
 } satisfies JobFailure);
 
-/** For hints that were lost, and for other processes on the same file, which give none. */
-const LOOK_MS = 1_000;
+/** The polling interval, for lost notifications and for other processes on the same file, which send none. */
+const POLL_MS = 1_000;
 
-/** Those who wait for work to end. */
+/** Callers that wait for work to complete. */
 export interface CompletionWaiters {
-  /** Begins at once, so that no end is missed that comes after this call. */
+  /** Starts at once, so that no completion after this call is missed. */
   begin(id: string): CompletionWaiter;
   stop(): Promise<void>;
 }
 
 export interface CompletionWaiter {
-  /** Resolves when the work has ended or the time is over; rejects with the signal's reason. */
+  /** Resolves when the work has completed or the time is over; rejects with the signal's reason. */
   over(timeoutMs: number, signal?: AbortSignal): Promise<void>;
   stop(): void;
 }
 
 export interface CompletionWaitersOptions {
-  /** Which of these have ended, or are gone. Asked about all that are waited for at once. */
+  /** Returns the ids that have completed or no longer exist. Called with all awaited ids at once. */
   findEnded(ids: readonly string[]): Promise<readonly string[]>;
   dispatcher: Dispatcher;
   /** Default 1,000. */
@@ -224,48 +226,48 @@ export interface CompletionWaitersOptions {
 export function createCompletionWaiters({
   findEnded,
   dispatcher,
-  pollMs = LOOK_MS,
+  pollMs = POLL_MS,
   report,
 }: CompletionWaitersOptions): CompletionWaiters {
   const waiting = new Map<string, Set<() => void>>();
   let watching: Serving | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> | undefined;
+  let polling: Promise<void> | undefined;
 
   function wake(id: string): void {
     for (const end of waiting.get(id) ?? []) end();
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const ids = [...waiting.keys()];
     if (ids.length > 0) for (const id of await findEnded(ids)) wake(id);
   }
 
-  function lookNow(): void {
-    looking ??= look()
+  function pollNow(): void {
+    polling ??= poll()
       .catch(report)
       .finally(() => {
-        looking = undefined;
+        polling = undefined;
       });
   }
 
   return {
     begin(id) {
-      watching ??= dispatcher.watchEnds({ ended: wake, missed: lookNow, report });
-      timer ??= setInterval(lookNow, pollMs);
+      watching ??= dispatcher.watchEnds({ ended: wake, missed: pollNow, report });
+      timer ??= setInterval(pollNow, pollMs);
       const { promise: over, resolve } = Promise.withResolvers<void>();
-      let hasEnded = false;
+      let isTerminal = false;
       const end = () => {
-        hasEnded = true;
+        isTerminal = true;
         resolve();
       };
       const others = waiting.get(id) ?? new Set();
       waiting.set(id, others.add(end));
       return {
         async over(timeoutMs, signal) {
-          if (hasEnded) return;
+          if (isTerminal) return;
           await endsWithin(timeoutMs, () => over, { signals: [signal] }).catch((error: unknown) => {
-            if (!hasEnded) throw error;
+            if (!isTerminal) throw error;
           });
         },
         stop() {
@@ -280,7 +282,7 @@ export function createCompletionWaiters({
     async stop() {
       for (const id of waiting.keys()) wake(id);
       clearInterval(timer);
-      await looking;
+      await polling;
       await watching?.stop();
     },
   };

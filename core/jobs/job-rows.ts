@@ -18,20 +18,20 @@ export interface JobsTable {
    */
   dedupeHash: string;
   state: JobState;
-  /** Jobs of a kind run in this order, those of the same place by age; see job-acceptance.ts. */
+  /** Priority number: jobs of a kind run in this order, and by age within one number; see job-acceptance.ts. */
   priority: number;
   /** JSON, as `input`, `result` and `error`. */
   summary: string;
   input: string;
-  /** Empty where the job was asked for without one. */
+  /** Empty if the job was submitted without a key. */
   keyId: string;
-  /** Its owner: whoever asked first, and may look at it. */
+  /** The first owner, who may read it. */
   owner: string;
-  /** What the admission hooks keep with it, for its end; see jobs.ts. */
+  /** What the admission hooks stored with the job, for its end; see jobs.ts. */
   admission: string | null;
-  /** Runs begun. Each run has its own number, so what a run writes is refused once another has begun. */
+  /** Number of runs started. It identifies the run: writes of an earlier run are refused. */
   attempts: number;
-  /** Runs that ended with their process. */
+  /** Runs that ended because their process died. */
   crashCount: number;
   /** Id of the process that runs it; see heartbeat.ts. */
   processId: string | null;
@@ -40,19 +40,19 @@ export interface JobsTable {
   finishedAt: number | null;
   result: string | null;
   error: string | null;
-  /** Of the request that accepted it, where that has one. */
+  /** Id of the request that accepted it, if any. */
   requestId: string | null;
-  /** The span that accepted it, as W3C Trace Context writes it; null where there are no traces. */
+  /** The span that accepted it, in W3C trace context format; null without tracing. */
   traceparent: string | null;
-  /** Whom to tell of its end; null where nobody is, or need be told any more. */
+  /** URL of the webhook; null if there is none or it was delivered. */
   webhookUrl: string | null;
-  /** When they are to be told next, 0 being at once; null before the end, and where nobody is to be told. */
+  /** When the next delivery is due, 0 being at once; null before the end and if nothing is to be delivered. */
   webhookDueAt: number | null;
-  /** Tries to tell them that have begun. */
+  /** Delivery attempts started. */
   webhookTries: number;
 }
 
-/** Accounts that joined a job and may look at it as well. */
+/** Accounts that joined a job and may read it as well. */
 export interface JobOwnersTable {
   jobId: string;
   owner: string;

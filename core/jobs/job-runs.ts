@@ -11,32 +11,32 @@ import {
   type Tables,
   type Transaction,
 } from '../database/index.js';
-import { ACTIVE, type JobRow, ONE, QUEUED, RUNNING, SHOWN, type ShownRow } from './job-statements.js';
+import { ACTIVE, type JobRow, type JobViewRow, ONE, QUEUED, RUNNING, VIEW_COLUMNS } from './job-statements.js';
 import type { Charge, EndedJob, JobKind } from './jobs.js';
 
 type Queries = Kysely<Tables>;
 
-/** One run of a job, known by its number. */
+/** One run of a job, identified by its number. */
 export interface RunKey {
   id: string;
   attempts: number;
 }
 
-/** A run as others see it. */
+/** A run as other processes see it. */
 export interface RunSeen extends RunKey {
   /** Id of its process. */
   processId: string;
   crashCount: number;
-  /** Of the request that accepted the job. */
+  /** Id of the request that accepted the job. */
   requestId: string | null;
 }
 
 export interface ClaimInput {
   kind: JobKind;
   processId: string;
-  /** Only jobs that were cut off less often. Default: any. */
+  /** Only jobs that crashed less often. Default: any. */
   crashCountBelow?: number;
-  /** Runs of one key at the same time. Default: any number. */
+  /** Maximum concurrent runs of one key. Default: no limit. */
   maxPerKey?: number;
 }
 
@@ -73,7 +73,7 @@ export function createJobRunTable(
       .compile();
   }
 
-  /** Each form once; see statements.ts. */
+  /** Compiled once per form; see statements.ts. */
   function compileClaim({ kind, processId, crashCountBelow, maxPerKey }: ClaimInput): CompiledQuery<JobRow> {
     const form = `${kind} ${crashCountBelow === undefined} ${maxPerKey === undefined}`;
     const known = claims.get(form);
@@ -108,7 +108,7 @@ export function createJobRunTable(
         startedAt: clock.now,
         attempts: sql<number>`attempts + 1`,
       })
-      // Not `for update`: that would pass over a job which somebody joins at this moment.
+      // Not `for update`: it would skip a job that is being joined at this moment.
       .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
       .where(QUEUED)
       .returningAll()
@@ -118,8 +118,8 @@ export function createJobRunTable(
   }
 
   /**
-   * Whether there may be a job to claim. A job wakes the workers of all nodes, most of which come too late for it: they are
-   * not to stand in line for the lock of those who claim.
+   * Whether there may be a job to claim. A new job wakes the workers of all nodes, and most are too late: they should
+   * not queue for the lock of the claims.
    */
   function* mayClaim(kind: JobKind): Script<boolean> {
     return (yield* rowsOf(anyQueued[kind])).length > 0;
@@ -128,24 +128,27 @@ export function createJobRunTable(
   return {
     mayClaim,
 
-    /** Until the transaction ends, nobody else claims jobs of this kind: two who count runs would not see each other's. */
+    /**
+     * Locks the claims of this kind until the transaction ends: two claims would not see each other's runs in their
+     * counts.
+     */
     *lockClaims(kind: JobKind): Script<void> {
       if (!postgres) return;
       yield lockNamed(`mediagate claims ${kind}`);
     },
 
-    /** The job whose turn it is, which now runs. */
-    *claim(wish: ClaimInput): Script<JobRow | undefined> {
-      // Where no round trip is saved, looking costs a fraction of an update that finds nothing.
-      if (!postgres && !(yield* mayClaim(wish.kind))) return undefined;
-      const { processId, crashCountBelow, maxPerKey } = wish;
+    /** The next job of the queue, which is now running. */
+    *claim(input: ClaimInput): Script<JobRow | undefined> {
+      // If it saves no round trip, a read costs a fraction of an update that changes nothing.
+      if (!postgres && !(yield* mayClaim(input.kind))) return undefined;
+      const { processId, crashCountBelow, maxPerKey } = input;
       const bounds = [crashCountBelow, maxPerKey].filter((bound) => bound !== undefined);
       const parameters = ['running', processId, ...clock.parameters(), ...bounds];
-      const [row] = yield* rowsOf(filled(compileClaim(wish), parameters));
+      const [row] = yield* rowsOf(filled(compileClaim(input), parameters));
       return row;
     },
 
-    /** Those of the jobs that were cancelled. */
+    /** The runs of cancelled jobs. */
     async cancelled(queries: Queries, ids: readonly string[]): Promise<string[]> {
       const rows = await queries
         .selectFrom('jobs')
@@ -173,7 +176,10 @@ export function createJobRunTable(
       return rows.map(({ crashCount, ...run }) => ({ ...run, processId, crashCount }));
     },
 
-    /** Back to its old place, as if the run had not been. False where it was no longer the job's. */
+    /**
+     * Queues the job again at its old priority, as if the run had not started. False if the run no longer owned the
+     * job.
+     */
     async giveBack(
       queries: Queries,
       { id, attempts, processId }: RunKey & Pick<JobRow, 'processId'>,
@@ -194,7 +200,7 @@ export function createJobRunTable(
       queries: Queries,
       { id, attempts, processId }: RunSeen,
       error?: string,
-    ): Promise<(Ended & ShownRow) | undefined> {
+    ): Promise<(Ended & JobViewRow) | undefined> {
       return queries
         .updateTable('jobs')
         .set(({ eb }) => ({
@@ -207,7 +213,7 @@ export function createJobRunTable(
         .where('attempts', '=', attempts)
         .where('processId', '=', processId)
         .where(RUNNING)
-        .returning([...RETURNED, ...SHOWN])
+        .returning([...RETURNED, ...VIEW_COLUMNS])
         .executeTakeFirst();
     },
   };
@@ -215,23 +221,23 @@ export function createJobRunTable(
 
 export const RETURNED = ['id', 'kind', 'owner', 'keyId', 'admission', 'createdAt', 'finishedAt'] as const;
 
-/** Nobody runs the job any more, so nobody needs what may be large, or somebody's portrait. Whoever is to be told is told at once. */
+/** The input may be large or private and is no longer needed, so it is cleared. The webhook is due at once. */
 export const ENDED = {
   processId: sql.lit(null),
   input: sql.lit('null'),
   webhookDueAt: sql.raw<number | null>('case when "webhookUrl" is null then null else 0 end'),
 } as const;
 
-/** Of a job that has just ended, what the admission hooks receive. */
+/** The columns of an ended job that the admission hooks receive. */
 export type Ended = Pick<JobRow, (typeof RETURNED)[number]>;
 
-/** How a run ended; JSON. */
+/** The result of a run; JSON. */
 export type Outcome = { result: string; charge?: Charge } | { error: string };
 
-/** Queued for too long. */
+/** The job waited too long in the queue. */
 export interface Expiry {
   kind: JobKind;
-  /** Whole milliseconds in the queue. */
+  /** Milliseconds in the queue, a whole number. */
   maxQueuedMs: number;
   /** JSON. */
   error: string;
@@ -246,7 +252,7 @@ export interface Cancellation {
 
 export type JobEndTable = ReturnType<typeof createJobEndTable>;
 
-/** The statements that end jobs. Each ends a job that has not ended, so whatever goes with that happens once. */
+/** The statements that end jobs. Each ends only a job that has not ended, so its side effects happen once. */
 export function createJobEndTable(
   { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
   clock: DatabaseClock,
@@ -254,7 +260,7 @@ export function createJobEndTable(
   const complete = compileFinish('result');
   const fail = compileFinish('error');
 
-  /** Each run ends by one of these. */
+  /** Every run ends by one of these. */
   function compileFinish(outcome: 'result' | 'error'): CompiledQuery<Ended> {
     return compiler
       .updateTable('jobs')
@@ -272,31 +278,31 @@ export function createJobEndTable(
   }
 
   return {
-    /** Undefined where the run was no longer the job's. */
+    /** Undefined if the run no longer owned the job. */
     *finish({ id, attempts }: RunKey, outcome: Outcome): Script<Ended | undefined> {
       const [statement, json] = 'result' in outcome ? [complete, outcome.result] : [fail, outcome.error];
       const [ended] = yield* rowsOf(filled(statement, [json, ...clock.parameters(), id, attempts]));
       return ended;
     },
 
-    /** Until the transaction ends, nobody else changes the job. */
-    lock(transaction: Transaction<Tables>, id: string): Promise<ShownRow | undefined> {
-      const job = transaction.selectFrom('jobs').select(SHOWN).where('id', '=', id);
+    /** Locks the job until the transaction ends. */
+    lock(transaction: Transaction<Tables>, id: string): Promise<JobViewRow | undefined> {
+      const job = transaction.selectFrom('jobs').select(VIEW_COLUMNS).where('id', '=', id);
       return (engine === 'postgres' ? job.forNoKeyUpdate() : job).executeTakeFirst();
     },
 
-    cancel(queries: Kysely<Tables>, { id, error }: Cancellation): Promise<(Ended & ShownRow) | undefined> {
+    cancel(queries: Kysely<Tables>, { id, error }: Cancellation): Promise<(Ended & JobViewRow) | undefined> {
       return queries
         .updateTable('jobs')
         .set({ state: 'cancelled', error, ...ENDED, finishedAt: clock.now })
         .where('id', '=', id)
         .where(ACTIVE)
-        .returning([...RETURNED, ...SHOWN])
+        .returning([...RETURNED, ...VIEW_COLUMNS])
         .executeTakeFirst();
     },
 
-    /** Fails jobs that have waited too long for their first run. */
-    expire(queries: Kysely<Tables>, { kind, maxQueuedMs, error, limit }: Expiry): Promise<(Ended & ShownRow)[]> {
+    /** Fails jobs that waited too long for their first run. */
+    expire(queries: Kysely<Tables>, { kind, maxQueuedMs, error, limit }: Expiry): Promise<(Ended & JobViewRow)[]> {
       const late = queries
         .selectFrom('jobs')
         .select('id')
@@ -311,7 +317,7 @@ export function createJobEndTable(
         .set({ state: 'failed', error, ...ENDED, finishedAt: clock.now })
         .where('id', 'in', engine === 'postgres' ? late.forNoKeyUpdate().skipLocked() : late)
         .where(QUEUED)
-        .returning([...RETURNED, ...SHOWN])
+        .returning([...RETURNED, ...VIEW_COLUMNS])
         .execute();
     },
   };

@@ -6,12 +6,12 @@ import {
   type DatabaseClock,
   type GroupCommit,
   type Instances,
-  play,
+  runScript,
 } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
 import type { Dispatcher } from './dispatcher.js';
-import { acceptGroup, type Candidate, compileTurnStatements, toCandidate } from './job-acceptance.js';
+import { acceptGroup, type Candidate, compileFairQueueStatements, toCandidate } from './job-acceptance.js';
 import { createJobAdministration, type JobAdministration } from './job-administration.js';
 import { createCompletionWaiters, createJobEnds } from './job-ends.js';
 import { createJobEndTable, createJobRunTable } from './job-runs.js';
@@ -31,21 +31,21 @@ export interface JobsOptions {
   database: Database;
   dispatcher: Dispatcher;
   instances: Instances;
-  /** By kind. Default: only the bound of active jobs is judged, and nobody is told of ends. */
+  /** By kind. Default: only the limit of active jobs is checked, and nothing is notified of ends. */
   admission?: Partial<Readonly<Record<JobKind, AdmissionHooks>>>;
-  /** What the times of jobs are read from. Default: the database's own clock. */
+  /** Clock of the job times. Default: the database's clock. */
   clock?: Clock;
-  /** Milliseconds after which those who wait for a job look by themselves. Default 1,000. */
+  /** Milliseconds between two polls of a caller that waits for a job. Default 1,000. */
   pollMs?: number;
   logger: Logger;
-  /** Default: there are no traces. */
+  /** Default: no tracing. */
   tracer?: Tracer;
-  /** Default: nobody counts. */
+  /** Default: no metrics. */
   meter?: Meter;
 }
 
 export interface ClosableJobs extends Jobs, JobAdministration {
-  /** Stops all workers, and lets those go who wait. */
+  /** Stops all workers and releases waiting callers. */
   close(): Promise<void>;
 }
 
@@ -78,19 +78,19 @@ export function createJobs({
   function accepter(kind: JobKind): GroupCommit<Candidate, Accepted> {
     const known = accepting.get(kind);
     if (known) return known;
-    const turnStatements = compileTurnStatements(database.queries, kind);
+    const turnStatements = compileFairQueueStatements(database.queries, kind);
     const options = { kind, table, turnStatements, hooks: hooksOf(kind), clock };
     const made = createGroupCommit<Candidate, Accepted>({
       database,
       *script(candidates, onEnd) {
-        const verdicts = yield* acceptGroup(candidates, options);
-        const queued = new Set(verdicts.flatMap((verdict) => (isGatewayError(verdict) ? [] : queuedBy(verdict))));
+        const decisions = yield* acceptGroup(candidates, options);
+        const queued = new Set(decisions.flatMap((decision) => (isGatewayError(decision) ? [] : queuedBy(decision))));
         for (const [{ claims }, served] of working) {
           if (served !== kind || queued.size === 0) continue;
           for (const { id } of yield* claims.claimNext({ onEnd })) queued.delete(id);
         }
         if (queued.size > 0) yield* dispatcher.announce(kind);
-        return verdicts;
+        return decisions;
       },
       committed: (candidates, ms) => meter?.jobsAccepted({ kind, jobs: candidates.length, ms }),
     });
@@ -130,7 +130,7 @@ export function createJobs({
       const wait = waits.begin(id);
       try {
         const job = await find(id, owner);
-        if (!job || hasEnded(job)) return job;
+        if (!job || isTerminal(job)) return job;
         await wait.over(timeoutMs, signal);
         return await find(id, owner);
       } finally {
@@ -146,7 +146,7 @@ export function createJobs({
       const before = await database.run((queries) => table.countBefore(queries, id));
       return before === undefined ? undefined : before + 1;
     },
-    active: (kind) => database.run((queries) => play(queries, table.countActive(kind))),
+    active: (kind) => database.run((queries) => runScript(queries, table.countActive(kind))),
     counts: () => database.run((queries) => table.countByState(queries)),
     work(options) {
       const sweeper = createSweeper({ kind: options.kind, database, table, clock });
@@ -179,12 +179,12 @@ export function createJobs({
   };
 }
 
-/** A job that was joined, too: another look or hint costs little. */
+/** Also for a job that was joined: another poll or hint costs little. */
 function queuedBy({ job, replayed }: Accepted): string[] {
   return job && !replayed ? [job.id] : [];
 }
 
-function hasEnded({ state }: JobRecord): boolean {
+function isTerminal({ state }: JobRecord): boolean {
   return state !== 'queued' && state !== 'running';
 }
 
@@ -199,20 +199,20 @@ export interface SweeperOptions {
 }
 
 export interface Sweeper {
-  /** Does nothing where it is too early for that. */
+  /** No effect if it is too early. */
   sweep(): Promise<void>;
 }
 
-/** Deletes old jobs of a kind, which nobody may see any more. */
+/** Deletes old jobs of a kind, which clients can no longer read. */
 export function createSweeper({ kind, database, table, clock }: SweeperOptions): Sweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
   return {
     async sweep() {
       if (performance.now() - sweptAt < INTERVAL_MS) return;
       const deleted = await database.run(async (queries) => {
-        return table.deleteKept(queries, kind, await clock.read(queries), ROWS);
+        return table.deleteExpired(queries, kind, await clock.read(queries), ROWS);
       });
-      // A full batch means that there are more: the next round goes on.
+      // A full batch means that there are more: the next poll continues.
       if (deleted < ROWS) sweptAt = performance.now();
     },
   };

@@ -17,19 +17,27 @@ import {
 } from '../database/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
 import type { JobOwnersTable, JobsTable } from './job-rows.js';
-import { JOB_KINDS, type JobCounts, type JobKind, type JobRecord, type JobRun, keptMs, kindOfJob } from './jobs.js';
+import {
+  JOB_KINDS,
+  type JobCounts,
+  type JobKind,
+  type JobRecord,
+  type JobRun,
+  kindOfJob,
+  retentionMs,
+} from './jobs.js';
 
-/** Queued jobs that are counted in front of another. */
+/** Maximum number of queued jobs that are counted before another. */
 const MAX_COUNTED = 999;
-/** Jobs that one statement looks at. */
+/** Maximum number of jobs per statement. */
 const MAX_IDS = 500;
 
-/** Dedupe hash of a job that nobody is to join. */
+/** Dedupe hash of a job that cannot be joined. */
 export const NOT_JOINED = '';
-/** As the index of those that may be joined has it; neither engine takes the index for a parameter. */
+/** As the index of joinable jobs states it; neither engine uses the index with a parameter. */
 /*
- * Written out, as kinds and limits are in statements that run often: where a table has partial indexes, SQLite plans a
- * statement anew each time that it compares a column with a parameter, unless the parameter stands in a list.
+ * Written as literals, as are kinds and limits in frequent statements: if a table has partial indexes, SQLite plans a
+ * statement again each time it compares a column with a parameter, unless the parameter is in a list.
  */
 export const ACTIVE = sql<boolean>`state in ('queued', 'running')`;
 export const QUEUED = sql<boolean>`state = 'queued'`;
@@ -38,7 +46,7 @@ export const ONE = sql.lit(1);
 
 const JOINABLE = sql<boolean>`"dedupeHash" <> ''`;
 
-/** What every job begins as. */
+/** The initial column values of every job. */
 export const NEW_JOB = {
   state: 'queued',
   attempts: 0,
@@ -54,10 +62,10 @@ export const NEW_JOB = {
 
 export type NewJobRow = JobRow & typeof NEW_JOB;
 
-/** Queries of a transaction or on their own. */
+/** Queries inside or outside of a transaction. */
 type Queries = Kysely<Tables>;
 
-/** Kinds are written out in statements; see `ACTIVE`. */
+/** Kinds are literals in statements; see `ACTIVE`. */
 function forEachKind<Made>(make: (kind: JobKind) => Made): Readonly<Record<JobKind, Made>> {
   return { extraction: make('extraction'), image: make('image') };
 }
@@ -70,11 +78,11 @@ export function ownedBy(owner: string): RawBuilder<boolean> {
 
 export type JobTable = ReturnType<typeof createJobTable>;
 
-/** The statements that write jobs down and look at them, alike on both engines. */
+/** The statements that insert and read jobs, the same on both engines. */
 export function createJobTable({ engine, queries: compiler, run }: Database, clock: DatabaseClock) {
   const inserts = forEachKind(compileInsert);
-  // Each poll looks and each acceptance counts.
-  const looks = forEachKind(compileLook);
+  // Every poll reads and every acceptance counts.
+  const views = forEachKind(compileView);
   const counts = forEachKind(compileCount);
 
   function compileInsert(kind: JobKind) {
@@ -90,18 +98,18 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       .compile();
   }
 
-  function compileLook(kind: JobKind): CompiledQuery<ShownRow> {
+  function compileView(kind: JobKind): CompiledQuery<JobViewRow> {
     return compiler
       .selectFrom('jobs')
-      .select(SHOWN)
+      .select(VIEW_COLUMNS)
       .where('id', '=', '')
       .where(ownedBy(''))
-      .where(sql<boolean>`("finishedAt" is null or "finishedAt" > ${clock.now} - ${sql.lit(keptMs(kind))})`)
+      .where(sql<boolean>`("finishedAt" is null or "finishedAt" > ${clock.now} - ${sql.lit(retentionMs(kind))})`)
       .compile();
   }
 
   return {
-    /** Until the transaction ends, nobody else accepts jobs of this kind. SQLite has one writer anyway. */
+    /** Locks the acceptance of this kind until the transaction ends. SQLite has one writer anyway. */
     *lockKind(kind: JobKind): Script<void> {
       if (engine === 'sqlite') return;
       yield lockNamed(`mediagate jobs ${kind}`);
@@ -133,20 +141,20 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       return counts;
     },
 
-    /** These jobs, whoever owns them, by their ids. */
-    *findAny(ids: readonly string[]): Script<Map<string, ShownRow>> {
+    /** Jobs by id, of any owner. */
+    *findAny(ids: readonly string[]): Script<Map<string, JobViewRow>> {
       if (ids.length === 0) return new Map();
-      const rows = yield* rowsOf(compiler.selectFrom('jobs').select(SHOWN).where('id', 'in', ids).compile());
+      const rows = yield* rowsOf(compiler.selectFrom('jobs').select(VIEW_COLUMNS).where('id', 'in', ids).compile());
       return new Map(rows.map((row) => [row.id, row]));
     },
 
-    /** Active jobs of these dedupe hashes, by them. */
-    *findJoinable(kind: JobKind, hashes: readonly string[]): Script<Map<string, ShownRow>> {
+    /** Active jobs by dedupe hash. */
+    *findJoinable(kind: JobKind, hashes: readonly string[]): Script<Map<string, JobViewRow>> {
       if (hashes.length === 0) return new Map();
       const rows = yield* rowsOf(
         compiler
           .selectFrom('jobs')
-          .select([...SHOWN, 'dedupeHash'])
+          .select([...VIEW_COLUMNS, 'dedupeHash'])
           .where('kind', '=', kind)
           .where('dedupeHash', 'in', hashes)
           .where(JOINABLE)
@@ -156,7 +164,7 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       return new Map(rows.map((row) => [row.dedupeHash, row]));
     },
 
-    /** New jobs of one kind. */
+    /** Inserts new jobs of one kind. */
     insert: (kind: JobKind, rows: readonly NewJobRow[]): Script<unknown> => inserts[kind](rows),
 
     *addOwners(rows: readonly JobOwnersTable[]): Script<void> {
@@ -169,8 +177,8 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
     },
 
     /**
-     * Takes an owner off a job that others asked for as well, the first of whom takes its place where the job is its own. False
-     * where nobody else did. To be asked in a transaction that has {@link lockKind}.
+     * Removes an owner from a job that others joined; if the owner is the first one, the next one takes its role. False
+     * if there is no other owner. Run it in a transaction that holds {@link lockKind}.
      */
     async leave(queries: Queries, id: string, owner: string): Promise<boolean> {
       const joined = queries.selectFrom('job_owners').select('owner').where('jobId', '=', id);
@@ -184,20 +192,20 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       return true;
     },
 
-    async find(queries: Queries, id: string, owner: string): Promise<ShownRow | undefined> {
+    async find(queries: Queries, id: string, owner: string): Promise<JobViewRow | undefined> {
       const parameters = [id, owner, owner, ...clock.parameters()];
-      const { rows } = await queries.executeQuery(filled(looks[kindOfJob(id) ?? 'extraction'], parameters));
+      const { rows } = await queries.executeQuery(filled(views[kindOfJob(id) ?? 'extraction'], parameters));
       return rows[0];
     },
 
-    /** Newest first, without what they brought, which may be large. */
-    latest(queries: Queries, owner: string, limit: number): Promise<Omit<ShownRow, 'result'>[]> {
+    /** Newest first, without results, which may be large. */
+    latest(queries: Queries, owner: string, limit: number): Promise<Omit<JobViewRow, 'result'>[]> {
       const own = queries.selectFrom('jobs').select('id').where('owner', '=', owner);
       const active = own.where('kind', 'in', JOB_KINDS).where(ACTIVE);
       const ended = own.where('finishedAt', 'is not', null).orderBy('createdAt', 'desc').orderBy('id').limit(limit);
       return queries
         .selectFrom('jobs')
-        .select(SHOWN.filter((column) => column !== 'jobs.result'))
+        .select(VIEW_COLUMNS.filter((column) => column !== 'jobs.result'))
         .where('id', 'in', active.unionAll(queries.selectFrom(ended.as('ended')).select('id')))
         .orderBy('createdAt', 'desc')
         .orderBy('id')
@@ -205,7 +213,7 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
         .execute();
     },
 
-    /** Which of the jobs have ended, or are gone. */
+    /** The jobs that have ended or no longer exist. */
     async findEnded(ids: readonly string[]): Promise<string[]> {
       const stillOpen = new Set<string>();
       for (let from = 0; from < ids.length; from += MAX_IDS) {
@@ -243,17 +251,17 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
     },
 
     /**
-     * Deletes jobs of a kind that have been finished for long enough, with their owners; how many.
-     * @param at The time now. PostgreSQL takes no index for what is compared with a clock that goes on.
+     * Deletes jobs of a kind after their retention, with their owners. Returns how many.
+     * @param at The current time. PostgreSQL uses no index for a comparison with a running clock.
      */
-    async deleteKept(queries: Queries, kind: JobKind, at: number, limit: number): Promise<number> {
+    async deleteExpired(queries: Queries, kind: JobKind, at: number, limit: number): Promise<number> {
       const { numDeletedRows } = await queries
         .deleteFrom('jobs')
         .where('id', 'in', (old) =>
           old
             .selectFrom('jobs')
             .select('id')
-            .where('finishedAt', '<=', at - keptMs(kind))
+            .where('finishedAt', '<=', at - retentionMs(kind))
             .where('kind', '=', kind)
             .limit(limit),
         )
@@ -282,8 +290,8 @@ const SAMPLE: Required<JobRow> = {
 
 export type JobRow = Selectable<JobsTable>;
 
-/** What looking at a job reads: not the input, which may be large. */
-export const SHOWN = [
+/** The columns that a read of a job needs: not the input, which may be large. */
+export const VIEW_COLUMNS = [
   'jobs.id',
   'jobs.kind',
   'jobs.state',
@@ -296,12 +304,12 @@ export const SHOWN = [
   'jobs.error',
 ] as const;
 
-export type ShownRow = Pick<
+export type JobViewRow = Pick<
   JobRow,
   'id' | 'kind' | 'state' | 'summary' | 'attempts' | 'createdAt' | 'startedAt' | 'finishedAt' | 'result' | 'error'
 >;
 
-export function toJobRecord(row: ShownRow): JobRecord {
+export function toJobRecord(row: JobViewRow): JobRecord {
   return {
     id: row.id,
     kind: row.kind,
@@ -311,7 +319,7 @@ export function toJobRecord(row: ShownRow): JobRecord {
     createdAt: row.createdAt,
     startedAt: row.startedAt,
     finishedAt: row.finishedAt,
-    expiresAt: row.finishedAt === null ? null : row.finishedAt + keptMs(row.kind),
+    expiresAt: row.finishedAt === null ? null : row.finishedAt + retentionMs(row.kind),
     result: parse(row.result),
     error: parse(row.error) as JobFailure | null,
   };
@@ -326,9 +334,9 @@ function parse(json: string | null): unknown {
 }
 
 /**
- * JSON of anything that is JSON; `undefined` becomes `null`. U+0000 and lone surrogates, which PostgreSQL cannot store, are
- * escaped in it and come back as they were.
- * @throws TypeError where it is none (a cycle, a bigint).
+ * Encodes a value as JSON; `undefined` becomes `null`. U+0000 and lone surrogates, which PostgreSQL cannot store, are
+ * escaped and are restored when parsed.
+ * @throws TypeError if the value has no JSON form (a cycle, a bigint).
  */
 export function toJson(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
@@ -338,7 +346,7 @@ export function hashText(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** What a client may know of it. */
+/** What clients may read of a job. */
 export function toFailure(error: unknown): JobFailure {
   if (!isGatewayError(error)) {
     return { code: 'internal_error', message: 'The gateway failed at this job.', retryable: false };

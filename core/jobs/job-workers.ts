@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js';
-import { type Database, type Instances, play } from '../database/index.js';
+import { type Database, type Instances, runScript } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import type { Dispatcher, JobStarter, Served } from './dispatcher.js';
@@ -11,7 +11,7 @@ import type { Sweeper } from './job-service.js';
 import { type JobRow, toFailure, toJobRun, toJson } from './job-statements.js';
 import { type JobKind, type JobRun, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
 
-/** How long runs that were aborted may take to end; what then still runs is left to its lease. */
+/** Milliseconds in which aborted runs must end. Runs that still continue are left to their lease. */
 const STOP_MS = 5_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
@@ -25,12 +25,12 @@ export interface WorkersOptions extends WorkOptions {
   instances: Instances;
   /** Whether any workers of this process have this run. */
   isHeld(run: RunKey): boolean;
-  /** Told whenever the database is away. */
+  /** Called whenever the database is unavailable. */
   report(error: unknown): void;
   logger: Logger;
-  /** Default: there are no traces. */
+  /** Default: no tracing. */
   tracer?: Tracer;
-  /** Default: nobody counts. */
+  /** Default: no metrics. */
   meter?: Meter;
 }
 
@@ -38,7 +38,7 @@ export interface WorkersOptions extends WorkOptions {
 export interface Run {
   readonly row: JobRow;
   readonly abort: AbortController;
-  /** The work is over and its outcome is being written. */
+  /** The work is over and its result is being written. */
   settling: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface StartedWorkers extends JobWorkers {
 
 interface Ending {
   outcome: JobRunOutcome;
-  /** Of a failure. */
+  /** Error code of a failure. */
   code?: string;
 }
 
@@ -63,8 +63,8 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   const stopping = new AbortController();
 
   async function start(): Promise<void> {
-    // Before anything younger, what was cut off when this process ended the last time.
-    await watch.looked;
+    // Jobs interrupted by the last shutdown of this process run before younger ones.
+    await watch.recovered;
     await instances.enter();
     if (!stopped) claims.open();
     await claims.claim();
@@ -85,7 +85,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
       })
       .finally(() => {
         ending.delete(ended);
-        // Its end may have taken it out, and filled its slot.
+        // The end may have removed it and filled its worker.
         if (runs.get(row.id) !== run) return;
         runs.delete(row.id);
         serving.wake();
@@ -95,7 +95,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
 
   function stopEnded(id: string): void {
     const run = runs.get(id);
-    // Where the work is over, its end may be the one that is told of.
+    // If the work is over, the notification may be about its own end.
     if (run && !run.settling) run.abort.abort(new GatewayError('cancelled', 'The job was cancelled.'));
   }
 
@@ -111,7 +111,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
       outcome = { result: toJson(result), ...(charge && { charge }) };
       refused = () => options.refused?.(job, result);
     } catch (error) {
-      // What was aborted from here says nothing of the job, except that it took too long.
+      // An abort by this process says nothing about the job, except a timeout.
       if (!abort.signal.aborted || (error === abort.signal.reason && isTimeout(error))) {
         if (!isGatewayError(error)) logger.error('a background job failed unforeseen', { ...namesOf(row), error });
         code = failureOf(error);
@@ -128,7 +128,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     if (timeoutMs === undefined) return options.run(job, abort.signal);
     const late = () => new GatewayError('job_timeout', `The job took longer than ${timeoutMs / 1000} s.`);
     try {
-      // The run has the signal of its job, which a cancel aborts without leaving the run behind.
+      // The run uses the signal of its job, so that a cancel aborts it.
       return await withDeadline(timeoutMs, () => options.run(job, abort.signal), { error: late });
     } catch (error) {
       if (isTimeout(error)) abort.abort(error);
@@ -149,7 +149,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   async function giveBack({ row, abort }: Run): Promise<JobRunOutcome> {
     const given = await database.transaction(async (transaction) => {
       if (!(await runTable.giveBack(transaction, row))) return false;
-      await play(transaction, dispatcher.announce(kind));
+      await runScript(transaction, dispatcher.announce(kind));
       return true;
     });
     if (!given) return isCancelled(abort.signal) ? 'cancelled' : 'refused';
@@ -157,7 +157,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     return 'given_back';
   }
 
-  /** As often as it takes while the database is away. Where the workers stop meanwhile, the lease has to do. */
+  /** Retries as long as the database is unavailable. If the workers stop first, the lease expires. */
   async function persist({ row }: Run, write: () => Promise<JobRunOutcome>): Promise<JobRunOutcome> {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)) {
       const last = stopping.signal.aborted;
@@ -244,16 +244,16 @@ function isTimeout(error: unknown): boolean {
   return isGatewayError(error) && error.code === 'job_timeout';
 }
 
-/** The pumps of one process. */
+/** The pumps of one process: one loop per kind that starts queued jobs. */
 export interface Pumps {
-  /** Default: those of every kind. */
+  /** Default: the pumps of every kind. */
   wake(kind?: JobKind): void;
   serve(service: JobStarter): Served;
   /** Stops all. */
   close(): Promise<void>;
 }
 
-/** @param pollMs How long a pump rests at most before it looks for jobs by itself. */
+/** @param pollMs Maximum time between two polls of a pump. */
 export function createPumps(pollMs: number): Pumps {
   const pumps = new Map<Served, JobKind>();
   return {
@@ -277,7 +277,7 @@ export function createPumps(pollMs: number): Pumps {
   };
 }
 
-/** Has jobs begun at once, at each wake-up, and every `pollMs`. */
+/** Starts jobs at once, at each wake-up, and every `pollMs`. */
 function startPump({ start, report }: JobStarter, pollMs: number): Served {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -289,8 +289,8 @@ function startPump({ start, report }: JobStarter, pollMs: number): Served {
     rouse();
   }
 
-  /** Until somebody wakes the pump, at most `pollMs`. */
-  function rest(): Promise<void> {
+  /** Waits for a wake-up, at most `pollMs`. */
+  function idle(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, pollMs);
       rouse = () => {
@@ -307,10 +307,10 @@ function startPump({ start, report }: JobStarter, pollMs: number): Served {
       try {
         await start();
         retryMs = FIRST_RETRY_MS;
-        if (!woken && !signal.aborted) await rest();
+        if (!woken && !signal.aborted) await idle();
       } catch (error) {
         report(error);
-        // Nothing shortens this: a database that is away is not asked once for every job.
+        // Nothing shortens this wait: an unavailable database is not polled once per job.
         await sleep(retryMs, undefined, { signal }).catch(() => undefined);
         retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
       }

@@ -1,15 +1,15 @@
 import { open } from 'node:fs/promises';
-import type { SamplesCall, SoundFilters, SoundStream, SpeechFormat } from '../contracts/index.js';
+import type { AudioFilters, AudioStream, SamplesCall, SpeechFormat } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { Ffmpeg, SampleMaking } from './ffmpeg.js';
+import type { Ffmpeg, SampleRequest } from './ffmpeg.js';
 
-/** A container that sound is taken from, by the name of ffmpeg's demuxer for it. */
+/** A container with audio, by the name of ffmpeg's demuxer for it. */
 export type Container = 'mov' | 'matroska' | 'mp3' | 'aac' | 'ogg' | 'flac' | 'wav' | 'mpegts' | 'mpeg';
 
-/** Bytes that {@link sniffContainer} looks at, at most. */
+/** Maximum bytes that {@link sniffContainer} reads. */
 export const SNIFF_BYTES = 4096;
 
-/** The boxes that a file of this family begins with, the oldest forms included. */
+/** The first boxes of files of this family, including the oldest forms. */
 const MOV_BOXES = new Set(['ftyp', 'styp', 'moov', 'mdat', 'free', 'skip', 'wide']);
 const TS_PACKET = 188;
 const TS_SYNC = 0x47;
@@ -17,8 +17,8 @@ const TS_SYNC = 0x47;
 const PROGRAM_STREAM = 0x000001ba;
 
 /**
- * What a file is by its first bytes; undefined for anything that is not one of these. Playlists, manifests and scripts that
- * tell a player to fetch or open something else are text, and no text is in the list.
+ * Detects the container by its first bytes; undefined for anything else. Playlists, manifests and scripts that make a
+ * player fetch or open something else are text, and no text is accepted.
  */
 export function sniffContainer(head: Uint8Array): Container | undefined {
   const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, SNIFF_BYTES));
@@ -41,13 +41,13 @@ function isTransportStream(bytes: Buffer): boolean {
   return [0, TS_PACKET, 2 * TS_PACKET].every((offset) => bytes[offset] === TS_SYNC);
 }
 
-/** Length of the tag before the sound, header included; seven bits a byte. */
+/** Length of the tag before the audio, including its header; seven bits a byte. */
 function id3Length(bytes: Buffer): number {
   const [a = 0, b = 0, c = 0, d = 0] = bytes.subarray(6, 10);
   return 10 + ((a & 0x7f) << 21) + ((b & 0x7f) << 14) + ((c & 0x7f) << 7) + (d & 0x7f);
 }
 
-/** MPEG audio and ADTS begin with the same eleven bits; ADTS uses the one layer number that MPEG audio leaves out. */
+/** MPEG audio and ADTS begin with the same eleven bits; ADTS uses the one layer number that MPEG audio does not use. */
 function frameKind(bytes: Buffer, offset: number): 'mp3' | 'aac' | undefined {
   const [first, second = 0, third = 0] = bytes.subarray(offset, offset + 3);
   if (first !== 0xff || (second & 0xe0) !== 0xe0) return undefined;
@@ -57,7 +57,7 @@ function frameKind(bytes: Buffer, offset: number): 'mp3' | 'aac' | undefined {
   return reserved ? undefined : 'mp3';
 }
 
-/** Of `pcm`, and of what is in `wav`. */
+/** Sample rate of `pcm`, and of `wav`. */
 export const PCM_RATE = 24_000;
 const PCM_BYTES = 2;
 
@@ -65,7 +65,7 @@ interface FormatDescription {
   contentType: string;
   /** ffmpeg's demuxer for it. */
   demuxer: string;
-  /** What ffmpeg is told to make it. */
+  /** ffmpeg's output arguments. */
   output: readonly string[];
 }
 
@@ -75,7 +75,7 @@ export const SPEECH_FORMATS: Readonly<Record<SpeechFormat, FormatDescription>> =
   mp3: {
     contentType: 'audio/mpeg',
     demuxer: 'mp3',
-    // Headers that are filled in at the end would differ from what was sent at the beginning.
+    // Headers that are filled in at the end would differ from what was already sent.
     output: [
       '-c:a',
       'libmp3lame',
@@ -94,7 +94,7 @@ export const SPEECH_FORMATS: Readonly<Record<SpeechFormat, FormatDescription>> =
   opus: {
     contentType: 'audio/ogg; codecs=opus',
     demuxer: 'ogg',
-    // A page is sent when it is full: by default of a second of sound, which would be the wait for the first.
+    // A page is sent when it is full: by default after a second of audio, which would delay the first bytes.
     output: ['-c:a', 'libopus', '-b:a', '64k', '-ar', '48000', '-page_duration', '200000', '-f', 'ogg'],
   },
   aac: {
@@ -113,10 +113,10 @@ export const SPEECH_FORMATS: Readonly<Record<SpeechFormat, FormatDescription>> =
 };
 
 const WAV_HEADER_BYTES = 44;
-/** How a length is written that is not known yet: players then read to the end. */
+/** The value of an unknown length: players then read to the end. */
 const UNKNOWN_LENGTH = 0xffffffff;
 
-/** What makes `pcm` a `wav` of unknown length. */
+/** The header that makes `pcm` a `wav` of unknown length. */
 export function wavHeader(): Uint8Array {
   const header = Buffer.alloc(WAV_HEADER_BYTES);
   header.write('RIFF', 0, 'latin1');
@@ -134,8 +134,8 @@ export function wavHeader(): Uint8Array {
   return header;
 }
 
-/** Stands where a gateway has no ffmpeg. */
-export const absentSoundFilters: SoundFilters = {
+/** Replaces ffmpeg if a gateway has none. */
+export const absentAudioFilters: AudioFilters = {
   available: false,
   // biome-ignore lint/correctness/useYield: it has nothing to give
   async *samples() {
@@ -143,12 +143,12 @@ export const absentSoundFilters: SoundFilters = {
   },
 };
 
-/** What plugins get of ffmpeg. */
-export function createSoundFilters(ffmpeg: Ffmpeg): SoundFilters {
+/** The part of ffmpeg that plugins can use. */
+export function createAudioFilters(ffmpeg: Ffmpeg): AudioFilters {
   return {
     available: true,
-    async *samples({ sound, signal, ...call }: SamplesCall) {
-      const source = sound && { input: sound.path, container: await containerOf(sound.path) };
+    async *samples({ audio, signal, ...call }: SamplesCall) {
+      const source = audio && { input: audio.path, container: await containerOf(audio.path) };
       yield* pulled(signal, (ends, write) =>
         ffmpeg.makeSamples({ ...call, ...(source && { source }), signal: ends, write }),
       );
@@ -156,7 +156,7 @@ export function createSoundFilters(ffmpeg: Ffmpeg): SoundFilters {
   };
 }
 
-/** The file itself is asked, not whoever named it. */
+/** The container is detected from the file, not from its name. */
 async function containerOf(path: string): Promise<Container> {
   await using file = await open(path);
   const { bytesRead, buffer } = await file.read(Buffer.alloc(SNIFF_BYTES), 0, SNIFF_BYTES, 0);
@@ -165,10 +165,10 @@ async function containerOf(path: string): Promise<Container> {
   throw new GatewayError('audio_unavailable', 'The file is in no form that sound is read from.', { retryable: false });
 }
 
-/** Turns one who writes into one who is read from; each chunk waits for the reader. */
+/** Converts a writer to a stream; each chunk waits for the reader. */
 async function* pulled(
   signal: AbortSignal,
-  run: (ends: AbortSignal, write: SampleMaking['write']) => Promise<unknown>,
+  run: (ends: AbortSignal, write: SampleRequest['write']) => Promise<unknown>,
 ): AsyncGenerator<Uint8Array> {
   const left = new AbortController();
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
@@ -177,7 +177,7 @@ async function* pulled(
     () => writer.close(),
     (error) => writer.abort(error),
   );
-  // Its failure is the reader's to see, and one who has left wants none.
+  // The reader receives its error; one that has stopped needs none.
   running.catch(() => undefined);
   try {
     for await (const chunk of readable) yield chunk;
@@ -187,18 +187,18 @@ async function* pulled(
   }
 }
 
-/** Enough of a sound to know it by. */
+/** Bytes that identify an audio format. */
 const HEAD_BYTES = 12;
 
 /**
- * The format that bytes begin as; undefined for what has no mark of its own, as PCM has none.
- * @param head 12 bytes at least, where there are as many.
+ * The format of the first bytes; undefined for a format without a signature, such as PCM.
+ * @param head At least 12 bytes, if there are as many.
  */
-export function soundFormat(head: Uint8Array): Exclude<SpeechFormat, 'pcm'> | undefined {
+export function audioFormat(head: Uint8Array): Exclude<SpeechFormat, 'pcm'> | undefined {
   const marked = markedFormat(head);
   if (marked) return marked;
   const [first = 0, second = 0] = head;
-  // Eleven bits say that a frame begins; the two of the layer are zero in AAC alone.
+  // Eleven bits mark a frame; the two layer bits are zero only in AAC.
   if (first !== 0xff || (second & 0xe0) !== 0xe0) return undefined;
   return (second & 0x06) === 0 ? 'aac' : 'mp3';
 }
@@ -212,15 +212,15 @@ function markedFormat(head: Uint8Array): 'mp3' | 'opus' | 'flac' | 'wav' | undef
 }
 
 /**
- * Waits for the first bytes of a sound, so that what is none is found out while somebody else may still be asked. The body
- * goes on from there.
- * @param asked what was asked for: samples may look like the beginning of a frame, and are believed to be PCM.
- * @returns undefined where it is no sound; the body is left then.
+ * Waits for the first bytes of a model's audio, so that invalid audio is detected while another upstream may still be
+ * tried. The body continues from there.
+ * @param asked The requested format: samples may look like the beginning of a frame, and are accepted as PCM.
+ * @returns undefined if it is no audio; the body is released then.
  */
-export async function openSound(
+export async function openAudio(
   body: AsyncIterable<Uint8Array>,
   asked: SpeechFormat,
-): Promise<Pick<SoundStream, 'body' | 'format'> | undefined> {
+): Promise<Pick<AudioStream, 'body' | 'format'> | undefined> {
   const chunks = body[Symbol.asyncIterator]();
   const read: Uint8Array[] = [];
   let length = 0;
@@ -231,7 +231,7 @@ export async function openSound(
     length += next.value.length;
   }
   const head = Buffer.concat(read);
-  const format = asked === 'pcm' ? (markedFormat(head) ?? 'pcm') : soundFormat(head);
+  const format = asked === 'pcm' ? (markedFormat(head) ?? 'pcm') : audioFormat(head);
   if (length === 0 || format === undefined) {
     await chunks.return?.();
     return undefined;
@@ -239,7 +239,7 @@ export async function openSound(
   return { format, body: { [Symbol.asyncIterator]: () => resumed(head, chunks) } };
 }
 
-/** No generator: one that waits for a chunk would not notice that its reader has left. */
+/** No generator: one that waits for a chunk would not notice that its reader has stopped. */
 function resumed(head: Uint8Array, chunks: AsyncIterator<Uint8Array>): AsyncIterator<Uint8Array> {
   let first: Uint8Array | undefined = head;
   return {

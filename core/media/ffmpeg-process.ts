@@ -6,18 +6,18 @@ import path from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { GatewayError, isSystemError, unlessAborted } from '../runtime/index.js';
 
-/** What a program needs to start. Everything else in our environment is none of its business: some of it is secret. */
+/** Environment variables that a program needs to start. Others are not passed: some are secret. */
 const ENVIRONMENT = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'SystemRoot'];
 
 export interface FfmpegRun {
   /** The executable. */
   path: string;
   parameters: readonly string[];
-  /** Bytes for its standard input. Default: it has none. */
+  /** Bytes for its standard input. Default: none. */
   feed?: AsyncIterable<Uint8Array>;
-  /** Takes what it writes; the next piece waits until it resolves. */
+  /** Receives its output; the next chunk waits until it resolves. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Ends it at once. */
+  /** Kills it at once. */
   signal: AbortSignal;
 }
 
@@ -25,14 +25,15 @@ type Child = ChildProcessByStdio<Writable | null, Readable, Readable>;
 
 /**
  * Runs ffmpeg to its end.
- * @throws GatewayError `audio_unavailable` where it fails, `plugin_unavailable` where it cannot be started or somebody ends
- *   it; the signal's reason; what `feed` and `write` throw.
+ * @throws GatewayError `audio_unavailable` if it fails, `plugin_unavailable` if it cannot be started or is killed from
+ *   outside; the signal's reason; what `feed` and `write` throw.
  */
 export async function runFfmpeg({ path, parameters, feed, write, signal }: FfmpegRun): Promise<ConversionReport> {
   signal.throwIfAborted();
   const child = start(path, parameters, feed !== undefined);
   const report = createReportReader();
-  // Where no file descriptor is left there is no process, yet something to kill: that has the id of anybody, or of everybody.
+  // Without free file descriptors no process is started, yet the object can be killed: its id could be that of any
+  // process, or of all.
   const kill = () => child.pid !== undefined && child.kill('SIGKILL');
   signal.addEventListener('abort', kill, { once: true });
   const ended = new Promise<{ code: number | null; by: NodeJS.Signals | null }>((resolve, reject) => {
@@ -52,7 +53,7 @@ export async function runFfmpeg({ path, parameters, feed, write, signal }: Ffmpe
     return report.read();
   } catch (error) {
     kill();
-    // Whoever removes the input next must find nobody reading it.
+    // The caller may remove the input next, so the process must have ended.
     const unstarted: unknown = await ended.then(
       () => undefined,
       (failure) => failure,
@@ -81,10 +82,10 @@ async function passOn(output: Readable, write: FfmpegRun['write']): Promise<void
   for await (const chunk of output) await write(chunk);
 }
 
-/** Ends with the child, however long the next piece takes: one that has what it wants, or failed, takes no more. */
+/** Ends with the child, however long the next chunk takes: a child that is done, or failed, reads no more. */
 async function give(feed: AsyncIterable<Uint8Array>, input: Writable): Promise<void> {
   const gone = new AbortController();
-  // A broken pipe: why it ended, its exit code tells.
+  // A broken pipe: the exit code states the cause.
   const leave = () => gone.abort();
   input.on('error', leave).on('close', leave);
   const pieces = feed[Symbol.asyncIterator]();
@@ -101,7 +102,7 @@ async function give(feed: AsyncIterable<Uint8Array>, input: Writable): Promise<v
   }
 }
 
-/** Nothing is said against its input, as by a crash: memory was short, or somebody stopped it. */
+/** Not an error of its input, as after a crash: memory was short, or it was killed. */
 function endedFromOutside(signal: NodeJS.Signals): GatewayError {
   const cause = new Error(`ffmpeg ended with ${signal}`);
   return new GatewayError('plugin_unavailable', 'ffmpeg was ended before it was done.', { cause });
@@ -111,19 +112,21 @@ function notStarted(cause: unknown): GatewayError {
   return new GatewayError('plugin_unavailable', 'ffmpeg could not be started.', { cause });
 }
 
-/** What ffmpeg told about a source while it read it. */
+/** What ffmpeg reported about a source. */
 export interface ConversionReport {
-  /** Length in seconds that the source claims to have. */
+  /** Stated duration of the source in seconds. */
   declaredSeconds?: number;
-  /** The source has pictures too, which may go on longer than the sound. */
+  /** The source has video too, which may be longer than the audio. */
   hasPictures: boolean;
-  /** The source ended before it should have. */
+  /** The source was truncated. */
   cutShort: boolean;
 }
 
-const KEPT_BYTES = 8192;
+const MAX_MESSAGE_BYTES = 8192;
 
-/** Reads ffmpeg's messages. They quote the source, so nothing of them reaches a client or a log: only what was recognised. */
+/**
+ * Parses ffmpeg's messages. They quote the source, so no message reaches a client or a log: only what was recognized.
+ */
 export function createReportReader() {
   let head = '';
   let tail = '';
@@ -131,8 +134,8 @@ export function createReportReader() {
   return {
     add(chunk: Buffer): void {
       const text = chunk.toString('latin1');
-      head += text.slice(0, Math.max(0, KEPT_BYTES - head.length));
-      tail = (tail + text).slice(-KEPT_BYTES);
+      head += text.slice(0, Math.max(0, MAX_MESSAGE_BYTES - head.length));
+      tail = (tail + text).slice(-MAX_MESSAGE_BYTES);
     },
 
     read(): ConversionReport {
@@ -144,7 +147,7 @@ export function createReportReader() {
       };
     },
 
-    /** Why it ended with this code (null: by a signal that was not ours). */
+    /** The error for this exit code (null: by a signal that was not ours). */
     failure(code: number | null): GatewayError {
       const cause = new Error(`ffmpeg ended with ${code ?? 'a signal'}`);
       if (/matches no streams/.test(tail)) return unavailable('The source has no sound.', cause);
@@ -159,11 +162,11 @@ function unavailable(message: string, cause: Error): GatewayError {
   return new GatewayError('audio_unavailable', message, { cause, retryable: false });
 }
 
-/** Folders for work in progress. */
+/** Temporary folders for work in progress. */
 export interface ScratchFolders {
-  /** An empty folder (0700) of the caller's own, who removes it when the work is done. */
+  /** An empty folder (0700) for the caller, who removes it after the work. */
   take(): Promise<ScratchFolder>;
-  /** Removes what a crash has left behind. */
+  /** Removes the remains of a crash. */
   sweep(): Promise<void>;
 }
 
@@ -173,10 +176,10 @@ export interface ScratchFolder {
 }
 
 const PREFIX = 'mediagate-scratch-';
-/** No work takes this long, so that nobody can be using an older one, in whatever process. */
+/** No work takes this long, so no process can be using an older folder. */
 const ABANDONED_MS = 3_600_000;
 
-/** @param root Made where absent; may be shared with others, whose files stay untouched. */
+/** @param root Created if missing; may be shared with others: their files are not touched. */
 export function createScratchFolders(root: string): ScratchFolders {
   async function sweep(): Promise<void> {
     for (const name of await readdir(root).catch(ifMissing([]))) {
@@ -207,30 +210,30 @@ function ifMissing<Value>(instead: Value): (error: unknown) => Value {
   };
 }
 
-/** A file that is read while it is still being written: readers go at their own pace and hold up nobody. */
+/** A file that is read while it is still being written: each reader has its own pace and blocks no other. */
 export interface GrowingFile {
   /** Bytes so far. */
   readonly size: number;
-  /** True once nothing more comes, be it whole or not. */
+  /** True once writing has ended, successfully or not. */
   readonly ended: boolean;
-  /** The chunk is handed on as it is to those who have read all before it. */
+  /** Readers that have read everything so far receive the chunk directly. */
   append(chunk: Uint8Array): Promise<void>;
-  /** It is whole: readers end where it ends. */
+  /** The file is complete: readers end at its end. */
   finish(): void;
-  /** It will never be whole: readers get what there is, and then this error. */
+  /** The file stays incomplete: readers get its bytes, and then this error. */
   fail(error: unknown): void;
   /**
-   * From the first byte to the last, waiting for what is still to come. To be read once, to its end or until it is told to
-   * return; until then the file stays open. Undefined once it is closed.
+   * Streams from the first byte to the last, waiting for bytes that are not written yet. Must be read once, to its end
+   * or until `return` is called; until then the file stays open. Undefined once it is closed.
    */
   follow(): AsyncIterable<Uint8Array> | undefined;
-  /** Its writer needs it no more; it is closed when the last reader has left. */
+  /** The writer no longer needs it; it is closed when the last reader has ended. */
   release(): Promise<void>;
 }
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** @throws Error where the file exists, or cannot be made. */
+/** @throws Error if the file exists, or cannot be created. */
 export async function createGrowingFile(path: string): Promise<GrowingFile> {
   const handle = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600);
   let size = 0;
@@ -317,7 +320,7 @@ export async function createGrowingFile(path: string): Promise<GrowingFile> {
             }
           },
           async return() {
-            // A generator that waits for more, or was never asked for anything, would not notice.
+            // A generator that waits, or was never started, would not notice.
             await depart();
             return { done: true, value: undefined };
           },

@@ -6,62 +6,65 @@ import { GatewayError } from '../runtime/index.js';
 import { type Container, PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
 import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
 
-/** Bytes of MP3 a second: a constant rate, so that the length in bytes tells the length in time. */
+/** Bytes of MP3 per second: a constant rate, so that the duration follows from the length. */
 export const MP3_BYTES_PER_SECOND = 16_000;
 
 export interface Mp3Conversion {
-  /** Absolute path of a file of ours; never a URL, and never a name that somebody else chose. */
+  /** Absolute path of a file of ours; never a URL, and never a foreign name. */
   input: string;
-  /** What the file has been found to be; it is read as that and as nothing else. */
+  /** The detected container; the file is read only as that. */
   container: Container;
-  /** Sound beyond so many seconds is left out. */
+  /** Audio after this many seconds is omitted. */
   maxSeconds: number;
-  /** Takes the MP3 as it is made; the next piece waits until it resolves. */
+  /** Receives the MP3 as it is made; the next chunk waits until it resolves. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Ends ffmpeg at once. */
+  /** Kills ffmpeg at once. */
   signal: AbortSignal;
 }
 
 export interface Probe {
-  /** As of {@link Mp3Conversion}. */
+  /** As in {@link Mp3Conversion}. */
   input: string;
   container: Container;
   signal: AbortSignal;
 }
 
 export interface SpeechConversion {
-  /** Sound as it comes. */
+  /** A stream of audio. */
   source: AsyncIterable<Uint8Array>;
   from: SpeechFormat;
-  /** For `wav`: what goes into it, without the header. */
+  /** For `wav`: its content, without the header. */
   to: SpeechFormat;
-  /** Takes the sound as it is made; the next piece waits until it resolves. */
+  /** Receives the audio as it is made; the next chunk waits until it resolves. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Ends ffmpeg at once. */
+  /** Kills ffmpeg at once. */
   signal: AbortSignal;
 }
 
-export interface SampleMaking {
-  /** A file of ours and what it has been found to be. Default: none, and the filters begin with sources of their own. */
+export interface SampleRequest {
+  /** A file of ours with its detected container. Default: none, and the filters begin with sources of their own. */
   source?: { input: string; container: Container };
-  /** In ffmpeg's language, from one sound to one sound; `anull` leaves it as it is. */
+  /** A filter graph from one audio input to one output; `anull` leaves it unchanged. */
   filters: string;
   /** Samples a second. */
   rate: number;
-  /** Sound beyond so many seconds is left out. */
+  /** Audio after this many seconds is omitted. */
   maxSeconds: number;
-  /** Takes 16 bits a sample, little-endian, of one channel; the next piece waits until it resolves. */
+  /** Receives 16-bit little-endian samples of one channel; the next chunk waits until it resolves. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Ends ffmpeg at once. */
+  /** Kills ffmpeg at once. */
   signal: AbortSignal;
 }
 
-/** Runs ffmpeg: a few at a time, each in a process that reads one source, writes to us, and can reach nothing else. */
+/**
+ * Runs ffmpeg with a limit of concurrent processes. Each process reads one source, writes to us, and can access nothing
+ * else.
+ */
 export interface Ffmpeg {
   /**
-   * Makes an MP3 (128 kbit/s, 44.1 kHz, stereo, no tags) of the first sound track.
-   * @throws GatewayError `audio_unavailable` where there is no sound or it cannot be read, `queue_full`,
-   *   `plugin_unavailable` where ffmpeg cannot be started; the signal's reason; what `write` throws.
+   * Makes an MP3 (128 kbit/s, 44.1 kHz, stereo, no tags) of the first audio track.
+   * @throws GatewayError `audio_unavailable` if there is no audio or it cannot be read, `queue_full`,
+   *   `plugin_unavailable` if ffmpeg cannot be started; the signal's reason; what `write` throws.
    */
   toMp3(conversion: Mp3Conversion): Promise<ConversionReport>;
   /**
@@ -70,28 +73,28 @@ export interface Ffmpeg {
    */
   probe(probe: Probe): Promise<ConversionReport>;
   /**
-   * Brings a sound into another format while it comes.
+   * Converts a stream of audio to another format.
    * @throws GatewayError as {@link toMp3}; what the source throws.
    */
   convertSpeech(conversion: SpeechConversion): Promise<ConversionReport>;
   /**
-   * Makes samples, of a file or by filters alone.
+   * Makes samples from a file or from filters alone.
    * @throws GatewayError as {@link toMp3}.
    */
-  makeSamples(making: SampleMaking): Promise<ConversionReport>;
+  makeSamples(transcode: SampleRequest): Promise<ConversionReport>;
 }
 
-/** Sound is decoded and encoded on one core each; more at a time would only slow each other down. */
+/** Each conversion uses one core; more at a time would only slow each other down. */
 const FILES_AT_A_TIME = 2;
-/** Speech comes hardly faster than it is spoken: most of the time, ffmpeg waits for it. */
+/** Speech arrives hardly faster than real time: ffmpeg mostly waits for it. */
 const STREAMS_AT_A_TIME = 16;
 const MAX_WAITING = 16;
-/** Decoders for sound. Those for pictures, which are by far the larger part of ffmpeg, are not even opened. */
+/** Audio decoders. Those for pictures, which are most of ffmpeg, are not even opened. */
 const DECODERS =
   'aac,aac_latm,mp3,mp3float,mp2,mp2float,opus,libopus,vorbis,flac,alac,ac3,eac3,pcm_u8,pcm_s16le,pcm_s24le,pcm_s32le,pcm_f32le,pcm_mulaw,pcm_alaw';
-/** Sound of a file that is decoded to see whether it can be. */
+/** Seconds of audio that are decoded to check whether a file is valid. */
 const PROBED_SECONDS = 1;
-/** What is read of a stream before its sound is converted; of bare samples there is nothing to find out. */
+/** Bytes of a stream that are probed before the conversion; raw samples need none. */
 const PROBED_BYTES = 32_768;
 const QUIET = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'info'];
 const FIRST_SOUND = ['-map', '0:a:0', '-map_metadata', '-1', '-map_chapters', '-1', '-threads', '1'];
@@ -116,8 +119,8 @@ export function createFfmpeg(path: string): Ffmpeg {
       streams(async () =>
         runFfmpeg({ ...conversion, path, parameters: await speechParameters(conversion), feed: source }),
       ),
-    makeSamples: (making) =>
-      streams(async () => runFfmpeg({ ...making, path, parameters: await sampleParameters(making) })),
+    makeSamples: (transcode) =>
+      streams(async () => runFfmpeg({ ...transcode, path, parameters: await sampleParameters(transcode) })),
   };
 }
 
@@ -130,15 +133,16 @@ function createQueue(atATime: number) {
 }
 
 /**
- * Command lines are built by fluent-ffmpeg and run by us. Its own runner starts two more processes to ask what ffmpeg can
- * do, says "end" before the last bytes are out, and throws where nobody can catch it when the program cannot be started.
+ * fluent-ffmpeg builds the command lines, and we run them. Its own runner starts two more processes to query ffmpeg's
+ * capabilities, reports the end before the last bytes, and throws an uncatchable error if the program cannot be
+ * started.
  */
 async function createCommand(): Promise<FfmpegCommand & { _getArguments(): string[] }> {
   const { default: ffmpeg } = await import('fluent-ffmpeg');
   return ffmpeg() as FfmpegCommand & { _getArguments(): string[] };
 }
 
-/** What a file of somebody else may make ffmpeg open: nothing but itself, as what it was found to be. */
+/** Restricts what a foreign file may make ffmpeg open: only itself, in its detected format. */
 function onlyThisFile(container: Container): string[] {
   return ['-protocol_whitelist', 'file', '-format_whitelist', container, '-codec_whitelist', DECODERS];
 }
@@ -157,7 +161,7 @@ async function mp3Parameters({ input, container, maxSeconds }: Mp3Conversion): P
       .audioFrequency(44_100)
       .duration(maxSeconds)
       .outputOptions(['-sn', '-dn', ...FIRST_SOUND])
-      // Headers that are filled in at the end would differ from what was sent at the beginning.
+      // Headers that are filled in at the end would differ from what was already sent.
       .outputOptions([
         '-write_xing',
         '0',
@@ -166,7 +170,7 @@ async function mp3Parameters({ input, container, maxSeconds }: Mp3Conversion): P
         '-fs',
         String((maxSeconds + 60) * MP3_BYTES_PER_SECOND),
       ])
-      // Every frame would be a write of its own: five times the work for us, and a slower ffmpeg.
+      // Otherwise each frame would be a separate write: five times the work for us, and a slower ffmpeg.
       .outputOptions(['-flush_packets', '0'])
       .format('mp3')
       .output('pipe:1')
@@ -201,14 +205,14 @@ async function speechParameters({ from, to }: Pick<SpeechConversion, 'from' | 't
       .inputOptions(['-protocol_whitelist', 'pipe', '-format_whitelist', demuxer, '-codec_whitelist', DECODERS])
       .noVideo()
       .outputOptions([...FIRST_SOUND, ...SPEECH_FORMATS[to].output])
-      // It is listened to while it is made.
+      // The output is played while it is made.
       .outputOptions(['-flush_packets', '1'])
       .output('pipe:1')
       ._getArguments()
   );
 }
 
-async function sampleParameters({ source, filters, rate, maxSeconds }: SampleMaking): Promise<readonly string[]> {
+async function sampleParameters({ source, filters, rate, maxSeconds }: SampleRequest): Promise<readonly string[]> {
   const command = await createCommand();
   if (source) {
     command.input(source.input).inputFormat(source.container).inputOptions(QUIET);

@@ -5,19 +5,19 @@ import { inSpan } from '../observability/index.js';
 import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/index.js';
 import { IMAGE_CONTENT_TYPES, type ImageHeader, readImageHeader, sniffImage, withoutNotes } from './image-header.js';
 
-/** A kind of picture that is made. */
+/** An output format. */
 export type OutputFormat = 'png' | 'jpeg' | 'webp';
 
 export interface Canvas {
-  /** Exact canvas in pixels, or `auto` to keep what the model chose. */
+  /** Exact canvas in pixels, or `auto` to keep the model's size. */
   size: ImageSize | 'auto';
-  /** Default: what the model gave; PNG where it gave something else. */
+  /** Default: the model's format; PNG if that is another one. */
   format?: OutputFormat;
-  /** 0 to 100, for JPEG and WebP that have to be encoded anew. Default 92. */
+  /** 0 to 100, for JPEG and WebP that are encoded again. Default 92. */
   quality?: number;
   /**
-   * Called once where the bytes will not stay as they are, as soon as that is certain: while they are being decoded, which may
-   * still fail.
+   * Called once if the bytes will change, as soon as that is certain: while they are being decoded, which may still
+   * fail.
    */
   redraws?(): void;
   signal: AbortSignal;
@@ -27,44 +27,44 @@ export interface FittedImage extends Media {
   /** Pixels. */
   width: number;
   height: number;
-  /** The bytes are the model's own. */
+  /** Whether the bytes are the model's own. */
   untouched: boolean;
 }
 
-/** Decodes and encodes pictures: few at a time, in memory, each within limits of size and time. */
+/** Decodes and encodes images: few concurrently, in memory, each within limits of size and time. */
 export interface ImageFiles {
   /**
-   * An input image as a model gets it: upright, sRGB, at most 20 megapixels, encoded anew as JPEG or PNG, and nothing in it
-   * but the picture. Of an animation, its first frame.
-   * @throws GatewayError as {@link checkImage} does; `invalid_image` where it cannot be decoded to its end,
-   *   `image_too_large` where that takes too long, `queue_full`, `plugin_unavailable` where sharp cannot be loaded; the
+   * Normalizes an input image for a model: upright, sRGB, at most 20 megapixels, encoded again as JPEG or PNG, without
+   * metadata. For an animation, its first frame.
+   * @throws GatewayError as {@link checkImage} does; `invalid_image` if it cannot be decoded completely,
+   *   `image_too_large` if that takes too long, `queue_full`, `plugin_unavailable` if sharp cannot be loaded; the
    *   signal's reason.
    */
   normalize(bytes: Uint8Array, signal: AbortSignal): Promise<Media>;
   /**
-   * A model's image on exactly the canvas that was asked for: it covers the canvas, what stands over is cut off evenly, and
-   * nothing is stretched. Bytes that are that already stay as they are, after they have been decoded to their end once.
-   * @throws GatewayError `upstream_error` where what the model gave is no whole image, or a bomb; `queue_full`,
+   * Fits a model's image to the requested canvas: it covers the canvas, is cropped evenly, and is never stretched. If
+   * the bytes match already they stay the same, after one complete decoding.
+   * @throws GatewayError `upstream_error` if the model's image is incomplete, or a bomb; `queue_full`,
    *   `plugin_unavailable`; the signal's reason.
    */
   fitCanvas(media: Media, canvas: Canvas): Promise<FittedImage>;
 }
 
 /**
- * Each of them holds one thread of the pool that files, names and compression use too. With eight at a time those wait
- * for seconds; with two they do not notice.
+ * Each of them occupies one thread of the pool that files, name lookups and compression use too. With eight at a time
+ * those wait for seconds; with two they do not notice.
  */
 const AT_A_TIME = 2;
 const MAX_WAITING = 256;
 const TIMEOUT_SECONDS = 10;
 const QUALITY = 92;
-/** Twice as quick as the best compression, for a file that is sent once. */
+/** Twice as fast as the best compression, for a file that is sent once. */
 const QUICK_COMPRESSION = 2;
 
-/** Everything that libvips can read is refused but these, which read from memory. */
+/** Every loader of libvips is disabled except these, which read from memory. */
 const LOADERS = ['Png', 'Jpeg', 'Webp', 'Nsgif'].map((kind) => `VipsForeignLoad${kind}Buffer`);
 
-/** Nothing is loaded before the first picture. From then on, sharp reads no other kinds in this whole process. */
+/** Nothing is loaded before the first image. From then on, sharp reads no other formats in this whole process. */
 export function createImageFiles(): ImageFiles {
   const limit = pLimit(AT_A_TIME);
 
@@ -106,7 +106,7 @@ let loading: Promise<SharpFactory> | undefined;
 function loadSharp(): Promise<SharpFactory> {
   loading ??= import('sharp').then(
     ({ default: sharp }) => {
-      // One thread a picture, and no picture kept for the next.
+      // One thread per image, and no caching between images.
       sharp.concurrency(1);
       sharp.cache(false);
       sharp.block({ operation: ['VipsForeignLoad'] });
@@ -124,9 +124,9 @@ function loadSharp(): Promise<SharpFactory> {
 function open(sharp: SharpFactory, bytes: Uint8Array, { type, width, height }: ImageHeader): Sharp {
   const input = type === 'png' ? withoutNotes(bytes) : bytes;
   return sharp(input, {
-    // Broken and cut pictures fail; oddities of cameras, which every viewer overlooks, do not.
+    // Broken and truncated images fail; oddities of cameras, which every viewer ignores, do not.
     failOn: 'error',
-    // A decoder that finds more than the header said has found something else.
+    // A decoder that finds more than the header states reads a different format.
     limitInputPixels: width * height,
     autoOrient: true,
   }).timeout({ seconds: TIMEOUT_SECONDS });
@@ -142,7 +142,7 @@ async function normalize(image: Sharp, { type, width, height }: ImageHeader): Pr
   image.toColourspace('srgb');
   const lossy = !hasAlpha && (shrinks || type === 'jpeg' || type === 'webp');
   return lossy
-    ? // Optimised codes would need all coefficients in memory at once, 120 MB of them.
+    ? // Optimized codes would need all coefficients in memory at once, 120 MB of them.
       encode(image.jpeg({ quality: QUALITY, chromaSubsampling: '4:4:4', optimiseCoding: false }), 'jpeg')
     : encode(image.png({ compressionLevel: QUICK_COMPRESSION }), 'png');
 }
@@ -177,7 +177,7 @@ function isOfSize(header: ImageHeader, { width, height }: ImageSize): boolean {
   return header.width === width && header.height === height;
 }
 
-/** A crop would not notice that the last rows are missing; who asks for the last one makes the decoder go through all. */
+/** A crop would not notice missing rows; requesting the last one makes the decoder read all. */
 async function decodeToTheEnd(image: Sharp, height: number): Promise<void> {
   await image
     .extract({ left: 0, top: height - 1, width: 1, height: 1 })
@@ -192,34 +192,36 @@ function encodeAs(image: Sharp, format: OutputFormat, asked = QUALITY): Promise<
   return encode(image.flatten({ background: 'white' }).jpeg({ quality, chromaSubsampling: '4:4:4' }), format);
 }
 
-/** Bytes of one input image at most. */
+/** Maximum bytes of one input image. */
 export const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 
-/** Pixels of an input image as it reaches a model at most; larger ones are shrunk. */
+/** Maximum pixels of an input image for a model; larger ones are shrunk. */
 export const MAX_REFERENCE_PIXELS = 20_000_000;
 
-/** Pixels that are decoded at most, and how many bytes they may become: 100 megapixels of 24-bit colour. */
+/** Maximum pixels that are decoded, and their bytes: 100 megapixels of 24-bit colour. */
 const MAX_DECODED_PIXELS = 100_000_000;
 const MAX_DECODED_BYTES = 3 * MAX_DECODED_PIXELS;
-/** Only a PNG can be longer, and no picture is. */
+/** Only a PNG can be longer, and no real image is. */
 const MAX_SIDE = 65_535;
 
-/** Memory that decoding and shrinking may take. A photograph of 50 megapixels, decoded row by row, takes a fifth of it. */
+/**
+ * Maximum memory for decoding and shrinking. A photograph of 50 megapixels, decoded row by row, takes a fifth of it.
+ */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
-/** Rows that pass through memory at a time while a picture shrinks, as measured. */
+/** Rows in memory while an image shrinks, as measured. */
 const ROWS_WHILE_SHRINKING = 1600;
 
 /**
- * Judges an input image by its header, before anything is decoded.
- * @throws GatewayError `image_file_too_large`, `unsupported_image_media_type`, `invalid_image` where its header is cut or
- *   makes no sense, `image_too_large` where decoding it would take too much.
+ * Checks an input image by its header, before decoding.
+ * @throws GatewayError `image_file_too_large`, `unsupported_image_media_type`, `invalid_image` if its header is
+ *   truncated or invalid, `image_too_large` if decoding it would need too much memory.
  */
 export function checkImage(bytes: Uint8Array): ImageHeader {
   if (bytes.byteLength > MAX_IMAGE_BYTES) throw fileTooLarge();
   return checkHeader(bytes);
 }
 
-/** As {@link checkImage}, for bytes whose number somebody else has limited. */
+/** As {@link checkImage}, for bytes with a number that is already limited. */
 export function checkHeader(bytes: Uint8Array): ImageHeader {
   if (!sniffImage(bytes)) {
     const message = 'The image is not a PNG, JPEG, WebP or GIF file, whatever it is labelled.';
@@ -249,7 +251,7 @@ function isDecodable({ width, height, pixelBytes, heldBytes }: ImageHeader): boo
   );
 }
 
-/** What a decoder reports, in words that may be shown. The original is kept as `cause`. */
+/** A decoder's error with a message that is safe to show. The original is kept as `cause`. */
 export async function explainDecoding<Result>(decode: () => Promise<Result>): Promise<Result> {
   try {
     return await decode();
@@ -268,7 +270,7 @@ const OF_INPUTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'image_too_large',
 ]);
 
-/** The same failure where a model gave the image; failures of other kinds stay what they are. */
+/** The same failure for a model's image; other failures stay unchanged. */
 export function ofModel(error: unknown): unknown {
   if (!isGatewayError(error) || !OF_INPUTS.has(error.code)) return error;
   return new GatewayError('upstream_error', `What the model gave cannot be used. ${error.message}`, { cause: error });

@@ -1,21 +1,21 @@
-/** What a picture says about itself before anything of it is decoded. */
+/** The header of an image, read without decoding. */
 export interface ImageHeader {
   type: ImageType;
-  /** Pixels as stored, before the orientation that a camera notes. */
+  /** Pixels as stored, before applying the orientation. */
   width: number;
   height: number;
   /** Bytes of one pixel when decoded. */
   pixelBytes: number;
-  /** Bytes that its decoder holds at once besides some rows; 0 where it goes from row to row. */
+  /** Bytes that its decoder holds at once besides some rows; 0 if it decodes row by row. */
   heldBytes: number;
 }
 
-/** A decoder of WebP shrinks while it decodes: of a larger picture it holds this much, twice. As measured. */
+/** A WebP decoder shrinks while it decodes: for a larger image it holds this much, twice. As measured. */
 const WEBP_HELD_PIXELS = 20_000_000;
 
 /**
- * Reads the header. Quick, and touches no decoder.
- * @returns Undefined where the bytes are none of the types, or their header is cut or makes no sense.
+ * Reads the header. Fast, and uses no decoder.
+ * @returns Undefined if the type is unknown, or the header is truncated or invalid.
  */
 export function readImageHeader(bytes: Uint8Array): ImageHeader | undefined {
   const type = sniffImage(bytes);
@@ -32,7 +32,7 @@ const READERS: Readonly<Record<ImageType, (bytes: Buffer) => SizeHeader | undefi
   gif: readGifHeader,
 };
 
-/** Samples of a pixel by the colour type; a palette becomes colours, possibly with transparency. */
+/** Samples per pixel by colour type; a palette becomes colours, possibly with transparency. */
 const PNG_SAMPLES: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 4, 4: 2, 6: 4 };
 
 function readPngHeader(bytes: Buffer): SizeHeader | undefined {
@@ -44,7 +44,7 @@ function readPngHeader(bytes: Buffer): SizeHeader | undefined {
   return { width, height, pixelBytes, heldBytes: interlaced ? width * height * pixelBytes : 0 };
 }
 
-/** The canvas is drawn as a whole, and the colour numbers of the frame are held beside it. */
+/** The canvas is drawn as a whole, and the colour numbers of the frame are kept beside it. */
 function readGifHeader(bytes: Buffer): SizeHeader | undefined {
   if (bytes.length < 13) return undefined;
   const width = bytes.readUInt16LE(6);
@@ -81,7 +81,7 @@ function readLossless(bytes: Buffer): SizeHeader | undefined {
 const ANIMATED = 0x02;
 
 function heldByExtended(bytes: Buffer, pixels: number): number {
-  // A frame is drawn onto a canvas, and neither is shrunk on the way.
+  // A frame is drawn onto a canvas, and neither is shrunk during decoding.
   if ((bytes[20] ?? 0) & ANIMATED) return 9 * pixels;
   for (let offset = 30; offset + 8 <= bytes.length; ) {
     const kind = bytes.toString('latin1', offset, offset + 4);
@@ -97,12 +97,12 @@ function heldByLossy(pixels: number): number {
   return 8 * Math.min(pixels, WEBP_HELD_PIXELS);
 }
 
-/** Lossless pixels refer back to any before them, so the decoder keeps all. */
+/** Lossless pixels refer back to any earlier ones, so the decoder keeps all. */
 function heldByLossless(pixels: number): number {
   return 4 * pixels + heldByLossy(pixels) / 2;
 }
 
-/** A kind of picture that is read. */
+/** An input format. */
 export type ImageType = 'png' | 'jpeg' | 'webp' | 'gif';
 
 export const IMAGE_CONTENT_TYPES: Readonly<Record<ImageType, string>> = {
@@ -116,8 +116,8 @@ const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0
 const JPEG_START = Buffer.from([0xff, 0xd8, 0xff]);
 
 /**
- * What a file is by its first bytes; undefined for anything that is not one of these. None of them can refer to something
- * else, as SVG can, and none needs a decoder that is seldom looked at.
+ * Detects the type by the first bytes; undefined for anything else. None of the types can refer to other files, as SVG
+ * can, and none needs a rarely audited decoder.
  */
 export function sniffImage(bytes: Uint8Array): ImageType | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 12));
@@ -129,7 +129,7 @@ export function sniffImage(bytes: Uint8Array): ImageType | undefined {
   return undefined;
 }
 
-/** Encoders make about ten. Each costs a pass over the whole picture, however few bytes it has. */
+/** Encoders make about ten. Each costs a pass over the whole image, however few bytes it has. */
 const MAX_SCANS = 32;
 
 const FRAMES: Readonly<Record<number, { progressive: boolean }>> = {
@@ -144,12 +144,12 @@ interface Frame {
   width: number;
   height: number;
   components: number;
-  /** Bytes of all coefficients, which are held where they come in several scans. */
+  /** Bytes of all coefficients, which are kept if they come in several scans. */
   coefficientBytes: number;
   progressive: boolean;
 }
 
-/** Undefined for frames of other kinds too: lossless, arithmetic, hierarchical. No decoder of a browser reads them. */
+/** Undefined for other kinds of frames: lossless, arithmetic, hierarchical. No browser's decoder reads them. */
 export function readJpegHeader(bytes: Buffer): SizeHeader | undefined {
   const frame = findFrame(bytes);
   if (!frame) return undefined;
@@ -177,7 +177,7 @@ function findFrame(bytes: Buffer): { found: Frame; end: number } | undefined {
   }
 }
 
-/** All of C0 to CF but the tables and the one that is reserved. */
+/** All of C0 to CF except the tables and the reserved one. */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 }
@@ -193,17 +193,17 @@ function readFrame(segment: Buffer, marker: number): Frame | undefined {
     return { across: factors >> 4, down: factors & 0x0f };
   });
   if (samplings.some(({ across, down }) => across === 0 || down === 0)) return undefined;
-  const most = Math.max(...samplings.map(({ across }) => across)) * Math.max(...samplings.map(({ down }) => down));
-  const samples = samplings.reduce((sum, { across, down }) => sum + (across * down) / most, 0);
+  const max = Math.max(...samplings.map(({ across }) => across)) * Math.max(...samplings.map(({ down }) => down));
+  const samples = samplings.reduce((sum, { across, down }) => sum + (across * down) / max, 0);
   return { width, height, components, coefficientBytes: Math.ceil(2 * width * height * samples), ...kind };
 }
 
-/** Offset of the next 0xFF that begins a marker; what lies between segments is skipped, as decoders do. */
+/** Offset of the next 0xFF that begins a marker; bytes between segments are skipped, as decoders do. */
 function nextMarker(bytes: Buffer, from: number): number | undefined {
   for (let offset = from; offset + 1 < bytes.length; offset += 1) {
     if (bytes[offset] !== 0xff) continue;
     const next = bytes[offset + 1] ?? 0;
-    // Filling, a stuffed zero, and the marks between restart intervals.
+    // Fill bytes, a stuffed zero, and restart markers.
     if (next === 0xff || next === 0 || next === 0x01 || (next >= 0xd0 && next <= 0xd7)) continue;
     return offset;
   }
@@ -235,7 +235,7 @@ function countScans(bytes: Buffer, first: number): number {
   return count;
 }
 
-/** What a decoder needs to show the picture as it is meant; colour profile and orientation included. */
+/** Chunks that a decoder needs to show the image correctly, including colour profile and orientation. */
 const NEEDED: ReadonlySet<number> = new Set(
   ['IHDR', 'PLTE', 'IDAT', 'IEND', 'tRNS', 'gAMA', 'cHRM', 'sRGB', 'iCCP', 'cICP', 'sBIT', 'eXIf'].map(numberOf),
 );
@@ -246,8 +246,8 @@ const SIGNATURE_BYTES = 8;
 const FRAME_BYTES = 12;
 
 /**
- * A PNG without the chunks that nothing is made of. Compressed texts would be inflated by the decoder before the first
- * pixel: a hundred of them cost a second. What is cut stays as it is, for the decoder to find.
+ * Removes unneeded chunks of a PNG. A decoder would inflate compressed texts before the first pixel: a hundred of them
+ * cost a second. A truncated file stays unchanged, for the decoder to report.
  */
 export function withoutNotes(png: Uint8Array): Uint8Array {
   const bytes = Buffer.from(png.buffer, png.byteOffset, png.byteLength);

@@ -1,12 +1,12 @@
 export {
-  absentSoundFilters,
+  absentAudioFilters,
+  audioFormat,
   type Container,
-  createSoundFilters,
+  createAudioFilters,
   PCM_RATE,
   SNIFF_BYTES,
   SPEECH_FORMATS,
   sniffContainer,
-  soundFormat,
   wavHeader,
 } from './audio-formats.js';
 export { createFfmpeg, type Ffmpeg, MP3_BYTES_PER_SECOND } from './ffmpeg.js';

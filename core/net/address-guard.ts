@@ -6,45 +6,45 @@ import { GatewayError, isGatewayError, isSystemError, withDeadline } from '../ru
 /** Decides where requests may go: the public Internet, and the few private origins an operator trusts. */
 export interface AddressGuard {
   /**
-   * Judges what a URL says by itself; of a name, only what the name shows. To be asked anew for every redirect hop.
-   * @param trustedOrigins let through besides the guard's own.
+   * Checks a URL by its text; a host name only by its form. Call it again for every redirect hop.
+   * @param trustedOrigins Allowed besides the guard's own.
    * @throws GatewayError `upstream_refused`
    */
   checkUrl(url: URL, trustedOrigins?: readonly string[]): void;
-  /** Whether the operator vouches for this very origin (scheme, host and port). */
+  /** Whether the operator trusts this exact origin (scheme, host and port). */
   isTrusted(url: URL, trustedOrigins?: readonly string[]): boolean;
   /**
-   * The addresses of a host name, or the literal itself; dial these and nothing else.
-   * @throws GatewayError `upstream_refused` where one of them is not public, `upstream_error` where there is none,
-   *   `upstream_timeout` where name servers are silent, or the signal's reason.
+   * The addresses of a host name, or the literal itself; connect to these only.
+   * @throws GatewayError `upstream_refused` if one of them is not public, `upstream_error` if there is none,
+   *   `upstream_timeout` if name servers do not answer, or the signal's reason.
    */
   addresses(hostname: string, signal?: AbortSignal): Promise<readonly string[]>;
 }
 
 export interface AddressGuardOptions {
-  /** Origins let through although they are private, e.g. `http://127.0.0.1:9000`. Default: none. */
+  /** Allowed private origins, e.g. `http://127.0.0.1:9000`. Default: none. */
   trustedOrigins?: readonly string[];
-  /** All addresses of a name. Default: asks the configured name servers; the hosts file is not read. */
+  /** Resolves all addresses of a name. Default: the configured name servers; the hosts file is not read. */
   resolve?: (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
   /** Milliseconds for one name. Default 2,000. */
   resolveTimeoutMs?: number;
 }
 
-/** Characters; longer ones are not fetched. */
+/** Maximum length of a URL in characters. */
 export const MAX_URL_LENGTH = 8192;
 const RESOLVE_TIMEOUT_MS = 2000;
 const RESOLVE_TIMED_OUT = 'The host name could not be resolved in time.';
 
-/** Names that never leave the machine or its site (RFC 6761, 6762, 8375, and what ICANN keeps for private use). */
+/** Names that never leave the machine or its site (RFC 6761, 6762, 8375, and ICANN's name for private use). */
 const PRIVATE_NAME = /^(?:.*\.)?(?:localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/;
 
-/** Makes the guard. Stateless but for its options; one may serve any number of transports. */
+/** Creates the guard. It is stateless except for its options; one guard may serve any number of transports. */
 export function createAddressGuard(options: AddressGuardOptions = {}): AddressGuard {
   const { resolve = resolveHost, resolveTimeoutMs = RESOLVE_TIMEOUT_MS } = options;
   const ownOrigins = new Set((options.trustedOrigins ?? []).map(normalizeOrigin));
 
   const isTrusted = ({ origin }: URL, trustedOrigins: readonly string[] = []) =>
-    // Most are written as they are compared, and this is asked for every request.
+    // Most are normalized already, and this runs for every request.
     ownOrigins.has(origin) || trustedOrigins.some((one) => one === origin || normalizeOrigin(one) === origin);
 
   return {
@@ -65,7 +65,7 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
       }
       const addresses = await resolveInTime(hostname, signal);
       if (addresses.length === 0) throw unresolved();
-      // One private answer among public ones is how a name is rebound, so it refuses the name as a whole.
+      // One private address among public ones is a DNS rebinding attack, so it refuses the whole name.
       if (!addresses.every(isPublicAddress)) throw notPublic();
       return addresses;
     },
@@ -92,7 +92,7 @@ function checkHost(hostname: string): void {
     if (!isPublicAddress(literal)) throw notPublic();
     return;
   }
-  // A trailing dot means the same name, looked up without a search list.
+  // A trailing dot means the same name, resolved without a search list.
   const name = hostname.replace(/\.$/, '');
   if (!name.includes('.') || PRIVATE_NAME.test(name)) throw refusal('The host name belongs to a private network.');
 }
@@ -117,7 +117,9 @@ function unresolved(cause?: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The host name could not be resolved.', { cause });
 }
 
-/** IPv4 that is not the public Internet: the special-purpose registry of RFC 6890, and one address of a cloud. */
+/**
+ * IPv4 ranges that are not the public Internet: the special-purpose registry of RFC 6890, and one address of a cloud.
+ */
 const SPECIAL_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -144,8 +146,8 @@ const SPECIAL_IPV4 = [
 ].map((range) => ipaddr.IPv4.parseCIDR(range));
 
 /**
- * All that IANA has handed out as global unicast. Everything outside is special or unassigned, IPv4 in IPv6 clothing
- * included (mapped, compatible, translated by NAT64), so those need no unwrapping.
+ * Everything that IANA has allocated as global unicast. All other ranges are special or unassigned, including IPv4 in
+ * IPv6 form (mapped, compatible, translated by NAT64), so those need no unwrapping.
  */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
@@ -153,7 +155,7 @@ const SPECIAL_IPV6 = [
   // Protocol assignments: Teredo, benchmarking, ORCHID.
   '2001::/23',
   '2001:db8::/32',
-  // 6to4 leads to the IPv4 address it carries.
+  // 6to4 leads to the IPv4 address that it contains.
   '2002::/16',
   '2620:4f:8000::/48',
   '3fff::/20',
@@ -163,8 +165,8 @@ const SPECIAL_IPV6 = [
 const ISATAP_MARKER = 0x5efe;
 
 /**
- * Whether an address is on the public Internet. False for every special-purpose range and for what is no address at all.
- * The ranges are our own: the library's idea of "unicast" lets unassigned and tunnelled addresses through.
+ * Whether an address is on the public Internet. False for every special-purpose range and for invalid addresses. The
+ * ranges are our own: the library's "unicast" includes unassigned and tunnelled addresses.
  */
 export function isPublicAddress(address: string): boolean {
   // Stricter than the library, which also reads octal, hexadecimal and shortened forms.
@@ -176,13 +178,13 @@ export function isPublicAddress(address: string): boolean {
   return !(low === ISATAP_MARKER && (high & ~0x0200) === 0);
 }
 
-/** What c-ares says where a name exists without addresses of the kind asked for. */
+/** The codes of c-ares for a name without addresses of the requested kind. */
 const NO_SUCH_RECORD = 'ENODATA';
 
 /**
- * Every IPv4 and IPv6 address of a name, asked of the configured name servers. Does its work outside of the thread pool,
- * which image decoding may keep busy for seconds, and does not read the hosts file.
- * @throws The resolver's own error where there is no address, or the signal's reason.
+ * Resolves every IPv4 and IPv6 address of a name with the configured name servers. It does not use the thread pool,
+ * which image decoding may block for seconds, and does not read the hosts file.
+ * @throws The resolver's own error if there is no address, or the signal's reason.
  */
 export async function resolveHost(hostname: string, signal: AbortSignal): Promise<readonly string[]> {
   signal.throwIfAborted();
@@ -202,7 +204,7 @@ export async function resolveHost(hostname: string, signal: AbortSignal): Promis
   }
 }
 
-/** Whether a host, as URLs or sockets write it, is this machine and nothing else. */
+/** Whether a host, as in URLs or sockets, is only this machine. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

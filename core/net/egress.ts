@@ -2,39 +2,39 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { buildConnector, Dispatcher } from 'undici';
 import type { AddressGuard } from './address-guard.js';
 
-/** Who opens connections. */
+/** The dispatchers that open connections. */
 export interface EgressDispatchers {
-  /** Dials public addresses only. */
+  /** Connects to public addresses only. */
   guarded: Dispatcher;
   /**
-   * Dials whatever the name resolves to, for origins an operator vouches for. Apart from the other one, so that nobody
-   * else gets hold of a connection that was opened without a check.
+   * Connects to any address of a name, for origins that the operator trusts. It is separate, so that other requests
+   * never use a connection that was opened without a check.
    */
   trusted: Dispatcher;
-  /** Of those origins, for what is on this machine: an egress proxy elsewhere would look for it on its own. */
+  /** For trusted origins on this machine: an egress proxy on another machine could not reach them. */
   local: Dispatcher;
 }
 
 export interface EgressOptions {
   guard: AddressGuard;
-  /** Forward proxy of the operator. It resolves names, so addresses of names are then not checked here. */
+  /** Forward proxy of the operator. It resolves names, so their addresses are not checked here. */
   proxy?: EgressProxy;
-  /** Ends lookups that are under way. */
+  /** Ends running lookups. */
   signal: AbortSignal;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
 const LIMITS = {
-  /** Sockets to one origin; further requests wait for one within their own deadline. */
+  /** Maximum sockets to one origin; further requests wait for one within their own deadline. */
   connections: 1024,
   pipelining: 1,
-  /** Platforms send large policies; Node's default of 16 KiB has been seen to be too little. */
+  /** Platforms send large policies; Node's default of 16 KiB was too small. */
   maxHeaderSize: 64 * 1024,
-  // The deadline of the request is the only clock.
+  // Only the deadline of the request applies.
   headersTimeout: 0,
   bodyTimeout: 0,
-  // HTTP/2 would share one connection, and its faults, among all requests to an origin.
+  // HTTP/2 would share one connection, and its failures, among all requests to an origin.
   allowH2: false,
 } as const;
 
@@ -52,7 +52,7 @@ export async function openDispatchers({ guard, proxy, signal }: EgressOptions): 
       proxyTunnel: false,
       connectTimeout: CONNECT_TIMEOUT_MS,
       requestTls: DIAL,
-      // The tunnel's own request has no deadline of ours: it is made for a connection, not for a request.
+      // The tunnel's own request has no deadline of ours: it belongs to a connection, not to a request.
       clientFactory: (origin, options) =>
         new undici.Pool(origin, { ...options, ...LIMITS, headersTimeout: CONNECT_TIMEOUT_MS }),
     });
@@ -63,8 +63,8 @@ export async function openDispatchers({ guard, proxy, signal }: EgressOptions): 
 }
 
 /**
- * Nothing is resolved a second time: what the guard answers for a name is what is dialled. Node asks a lookup function
- * about names only, so literals are checked before.
+ * No second lookup: the connection uses the address that the guard resolved. Node calls a lookup function only for
+ * names, so literals are checked before.
  */
 function guardedConnector(build: typeof buildConnector, { guard, signal }: EgressOptions): buildConnector.connector {
   const lookup: LookupFunction = (hostname, { all }, callback) => {
@@ -100,8 +100,8 @@ export interface EgressProxy {
 }
 
 /**
- * Takes a proxy's URL apart.
- * @throws Error where it is no http or https URL; the text is not quoted, for it may hold a password.
+ * Parses a proxy's URL.
+ * @throws Error if it is no http or https URL; the text is not quoted, since it may contain a password.
  */
 export function readProxyUrl(text: string): EgressProxy {
   const url = URL.parse(text);

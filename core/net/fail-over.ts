@@ -8,19 +8,19 @@ import {
   withBoundedWait,
 } from '../runtime/index.js';
 
-/** What follows from a try that failed. */
+/** The consequence of a failed try. */
 export interface TryConsequence {
-  /** Where the same work may be tried again. `nowhere` where it may have been done, or nobody would do it. */
+  /** Where the same work may be tried again. `nowhere` if it may have been done, or no upstream would do it. */
   again: 'anywhere' | 'here' | 'elsewhere' | 'nowhere';
-  /** Whether it says something against the upstream: enough of these in a row, and it rests. */
+  /** Whether it counts against the upstream: enough of these in a row start a cool-down. */
   counts: boolean;
 }
 
-/** Thrown by the work of a {@link FailOver}; whatever else it throws ends the call as it is, and counts for nothing. */
+/** Thrown by the work of a {@link FailOver}; any other error ends the call unchanged, and does not count. */
 export class TryFailure extends Error {
   override readonly name = 'TryFailure';
 
-  /** @param error what the caller is told where this was the last try; its `retryAfterSeconds` is waited for. */
+  /** @param error The caller's error if this was the last try; its `retryAfterSeconds` delays the next try. */
   constructor(
     readonly error: GatewayError,
     readonly consequence: TryConsequence,
@@ -33,42 +33,45 @@ export interface FailOverOptions<Upstream> {
   /** Best first. */
   upstreams: readonly Upstream[];
   clock: Clock;
-  /** Milliseconds of an upstream's first rest; each further one in a row is twice as long, up to six times this. Default 10,000. */
+  /**
+   * Milliseconds of an upstream's first cool-down; each further one in a row is twice as long, up to six times this.
+   * Default 10,000.
+   */
   restMs?: number;
   /**
-   * Share of the work that an upstream gets among those that are ready, e.g. 3 against 1; 0 for one that only steps in.
-   * Default: the best that is ready gets all.
+   * Relative share of the work for a ready upstream, e.g. 3 against 1; 0 for one that only replaces others. Default:
+   * the best ready upstream gets all work.
    */
   weightOf?(upstream: Upstream): number;
   /**
-   * Further tries for each call, over all calls, e.g. 0.2; ten at once and one each second are free. Default: no bound
-   * but that of each call.
+   * Retries per call, over all calls, e.g. 0.2; ten at once and one each second are free. Default: only the limit per
+   * call.
    */
   retryShare?: number;
 }
 
 export interface FailOverCall<Upstream, Result> {
-  /** Milliseconds for all tries and the waiting between them; nothing is waited for that would end later. */
+  /** Milliseconds for all tries and the delays between them; a delay that would end later is not started. */
   budgetMs: number;
-  /** Longest wait before one of the tries, in milliseconds. Default: as long as there is time. */
+  /** Maximum delay before one of the tries, in milliseconds. Default: the remaining time. */
   longestWaitMs?: number;
   signal: AbortSignal;
   /** Whether the upstream can do this work at all. Default: each can. */
   suits?(upstream: Upstream): boolean;
-  /** One try, within the milliseconds that are left. */
+  /** One try, within the remaining milliseconds. */
   work(upstream: Upstream, remainingMs: number): Promise<Result>;
 }
 
-/** Several upstreams that do the same work; keeps, for as long as it lives, which of them rest. */
+/** Several upstreams that do the same work; keeps the cool-down of each between calls. */
 export interface FailOver<Upstream> {
   /**
-   * Tries upstreams in their order, or by weight, until one does the work: three tries, or as many as there are upstreams.
-   * Before an upstream is tried again, a random part of a growing delay passes, or what it asked for.
-   * @throws GatewayError of the last try; `upstream_unavailable` where all upstreams rest; what else the work threw; the
-   * signal's reason.
+   * Tries upstreams in order, or by weight, until one does the work: three tries, or as many as there are upstreams.
+   * Before an upstream is tried again, there is a random part of a growing delay, or the delay that it asked for.
+   * @throws GatewayError of the last try; `upstream_unavailable` if all upstreams cool down; what else the work threw;
+   *   the signal's reason.
    */
   run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result>;
-  /** In their order, named `upstreams.0` and so on. */
+  /** In order, named `upstreams.0` and so on. */
   states(): UpstreamState[];
 }
 
@@ -83,7 +86,7 @@ const LONGEST_DELAY_MS = 8_000;
 interface Circuit<Upstream> {
   upstream: Upstream;
   breaker: CircuitBreaker;
-  /** Monotonic milliseconds; set where the upstream asked everybody to wait. */
+  /** Monotonic milliseconds; set if the upstream asked all callers to wait. */
   limitedUntil: number;
   tries: number;
   failures: number;
@@ -106,12 +109,12 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
     let candidates: readonly Circuit<Upstream>[] = suits
       ? circuits.filter(({ upstream }) => suits(upstream))
       : circuits;
-    const most = Math.max(MIN_TRIES, candidates.length);
+    const max = Math.max(MIN_TRIES, candidates.length);
     let notBefore: Map<Circuit<Upstream>, number> | undefined;
     let failed = 0;
     let last: GatewayError | undefined;
 
-    for (let tries = 0; tries < most; ) {
+    for (let tries = 0; tries < max; ) {
       signal.throwIfAborted();
       const now = clock.monotonic();
       const { soonest, ready } = soonestOf(candidates, now, notBefore);
@@ -126,7 +129,7 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
       if (waitMs > 0) await clock.sleep(waitMs, signal);
       const { breaker } = chosen;
       const isProbe = breaker.state !== 'closed';
-      // While one call probes whether it works again, the others need not wait for what comes of it.
+      // While one call probes whether it works again, the others do not wait for the result.
       if (breaker.state === 'open' || (isProbe && !breaker.beginProbe())) {
         candidates = candidates.filter((circuit) => circuit !== chosen);
         continue;
@@ -139,14 +142,14 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
         return result;
       } catch (error) {
         const isCounted = error instanceof TryFailure && error.consequence.counts;
-        // What began before the circuit opened says nothing about it now.
+        // A call that began before the circuit opened says nothing about the current state.
         if (isCounted && (isProbe || breaker.state === 'closed')) breaker.fail();
         // A probe whose caller leaves says nothing: the next call probes again.
         else if (isProbe && !signal.aborted) breaker.succeed();
         if (!(error instanceof TryFailure)) throw error;
         last = error.error;
         const { again, counts } = error.consequence;
-        // What is left to nobody else and held against nobody is the caller's fault.
+        // A failure that no other upstream may retry and that counts against none is the caller's.
         if (again !== 'nowhere' || counts) chosen.failures += 1;
         if (again === 'nowhere') break;
         tries++;
@@ -154,23 +157,23 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
         if (again === 'here') candidates = [chosen];
         const askedMs = (last.retryAfterSeconds ?? 0) * 1000;
         notBefore ??= new Map();
-        // At least a millisecond, so that an upstream that has not failed this call goes first.
+        // At least a millisecond, so that an upstream that has not failed this call comes first.
         notBefore.set(chosen, clock.monotonic() + Math.max(askedMs, 1 + delayMs(failed)));
         failed += 1;
-        // Other calls look again before long: an hour asked for by mistake shall not be an hour without images.
+        // Other calls retry soon: an hour requested by mistake must not become an hour without images.
         chosen.limitedUntil = Math.max(chosen.limitedUntil, clock.monotonic() + Math.min(askedMs, LONGEST_LIMIT_MS));
       } finally {
         if (isProbe) breaker.endProbe();
       }
     }
-    throw last ? withBoundedWait(last) : resting(restMs);
+    throw last ? withBoundedWait(last) : coolingDown(restMs);
   }
 
   function states(): UpstreamState[] {
     const now = clock.monotonic();
     return circuits.map(({ breaker, limitedUntil, tries, failures }, index) => ({
       name: `upstreams.${index}`,
-      resting: breaker.state !== 'closed' || limitedUntil > now,
+      isCoolingDown: breaker.state !== 'closed' || limitedUntil > now,
       tries,
       failures,
     }));
@@ -184,7 +187,7 @@ function delayMs(failed: number): number {
   return Math.floor(Math.random() * Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** failed));
 }
 
-/** Those of the candidates that may be tried first, and when: monotonic milliseconds, `now` at the earliest. */
+/** The candidates that may be tried first, and when: monotonic milliseconds, at the earliest `now`. */
 function soonestOf<Upstream>(
   candidates: readonly Circuit<Upstream>[],
   now: number,
@@ -209,24 +212,24 @@ function limited(waitMs: number): GatewayError {
   });
 }
 
-function resting(restMs: number): GatewayError {
+function coolingDown(restMs: number): GatewayError {
   return new GatewayError('upstream_unavailable', 'The upstream keeps failing and is left alone for now.', {
     retryAfterSeconds: boundedWait(restMs / 1000),
   });
 }
 
-/** Keeps tries that were not the first of a call few, so that an upstream in trouble is not asked all the more. */
+/** Limits retries, so that an upstream in trouble does not get more requests. */
 export interface RetryBudget {
   /** A call begins. */
   earn(): void;
-  /** Whether a further try may be made; it is then counted as made. */
+  /** Whether a retry is allowed; it is then counted. */
   spend(): boolean;
 }
 
-/** Further tries that are free at once, and then one for each second. */
+/** Retries that are free at once, and then one for each second. */
 const FREE = 10;
 
-/** @param share further tries for each call, e.g. 0.2. */
+/** @param share Retries per call, e.g. 0.2. */
 export function createRetryBudget(share: number, clock: Pick<Clock, 'monotonic'>): RetryBudget {
   let left = FREE;
   let at = clock.monotonic();
@@ -245,15 +248,17 @@ export function createRetryBudget(share: number, clock: Pick<Clock, 'monotonic'>
   };
 }
 
-/** Whose turn it is, among those that can take it. */
+/** A fair choice among the available items. */
 export interface FairQueue<Item> {
-  /** Each item is taken in proportion to its weight, evenly spread; one of weight 0 where no other can be. */
+  /**
+   * Each item is chosen in proportion to its weight, evenly distributed; one of weight 0 only if no other is available.
+   */
   next(items: readonly Item[]): Item | undefined;
 }
 
-/** Smooth weighted round robin. @param weightOf not negative. */
+/** Smooth weighted round robin. @param weightOf Not negative. */
 export function createFairQueue<Item>(weightOf: (item: Item) => number): FairQueue<Item> {
-  /** What each is owed; together nothing, so that nobody has to catch up who was away. */
+  /** The credit of each item; the sum is zero, so that an item that was absent does not catch up. */
   const credit = new Map<Item, number>();
 
   return {
@@ -263,16 +268,16 @@ export function createFairQueue<Item>(weightOf: (item: Item) => number): FairQue
       const weighed = items.filter((item) => weightOf(item) > 0);
       const total = weighed.reduce((sum, item) => sum + weightOf(item), 0);
       let chosen = only;
-      let most = Number.NEGATIVE_INFINITY;
+      let max = Number.NEGATIVE_INFINITY;
       for (const item of weighed) {
         const owed = (credit.get(item) ?? 0) + weightOf(item);
         credit.set(item, owed);
-        if (owed > most) {
-          most = owed;
+        if (owed > max) {
+          max = owed;
           chosen = item;
         }
       }
-      if (weighed.length > 0 && chosen !== undefined) credit.set(chosen, most - total);
+      if (weighed.length > 0 && chosen !== undefined) credit.set(chosen, max - total);
       return chosen;
     },
   };

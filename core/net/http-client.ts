@@ -6,42 +6,42 @@ import { GatewayError } from '../runtime/index.js';
 import { type AddressGuard, isLoopbackHost } from './address-guard.js';
 import { type EgressDispatchers, openDispatchers, readProxyUrl } from './egress.js';
 import { decodeBody, httpFailure, overCap, type Received, type ReceivedBody, receive } from './http-receiver.js';
-import { RequestLife, RequestLives } from './request-life.js';
+import { RequestLifetime, RequestLifetimes } from './request-life.js';
 
 export interface HttpTransportOptions {
   guard: AddressGuard;
-  /** Forward proxy that every request leaves through, e.g. `http://user:password@proxy:3128`. Default: none. */
+  /** Forward proxy for every request, e.g. `http://user:password@proxy:3128`. Default: none. */
   egressProxyUrl?: string;
 }
 
-/** Limits of one user of the transport; no request of its client can go beyond them. */
-export interface HttpFaceLimits {
+/** Limits of one client of the transport; its requests cannot exceed them. */
+export interface HttpClientLimits {
   /** Deadline of each request in milliseconds. */
   timeoutMs: number;
-  /** Highest cap a request may ask for, in decoded bytes. Default: none; a request that asks for none gets 8 MiB. */
+  /** Maximum limit that a request may set, in decoded bytes. Default: none; a request without a limit gets 8 MiB. */
   maxBytes?: number;
-  /** Origins that the guard lets this client reach although they are private. Default: none. */
+  /** Private origins that the guard allows for this client. Default: none. */
   trustedOrigins?: readonly string[];
-  /** The same for a request's own URL alone: no redirect from elsewhere leads there. Default: none. */
+  /** The same for a request's own URL only: redirects from elsewhere cannot reach them. Default: none. */
   configuredOrigins?: readonly string[];
-  /** Ends every request of the client. */
+  /** Aborts every request of the client. */
   signal?: AbortSignal;
 }
 
-/** What clients are made of, each with limits of its own. */
-export interface HttpFaces {
-  face(limits: HttpFaceLimits): HttpClient;
+/** Creates scoped clients, each with limits of its own. */
+export interface HttpClients {
+  scoped(limits: HttpClientLimits): HttpClient;
 }
 
 /** Connections to the outside, shared by all clients. */
-export interface HttpTransport extends HttpFaces {
-  /** Cuts what is under way. Idempotent. */
+export interface HttpTransport extends HttpClients {
+  /** Aborts running requests. Idempotent. */
   close(): Promise<void>;
 }
 
 /**
- * Makes the transport. Nothing is loaded or opened before the first request.
- * @throws Error where `egressProxyUrl` is no http or https URL.
+ * Creates the transport. Nothing is loaded or opened before the first request.
+ * @throws Error if `egressProxyUrl` is no http or https URL.
  */
 export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOptions): HttpTransport {
   const proxy = egressProxyUrl === undefined ? undefined : readProxyUrl(egressProxyUrl);
@@ -55,17 +55,17 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
   };
 
   return {
-    face(limits) {
-      const lives = new RequestLives(limits.signal ? [limits.signal, closing.signal] : [closing.signal]);
+    scoped(limits) {
+      const lives = new RequestLifetimes(limits.signal ? [limits.signal, closing.signal] : [closing.signal]);
       const exchange = {
         limits,
-        // Made once: what the guard said of a URL is kept for the list that it was asked with.
+        // Created once: the guard's results for a URL are cached by the identity of the list.
         ownOrigins: [...(limits.trustedOrigins ?? []), ...(limits.configuredOrigins ?? [])],
         guard,
         open,
       };
       const start = ({ timeoutMs = limits.timeoutMs, signal }: HttpRequest) =>
-        new RequestLife({ timeoutMs: Math.min(timeoutMs, limits.timeoutMs), signal, lives });
+        new RequestLifetime({ timeoutMs: Math.min(timeoutMs, limits.timeoutMs), signal, lives });
       return {
         async request(request) {
           const life = start(request);
@@ -100,22 +100,22 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
   };
 }
 
-/** A request with all that is needed to send it. */
+/** A request with everything that is needed to send it. */
 export interface Exchange {
   request: HttpRequest;
   limits: { maxBytes?: number; trustedOrigins?: readonly string[] };
   /** Trusted as long as a request stays at the origin of its URL. */
   ownOrigins: readonly string[];
-  life: RequestLife;
+  life: RequestLifetime;
   guard: AddressGuard;
-  /** At once where they are open. */
+  /** Synchronous if they are open. */
   open(): EgressDispatchers | Promise<EgressDispatchers>;
 }
 
 const DEFAULT_MAX_BYTES = 8 * 1024 * 1024;
 const MAX_REDIRECTS = 5;
 
-/** Sends the request and follows redirects as far as it allows; the body of the last answer is still to be read. */
+/** Sends the request and follows the allowed redirects; the body of the last answer is still unread. */
 export async function sendRequest(exchange: Exchange): Promise<Answer> {
   const { request, limits } = exchange;
   const { method = 'GET', body, maxRedirects = 0, maxBytes = DEFAULT_MAX_BYTES } = request;
@@ -153,7 +153,7 @@ function dispatch(
   return opened instanceof Promise ? life.race(opened).then(send) : send(opened);
 }
 
-/** Where a URL leads, and that the guard lets requests go there. */
+/** A parsed URL that the guard allows. */
 interface Destination {
   href: string;
   guard: AddressGuard;
@@ -163,10 +163,10 @@ interface Destination {
   way: keyof EgressDispatchers;
 }
 
-/** Of URLs that their users keep: taking one apart, and judging it, takes longer than comparing it. */
+/** Caches repeated URLs: parsing and checking one takes longer than comparing it. */
 const destinations = new WeakMap<URL, Destination>();
 
-/** @throws GatewayError `upstream_refused` where the guard does not let it through. */
+/** @throws GatewayError `upstream_refused` if the guard refuses it. */
 function destinationOf(url: URL, guard: AddressGuard, trustedOrigins: readonly string[] | undefined): Destination {
   const known = destinations.get(url);
   const { href } = url;
@@ -182,11 +182,11 @@ function destinationOf(url: URL, guard: AddressGuard, trustedOrigins: readonly s
 
 function contentOf({ headers, body }: Hop): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
   if (typeof body !== 'object' || body instanceof Uint8Array) return { headers, body };
-  // With its length told, a body that is read piece by piece needs no chunked coding, which some upstreams refuse.
+  // With a known length, a streamed body needs no chunked coding, which some upstreams refuse.
   return { headers: { ...headers, 'content-length': String(body.size) }, body: Readable.from(body.read()) };
 }
 
-/** Fields that are between two neighbours (RFC 9110 7.6.1), what older clients send in their place, and the host. */
+/** Hop-by-hop fields (RFC 9110 7.6.1), their older equivalents, and the host. */
 export const HOP_FIELDS: ReadonlySet<string> = new Set([
   'connection',
   'host',
@@ -199,13 +199,13 @@ export const HOP_FIELDS: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** Fields that describe the connection or the framing, which are the transport's business. */
+/** Fields that describe the connection or the framing, which the transport sets. */
 const OURS = new Set([...HOP_FIELDS, 'content-length', 'expect']);
 
-/** What the transport can undo. */
+/** The codings that the transport can decode. */
 const ACCEPT_ENCODING = 'gzip, deflate, br, zstd';
 
-/** Fields by which a caller proves who it is; only the origin they were meant for may see them. */
+/** Credential fields; only their own origin may receive them. */
 const CREDENTIAL = /auth|cookie|token|secret|session|signature|credential|passw|(?:^|[-_])key(?:$|[-_])|apikey/;
 
 export type HeaderFields = Readonly<Record<string, string>>;
@@ -230,7 +230,7 @@ export function withoutContentFields(headers: HeaderFields): Record<string, stri
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('content-')));
 }
 
-/** Fields of one name in one string. Commas occur inside cookies, so those are kept apart by line feeds. */
+/** Joins fields of one name. Commas occur inside cookies, so those are separated by line feeds. */
 export function responseFields(received: Readonly<Record<string, string | string[] | undefined>>): HeaderFields {
   const fields: Record<string, string> = {};
   for (const name in received) {
@@ -240,7 +240,7 @@ export function responseFields(received: Readonly<Record<string, string | string
   return fields;
 }
 
-/** One request on its way, possibly after redirects. */
+/** One request, possibly after redirects. */
 export interface Hop {
   url: URL;
   method: string;
@@ -251,9 +251,9 @@ export interface Hop {
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Where an answer sends its reader, or undefined where it is no redirect. What may be sent there follows the Fetch
- * Standard (HTTP-redirect fetch), but that every field that looks like a credential is dropped across origins.
- * @throws GatewayError `upstream_error` where the target is no URL.
+ * The target of a redirect, or undefined if the answer is none. What may be sent there follows the Fetch Standard
+ * (HTTP-redirect fetch), except that every credential field is dropped across origins.
+ * @throws GatewayError `upstream_error` if the target is no URL.
  */
 export function nextHop(hop: Hop, status: number, location: string | undefined): Hop | undefined {
   if (!REDIRECTS.has(status) || location === undefined) return undefined;
@@ -265,7 +265,7 @@ export function nextHop(hop: Hop, status: number, location: string | undefined):
   return url.origin === hop.url.origin ? next : { ...next, headers: withoutCredentials(next.headers) };
 }
 
-/** Lets go of an answer whose body is not wanted, as of one on the way. */
+/** Releases an answer without reading its body, e.g. of a redirect. */
 export function discard(reply: HttpStream): void {
   void reply.body[Symbol.asyncIterator]().return?.();
 }
@@ -275,14 +275,14 @@ function becomesGet(method: string, status: number): boolean {
   return method === 'POST' && (status === 301 || status === 302);
 }
 
-/** An answer whose body is still to be read. */
+/** An answer with an unread body. */
 export interface Answer {
   status: number;
   headers: HeaderFields;
   url: string;
-  /** As it comes, the cap enforced. */
+  /** As it arrives, with the limit enforced. */
   received: ReceivedBody;
-  /** The same, codings undone. */
+  /** The same, with codings decoded. */
   body: AsyncIterable<Uint8Array>;
 }
 
@@ -293,9 +293,9 @@ export interface AnswerOptions {
   maxBytes: number;
 }
 
-/** A body that cannot be read fails once somebody reads it: the status says what there is to say without it. */
+/** An undecodable body fails when it is read: its status is useful without it. */
 export function openAnswer({ hop, received: { status, body: received }, headers, maxBytes }: AnswerOptions): Answer {
-  // Answers to HEAD and "not modified" tell the length of a body that does not follow.
+  // Answers to HEAD and "not modified" state the length of a body that does not follow.
   const announcesBody = hop.method !== 'HEAD' && status !== 304;
   const isOver = announcesBody && Number(headers['content-length']) > maxBytes;
   const body = isOver
@@ -313,7 +313,7 @@ function decoded(...[received, options]: Parameters<typeof decodeBody>): AsyncIt
   }
 }
 
-// biome-ignore lint/correctness/useYield: there is nothing to be had
+// biome-ignore lint/correctness/useYield: the generator only throws
 async function* failing(error: unknown): AsyncGenerator<Uint8Array> {
   throw error;
 }
@@ -330,25 +330,25 @@ export async function readResponse({ status, headers, url, received, body }: Ans
   return { status, headers, url, body: bytes, text, json: () => readJson(text()) };
 }
 
-/** @throws GatewayError `upstream_refused` where it is no JSON. */
+/** @throws GatewayError `upstream_refused` if it is no JSON. */
 export function readJson(text: string): unknown {
   try {
     return parseJson(text);
   } catch {
-    // The parser's own error is not kept as cause: it quotes the text, and no log shall hold an upstream's body.
+    // The parser's own error is not kept as cause: it quotes the text, and logs must not contain an upstream's body.
     throw new GatewayError('upstream_refused', 'The origin answered with something that is not JSON.');
   }
 }
 
-/** The body can be read once. Its deadline goes on; leaving the loop closes the connection. */
-export function readStream({ status, headers, url, received, body }: Answer, life: RequestLife): HttpStream {
+/** The body can be read once. Its deadline continues; leaving the loop closes the connection. */
+export function readStream({ status, headers, url, received, body }: Answer, life: RequestLifetime): HttpStream {
   return { status, headers, url, body: body === received ? body : readDecoded(received, body, life) };
 }
 
 function readDecoded(
   received: ReceivedBody,
   body: AsyncIterable<Uint8Array>,
-  life: RequestLife,
+  life: RequestLifetime,
 ): AsyncIterable<Uint8Array> {
   const read = async function* () {
     try {
@@ -364,7 +364,7 @@ function readDecoded(
     [Symbol.asyncIterator]: () => ({
       next: () => chunks.next(),
       return() {
-        // A generator that waits for a chunk, or was never asked for one, would not notice.
+        // A generator that waits for a chunk, or was never started, would not notice.
         received.close();
         return chunks.return(undefined);
       },

@@ -3,34 +3,34 @@ import { pipeline, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/index.js';
-import type { RequestLife } from './request-life.js';
+import type { RequestLifetime } from './request-life.js';
 
-/** An answer whose body is on its way. */
+/** An answer with a body that is arriving. */
 export interface Received {
   status: number;
   headers: IncomingHttpHeaders;
   body: ReceivedBody;
 }
 
-/** The bytes as they came, to be read once. Leaving the loop closes the connection. What it throws is a GatewayError. */
+/** The raw bytes, to be read once. Leaving the loop closes the connection. It throws GatewayErrors. */
 export interface ReceivedBody extends AsyncIterableIterator<Uint8Array> {
-  /** Nobody sends the request elsewhere: it is over with the last byte of this. */
+  /** The request is not sent again: it ends with the last byte of this body. */
   conclude(): void;
-  /** Closes the connection, unless the body has been received. */
+  /** Closes the connection, unless the body is complete. */
   close(): void;
 }
 
 export interface ReceiveOptions {
-  life: RequestLife;
-  /** Over it, reading fails. */
+  life: RequestLifetime;
+  /** Beyond it, reading fails. */
   maxBytes: number;
 }
 
-/** Bytes that may wait for their reader before the origin is asked to wait. */
-const MOST_WAITING = 64 * 1024;
+/** Bytes that may wait for the reader before the origin is paused. */
+const MAX_WAITING = 64 * 1024;
 
 /**
- * Sends a request. Straight from the parser to whoever reads: the streams that undici has for this cost more than all else
+ * Sends a request. Bytes go directly from the parser to the reader: undici's streams cost more than everything else
  * that is done for a request.
  * @throws GatewayError `upstream_*`, or the reason by which the life was stopped.
  */
@@ -51,7 +51,7 @@ interface Waiting<Value> {
 }
 
 class Receiver implements Dispatcher.DispatchHandler, ReceivedBody {
-  readonly #life: RequestLife;
+  readonly #life: RequestLifetime;
   readonly #maxBytes: number;
   #head: Waiting<Received> | undefined;
   #reader: Waiting<IteratorResult<Uint8Array>> | undefined;
@@ -64,7 +64,7 @@ class Receiver implements Dispatcher.DispatchHandler, ReceivedBody {
   #isConclusive = false;
   #failure: { error: unknown } | undefined;
 
-  constructor(life: RequestLife, maxBytes: number, head: Waiting<Received>) {
+  constructor(life: RequestLifetime, maxBytes: number, head: Waiting<Received>) {
     this.#life = life;
     this.#maxBytes = maxBytes;
     this.#head = head;
@@ -86,7 +86,7 @@ class Receiver implements Dispatcher.DispatchHandler, ReceivedBody {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     if (this.#isClosed) return;
-    this.#life.heard();
+    this.#life.bytesReceived();
     this.#received += chunk.length;
     if (this.#received > this.#maxBytes) {
       this.#fail(overCap());
@@ -97,7 +97,7 @@ class Receiver implements Dispatcher.DispatchHandler, ReceivedBody {
     } else {
       this.#chunks.push(chunk);
       this.#waiting += chunk.length;
-      if (this.#waiting <= MOST_WAITING || this.#isPaused) return;
+      if (this.#waiting <= MAX_WAITING || this.#isPaused) return;
       this.#isPaused = true;
       this.#life.suspendSilence();
       controller.pause();
@@ -119,7 +119,7 @@ class Receiver implements Dispatcher.DispatchHandler, ReceivedBody {
     const chunk = this.#chunks.shift();
     if (chunk !== undefined) {
       this.#waiting -= chunk.length;
-      if (this.#isPaused && this.#waiting <= MOST_WAITING / 2) this.#resume();
+      if (this.#isPaused && this.#waiting <= MAX_WAITING / 2) this.#resume();
       return Promise.resolve({ done: false, value: chunk });
     }
     if (this.#failure) return Promise.reject(this.#failure.error);
@@ -159,7 +159,7 @@ class Receiver implements Dispatcher.DispatchHandler, ReceivedBody {
     this.#controller?.resume();
   }
 
-  /** From outside: what is there already is of no interest any more. */
+  /** Stopped from outside: received data is ignored. */
   #stop(reason: unknown): void {
     if (this.#isClosed) return;
     this.#chunks = [];
@@ -183,22 +183,22 @@ class Receiver implements Dispatcher.DispatchHandler, ReceivedBody {
   }
 }
 
-/** For undici alone: whoever reads has been told already. */
+/** Only for undici: the reader has received the error already. */
 function closed(): Error {
   return new Error('closed');
 }
 
 export interface DecodingOptions {
-  /** The `content-encoding` field as received; undefined where there is none. */
+  /** The `content-encoding` field as received; undefined if there is none. */
   contentEncoding: string | undefined;
-  /** Cap on the bytes between and after the decoders. */
+  /** Limit of the bytes between and after the decoders. */
   maxBytes: number;
 }
 
 type Bytes = AsyncIterable<Uint8Array>;
 
 const MAX_CODINGS = 2;
-/** A page arrives in few large pieces rather than in many small ones, each of which is a trip to the thread pool. */
+/** A page arrives in few large chunks rather than in many small ones, each of which is a trip to the thread pool. */
 const CHUNK = { chunkSize: 128 * 1024 };
 
 const DECODERS: Readonly<Record<string, (start: Uint8Array) => Transform>> = {
@@ -210,10 +210,10 @@ const DECODERS: Readonly<Record<string, (start: Uint8Array) => Transform>> = {
 };
 
 /**
- * Undoes content codings while the body flows, last coding first; without any, it is the body itself, whose own bytes are
- * capped already. Counting on every stage stops a bomb after `maxBytes` of output.
- * @throws GatewayError `upstream_error` at once for a coding that is not known and for more than two; while reading, for
- *   a body over the cap. The decoder's own error where the body is corrupt or cut.
+ * Decodes content codings while the body streams, last coding first; without any, it is the body itself, which is
+ * limited already. Counting on every stage stops a decompression bomb after `maxBytes` of output.
+ * @throws GatewayError `upstream_error` at once for an unknown coding and for more than two; while reading, for a body
+ *   over the limit. The decoder's own error if the body is corrupt or truncated.
  */
 export function decodeBody(body: Bytes, { contentEncoding, maxBytes }: DecodingOptions): Bytes {
   const decoders = codingsOf(contentEncoding).map((coding) => {
@@ -224,7 +224,7 @@ export function decodeBody(body: Bytes, { contentEncoding, maxBytes }: DecodingO
   return decoders.reduceRight((source, decoder) => capped(decoded(source, decoder), maxBytes), body);
 }
 
-/** The body was longer than the reader wants; read or announced. */
+/** The body exceeds the reader's limit, by its bytes or its stated length. */
 export function overCap(): GatewayError {
   return new GatewayError('upstream_error', 'The origin sent more than is read.', { retryable: false });
 }
@@ -253,14 +253,14 @@ async function* capped(source: Bytes, maxBytes: number): AsyncGenerator<Uint8Arr
 async function* decoded(source: Bytes, createDecoder: (start: Uint8Array) => Transform): AsyncGenerator<Uint8Array> {
   const chunks = source[Symbol.asyncIterator]();
   const first = await chunks.next();
-  // Answers without a body often carry the field all the same, and no decoder takes nothing for an empty body.
+  // Answers without a body often have the field anyway, and no decoder accepts an empty body.
   if (first.done) return;
   const whole = async function* () {
     yield first.value;
     yield* { [Symbol.asyncIterator]: () => chunks };
   };
   const decoder = createDecoder(first.value);
-  // Errors reach the reader of the decoder; the callback would be a second way to hear of them.
+  // Errors reach the reader of the decoder; the callback would report them twice.
   pipeline(whole, decoder, () => {});
   yield* decoder;
 }
@@ -291,14 +291,14 @@ const MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/^(?:UND_ERR_PRX_|UND_ERR_ABORTED$)/, 'The egress proxy did not let the request through.'],
 ];
 
-/** Codes of requests that cannot have reached the origin: no connection, or none that it could be trusted over. */
+/** Codes of requests that cannot have reached the origin: no connection, or no trusted one. */
 const NEVER_SENT =
   /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES|ENOTFOUND|EAI_\w+|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT_\w+|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/;
 
 /**
- * Whether a failed request certainly never reached the origin, so that sending it again does nothing twice. False where
- * nobody can tell, as after a reset or at a deadline.
- * @param error what an {@link HttpClient} threw.
+ * Whether a failed request certainly never reached the origin, so that a retry does nothing twice. False if it is
+ * unknown, as after a reset or at a deadline.
+ * @param error What an {@link HttpClient} threw.
  */
 export function neverSent(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -308,11 +308,11 @@ export function neverSent(error: unknown): boolean {
 }
 
 /**
- * A failure of a request in words that may be shown: neither address nor URL nor anything the origin said. The original
- * is kept as `cause`.
- * @param life of the request; what it was stopped with goes before everything that followed from it.
+ * Describes a failed request with a message that is safe to show: without address, URL or content of the origin. The
+ * original is kept as `cause`.
+ * @param life Of the request; if it was stopped, that reason has precedence.
  */
-export function httpFailure(error: unknown, life: Pick<RequestLife, 'stopped' | 'reason'>): unknown {
+export function httpFailure(error: unknown, life: Pick<RequestLifetime, 'stopped' | 'reason'>): unknown {
   if (life.stopped) return life.reason;
   if (isGatewayError(error)) return error;
   const code = codeOf(error);

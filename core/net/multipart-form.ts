@@ -6,7 +6,7 @@ export interface FilePart {
   name: string;
   fileName: string;
   contentType: string;
-  /** In memory, or in a file that stays as it is until the form has been sent. */
+  /** In memory, or in a file that does not change until the form has been sent. */
   content: Uint8Array | { path: string; size: number };
 }
 
@@ -18,13 +18,13 @@ export interface Form {
 
 /**
  * Reads files only while the form is sent.
- * @param fields text fields, sent as UTF-8 before the files; a list is one field after the other.
+ * @param fields Text fields, sent as UTF-8 before the files; a list becomes several fields.
  */
 export function encodeForm(
   fields: Readonly<Record<string, string | readonly string[]>>,
   files: readonly FilePart[],
 ): Form {
-  // 144 random bits: it stands in no part by chance, and nobody can put it there.
+  // 144 random bits: it occurs in no part by accident, and cannot be guessed.
   const boundary = `form-${randomBytes(18).toString('hex')}`;
   const pieces: FilePart['content'][] = [];
   const add = (disposition: string, content: FilePart['content'], contentType?: string) => {

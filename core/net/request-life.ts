@@ -1,42 +1,44 @@
 import { GatewayError, SharedTimer, type Ticking, unlessAborted } from '../runtime/index.js';
 
-/** How late a deadline may be that is far off; such ones have one timer together. */
+/** Maximum delay of a distant deadline; these share one timer. */
 const TICK_MS = 250;
 const FAR_OFF_MS = 5_000;
 
-export interface RequestLifeOptions {
+export interface RequestLifetimeOptions {
   /** Milliseconds. */
   timeoutMs: number;
-  /** The caller's own. */
+  /** The caller's own signal. */
   signal?: AbortSignal;
-  /** Those that it is one of. */
-  lives: RequestLives;
+  /** The group of requests that it belongs to. */
+  lives: RequestLifetimes;
 }
 
-/** Requests that end with the same signals: one listener for all of them, since each that is added walks past those before it. */
-export class RequestLives {
-  readonly #open = new SharedTimer<RequestLife>(TICK_MS);
+/**
+ * Requests with the same signals: one listener for all of them, since adding a listener walks past the existing ones.
+ */
+export class RequestLifetimes {
+  readonly #open = new SharedTimer<RequestLifetime>(TICK_MS);
   readonly #signals: readonly AbortSignal[];
 
-  /** @param signals those that end many requests, and outlive them. */
+  /** @param signals Signals that end many requests, and outlive them. */
   constructor(signals: readonly AbortSignal[]) {
     this.#signals = signals;
   }
 
-  add(life: RequestLife): void {
-    // Only while there are some: a client made for a moment leaves nothing behind with a signal that lasts.
+  add(life: RequestLifetime): void {
+    // Only while requests are running: a short-lived client must not leave a listener on a long-lived signal.
     if (this.#open.size === 0) for (const signal of this.#signals) signal.addEventListener('abort', this);
     this.#open.add(life);
     const ended = this.#signals.find(({ aborted }) => aborted);
     if (ended) life.stop(ended.reason);
   }
 
-  delete(life: RequestLife): void {
+  delete(life: RequestLifetime): void {
     this.#open.delete(life);
     if (this.#open.size === 0) for (const signal of this.#signals) signal.removeEventListener('abort', this);
   }
 
-  /** From now on those that are open look at the time. */
+  /** From now on the running requests check the time. */
   tick(): void {
     this.#open.start();
   }
@@ -48,26 +50,26 @@ export class RequestLives {
 }
 
 /**
- * A request from its start to the last byte of its answer, and what may end it before: its deadline, its caller, whoever
- * closes. Every request has one, so it makes neither a controller nor a promise.
+ * A request from its start to the last byte of its answer, and what may end it before: its deadline, its caller, or the
+ * closing of the client. Every request has one, so it creates neither a controller nor a promise.
  */
-export class RequestLife implements Ticking {
-  place = 0;
-  /** Whether it was ended from outside, and by what. */
+export class RequestLifetime implements Ticking {
+  listIndex = 0;
+  /** Whether it was stopped, and the reason. */
   stopped = false;
   reason: unknown;
-  /** Told at once where it is ended from outside. */
+  /** Called at once when it is stopped. */
   onStop: ((reason: unknown) => void) | undefined;
   readonly #signal: AbortSignal | undefined;
-  readonly #lives: RequestLives;
-  /** Of a deadline that is near. */
+  readonly #lives: RequestLifetimes;
+  /** Timer of a near deadline. */
   #timer: NodeJS.Timeout | undefined;
-  /** Of one that is far off, in milliseconds of `performance.now()`. */
+  /** A distant deadline, in milliseconds of `performance.now()`. */
   #endsAt = Number.POSITIVE_INFINITY;
   #idleMs: number | undefined;
   #isOver = false;
 
-  constructor({ timeoutMs, signal, lives }: RequestLifeOptions) {
+  constructor({ timeoutMs, signal, lives }: RequestLifetimeOptions) {
     this.#signal = signal;
     this.#lives = lives;
     signal?.addEventListener('abort', this);
@@ -76,7 +78,7 @@ export class RequestLife implements Ticking {
     if (signal?.aborted) this.stop(signal.reason);
   }
 
-  /** Rejects as soon as it is ended from outside, however long the work takes to notice. */
+  /** Rejects as soon as it is stopped, even if the work takes longer to notice. */
   race<Result>(work: Promise<Result>): Promise<Result> {
     if (this.stopped) return Promise.reject(this.reason);
     const controller = new AbortController();
@@ -84,21 +86,21 @@ export class RequestLife implements Ticking {
     return unlessAborted(controller.signal, work);
   }
 
-  /** From now on the deadline is no longer that of an answer, but of silence. */
+  /** Replaces the deadline of the answer by a limit of silence. */
   allowSilence(idleMs: number): void {
     this.#idleMs = idleMs;
     this.awaitBytes();
   }
 
-  /** Something was heard. */
-  heard(): void {
+  /** Bytes have arrived. */
+  bytesReceived(): void {
     if (this.#idleMs === undefined) return;
     if (this.#timer) this.#timer.refresh();
-    // Not where nobody is waited for.
+    // Not while no bytes are expected.
     else if (this.#endsAt !== Number.POSITIVE_INFINITY) this.#endsAt = performance.now() + this.#idleMs;
   }
 
-  /** Nobody can be silent who was asked to wait. */
+  /** A paused origin cannot send, so its silence does not count. */
   suspendSilence(): void {
     if (this.#idleMs !== undefined) this.#expireNever();
   }
@@ -109,7 +111,7 @@ export class RequestLife implements Ticking {
     this.#expireIn(this.#idleMs);
   }
 
-  /** @param now milliseconds of `performance.now()`. */
+  /** @param now Milliseconds of `performance.now()`. */
   tick(now: number): void {
     if (now >= this.#endsAt) expire(this);
   }
@@ -122,7 +124,7 @@ export class RequestLife implements Ticking {
     this.onStop?.(reason);
   }
 
-  /** It is over, and nothing ends it any more. Idempotent. */
+  /** It is over, and cannot be stopped any more. Idempotent. */
   finish(): void {
     this.#isOver = true;
     this.#expireNever();
@@ -144,12 +146,12 @@ export class RequestLife implements Ticking {
     this.#endsAt = Number.POSITIVE_INFINITY;
   }
 
-  /** The caller leaves. */
+  /** The caller disconnects. */
   handleEvent(): void {
     this.stop(this.#signal?.reason);
   }
 }
 
-function expire(life: RequestLife): void {
+function expire(life: RequestLifetime): void {
   life.stop(new GatewayError('upstream_timeout', 'The origin did not answer in time.'));
 }

@@ -5,25 +5,25 @@ import { type TryConsequence, TryFailure } from './fail-over.js';
 import { neverSent } from './http-receiver.js';
 
 /**
- * What may follow where nobody knows whether the work was done. It may have been, and be paid for: then only an upstream that
- * knows a request again is asked again, or anybody where the format's clients would do so themselves.
+ * What may be tried if it is unknown whether the work was done. It may have been done and charged: then only an
+ * upstream with idempotency is tried again, or any upstream if the format's own clients would retry.
  */
 export type AfterLostAnswer = Extract<TryConsequence['again'], 'anywhere' | 'here' | 'nowhere'>;
 
-/** A proxy before the upstream gave up waiting: the work may well be done. */
+/** A proxy before the upstream gave up waiting: the work may have been done. */
 const ANSWER_LOST = new Set([504, 524]);
 
-/** The remedy, wherever the address guard refuses a server of the operator's. */
+/** The remedy if the address guard refuses a server of the operator. */
 export const TRUST = 'An operator who wants it reached names its origin in TRUSTED_ORIGINS.';
 
 const CALLER_FAULTS = new Set([400, 413, 415, 422]);
 
-/** Whether the status alone says that the request is the caller's to change. */
+/** Whether the status alone shows that the caller must change the request. */
 export function blamesCaller({ status }: Pick<UpstreamRefusal, 'status'>): boolean {
   return CALLER_FAULTS.has(status);
 }
 
-/** What a refusal means by its status alone. Whatever is the caller's fault has to be told apart before. */
+/** The meaning of a refusal by its status alone. Errors of the caller must be separated before. */
 export function statusFailure(refusal: UpstreamRefusal, now: number, lost: AfterLostAnswer): TryFailure {
   const { status } = refusal;
   if (status === 401 || status === 402 || status === 403) return accountFailure();
@@ -37,11 +37,11 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
     return new TryFailure(error, { again: 'anywhere', counts: false });
   }
   const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, details);
-  // A conflict is between requests, and callers can make any number of them.
+  // A conflict is between requests of callers, and callers can cause any number of them.
   return new TryFailure(error, { again: 'anywhere', counts: status !== 409 });
 }
 
-/** What a request means that has no answer, or one that broke off. */
+/** The meaning of a request without an answer, or with one that broke off. */
 function connectionFailure(error: unknown, signal: AbortSignal, lost: AfterLostAnswer): unknown {
   if (signal.aborted || !isGatewayError(error)) return error;
   if (error.code === 'upstream_refused') {
@@ -52,24 +52,24 @@ function connectionFailure(error: unknown, signal: AbortSignal, lost: AfterLostA
   return neverSent(error) ? new TryFailure(error, { again: 'anywhere', counts: true }) : lostAnswer(error, lost);
 }
 
-/** The upstream does not take our key, or our account is used up. */
+/** The upstream refuses our key, or our account is used up. */
 export function accountFailure(): TryFailure {
   const error = new GatewayError('upstream_auth_error', 'The upstream does not serve this gateway.');
   return new TryFailure(error, { again: 'elsewhere', counts: true });
 }
 
-/** The upstream does not have the model, or is not there where it was said to be. */
+/** The upstream does not have the model, or its address is wrong. */
 export function modelFailure(): TryFailure {
   const error = new GatewayError('upstream_error', 'The upstream does not know this model or address.');
   return new TryFailure(error, { again: 'elsewhere', counts: true });
 }
 
-/** The request is the caller's to change: nobody else is asked, and nothing is held against the upstream. */
+/** The caller must change the request: no other upstream is tried, and it does not count against the upstream. */
 export function callerFailure(error: GatewayError): TryFailure {
   return new TryFailure(error, { again: 'nowhere', counts: false });
 }
 
-/** A whole answer that is of no use; asking again would pay again. */
+/** A complete but useless answer; a retry would be charged again. */
 export function uselessAnswer(message: string): TryFailure {
   return new TryFailure(new GatewayError('upstream_changed', message), { again: 'nowhere', counts: true });
 }
@@ -82,15 +82,15 @@ export interface LoggedTry {
   logger: Logger;
   clock: Clock;
   model: string;
-  /** Which of the upstreams, e.g. `upstreams.0`: their addresses are nobody's business. */
+  /** Name of the upstream, e.g. `upstreams.0`: its address is not disclosed. */
   member: string;
   signal: AbortSignal;
   lost: AfterLostAnswer;
 }
 
 /**
- * One try of an upstream, with a line in the log where it fails.
- * @throws TryFailure, also for what `ask` threw as a GatewayError; whatever else `ask` threw.
+ * One try of an upstream, with a log line if it fails.
+ * @throws TryFailure, also for a GatewayError that `ask` threw; any other error that `ask` threw.
  */
 export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>): Promise<Result> {
   const { logger, clock, model, member, signal, lost } = tried;
@@ -102,8 +102,8 @@ export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>
       const { error, consequence } = failure;
       const { again, counts } = consequence;
       const isCallers = !counts && (again === 'nowhere' || !error.retryable);
-      // Nobody but the operator can mend what is left to others, so these are alerts. A caller's fault is none of the
-      // operator's business, and the words about it may be the caller's own.
+      // Only the operator can fix failures that are passed to other upstreams, so these are alerts. A caller's error
+      // does not concern the operator, and its message may be the caller's own text.
       const level = isCallers ? 'info' : again === 'elsewhere' ? 'error' : 'warn';
       logger[level](isCallers ? 'an upstream refused a request' : `a try at an upstream failed: ${error.message}`, {
         code: error.code,
@@ -117,30 +117,33 @@ export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>
   });
 }
 
-/** What an upstream answered instead of doing its work. */
+/** The answer of an upstream that refused. */
 export interface UpstreamRefusal {
   status: number;
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>;
-  /** Its JSON; undefined where it is none, is long (somebody's page), or is slow to come. */
+  /** Its JSON; undefined if it is none, is long (an HTML page), or is slow to arrive. */
   json: unknown;
 }
 
-/** What is only theirs and ours, and nothing for clients. */
+/** Values shared only with the upstream, which clients must not see. */
 export interface UpstreamNames {
   /** Base address. */
   url: string;
   apiKey?: string;
   /** The upstream's own name of the model. */
   model: string;
-  /** What the caller calls it. */
+  /** The caller's name of the model. */
   publicModel: string;
 }
 
 const MAX_BYTES = 64 * 1024;
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
-/** Reads what explains a refusal. The status says enough, so nobody waits for the rest of a body, and no error of it counts. */
+/**
+ * Reads the explanation of a refusal. The status is enough, so the rest of a body is not awaited, and its errors are
+ * ignored.
+ */
 export async function readRefusal(response: HttpStream, clock: Clock): Promise<UpstreamRefusal> {
   const { status, headers } = response;
   return { status, headers, json: await readJson(response.body, clock) };
@@ -159,9 +162,9 @@ async function readJson(body: AsyncIterable<Uint8Array>, clock: Clock): Promise<
     return JSON.parse(Buffer.concat(parts).toString('utf8'));
   }
   try {
-    return await withDeadline(PATIENCE_MS, read, { clock, error: () => new Error('The body is slow to come.') });
+    return await withDeadline(TIMEOUT_MS, read, { clock, error: () => new Error('The body is slow to come.') });
   } catch {
-    // No JSON, or it broke off, or is slow to come.
+    // No JSON, truncated, or slow to arrive.
     return undefined;
   } finally {
     await chunks.return?.();
@@ -169,8 +172,8 @@ async function readJson(body: AsyncIterable<Uint8Array>, clock: Clock): Promise<
 }
 
 /**
- * How long to wait, in seconds: `retry-after-ms`, which some send beside it, or `Retry-After`, whether it says seconds or a
- * date; undefined where it is neither.
+ * Seconds to wait: from `retry-after-ms`, which some servers send beside it, or `Retry-After` in seconds or as a date;
+ * undefined without either.
  */
 export function retryAfterSeconds({ headers }: Pick<UpstreamRefusal, 'headers'>, now = Date.now()): number | undefined {
   const milliseconds = headers['retry-after-ms'];
@@ -181,7 +184,7 @@ export function retryAfterSeconds({ headers }: Pick<UpstreamRefusal, 'headers'>,
   return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
 }
 
-/** An upstream's message as a caller may read it: without keys, addresses, ids, and its name of the model. */
+/** An upstream's message as callers may read it: without keys, addresses, ids, and its name of the model. */
 export function withoutNames(words: string, { url, apiKey, model, publicModel }: UpstreamNames): string {
   const plain = apiKey ? words.replaceAll(apiKey, '…') : words;
   return plain

@@ -8,24 +8,24 @@ import { currentScope, type WorkScope } from './spans.js';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export interface LoggerOptions {
-  /** The least that is written. */
+  /** The minimum level that is written. */
   level: LogLevel;
-  /** Struck out wherever they stand, also percent-encoded. Default: none but what looks like a secret. */
+  /** Redacted everywhere, also percent-encoded. Default: only what looks like a secret. */
   secrets?: readonly string[];
   /** File descriptor or file. Default 2, standard error. */
   destination?: number | string;
 }
 
 export interface RootLogger extends Logger {
-  /** A logger whose every line carries these fields too; a line's own fields go before them. */
+  /** A logger that adds these fields to every line; fields of a line have precedence. */
   child(fields: LogFields): Logger;
-  /** Writes what is still to be written. Idempotent; lines logged later are dropped. */
+  /** Writes pending lines. Idempotent; lines logged later are dropped. */
   close(): Promise<void>;
 }
 
 type Level = keyof Logger;
 
-/** The only fields that are written, in the order of a line; what else a caller passes is dropped. */
+/** The only fields that are written, in this order; other fields are dropped. */
 const FIELDS = {
   requestId: 'string',
   jobId: 'string',
@@ -53,33 +53,33 @@ const FIELD_LIST = Object.entries(FIELDS) as [keyof typeof FIELDS, 'string' | 'n
 const RANKS: Readonly<Record<Level, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 const MAX_TEXT = 300;
-/** Characters; each batch wakes a thread, which takes longer than writing it. */
+/** Maximum characters of a batch; each batch wakes a thread, which takes longer than writing it. */
 const BATCH_LENGTH = 48 * 1024;
-/** Bytes that are handed to the system at once: a batch, also where its characters take several. */
-const MOST_WRITTEN = 64 * 1024;
+/** Maximum bytes of one write: a batch, also if its characters take several bytes. */
+const MAX_WRITTEN = 64 * 1024;
 const BATCH_MS = 500;
 const CLOSE_MS = 2000;
 
 /**
- * Lines of JSON, written in batches so that no request waits for a disk. A destination that fails loses lines, never the
- * process.
- * @throws Error where a file given as destination cannot be opened.
+ * JSON lines, written in batches so that no request waits for a disk. A failing destination loses lines, but never ends
+ * the process.
+ * @throws Error if a file given as destination cannot be opened.
  */
 export function createLogger({ level, secrets = [], destination = 2 }: LoggerOptions): RootLogger {
   if (level === 'silent') return { ...silentLogger, child: () => silentLogger, close: async () => {} };
   const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
   const descriptor = typeof destination === 'string' ? openSync(destination, 'a') : destination;
-  const sink = pino.destination({ dest: descriptor, sync: false, maxWrite: MOST_WRITTEN });
+  const sink = pino.destination({ dest: descriptor, sync: false, maxWrite: MAX_WRITTEN });
   let readerGone = false;
   // A full disk must not end the gateway: the sink keeps the lines and tries again with the next batch.
   sink.on('error', (error: NodeJS.ErrnoException) => {
     readerGone ||= error.code === 'EPIPE';
   });
-  const least = RANKS[level];
+  const min = RANKS[level];
   const redact = createRedaction(secrets);
   let closing: Promise<void> | undefined;
 
-  /** By hand: a general serialiser takes several times as long, which shows in what each request costs. */
+  /** Hand-written: a general serializer takes several times as long, which is noticeable per request. */
   function compose(at: Level, message: string, fields: LogFields): string {
     let line = `{"level":"${at}","time":"${isoTime()}"`;
     for (const [name, type] of FIELD_LIST) {
@@ -93,7 +93,7 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
 
   function loggerWith(bound: LogFields | undefined): Logger {
     const write = (at: Level) => {
-      if (RANKS[at] < least) return () => {};
+      if (RANKS[at] < min) return () => {};
       return (message: string, fields?: LogFields) => {
         if (closing) return;
         const scope = currentScope();
@@ -104,7 +104,7 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   }
 
-  // Gathered here: the sink would measure all that waits anew for each line.
+  // Collected here: the sink would measure all pending lines again for each line.
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
 
@@ -124,7 +124,7 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
 
   async function end(): Promise<void> {
     flush();
-    // pino has then taken the sink apart, and nothing would ever be heard of it again.
+    // pino has then closed the sink, and would never report anything again.
     if (readerGone) return;
     const closeSink = () => {
       const closed = once(sink, 'close');
@@ -132,8 +132,7 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
       return closed;
     };
     const isWritten = await endsWithin(CLOSE_MS, closeSink).catch(() => false);
-    // What cannot be written now never will be, and a gateway that closes has nobody left to tell. Left as it is, the
-    // sink would try again when the process exits, and on a full disk without end.
+    // Pending lines are dropped at closing. Otherwise the sink would retry at exit, and on a full disk without end.
     if (!isWritten) sink.destroy();
   }
 
@@ -155,7 +154,7 @@ function fieldsOf({ requestId, jobId, span }: WorkScope): LogFields {
   };
 }
 
-/** What was redacted has no control characters; for most texts that leaves nothing to be escaped. */
+/** Redacted text has no control characters; most texts then need no escapes. */
 function quote(text: string): string {
   return /["\\\ud800-\udfff]/.test(text) ? JSON.stringify(text) : `"${text}"`;
 }
@@ -163,7 +162,7 @@ function quote(text: string): string {
 let second = Number.NaN;
 let secondText = '';
 
-/** The time of day, ISO 8601 with milliseconds; making the text anew for each line would be the dearest part of it. */
+/** The current time, ISO 8601 with milliseconds; formatting it for each line would be its most expensive part. */
 function isoTime(): string {
   const now = Date.now();
   const current = Math.floor(now / 1000);
@@ -185,13 +184,13 @@ export interface DescribedError {
   code?: string;
   /** Innermost frame first. */
   stack?: string[];
-  /** What caused it, nearest first. */
+  /** Chain of causes, nearest first. */
   causes?: DescribedError[];
 }
 
 /**
- * Name, message, code and the top of the stack; of the causes the same without their stacks. Never another property,
- * since body parsers keep bodies there and HTTP clients headers.
+ * Name, message, code and the top of the stack; for the causes the same without their stacks. Never another property,
+ * since body parsers store bodies there and HTTP clients headers.
  */
 export function describeError(error: unknown, redact: (text: string) => string): DescribedError {
   const described = describe(error, redact);
@@ -224,12 +223,14 @@ function shorten(message: string): string {
 }
 
 const STRUCK_OUT = '[redacted]';
-/** Striking out shorter ones would make lines unreadable and hide nothing. */
+/** Redacting shorter ones would make lines unreadable and hide nothing. */
 const SHORTEST_SECRET = 4;
 /** Longer texts are cut before they are searched, so that a hostile one costs no time. */
 const MAX_SEARCHED = 4096;
 
-/** What gives itself away: keys of ours and of vendors, credentials of HTTP and of URLs, and all that follows a path. */
+/**
+ * Recognizable secrets: our keys and those of vendors, credentials of HTTP and of URLs, and everything after a path.
+ */
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(?:sk-|AIza)[A-Za-z0-9_-]{8,}/g, STRUCK_OUT],
   [/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{4,}/gi, `$1 ${STRUCK_OUT}`],
@@ -238,18 +239,18 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/([?#])[^\s"'<>?#=]*=[^\s"'<>]*/g, `$1${STRUCK_OUT}`],
 ];
 
-/** Characters that steer a terminal or turn the order of what is read. */
+/** Characters that control a terminal or reverse the reading order. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being replaced
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Makes a function that strikes secrets, known ones and what looks like one, out of a text and escapes its controls. */
+/** Creates a function that redacts known and recognizable secrets in a text and escapes control characters. */
 export function createRedaction(secrets: readonly string[]): (text: string) => string {
   const known = secrets
     .filter((secret) => secret.length >= SHORTEST_SECRET)
     .flatMap((secret) => [secret, encodeURIComponent(secret)])
-    // The longer first: one secret may be part of another.
+    // Longer ones first: one secret may be part of another.
     .sort((left, right) => right.length - left.length);
-  // Nearly all texts are ours and clean, and this one search tells.
+  // Nearly all texts are our own and clean, and this single search shows it.
   const suspicious = new RegExp(
     ['sk-', 'AIza', 'bearer', 'basic', '[@?#]', CONTROLS.source, ...known.map(escapePattern)].join('|'),
     'i',
@@ -264,7 +265,7 @@ export function createRedaction(secrets: readonly string[]): (text: string) => s
   };
 }
 
-/** Without the word that is cut: half a secret would not be recognised. */
+/** Without the truncated word: half a secret would not be recognized. */
 function cut(text: string): string {
   const head = text.slice(0, MAX_SEARCHED);
   const lastSpace = head.search(/\s\S*$/);

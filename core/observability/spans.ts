@@ -12,22 +12,22 @@ import type {
 import { isGatewayError } from '../runtime/index.js';
 
 export interface Sender {
-  /** Of the entry that asks. */
+  /** Id of the plugin instance that sends the request. */
   id: string;
-  /** Origins that are told which trace the request belongs to. */
+  /** Origins that receive the trace context of a request. */
   configuredOrigins: readonly string[];
 }
 
 /**
- * A request of an entry as a span, which ends with the answer's header where the body is handed over as it comes. Path and
- * query stay out of it: they name what somebody looks at, and may hold keys.
+ * A request of a plugin instance as a span, which ends with the response headers if the body is streamed. Path and
+ * query are omitted: they are private, and may contain keys.
  */
 export function sendInSpan<Answer extends { status: number }>(
   request: HttpRequest,
   { id, configuredOrigins }: Sender,
   send: (request: HttpRequest) => Promise<Answer>,
 ): Promise<Answer> {
-  // Nothing is made for what nobody traces.
+  // No overhead without tracing.
   return currentScope()?.span ? inSpan(HTTP_SPAN, (span) => (span ? sendTraced(span) : send(request))) : send(request);
 
   async function sendTraced(span: Span): Promise<Answer> {
@@ -35,10 +35,10 @@ export function sendInSpan<Answer extends { status: number }>(
     const url = request.url instanceof URL ? request.url : URL.parse(request.url);
     span.rename(method);
     span.set({ 'http.request.method': method, 'mediagate.entry': id, ...(url && addressOf(url)) });
-    // Never along a redirect, whose target nobody configured.
-    const isTold = url !== null && !request.maxRedirects && configuredOrigins.includes(url.origin);
+    // Never along a redirect, since its target is not configured.
+    const isPropagated = url !== null && !request.maxRedirects && configuredOrigins.includes(url.origin);
     const answer = await send(
-      isTold ? { ...request, headers: { ...request.headers, traceparent: span.traceparent } } : request,
+      isPropagated ? { ...request, headers: { ...request.headers, traceparent: span.traceparent } } : request,
     );
     const { status } = answer;
     span.set({ 'http.response.status_code': status, ...(status >= 400 && { 'error.type': String(status) }) });
@@ -57,7 +57,7 @@ function addressOf({ hostname, port, protocol }: URL) {
   };
 }
 
-/** The same client; each request is told of when it has its answer, or the answer's header where the body is handed over. */
+/** The same client; records each request when it has its answer, or its response headers if the body is streamed. */
 export function measureHttp(client: HttpClient, entry: string, meter: Meter): HttpClient {
   async function measure<Answer extends { status: number }>(send: () => Promise<Answer>): Promise<Answer> {
     const begun = performance.now();
@@ -80,7 +80,7 @@ export function measureHttp(client: HttpClient, entry: string, meter: Meter): Ht
   };
 }
 
-/** Work of a model, as OpenTelemetry's conventions for generative AI name it. They are not final yet. */
+/** A model call, with the names of OpenTelemetry's conventions for generative AI. They are not final yet. */
 export function modelSpan(operation: string, model: string, entry: string): NewSpan {
   return {
     name: `${operation} ${model}`,
@@ -93,7 +93,7 @@ export function usageAttributes({ inputTokens, outputTokens }: Usage = {}): Span
   return { 'gen_ai.usage.input_tokens': inputTokens, 'gen_ai.usage.output_tokens': outputTokens };
 }
 
-/** The same files; what is written is a span. */
+/** The same files; each write is a span. */
 export function writeInSpans(storage: Storage): Storage {
   return {
     write: (file) =>
@@ -108,23 +108,23 @@ export function writeInSpans(storage: Storage): Storage {
   };
 }
 
-/** What the work at hand belongs to; it goes along wherever that work goes. */
+/** The context of the current work; it follows asynchronous calls. */
 export interface WorkScope {
-  /** The request that asked for it. */
+  /** Id of the request. */
   requestId?: string;
-  /** The background job that it is done for. */
+  /** Id of the background job. */
   jobId?: string;
-  /** The span at work, where there are traces. */
+  /** The current span, if tracing is on. */
   span?: Span;
 }
 
 /*
- * Held by the process, and empty until somebody enters: a gateway that neither traces nor runs a job pays a look at it.
- * Handing scopes through every call would put them into the contract of each plugin.
+ * One per process, and empty until the first scope is entered: without tracing and jobs it costs only a check. Passing
+ * scopes through every call would put them into the contract of each plugin.
  */
 const scopes = new AsyncLocalStorage<WorkScope | undefined>();
 
-/** Undefined outside of any. */
+/** Undefined outside of any scope. */
 export function currentScope(): WorkScope | undefined {
   return scopes.getStore();
 }
@@ -133,12 +133,12 @@ export function runInScope<Result>(scope: WorkScope, work: () => Result): Result
   return scopes.run(scope, work);
 }
 
-/** For what goes on after the work at hand, or serves others as well. */
+/** Runs outside of the current scope: for work that outlives it, or serves others as well. */
 export function leaveScope<Result>(work: () => Result): Result {
   return scopes.getStore() === undefined ? work() : scopes.run(undefined, work);
 }
 
-/** The work as a span beneath the one at work; where there is none, the work alone. */
+/** Runs the work as a child span of the current one; without a current span, it only runs the work. */
 export function inSpan<Result>(wanted: NewSpan, work: (span: Span | undefined) => Promise<Result>): Promise<Result> {
   const opened = openSpan(wanted);
   return opened ? perform(opened, work) : work(undefined);
@@ -155,14 +155,14 @@ async function perform<Result>({ span, run }: OpenSpan, work: (span: Span) => Pr
   }
 }
 
-/** A span whose end is up to whoever opened it. */
+/** A span that the caller must end. */
 export interface OpenSpan {
   readonly span: Span;
   /** The work belongs to the span. */
   run<Result>(work: () => Result): Result;
 }
 
-/** Beneath the one at work; undefined where there is none. */
+/** A child of the current span; undefined if there is none. */
 export function openSpan(wanted: NewSpan): OpenSpan | undefined {
   const scope = scopes.getStore();
   if (!scope?.span) return undefined;
@@ -173,7 +173,7 @@ export function openSpan(wanted: NewSpan): OpenSpan | undefined {
 /** A stable word for what was thrown. */
 export function failureOf(error: unknown): string {
   if (isGatewayError(error)) return error.code;
-  // What says more of a failure keeps it as its cause.
+  // A more specific failure keeps the original as its cause.
   if (error instanceof Error && isGatewayError(error.cause)) return error.cause.code;
   return error instanceof Error ? error.name : 'thrown';
 }

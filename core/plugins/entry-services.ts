@@ -1,5 +1,6 @@
-import type { BrowserFaces, FaceOptions } from '../browser/index.js';
+import type { BrowserClients, ScopeOptions } from '../browser/index.js';
 import type {
+  AudioFilters,
   Browser,
   BrowserCall,
   Cache,
@@ -15,10 +16,9 @@ import type {
   Plugin,
   PluginContext,
   SamplesCall,
-  SoundFilters,
   Storage,
 } from '../contracts/index.js';
-import type { HttpFaces } from '../net/index.js';
+import type { HttpClients } from '../net/index.js';
 import { inSpan, measureHttp, sendInSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
 import 'reflect-metadata';
@@ -31,46 +31,46 @@ import {
   container as processContainer,
 } from 'tsyringe';
 
-/** What is particular to one entry. */
-export interface EntryIdentity {
+/** The properties of one plugin instance. */
+export interface PluginInstance {
   id: string;
   options: Readonly<Record<string, unknown>>;
   /** What it needs and what it wants. */
   uses: readonly Need[];
   timeoutMs: number;
   trustedOrigins: readonly string[];
-  /** Origins of its own servers, by the URLs in its options. */
+  /** Origins of its own servers, from the URLs in its options. */
   configuredOrigins: readonly string[];
-  /** Told of its requests. Default: nobody is. */
+  /** Receives its requests for metrics. Default: none. */
   meter?: Meter;
-  /** Aborts when the entry is disposed. */
+  /** Aborts when the instance is disposed. */
   lifetime: AbortSignal;
 }
 
-export const HTTP = createToken<HttpFaces>('http');
-export const BROWSER = createToken<BrowserFaces>('browser');
-export const SOUND_FILTERS = createToken<SoundFilters>('sound filters');
+export const HTTP = createToken<HttpClients>('http');
+export const BROWSER = createToken<BrowserClients>('browser');
+export const AUDIO_FILTERS = createToken<AudioFilters>('sound filters');
 export const CACHE = createToken<Cache>('cache');
 export const STORAGE = createToken<Storage>('storage');
 export const LOGGER = createToken<Logger>('logger');
 export const CLOCK = createToken<Clock>('clock');
-const ENTRY = createToken<EntryIdentity>('entry');
-const ENTRY_HTTP = createToken<HttpClient>('entry http');
-const ENTRY_BROWSER = createToken<Browser>('entry browser');
-const ENTRY_FFMPEG = createToken<SoundFilters>('entry ffmpeg');
-const ENTRY_CACHE = createToken<Cache>('entry cache');
-const ENTRY_LOGGER = createToken<Logger>('entry logger');
+const ENTRY = createToken<PluginInstance>('entry');
+const INSTANCE_HTTP = createToken<HttpClient>('entry http');
+const INSTANCE_BROWSER = createToken<Browser>('entry browser');
+const INSTANCE_FFMPEG = createToken<AudioFilters>('entry ffmpeg');
+const INSTANCE_CACHE = createToken<Cache>('entry cache');
+const INSTANCE_LOGGER = createToken<Logger>('entry logger');
 const CONTEXT = createToken<PluginContext>('plugin context');
 
-/** A request made after the entry is gone fails, whatever the plugin still holds. */
+/** A request after the instance is disposed fails, even if the plugin still holds the client. */
 @injectable()
-class EntryHttp implements HttpClient {
+class InstanceHttp implements HttpClient {
   readonly #client: HttpClient;
-  readonly #entry: EntryIdentity;
+  readonly #entry: PluginInstance;
 
-  constructor(@inject(HTTP) faces: HttpFaces, @inject(ENTRY) entry: EntryIdentity) {
+  constructor(@inject(HTTP) clients: HttpClients, @inject(ENTRY) entry: PluginInstance) {
     const { id, meter, configuredOrigins } = entry;
-    const client = faces.face({ ...limitsOf(entry), configuredOrigins });
+    const client = clients.scoped({ ...limitsOf(entry), configuredOrigins });
     this.#client = meter ? measureHttp(client, id, meter) : client;
     this.#entry = entry;
   }
@@ -85,12 +85,12 @@ class EntryHttp implements HttpClient {
 }
 
 @injectable()
-class EntryBrowser implements Browser {
+class InstanceBrowser implements Browser {
   readonly #browser: Browser;
-  readonly #entry: EntryIdentity;
+  readonly #entry: PluginInstance;
 
-  constructor(@inject(BROWSER) faces: BrowserFaces, @inject(ENTRY) entry: EntryIdentity) {
-    this.#browser = faces.face(limitsOf(entry));
+  constructor(@inject(BROWSER) clients: BrowserClients, @inject(ENTRY) entry: PluginInstance) {
+    this.#browser = clients.scoped(limitsOf(entry));
     this.#entry = entry;
   }
 
@@ -110,11 +110,11 @@ class EntryBrowser implements Browser {
 }
 
 @injectable()
-class EntryFfmpeg implements SoundFilters {
-  readonly #filters: SoundFilters;
-  readonly #entry: EntryIdentity;
+class InstanceFfmpeg implements AudioFilters {
+  readonly #filters: AudioFilters;
+  readonly #entry: PluginInstance;
 
-  constructor(@inject(SOUND_FILTERS) filters: SoundFilters, @inject(ENTRY) entry: EntryIdentity) {
+  constructor(@inject(AUDIO_FILTERS) filters: AudioFilters, @inject(ENTRY) entry: PluginInstance) {
     this.#filters = filters;
     this.#entry = entry;
   }
@@ -133,11 +133,11 @@ class EntryFfmpeg implements SoundFilters {
 }
 
 @injectable()
-class EntryCache implements Cache {
+class InstanceCache implements Cache {
   readonly #cache: Cache;
   readonly #prefix: string;
 
-  constructor(@inject(CACHE) cache: Cache, @inject(ENTRY) entry: EntryIdentity) {
+  constructor(@inject(CACHE) cache: Cache, @inject(ENTRY) entry: PluginInstance) {
     this.#cache = cache;
     this.#prefix = `plugin:${entry.id}:`;
   }
@@ -156,11 +156,11 @@ class EntryCache implements Cache {
 }
 
 @injectable()
-class EntryLogger implements Logger {
+class InstanceLogger implements Logger {
   readonly #logger: Logger;
   readonly #entry: string;
 
-  constructor(@inject(LOGGER) logger: Logger, @inject(ENTRY) entry: EntryIdentity) {
+  constructor(@inject(LOGGER) logger: Logger, @inject(ENTRY) entry: PluginInstance) {
     this.#logger = logger;
     this.#entry = entry.id;
   }
@@ -183,54 +183,54 @@ class EntryLogger implements Logger {
 }
 
 @injectable()
-class EntryContext implements PluginContext {
+class InstanceContext implements PluginContext {
   readonly id: string;
   readonly options: Readonly<Record<string, never>>;
 
   constructor(
-    @inject(ENTRY) entry: EntryIdentity,
-    @inject(ENTRY_HTTP) readonly http: HttpClient,
-    @inject(ENTRY_BROWSER) readonly browser: Browser,
-    @inject(ENTRY_FFMPEG) readonly ffmpeg: SoundFilters,
-    @inject(ENTRY_CACHE) readonly cache: Cache,
+    @inject(ENTRY) entry: PluginInstance,
+    @inject(INSTANCE_HTTP) readonly http: HttpClient,
+    @inject(INSTANCE_BROWSER) readonly browser: Browser,
+    @inject(INSTANCE_FFMPEG) readonly ffmpeg: AudioFilters,
+    @inject(INSTANCE_CACHE) readonly cache: Cache,
     @inject(STORAGE) readonly storage: Storage,
-    @inject(ENTRY_LOGGER) readonly logger: Logger,
+    @inject(INSTANCE_LOGGER) readonly logger: Logger,
     @inject(CLOCK) readonly clock: Clock,
   ) {
     this.id = entry.id;
-    // The plugin host has checked them against the plugin's own schema, which is what their type says there.
+    // The plugin host has checked them against the plugin's own schema, which determines their type there.
     this.options = entry.options as Readonly<Record<string, never>>;
   }
 }
 
-function limitsOf({ timeoutMs, trustedOrigins, lifetime }: EntryIdentity): FaceOptions {
+function limitsOf({ timeoutMs, trustedOrigins, lifetime }: PluginInstance): ScopeOptions {
   return { timeoutMs, trustedOrigins, signal: lifetime };
 }
 
-/** Names what every entry gets an own instance of. Before the first entry. */
-export function registerEntryServices(root: RootScope): void {
-  root.provideScoped(ENTRY_HTTP, EntryHttp);
-  root.provideScoped(ENTRY_BROWSER, EntryBrowser);
-  root.provideScoped(ENTRY_FFMPEG, EntryFfmpeg);
-  root.provideScoped(ENTRY_CACHE, EntryCache);
-  root.provideScoped(ENTRY_LOGGER, EntryLogger);
-  root.provideScoped(CONTEXT, EntryContext);
+/** Registers the services that every instance has its own copy of. Call it before the first instance. */
+export function registerInstanceServices(root: RootScope): void {
+  root.provideScoped(INSTANCE_HTTP, InstanceHttp);
+  root.provideScoped(INSTANCE_BROWSER, InstanceBrowser);
+  root.provideScoped(INSTANCE_FFMPEG, InstanceFfmpeg);
+  root.provideScoped(INSTANCE_CACHE, InstanceCache);
+  root.provideScoped(INSTANCE_LOGGER, InstanceLogger);
+  root.provideScoped(CONTEXT, InstanceContext);
 }
 
-/** An entry's scope and the context its plugin is set up with. */
-export function createEntryContext(
+/** A scope for one instance, and the context for its plugin's `setup`. */
+export function createInstanceContext(
   root: RootScope,
-  identity: EntryIdentity,
-): { scope: EntryScope; context: PluginContext } {
-  const scope = root.createEntry();
+  identity: PluginInstance,
+): { scope: InstanceScope; context: PluginContext } {
+  const scope = root.createInstance();
   scope.provide(ENTRY, identity);
   return { scope, context: scope.get(CONTEXT) };
 }
 
 /**
- * Origins of the URLs in an entry's options: servers that the operator chose. The entry's own requests may go there although
- * the address is private, and they are told which trace a request belongs to. An extractor has none: links that users name
- * go through its client.
+ * Origins of the URLs in an instance's options: servers that the operator chose. The instance's own requests may go
+ * there although the address is private, and they carry the trace context. An extractor has none: links of clients go
+ * through its HTTP client.
  */
 export function configuredOriginsOf({ provides }: Plugin, options: unknown): readonly string[] {
   return provides.includes('extractor') ? [] : [...new Set(originsIn(options))];
@@ -244,7 +244,7 @@ function originsIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(originsIn) : [];
 }
 
-/** A name for a service that carries the service's type. */
+/** A token for a service that carries the service's type. */
 export type Token<Service> = symbol & { readonly resolvesTo?: () => Service };
 
 export function createToken<Service>(description: string): Token<Service> {
@@ -253,7 +253,7 @@ export function createToken<Service>(description: string): Token<Service> {
 
 type Constructor<Instance = object> = new (...parameters: never[]) => Instance;
 
-/** Where a service goes into a constructor. A token of another type than the parameter's does not compile. */
+/** Injects a service into a constructor. A token of another type than the parameter's does not compile. */
 export function inject<Service>(token: Token<Service>) {
   return <Target extends Constructor, Index extends number>(
     target: Target,
@@ -264,8 +264,8 @@ export function inject<Service>(token: Token<Service>) {
 
 export { injectable };
 
-/** Services of one plugin entry: what the root has, and its own instance of each scoped class. */
-export interface EntryScope {
+/** Services of one plugin instance: those of the root, and its own copy of each scoped class. */
+export interface InstanceScope {
   provide<Service>(token: Token<Service>, service: Service): void;
   get<Service>(token: Token<Service>): Service;
   dispose(): Promise<void>;
@@ -275,16 +275,15 @@ export interface EntryScope {
 export interface RootScope {
   /** @param close Ends the service when the scope closes. Default: it needs no end. */
   provide<Service>(token: Token<Service>, service: Service, close?: Close<Service>): void;
-  /** Makes the service when it is first asked for. */
+  /** Creates the service on first use. */
   provideFactory<Service>(token: Token<Service>, create: (get: Resolve) => Service, close?: Close<Service>): void;
-  /** A class that every entry gets an instance of its own of. All of these come before the first `createEntry`. */
+  /** A class that every instance gets its own copy of. Register all of them before the first `createInstance`. */
   provideScoped<Service>(token: Token<Service>, implementation: Constructor<Service & object>): void;
   readonly get: Resolve;
-  createEntry(): EntryScope;
+  createInstance(): InstanceScope;
   /**
-   * Closes the services in reverse order: each before those that it was made of. One that fails to close stops no other.
-   * Idempotent.
-   * @throws what the first of them threw.
+   * Closes the services in reverse order: each before its dependencies. A failure does not stop the others. Idempotent.
+   * @throws the first error.
    */
   close(): Promise<void>;
 }
@@ -292,11 +291,11 @@ export interface RootScope {
 export type Resolve = <Service>(token: Token<Service>) => Service;
 type Close<Service> = (service: Service) => Promise<void> | void;
 
-/** The only place where a container is made or asked. */
+/** The only file that uses the container. */
 export function createRootScope(): RootScope {
   const root = processContainer.createChildContainer();
   const get: Resolve = <Service>(token: Token<Service>) => root.resolve<Service>(token);
-  // tsyringe disposes of nothing that a factory made.
+  // tsyringe does not dispose what a factory made.
   const closes: (() => Promise<void> | void)[] = [];
   let closing: Promise<void> | undefined;
 
@@ -336,7 +335,7 @@ export function createRootScope(): RootScope {
         lifecycle: Lifecycle.ContainerScoped,
       }),
     get,
-    createEntry: () => createEntryScope(root.createChildContainer()),
+    createInstance: () => createInstanceScope(root.createChildContainer()),
     close() {
       closing ??= closeAll();
       return closing;
@@ -344,7 +343,7 @@ export function createRootScope(): RootScope {
   };
 }
 
-function createEntryScope(child: DependencyContainer): EntryScope {
+function createInstanceScope(child: DependencyContainer): InstanceScope {
   return {
     provide: (token, service) => void child.register(token, { useValue: service }),
     get: <Service>(token: Token<Service>) => child.resolve<Service>(token),

@@ -1,4 +1,5 @@
 export {
+  AUDIO_FILTERS,
   BROWSER,
   CACHE,
   CLOCK,
@@ -8,10 +9,9 @@ export {
   LOGGER,
   type Resolve,
   type RootScope,
-  registerEntryServices,
-  SOUND_FILTERS,
+  registerInstanceServices,
   STORAGE,
 } from './entry-services.js';
 export { CONTRIBUTION_CODES } from './plugin-failure.js';
-export { createPluginHost, type EntryTerms, type PluginHost } from './plugin-host.js';
+export { createPluginHost, type InstancePolicy, type PluginHost } from './plugin-host.js';
 export { CONTRIBUTION_LISTS, createRegistry, type Registered, type Registry } from './registry.js';

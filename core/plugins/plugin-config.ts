@@ -29,8 +29,8 @@ const entryIdValidator = createValidator(
 );
 
 /**
- * Holds an entry that a program has made to what the configuration's file is held to.
- * @throws Error naming the member.
+ * Checks an entry that a program created like one of the configuration file.
+ * @throws Error naming the field.
  */
 export function checkEntry({ use: _use, options: _options, ...entry }: PluginEntry): void {
   const checked = entryIdValidator.check(entry);
@@ -40,13 +40,13 @@ export function checkEntry({ use: _use, options: _options, ...entry }: PluginEnt
 }
 
 /**
- * Entries that are used in place of this fallback, the best first: entries that serve one of its models and are no fallbacks, then
- * the fallbacks before it that do. What they serve is read from the entries, not from the plugins, so that a fallback does not
+ * Entries that are used in place of this fallback, the best first: entries that serve one of its models and are no
+ * fallbacks, then earlier fallbacks that do. Only the entries are read, not the plugins, so that a fallback does not
  * hide the failure of a better entry.
  */
 export function entriesBefore(fallback: PluginEntry, entries: readonly PluginEntry[]): PluginEntry[] {
   if (!fallback.fallback) return [];
-  // An entry that is not checked yet may have anything there.
+  // An entry that is not checked yet may contain anything.
   const servesOf = ({ serves }: PluginEntry): readonly string[] => (Array.isArray(serves) ? serves : []);
   const sharesModel = (entry: PluginEntry) => servesOf(entry).some((model) => servesOf(fallback).includes(model));
   const isFallback = (entry: PluginEntry) => entry.fallback === true;
@@ -84,18 +84,18 @@ const ConfigSchema = Type.Object({ $schema: Type.Optional(Type.String()), plugin
 const validator = createValidator(ConfigSchema);
 
 /**
- * A plugins.config.json that cannot be used, where the message names the file and the member; or an entry that is required and
- * cannot be had, where it names the entry.
+ * An invalid plugins.config.json, where the message names the file and the field; or a required entry that failed,
+ * where it names the entry.
  */
 export class PluginConfigError extends Error {
   override readonly name = 'PluginConfigError';
 }
 
 /**
- * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; where
- * it is not set the member is left out, so the plugin's own default holds. As `enabled` it means whether the variable is
- * set to anything. An entry with `models` becomes one entry for each of them. Relative `use` paths become absolute. Entries
- * that name variables say which in `variables`.
+ * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; if
+ * it is not set the field is omitted, so the plugin's own default applies. As `enabled` it means whether the variable
+ * is set. An entry with `models` becomes one entry for each of them. Relative `use` paths become absolute. Entries that
+ * name variables list them in `variables`.
  * @throws PluginConfigError
  */
 export async function readPluginConfig(
@@ -105,10 +105,10 @@ export async function readPluginConfig(
   const config = await readJson(file);
   const checked = validator.check(config);
   if (!checked.ok) {
-    const { path: member = '', message = 'is not valid' } = checked.issues[0] ?? {};
-    const [enabled] = /^plugins\.\d+\.enabled/.exec(member) ?? [];
+    const { path: field = '', message = 'is not valid' } = checked.issues[0] ?? {};
+    const [enabled] = /^plugins\.\d+\.enabled/.exec(field) ?? [];
     if (enabled !== undefined) throw new PluginConfigError(`${file}: ${enabled} ${ENABLED_ADVICE}`);
-    throw new PluginConfigError(`${file}: ${member || 'the file'} ${message}.`);
+    throw new PluginConfigError(`${file}: ${field || 'the file'} ${message}.`);
   }
   const folder = path.dirname(path.resolve(file));
   return checked.value.plugins.flatMap((entry, index) => {
@@ -145,7 +145,7 @@ function resolveEntry(
   const enabledBy = typeof enabled === 'object' ? enabled.$env : undefined;
   const names = new Set(enabledBy === undefined ? [] : [enabledBy]);
   const ofOptions: Record<string, string> = {};
-  /** Of a member that is left out there is no path, but its variable is one of the entry's all the same. */
+  /** An omitted field has no path, but its variable still belongs to the entry. */
   const read = (name: string, where: readonly string[]) => {
     names.add(name);
     const value = environment[name] || undefined;
@@ -187,25 +187,25 @@ function substitute(
   if (Array.isArray(value)) {
     const items: unknown[] = [];
     for (const item of value) {
-      // An item that is left out gives its place to the next one.
+      // The next item takes the index of an omitted one.
       const substituted = substitute(item, read, [...where, String(items.length)]);
       if (substituted !== undefined) items.push(substituted);
     }
     return items;
   }
   if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value);
-  if (members.length === 1 && members[0]?.[0] === '$env' && typeof members[0][1] === 'string') {
-    return read(members[0][1], where);
+  const fields = Object.entries(value);
+  if (fields.length === 1 && fields[0]?.[0] === '$env' && typeof fields[0][1] === 'string') {
+    return read(fields[0][1], where);
   }
   return Object.fromEntries(
-    members
-      .map(([name, member]) => [name, substitute(member, read, [...where, name])] as const)
-      .filter(([, member]) => member !== undefined),
+    fields
+      .map(([name, field]) => [name, substitute(field, read, [...where, name])] as const)
+      .filter(([, field]) => field !== undefined),
   );
 }
 
-/** Gives a plugin its types: options from the schema flow into `setup`. Does nothing at run time. */
+/** Types a plugin: the schema determines the type of the options in `setup`. No effect at run time. */
 export function definePlugin<OptionsSchema extends Schema = Schema>(
   plugin: Plugin<OptionsSchema>,
 ): Plugin<OptionsSchema> {

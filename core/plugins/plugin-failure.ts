@@ -9,7 +9,7 @@ import {
   TRANSIENT_CODES,
 } from '../runtime/index.js';
 
-/** How the services that plugins are given fail: HTTP, the browser, ffmpeg, a fail-over. */
+/** Failures of the services that plugins use: HTTP, the browser, ffmpeg, a fail-over. */
 const SERVICE_CODES = [
   'upstream_rate_limited',
   'upstream_refused',
@@ -22,7 +22,7 @@ const SERVICE_CODES = [
   'queue_full',
 ] as const satisfies readonly ErrorCode[];
 
-/** What a model may say of the request that it was sent. */
+/** What a model may report about a request. */
 const MODEL_REQUEST_CODES = [
   'invalid_value',
   'missing_required_parameter',
@@ -32,8 +32,8 @@ const MODEL_REQUEST_CODES = [
 ] as const satisfies readonly ErrorCode[];
 
 /**
- * Codes that a contribution of each kind may throw. All others are the gateway's own: a plugin that throws one would answer
- * for it, with a 401 for a valid key or a 429 for a budget that is not used up. They count as "the plugin failed".
+ * Codes that a contribution of each kind may throw. All others are the gateway's own: a plugin that throws one could
+ * cause a 401 for a valid key or a 429 for a budget that is not used up. They count as "the plugin failed".
  */
 export const CONTRIBUTION_CODES: Readonly<Record<ContributionKind, ReadonlySet<ErrorCode>>> = {
   extractor: new Set<ErrorCode>([
@@ -81,22 +81,22 @@ const STRUCK_OUT = '[redacted]';
 /** Shorter ones are words and numbers of any message. */
 const SHORTEST_HIDDEN = 6;
 
-/** Strikes the values of an entry's options out of a text that a client gets to read. */
+/** Redacts the option values of an instance from a text for clients. */
 export type HideOptions = (text: string) => string;
 
 /**
- * Keys, addresses and upstream names are options; no client is to read them, whatever a plugin puts into a message. All texts
- * of six characters or more count, since no schema says which of them are secret.
- * @param known What clients are told anyway: names of models, the platform key, the entry's id.
+ * Keys, addresses and upstream names are options, which clients must not read even if a plugin puts them into a
+ * message. All texts of six characters or more count, since no schema marks the secret ones.
+ * @param known Public values: names of models, the platform key, the instance's id.
  */
 export function createHideOptions(options: unknown, known: Iterable<string>): HideOptions {
-  const told = new Set(known);
+  const logged = new Set(known);
   const values = new Set<string>();
   collectTexts(options, values);
   const hidden = [...values]
-    .filter((value) => value.length >= SHORTEST_HIDDEN && !told.has(value))
+    .filter((value) => value.length >= SHORTEST_HIDDEN && !logged.has(value))
     .flatMap((value) => [value, encodeURIComponent(value.toWellFormed()), JSON.stringify(value).slice(1, -1)])
-    // The longer first: one value may be part of another.
+    // Longer ones first: one value may be part of another.
     .sort((left, right) => right.length - left.length);
   return (text) => {
     let clean = text;
@@ -108,21 +108,21 @@ export function createHideOptions(options: unknown, known: Iterable<string>): Hi
 function collectTexts(value: unknown, found: Set<string>): void {
   if (typeof value === 'string') found.add(value.trim());
   else if (typeof value === 'object' && value !== null) {
-    for (const member of Object.values(value)) collectTexts(member, found);
+    for (const element of Object.values(value)) collectTexts(element, found);
   }
 }
 
 export interface PluginFailure {
-  /** What the client is told. */
+  /** The client's error. */
   error: GatewayError;
-  /** What the operator has to know of it: the plugin broke its contract. */
+  /** For the operator: the plugin broke its contract. */
   fault?: { message: string; code?: string; error: Error };
 }
 
 /**
- * What a client is told where a plugin's code threw this: an error of the contribution's own codes without the values of
- * options, or `upstream_changed`. Whatever was thrown is made anew where it is not plainly an error of ours, since a plugin
- * may bring a copy of this package, or an object that only looks like one.
+ * Converts an error of a plugin's code to the client's error: one of the contribution's own codes without option
+ * values, or `upstream_changed`. Everything that is not clearly our error class is created anew, since a plugin may
+ * bring a copy of this package, or an object that only looks like one.
  */
 export function readPluginFailure(kind: ContributionKind, thrown: unknown, hide: HideOptions): PluginFailure {
   if (!isGatewayError(thrown)) return notUnderstood('a plugin threw', asError(thrown, hide));
@@ -183,7 +183,7 @@ function textOf(value: unknown): string | undefined {
 
 const MAX_CAUSES = 5;
 
-/** For the log, which describes errors only: the same error where there is nothing to hide in it. */
+/** For the log, which describes errors only: the same error if nothing has to be redacted. */
 function asError(thrown: unknown, hide: HideOptions, depth = 0): Error {
   if (!(thrown instanceof Error)) return new Error(`it threw ${hide(describeThrown(thrown))}`);
   const cause = depth < MAX_CAUSES ? cleanCause(thrown.cause, hide, depth + 1) : undefined;
@@ -199,15 +199,15 @@ function cleanCause(cause: unknown, hide: HideOptions, depth = 0): unknown {
   return typeof cause === 'string' ? hide(cause) : cause;
 }
 
-/** Members of a thrown object that say what it is; others may hold headers and bodies. */
+/** Properties of a thrown object that describe it; others may contain headers and bodies. */
 const TELLING = ['name', 'code', 'status', 'message'] as const;
 
-/** Something thrown that is no error, in words. */
+/** A text for a thrown value that is no error. */
 export function describeThrown(thrown: unknown): string {
   if (typeof thrown !== 'object' || thrown === null) return String(thrown).slice(0, 500);
-  const told = TELLING.flatMap((name) => {
+  const logged = TELLING.flatMap((name) => {
     const value = (thrown as Readonly<Record<string, unknown>>)[name];
     return typeof value === 'string' || typeof value === 'number' ? [`${name} ${String(value).slice(0, 200)}`] : [];
   });
-  return told.length === 0 ? 'an object' : `an object with ${told.join(', ')}`;
+  return logged.length === 0 ? 'an object' : `an object with ${logged.join(', ')}`;
 }

@@ -15,7 +15,7 @@ import type {
 } from '../contracts/index.js';
 import { createRedaction } from '../observability/index.js';
 import { createValidator, GatewayError, isGatewayError, withBoundedWait, withDeadline } from '../runtime/index.js';
-import { configuredOriginsOf, createEntryContext, type EntryScope, type RootScope } from './entry-services.js';
+import { configuredOriginsOf, createInstanceContext, type InstanceScope, type RootScope } from './entry-services.js';
 import { checkEntry, entriesBefore, PluginConfigError } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
 import { checkContributions, namesServed, type Registry } from './registry.js';
@@ -28,23 +28,23 @@ export interface PluginHostOptions {
   root: RootScope;
   registry: Registry;
   logger: Logger;
-  /** Let every entry reach these, besides its own. */
+  /** Origins that every instance may reach, besides its own. */
   trustedOrigins: readonly string[];
   baseFolder: string;
-  /** Told of the requests of entries. Default: nobody is. */
+  /** Receives the requests of instances for metrics. Default: none. */
   meter?: Meter;
-  /** Why a need cannot be met on this machine; undefined where it can. */
+  /** Why a need cannot be met on this machine; undefined if it can. */
   unmet(need: 'browser' | 'ffmpeg'): string | undefined;
 }
 
-/** Loads entries, keeps their state, and is the only way into a plugin's code. */
+/** Loads plugin instances, keeps their state, and is the only way to call a plugin's code. */
 export interface PluginHost {
-  /** Loads all entries at the same time. @throws PluginConfigError naming the entry where a required one failed. */
+  /** Loads all entries concurrently. @throws PluginConfigError naming the entry if a required one failed. */
   load(entries: readonly PluginEntry[]): Promise<void>;
   status(): readonly PluginStatus[];
   /**
-   * Runs a plugin's code under the entry's deadline.
-   * @throws GatewayError as {@link EntryTerms.failureOf} makes it of what the plugin threw, or the signal's reason.
+   * Runs a plugin's code under the instance's deadline.
+   * @throws GatewayError as {@link InstancePolicy.failureOf} returns it, or the signal's reason.
    */
   call<Result>(
     kind: ContributionKind,
@@ -52,28 +52,30 @@ export interface PluginHost {
     signal: AbortSignal | undefined,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result>;
-  /** What holds for calls of an entry that are not made through {@link call}, since they go on after they were answered. */
-  terms(entry: string): EntryTerms;
-  /** What a plugin says of its own state; nothing where it throws, so that one plugin does not take the others' states away. */
+  /**
+   * The policy for calls of an instance that are not made through {@link call}, since they continue after their answer.
+   */
+  policy(entry: string): InstancePolicy;
+  /** The state that a plugin reports; undefined if it throws, so that one plugin does not hide the states of others. */
   stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[];
-  /** Private origins that this entry may reach. */
+  /** Private origins that this instance may reach. */
   trustedOriginsOf(entry: string): readonly string[];
   /** In reverse order of the configuration. */
   dispose(): Promise<void>;
 }
 
-export interface EntryTerms {
+export interface InstancePolicy {
   /** Deadline in milliseconds. */
   readonly timeoutMs: number;
-  /** Name of the plugin, where it only stands for something better that is not configured. */
+  /** Name of the plugin, if it only replaces a provider that is not configured. */
   readonly standIn: string | undefined;
   /**
-   * What a client is told where the plugin threw this: an error of the codes of such a contribution, without the values of the
-   * entry's options. Anything else is logged and becomes `upstream_changed`.
-   * @param signal of the call: what it was aborted with is the gateway's own, and says nothing against the plugin.
+   * Converts an error of the plugin to the client's error: one with a code of such a contribution, without option
+   * values. Anything else is logged and becomes `upstream_changed`.
+   * @param signal Of the call: its abort is the gateway's own, and does not count against the plugin.
    */
   failureOf(kind: ContributionKind, thrown: unknown, signal?: AbortSignal): GatewayError;
-  /** Strikes the values of the entry's options out of other texts of the plugin that clients read. */
+  /** Redacts the instance's option values from other texts of the plugin for clients. */
   readonly hideOptions: HideOptions;
 }
 
@@ -86,7 +88,7 @@ interface Loaded {
   switchOff: readonly string[];
   plugin?: Plugin;
   contributions?: Contributions;
-  scope?: EntryScope;
+  scope?: InstanceScope;
   hideOptions: HideOptions;
   readonly lifetime: AbortController;
   readonly entry: PluginEntry;
@@ -95,7 +97,7 @@ interface Loaded {
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { root, registry, logger } = options;
   let all: Loaded[] = [];
-  const terms = new Map<string, EntryTerms>();
+  const policy = new Map<string, InstancePolicy>();
   const trustedBy = (entry: PluginEntry) => [...options.trustedOrigins, ...(entry.trustedOrigins ?? [])];
 
   async function prepare(loaded: Loaded): Promise<void> {
@@ -109,7 +111,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       const reason = options.unmet(need);
       if (reason) throw new Error(`it needs ${need === 'browser' ? 'a browser' : need}: ${reason}`);
     }
-    const { scope, context } = createEntryContext(root, {
+    const { scope, context } = createInstanceContext(root, {
       id: loaded.id,
       options: checked,
       uses: [...(plugin.needs ?? []), ...(plugin.wants ?? [])],
@@ -131,7 +133,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
   }
 
   function failureOf(loaded: Loaded, kind: ContributionKind, thrown: unknown): GatewayError {
-    // Its requests are cut off by us when the gateway closes, which is no failure of theirs.
+    // The gateway aborts its requests when it closes, which is not their failure.
     const isOurs = loaded.lifetime.signal.aborted && isGatewayError(thrown) && thrown.code === 'shutting_down';
     if (isOurs) return thrown;
     const { error, fault } = readPluginFailure(kind, thrown, loaded.hideOptions);
@@ -160,10 +162,10 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     }
     if (error.variable !== undefined) {
       loaded.badVariable = error.variable;
-      // A value that several entries take is one mistake.
+      // A value that several entries use is one mistake.
       if (all.some((other) => other !== loaded && other.badVariable && other.reason === loaded.reason)) return;
     }
-    // Nobody's code is at fault, so there is no stack worth reading.
+    // A configuration error, so the stack is of no use.
     logger.error(`plugin entry failed: ${error.message}`, { entry: loaded.id });
   }
 
@@ -186,7 +188,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       });
       const wanted = all.filter((loaded) => loaded.state === 'loading');
       const outcomes = await Promise.allSettled(wanted.map(prepare));
-      // Registered one after the other, in the configuration's order, so that who wins a name does not depend on timing.
+      // Registered one after the other, in the configuration's order, so that timing does not decide which instance
+      // gets a name.
       const ids = new Set<string>();
       for (const [index, loaded] of wanted.entries()) {
         const outcome = outcomes[index];
@@ -241,12 +244,12 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       }
     },
 
-    terms(entry) {
-      const known = terms.get(entry);
+    policy(entry) {
+      const known = policy.get(entry);
       if (known) return known;
       const loaded = all.find(({ id, state }) => id === entry && state === 'ready');
       if (!loaded) throw new GatewayError('plugin_unavailable', `The plugin entry "${entry}" is not ready.`);
-      const fresh: EntryTerms = {
+      const fresh: InstancePolicy = {
         timeoutMs: loaded.entry.timeoutMs ?? DEFAULT_CALL_MS,
         standIn: loaded.plugin?.standIn ? loaded.plugin.name : undefined,
         failureOf(kind, thrown, signal) {
@@ -257,7 +260,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         },
         hideOptions: (text) => loaded.hideOptions(text),
       };
-      terms.set(entry, fresh);
+      policy.set(entry, fresh);
       return fresh;
     },
 
@@ -267,7 +270,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       for (const loaded of [...all].reverse()) {
         if (loaded.state !== 'ready' && loaded.state !== 'failed') continue;
         registry.remove(loaded.id);
-        terms.delete(loaded.id);
+        policy.delete(loaded.id);
         loaded.lifetime.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
         try {
           const { contributions, scope } = loaded;
@@ -298,17 +301,17 @@ function nameOf({ use }: PluginEntry): string {
   return typeof use === 'string' ? path.basename(use) : String(use?.name ?? 'plugin');
 }
 
-/** What it says may hold credentials, and health tells it to whoever asks. */
+/** The message may contain credentials, and health is public. */
 const redact = createRedaction([]);
 
 /** In one line. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return redact(`it threw ${describeThrown(error)}`);
   const [first = ''] = error.message.split('\n');
-  const said = redact(first);
-  if (error instanceof SyntaxError) return `it cannot be read as JavaScript: ${said}`;
-  // Who asked for a module that is not there is the configuration.
-  return said.replace(/ imported from \S+plugin-host\.js$/, '');
+  const message = redact(first);
+  if (error instanceof SyntaxError) return `it cannot be read as JavaScript: ${message}`;
+  // A missing module is an error of the configuration.
+  return message.replace(/ imported from \S+plugin-host\.js$/, '');
 }
 
 async function importPlugin(use: Plugin | string, baseFolder: string): Promise<Plugin> {
@@ -327,12 +330,15 @@ async function importDefault(use: string, baseFolder: string): Promise<unknown> 
   return module.default;
 }
 
-/** Where a module is: this package's own plugins by their public name, others as seen from the configuration's folder. */
+/**
+ * The location of a module: this package's own plugins by their public name, others relative to the configuration's
+ * folder.
+ */
 function locate(use: string, baseFolder: string): string {
   if (path.isAbsolute(use) || use.startsWith('.')) {
-    const place = path.resolve(baseFolder, use);
-    const inFolder = path.join(place, 'index.js');
-    return pathToFileURL(existsSync(inFolder) ? inFolder : place).href;
+    const modulePath = path.resolve(baseFolder, use);
+    const inFolder = path.join(modulePath, 'index.js');
+    return pathToFileURL(existsSync(inFolder) ? inFolder : modulePath).href;
   }
   if (use.startsWith('mediagate/')) return use;
   return pathToFileURL(createRequire(path.join(baseFolder, 'plugins.config.json')).resolve(use)).href;
@@ -350,7 +356,7 @@ function isPlugin(candidate: unknown): candidate is Plugin {
   );
 }
 
-/** Options that the plugin does not take; the message says which, and by the variable where one was substituted. */
+/** Invalid options; the message names them, or the variable if one was substituted. */
 class OptionsError extends Error {
   override readonly name = 'OptionsError';
   readonly variable: string | undefined;

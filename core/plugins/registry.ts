@@ -15,33 +15,33 @@ import type {
 import { isRecord, type JsonRecord } from '../extraction/scraping/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 
-/** What one entry contributed, under the entry's id. */
+/** What one plugin instance contributed, with the instance's id. */
 export interface Registered<Contribution> {
   entry: string;
   contribution: Contribution;
 }
 
-/** Who serves what. Filled while loading, read for every request. */
+/** The registry of contributions. Filled while loading, read for every request. */
 export interface Registry {
   /**
-   * @param failureOf What a client is told where an extractor's `match` threw this.
-   * @throws Error where a platform or a model is served already; nothing is added then.
+   * @param failureOf Converts an error of an extractor's `match` to the client's error.
+   * @throws Error if a platform or a model is served already; nothing is added then.
    */
   add(entry: string, contributions: Contributions, failureOf: (thrown: unknown) => GatewayError): void;
   remove(entry: string): void;
   readonly extractors: readonly Registered<Extractor>[];
   extractor(platform: string): Registered<Extractor> | undefined;
-  /** @throws GatewayError `unsupported_platform`, or the `unsupported_link` of the platform whose host it is. */
+  /** @throws GatewayError `unsupported_platform`, or the `unsupported_link` of the platform with this host. */
   matchLink(url: URL): { extractor: Registered<Extractor>; link: LinkRef };
   imageProvider(model: string): Registered<ImageProvider> | undefined;
   audioProvider(model: string, operation: AudioOperation): Registered<AudioProvider> | undefined;
-  /** Ids of those that do this. */
+  /** Ids of the models that support this. */
   audioModels(operation: AudioOperation): string[];
   textProvider(model: string): (Registered<TextProvider> & { model: TextModel }) | undefined;
   readonly texts: readonly Registered<TextProvider>[];
   identityProvider(): Registered<IdentityProvider> | undefined;
   models(): { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
-  /** Platform keys and model ids of one entry, and `sign-in` where people sign in with it. */
+  /** Platform keys and model ids of one instance, and `sign-in` for an identity provider. */
   servedBy(entry: string): string[];
 }
 
@@ -54,7 +54,7 @@ export function createRegistry(logger: Logger): Registry {
   let text: Registered<TextProvider>[] = [];
   let identity: Registered<IdentityProvider>[] = [];
 
-  /** Every request asks these lists, loading changes them: they are made anew then, not on each request. */
+  /** Every request reads these lists and only loading changes them, so they are rebuilt then. */
   function relist(): void {
     const collect = <Contribution>(pick: (contributions: Contributions) => readonly Contribution[] | undefined) =>
       [...entries].flatMap(([entry, contributions]) =>
@@ -67,7 +67,7 @@ export function createRegistry(logger: Logger): Registry {
     identity = collect((contributions) => contributions.identityProviders);
   }
 
-  /** What one entry alone may have: of an audio model, each operation. */
+  /** What only one instance may serve: for an audio model, each operation. */
   const claimed = (contributions: Contributions): string[] => [
     ...(contributions.extractors ?? []).map((extractor) => extractor.platform),
     ...(contributions.imageProviders ?? []).flatMap((provider) => provider.models),
@@ -120,8 +120,8 @@ export function createRegistry(logger: Logger): Registry {
           if (link) return { extractor, link };
         } catch (error) {
           if (isGatewayError(error) && error.code === 'unsupported_link') {
-            const told = failures.get(extractor.entry)?.(error) ?? error;
-            refusal ??= told.with({ platform: extractor.contribution.platform, param: 'url' });
+            const translated = failures.get(extractor.entry)?.(error) ?? error;
+            refusal ??= translated.with({ platform: extractor.contribution.platform, param: 'url' });
           } else {
             logger.warn('match threw; counted as no match', { entry: extractor.entry, error });
           }
@@ -162,7 +162,7 @@ export function createRegistry(logger: Logger): Registry {
   };
 }
 
-/** Platform keys, model ids, and `sign-in` where people sign in with it. */
+/** Platform keys, model ids, and `sign-in` for an identity provider. */
 export function namesServed(contributions: Contributions): string[] {
   const { extractors = [], imageProviders = [], audioProviders = [], textProviders = [] } = contributions;
   return [
@@ -173,7 +173,7 @@ export function namesServed(contributions: Contributions): string[] {
   ];
 }
 
-/** Where `setup` returns what each kind names. */
+/** The field of `setup`'s result for each kind. */
 export const CONTRIBUTION_LISTS: Readonly<Record<ContributionKind, Exclude<keyof Contributions, 'dispose'>>> = {
   extractor: 'extractors',
   image: 'imageProviders',
@@ -191,13 +191,13 @@ const CHECKS: Readonly<Record<ContributionKind, (contribution: JsonRecord, at: s
   identity: (provider, at) => mustBeFunction(provider, 'open', at),
 };
 
-/** In addresses, figures and cache keys. */
+/** Used in URLs, metrics and cache keys. */
 const PLATFORM = /^[a-z][a-z0-9_]{0,39}$/;
 
 /**
- * Holds what `setup` returned to its contract as far as that can be seen before the first call: plugins need not be written in
- * a language that knows types.
- * @throws Error naming the member, and what it must be.
+ * Checks what `setup` returned against its contract, as far as possible before the first call: plugins need not be
+ * written in a typed language.
+ * @throws Error naming the field, and what it must be.
  */
 export function checkContributions({ provides }: Plugin, contributions: Contributions): void {
   const unknown = provides.find((kind) => !KINDS.includes(kind));
@@ -237,12 +237,12 @@ function checkImageProvider(provider: JsonRecord, at: string): void {
 }
 
 function checkAudioProvider(provider: JsonRecord, at: string): void {
-  mustBeList(provider.models, `${at}.models`, (model, place) => {
-    checkModel(model, place);
+  mustBeList(provider.models, `${at}.models`, (model, path) => {
+    checkModel(model, path);
     const { maxCharacters = 1 } = model;
     if (!Number.isSafeInteger(maxCharacters) || Number(maxCharacters) < 1)
-      throw new Error(`${place}.maxCharacters must be a whole number from 1`);
-    mustBeList(model.operations, `${place}.operations`, (operation, named) => {
+      throw new Error(`${path}.maxCharacters must be a whole number from 1`);
+    mustBeList(model.operations, `${path}.operations`, (operation, named) => {
       mustBeText(operation, named);
       mustBeFunction(provider, operation, at);
     });
@@ -250,33 +250,33 @@ function checkAudioProvider(provider: JsonRecord, at: string): void {
 }
 
 function checkTextProvider(provider: JsonRecord, at: string): void {
-  mustBeList(provider.models, `${at}.models`, (model, place) => {
-    checkModel(model, place);
-    for (const name of ['routes', 'efforts'] as const) mustBeList(model[name], `${place}.${name}`, mustBeText, 0);
+  mustBeList(provider.models, `${at}.models`, (model, path) => {
+    checkModel(model, path);
+    for (const name of ['routes', 'efforts'] as const) mustBeList(model[name], `${path}.${name}`, mustBeText, 0);
   });
   mustBeFunction(provider, 'send', at);
 }
 
-function checkModel(model: unknown, place: string): asserts model is JsonRecord {
-  if (!isRecord(model)) throw new Error(`${place} must be an object`);
-  mustBeText(model.id, `${place}.id`);
+function checkModel(model: unknown, path: string): asserts model is JsonRecord {
+  if (!isRecord(model)) throw new Error(`${path} must be an object`);
+  mustBeText(model.id, `${path}.id`);
 }
 
 function mustBeFunction(owner: JsonRecord, name: string, at: string): void {
   if (typeof owner[name] !== 'function') throw new Error(`${at}.${name} must be a function`);
 }
 
-function mustBeText(value: unknown, place: string): asserts value is string {
-  if (typeof value !== 'string' || value === '') throw new Error(`${place} must be a text`);
+function mustBeText(value: unknown, path: string): asserts value is string {
+  if (typeof value !== 'string' || value === '') throw new Error(`${path} must be a text`);
 }
 
 function mustBeList(
   value: unknown,
-  place: string,
-  check: (element: unknown, place: string) => void,
-  least = 1,
+  path: string,
+  check: (element: unknown, path: string) => void,
+  min = 1,
 ): asserts value is readonly unknown[] {
-  if (!Array.isArray(value)) throw new Error(`${place} must be a list`);
-  if (value.length < least) throw new Error(`${place} must not be empty`);
-  for (const [index, element] of value.entries()) check(element, `${place}.${index}`);
+  if (!Array.isArray(value)) throw new Error(`${path} must be a list`);
+  if (value.length < min) throw new Error(`${path} must not be empty`);
+  for (const [index, element] of value.entries()) check(element, `${path}.${index}`);
 }

@@ -1,36 +1,37 @@
 import type { Clock } from './clock.js';
 
 /*
- * The circuit breaker: whether something that keeps failing is asked again. Each upstream of a model has one (`net/fail-over.ts`),
- * each method of a platform (`extraction/method-results.ts`), and the cache (`storage/cache.ts`). It is closed while all is well. It
- * opens after so many failures in a row, or at once for as long as its owner says, and is then left alone until its cool-down is
- * over. Then it is half-open: it may be tried again, and a success closes it. Each opening since the last success may last longer.
- * Calls that were under way together fail together: that is one reason to open, not several, so a failure while it is open changes
- * nothing, unless it is the failure of a probe. It is kept in memory and goes by a clock that never jumps.
+ * The circuit breaker: decides whether something that keeps failing is called again. Each upstream of a model has one
+ * (`net/fail-over.ts`), each method of a platform (`extraction/method-results.ts`), and the cache (`storage/cache.ts`).
+ * It is closed as long as calls succeed. It opens after a number of failures in a row, or at once for a time that its
+ * owner chooses, and blocks calls until its cool-down is over. Then it is half-open: a call may probe, and a success
+ * closes it. Each opening since the last success may last longer. Concurrent calls fail together: that is one reason to
+ * open, not several, so a failure while it is open has no effect, unless it is the failure of a probe. Its state is in
+ * memory, with a monotonic clock.
  */
 
 export interface CircuitBreakerOptions {
   clock: Pick<Clock, 'monotonic'>;
   /** Failures in a row that open it. */
   maxFailures: number;
-  /** Milliseconds of the next cool-down, by how often it was opened since the last success. */
+  /** Milliseconds of the next cool-down, by the number of openings since the last success. */
   coolDownMs(openings: number): number;
 }
 
 export interface CircuitBreaker {
   /** `half-open` from the end of the cool-down to the next success or opening. */
   readonly state: 'closed' | 'open' | 'half-open';
-  /** Milliseconds until the cool-down is over; 0 where it is not open. */
+  /** Milliseconds until the cool-down is over; 0 if it is not open. */
   readonly remainingMs: number;
   /** Since the last success. */
   readonly openings: number;
   readonly isProbing: boolean;
-  /** Closes it, and forgets all failures. */
+  /** Closes it, and resets all failures. */
   succeed(): void;
-  /** @returns whether that opened it. */
+  /** @returns Whether that opened it. */
   fail(): boolean;
   open(ms: number): void;
-  /** False where another caller is probing. Else `endProbe` must follow. */
+  /** False if another caller is probing. Otherwise `endProbe` must follow. */
   beginProbe(): boolean;
   endProbe(): void;
 }

@@ -4,17 +4,17 @@ import { randomBytes } from 'node:crypto';
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
-  /** Milliseconds that never jump, for measuring. */
+  /** Monotonic milliseconds, for durations. */
   monotonic(): number;
-  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
+  /** Resolves after `ms`; rejects with the signal's reason if it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The machine's own time. */
+/** The system clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  // Not the sleep of timers/promises: the error that it makes of each abort costs more than all the rest of a sleep.
+  // Not the sleep of timers/promises: the error it creates for each abort costs more than the rest of a sleep.
   sleep(ms, signal) {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) {
@@ -40,8 +40,8 @@ let batch = randomBytes(0);
 let drawn = 0;
 
 /**
- * So many random bytes, 1 to 64, that nobody was given before. They are drawn in batches: a call for each name or id takes
- * longer than everything else that is done for it.
+ * Returns 1 to 64 fresh random bytes. They are generated in batches: a call for each name or id takes longer than
+ * everything else that is done for it.
  */
 export function drawRandomBytes(count: number): Buffer {
   if (drawn + count > batch.length) {

@@ -2,25 +2,25 @@ import type { Clock } from './clock.js';
 import { isGatewayError } from './errors.js';
 
 /*
- * The deadline of something awaited. `withDeadline` runs work and answers in time, even where the work ignores the signal that
- * it is given: what such work does later is ignored. When time is up,
- * 1. the event loop first reads what has come meanwhile: a process that was itself held up runs its timers before it reads the
- *    answers that wait for it, and must not take them for late;
+ * Deadlines of promises. `withDeadline` runs work and answers in time, even if the work ignores its signal: late
+ * results of such work are ignored. When time is up,
+ * 1. the event loop first reads pending input: a process that was blocked runs its timers before it reads the answers
+ * that already arrived, and must not treat them as late;
  * 2. the signal of the work aborts with the error of the deadline;
- * 3. one turn of the event loop later the caller receives that error, unless the work has ended by then. The result of work that
- *    ends at once when its signal aborts counts: it knows what it has fetched by then.
- * Timers and listeners are gone when the work has ended or time is up. `endsWithin` is for callers that only wait.
+ * 3. one turn of the event loop later the caller receives that error, unless the work has ended by then. The result of
+ * work that ends at once when its signal aborts counts: it may return what it has fetched so far.
+ * Timers and listeners are removed when the work has ended or time is up. `endsWithin` is for callers that only wait.
  *
- * Something else is used where there is no promise to race: a timer that closes a socket, a stream or a thread; and the deadlines
- * of HTTP requests (`net/request-life.ts`), which share one timer since every request has one.
+ * Other mechanisms exist where there is no promise: a timer that closes a socket, a stream or a thread; and the
+ * deadlines of HTTP requests (`net/request-life.ts`), which share one timer since every request has one.
  */
 
 export interface DeadlineOptions {
-  /** Makes the error for the caller when time is up. */
+  /** Creates the caller's error when time is up. */
   error(): Error;
   /**
-   * The work also ends when one of these aborts: the caller receives its reason at once. A list, since `AbortSignal.any` leaves
-   * something behind with each signal that lasts.
+   * The work also ends when one of these aborts: the caller receives its reason at once. A list, since
+   * `AbortSignal.any` leaks memory with long-lived signals.
    */
   signals?: readonly (AbortSignal | undefined)[];
   /** Default: the timers of Node, which cost less than the sleep of a clock. */
@@ -29,8 +29,8 @@ export interface DeadlineOptions {
 
 /**
  * @param ms Milliseconds.
- * @throws what the work throws, the error of the deadline, or the reason of the signal that aborted. After the abort an error
- * of the work counts only where it is a GatewayError.
+ * @throws what the work throws, the error of the deadline, or the reason of the signal that aborted. After the abort an
+ *   error of the work counts only if it is a GatewayError.
  */
 export async function withDeadline<Result>(
   ms: number,
@@ -62,7 +62,7 @@ export async function withDeadline<Result>(
   }
 }
 
-/** Given, since an abort without a reason makes an error, which costs more than the timer. */
+/** Passed, since an abort without a reason creates an error, which costs more than the timer. */
 const DONE = new Error('The work is done.');
 
 function startTimer(ms: number, clock: Clock | undefined, isOver: () => void): () => void {
@@ -88,8 +88,8 @@ function startTimer(ms: number, clock: Clock | undefined, isOver: () => void): (
 const TIME_IS_UP = new Error('Time is up.');
 
 /**
- * Waits for work, and no longer than `ms`. The work goes on where it ignores its signal.
- * @returns whether it ended in time.
+ * Waits for work, for at most `ms`. Work that ignores its signal continues.
+ * @returns Whether it ended in time.
  * @throws what the work throws, or the reason of the signal that aborted.
  */
 export async function endsWithin(
@@ -107,7 +107,7 @@ export async function endsWithin(
 }
 
 /**
- * Waits for work until the signal aborts, however long the work itself takes to notice.
+ * Waits for work until the signal aborts, even if the work ignores it.
  * @throws what the work throws, or the reason of the signal.
  */
 export function unlessAborted<Result>(signal: AbortSignal | undefined, work: Promise<Result>): Promise<Result> {

@@ -1,4 +1,4 @@
-/** What a platform may say about an item that ends the question: it cannot be had, and why. */
+/** Definitive answers of a platform about an item: why it cannot be extracted. */
 export const DEFINITIVE_CODES = [
   'removed',
   'private',
@@ -13,7 +13,7 @@ export const DEFINITIVE_CODES = [
   'redirected_to_unsupported',
 ] as const;
 
-/** How a source may fail without anything being said about the item. */
+/** Failures of a source that say nothing about the item. */
 export const TRANSIENT_CODES = [
   'bot_check',
   'upstream_rate_limited',
@@ -24,8 +24,8 @@ export const TRANSIENT_CODES = [
 ] as const;
 
 /**
- * Every failure the gateway can name. The set is closed: a code not in this list does not reach a client, and
- * `server/http/error-response.ts` holds the one table from code to HTTP status.
+ * Every failure the gateway can name. The set is closed: a code outside of this list does not reach a client, and
+ * `server/http/error-response.ts` has the single table from code to HTTP status.
  */
 export const ERROR_CODES = [
   // The caller's request
@@ -66,9 +66,9 @@ export const ERROR_CODES = [
   'not_signed_in',
   'sign_in_failed',
   'cross_site_request',
-  // What a bank tells
+  // Bank-transfer webhooks
   'invalid_signature',
-  // Things that are not there
+  // Missing things
   'model_not_found',
   'job_not_found',
   'response_not_found',
@@ -97,25 +97,25 @@ export const ERROR_CODES = [
   'request_timeout',
   'request_too_large',
   'unsupported_media_type',
-  // Limits of ours
+  // Limits of this gateway
   'rate_limit_exceeded',
   'daily_image_limit_reached',
   'insufficient_quota',
   'queue_full',
   'shutting_down',
-  // A link that could not be had, definitively
+  // Definitive refusals of an item
   ...DEFINITIVE_CODES,
-  // An upstream (platform or model vendor) that did not do its part
+  // Failures of an upstream (platform or model vendor)
   ...TRANSIENT_CODES,
   'upstream_auth_error',
   'upstream_unavailable',
   'sign_in_unavailable',
   'audio_unavailable',
   'audio_timeout',
-  // Ours
+  // Internal
   'plugin_unavailable',
   'storage_error',
-  // A job that came to no result
+  // Failed jobs
   'queue_expired',
   'job_timeout',
   'cancelled',
@@ -130,12 +130,12 @@ export type TransientCode = (typeof TRANSIENT_CODES)[number];
 const DEFINITIVE: ReadonlySet<string> = new Set(DEFINITIVE_CODES);
 const TRANSIENT: ReadonlySet<string> = new Set(TRANSIENT_CODES);
 
-/** Whether the source has said why it does not show the item: asking another way is of no use. */
+/** Whether the source has refused with a reason: other methods cannot help. */
 export function isDefinitiveCode(code: ErrorCode): code is DefinitiveCode {
   return DEFINITIVE.has(code);
 }
 
-/** Whether nothing is known about the item, only that the source failed us. */
+/** Whether only the source failed, and nothing is known about the item. */
 export function isTransientCode(code: ErrorCode): code is TransientCode {
   return TRANSIENT.has(code);
 }
@@ -143,22 +143,26 @@ export function isTransientCode(code: ErrorCode): code is TransientCode {
 /** One method that was tried for a link: names and outcomes only, never a URL or an address. */
 export interface Attempt {
   method: string;
-  /** `ok`, `skipped` (not usable, too dear or too late), `resting` (after failures), or the error code it ended with. */
+  /**
+   * `ok`, `skipped` (not usable, too expensive or too late), `resting` (in cool-down), or the error code it ended with.
+   */
   outcome: string;
   /** Whole milliseconds. */
   ms: number;
 }
 
 export interface GatewayErrorDetails {
-  /** The request member that is wrong, as the client named it. */
+  /** The invalid field of the request, as the client named it. */
   param?: string;
-  /** The platform's own words; made well-formed, stripped of control characters and capped at 300 characters here. */
+  /**
+   * The platform's own message; made well-formed, stripped of control characters and limited to 300 characters here.
+   */
   reason?: string;
-  /** Whether asking again later may help. Default: by code, see {@link isRetryable}. */
+  /** Whether a later retry may help. Default: by code, see {@link isRetryable}. */
   retryable?: boolean;
-  /** How long to wait before asking again, in whole seconds (at least 1). */
+  /** Seconds to wait before a retry, a whole number (at least 1). */
   retryAfterSeconds?: number;
-  /** Platform key, where it is known. */
+  /** Platform key, if it is known. */
   platform?: string;
   attempts?: readonly Attempt[];
   cause?: unknown;
@@ -190,7 +194,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'interrupted',
 ]);
 
-/** Whether a failure of this code may go away by itself. */
+/** Whether a failure of this code may be temporary. */
 export function isRetryable(code: ErrorCode): boolean {
   return RETRYABLE.has(code);
 }
@@ -198,8 +202,8 @@ export function isRetryable(code: ErrorCode): boolean {
 const MAX_UPSTREAM_WAIT_SECONDS = 60;
 
 /**
- * Seconds that a client is told to wait because an upstream asked for it. An upstream may ask for days, by mistake or not; the
- * gateway leaves it alone for a minute at the most, and that is what clients are told.
+ * Maximum Retry-After in seconds from an upstream. An upstream may ask for days, by mistake or not; its cool-down here
+ * is at most a minute, and clients receive that value.
  */
 export function boundedWait(seconds: number): number {
   return Math.min(seconds, MAX_UPSTREAM_WAIT_SECONDS);
@@ -207,7 +211,7 @@ export function boundedWait(seconds: number): number {
 
 /**
  * The one error class of the gateway. `message` is safe to show to a client: it names what and which, never a secret,
- * an upstream body or an address. Whatever lies behind it travels as `cause` and is only logged.
+ * an upstream body or an address. The underlying error is the `cause` and is only logged.
  */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
@@ -233,7 +237,7 @@ export class GatewayError extends Error {
     Object.defineProperty(this, MARKER, { value: true });
   }
 
-  /** The same failure with more said about it; what is already there stays. */
+  /** The same failure with added details; existing ones stay. */
   with(details: GatewayErrorDetails): GatewayError {
     return new GatewayError(this.code, this.message, {
       param: this.param ?? details.param,
@@ -247,7 +251,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** Recognises a GatewayError across copies of this package (a plugin may bring its own). */
+/** Recognizes a GatewayError across copies of this package (a plugin may bring its own). */
 export function isGatewayError(error: unknown): error is GatewayError {
   return typeof error === 'object' && error !== null && MARKER in error;
 }
@@ -257,11 +261,11 @@ const REASON_LIMIT = 300;
 function cleanReason(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being removed
   const flat = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
-  // Cutting may part a surrogate pair, so what is cut is made well-formed after it.
+  // Cutting may split a surrogate pair, so the text is made well-formed after it.
   return (flat.length > REASON_LIMIT ? `${flat.slice(0, REASON_LIMIT - 1)}…` : flat).toWellFormed();
 }
 
-/** What an upstream asked for counts within the call that asked it; its caller is told how long it is left alone. */
+/** An upstream's wait applies within the call; its caller gets the length of the cool-down. */
 export function withBoundedWait(error: GatewayError): GatewayError {
   const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts, cause } = error;
   if (retryAfterSeconds === undefined || retryAfterSeconds <= MAX_UPSTREAM_WAIT_SECONDS) return error;
@@ -274,26 +278,26 @@ export function isSystemError(error: unknown, ...codes: readonly string[]): bool
   return error instanceof Error && 'code' in error && codes.some((code) => code === error.code);
 }
 
-/** Full, read-only or broken: conditions of a disk, which may pass. Anything else stays as it is. */
+/** Converts a full, read-only or broken disk to a temporary error. Any other error stays unchanged. */
 export function diskFailure(error: unknown): unknown {
   return isSystemError(error, 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE')
     ? new GatewayError('upstream_unavailable', 'The file storage cannot be used now.', { cause: error })
     : error;
 }
 
-/** Whether there is a process of this id, whoever's it is. */
+/** Whether a process with this id exists, of any user. */
 export function isProcessRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM says that there is one, of another user.
+    // EPERM means that there is one, of another user.
     return !isSystemError(error, 'ESRCH');
   }
 }
 
 /**
- * What a storage throws for a file that is not whole any more, that it did not write, or that it may not read.
+ * The error of a storage for a file that is damaged, foreign, or unreadable.
  * @param problem For the log: which file it is, and what is wrong with it.
  */
 export function damagedFile(problem: string, cause?: unknown): GatewayError {
@@ -303,7 +307,7 @@ export function damagedFile(problem: string, cause?: unknown): GatewayError {
   });
 }
 
-/** Other errors of a storage may pass. */
+/** Other errors of a storage may be temporary. */
 export function isDamagedFile(error: unknown): boolean {
   return isGatewayError(error) && error.code === 'storage_error' && !error.retryable;
 }

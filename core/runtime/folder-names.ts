@@ -2,7 +2,7 @@ import { mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { GatewayError, isSystemError } from './errors.js';
 
-/** Names of everything in a folder; none where there is no folder. */
+/** Names of everything in a folder; empty if the folder does not exist. */
 export async function folderNames(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
@@ -13,9 +13,9 @@ export async function folderNames(folder: string): Promise<string[]> {
 }
 
 /**
- * Makes the data folder, or one in it, and those above it, for this user alone. Node's own recursive `mkdir` never ends where
- * a folder that is there takes no other, as in /proc.
- * @throws GatewayError `invalid_value` where it cannot be made.
+ * Creates the data folder, or a subfolder, and its parents, for this user only. Node's own recursive `mkdir` never ends
+ * if an existing folder accepts no other, as in /proc.
+ * @throws GatewayError `invalid_value` if it cannot be created.
  */
 export async function makeFolder(folder: string): Promise<void> {
   try {
@@ -34,7 +34,7 @@ async function makeAll(folder: string): Promise<void> {
   try {
     await mkdir(folder, { mode: 0o700 });
   } catch (error) {
-    // Another process was quicker, or a file has its name.
+    // Another process was faster, or a file has this name.
     if (!(await isFolder(folder))) throw error;
   }
 }

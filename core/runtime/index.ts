@@ -24,5 +24,5 @@ export {
 export { folderNames, makeFolder } from './folder-names.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export { createThrottledWarning, type PollLoop, startPollLoop } from './poll-loop.js';
-export { type Placed, SharedTimer, SwapRemoveList, type Ticking } from './swap-remove-list.js';
+export { type ListItem, SharedTimer, SwapRemoveList, type Ticking } from './swap-remove-list.js';
 export { type Checked, createValidator } from './validation.js';

@@ -1,4 +1,4 @@
-/** Structured log lines. Only the fields of {@link LogFields} are written: there is no way to log a body or a header. */
+/** Structured log lines. Only the fields of {@link LogFields} are written: a body or a header cannot be logged. */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -7,17 +7,17 @@ export interface Logger {
 }
 
 export interface LogFields {
-  /** Id of the plugin entry; set by the gateway. */
+  /** Id of the plugin instance; set by the gateway. */
   entry?: string;
   error?: unknown;
-  /** Of the request at work; of a job, the one that accepted it. Set by the gateway. */
+  /** Id of the current request; for a job, of the request that accepted it. Set by the gateway. */
   requestId?: string;
-  /** Of the background job at work; set by the gateway. */
+  /** Id of the current background job; set by the gateway. */
   jobId?: string;
-  /** Of the span at work, where there are traces; set by the gateway. */
+  /** Ids of the current span, if tracing is on; set by the gateway. */
   traceId?: string;
   spanId?: string;
-  /** Template, never the path as sent. */
+  /** Route template, never the path as sent. */
   route?: string;
   method?: string;
   /** Public part of the API key. */
@@ -36,5 +36,5 @@ export interface LogFields {
   member?: string;
 }
 
-/** Stands where an embedder wants no log. */
+/** For embedders without a log. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,24 +1,24 @@
 import type { Logger } from './logger.js';
 
 export interface PollLoop {
-  /** Of the first round, whatever came of it. */
+  /** Settles when the first poll has ended, successful or not. */
   first: Promise<void>;
-  /** Waits for the round under way. */
+  /** Waits for the running poll. */
   stop(): Promise<void>;
 }
 
 export interface PollLoopOptions {
-  /** Milliseconds from the end of one to the next. */
+  /** Milliseconds from the end of one poll to the next. */
   intervalMs: number;
   work(): Promise<void>;
   report(error: unknown): void;
 }
 
-/** Does the same again and again until stopped, one after the other: a database that is slow does not pile them up. */
+/** Repeats work until stopped, one run after the other: a slow database does not accumulate runs. */
 export function startPollLoop({ intervalMs, work, report }: PollLoopOptions): PollLoop {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
-  async function round(): Promise<void> {
+  async function poll(): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -27,9 +27,9 @@ export function startPollLoop({ intervalMs, work, report }: PollLoopOptions): Po
     if (!stopped) timer = setTimeout(begin, intervalMs);
   }
   function begin(): void {
-    current = round();
+    current = poll();
   }
-  const first = round();
+  const first = poll();
   let current = first;
   return {
     first,
@@ -44,8 +44,8 @@ export function startPollLoop({ intervalMs, work, report }: PollLoopOptions): Po
 const INTERVAL_MS = 60_000;
 
 /**
- * A warning that is logged once a minute at most: what is away is away for everybody who asks.
- * @param now Milliseconds that never jump. Default: those of the process.
+ * A throttled warning: logged at most once a minute, since an outage affects all callers at once.
+ * @param now Monotonic milliseconds. Default: those of the process.
  */
 export function createThrottledWarning(logger: Logger, message: string, now = () => performance.now()) {
   let loggedAt = Number.NEGATIVE_INFINITY;

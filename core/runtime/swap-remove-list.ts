@@ -1,14 +1,14 @@
-/** What stands in a {@link SwapRemoveList}, in one at a time. */
-export interface Placed {
-  /** Where it stands; the list's own. */
-  place: number;
+/** An item of a {@link SwapRemoveList}; it can be in one list at a time. */
+export interface ListItem {
+  /** Index in the list; set by the list. */
+  listIndex: number;
 }
 
 /**
- * What is under way, where much comes and goes. A Set would do but for the collector: each time its table is made anew, the
- * old one keeps what was in it alive until the next major collection, and with it all that every request was made of.
+ * A list of running items with frequent changes. Unlike a Set, it does not strain the garbage collector: each time a
+ * Set grows, its old table keeps its items alive until the next major collection, with everything they refer to.
  */
-export class SwapRemoveList<Item extends Placed> {
+export class SwapRemoveList<Item extends ListItem> {
   readonly #items: Item[] = [];
 
   get size(): number {
@@ -16,31 +16,31 @@ export class SwapRemoveList<Item extends Placed> {
   }
 
   add(item: Item): void {
-    item.place = this.#items.length;
+    item.listIndex = this.#items.length;
     this.#items.push(item);
   }
 
-  /** Of no effect where it is not there. */
+  /** No effect if it is not in the list. */
   delete(item: Item): void {
-    if (this.#items[item.place] !== item) return;
+    if (this.#items[item.listIndex] !== item) return;
     const last = this.#items.pop();
     if (last === undefined || last === item) return;
-    last.place = item.place;
-    this.#items[last.place] = last;
+    last.listIndex = item.listIndex;
+    this.#items[last.listIndex] = last;
   }
 
-  /** Once with each, in any order; it may be deleted then. */
+  /** Visits each item once, in any order; the item may be deleted meanwhile. */
   visit(use: (item: Item) => void): void {
-    // From the end: into the place of one that is deleted comes one that had its turn.
-    for (let place = this.#items.length - 1; place >= 0; place -= 1) {
-      const item = this.#items[place];
+    // From the end: a deleted item is replaced by one that was already visited.
+    for (let index = this.#items.length - 1; index >= 0; index -= 1) {
+      const item = this.#items[index];
       if (item !== undefined) use(item);
     }
   }
 }
 
 /** Something that looks at the time now and then. */
-export interface Ticking extends Placed {
+export interface Ticking extends ListItem {
   /** @param now Monotonic milliseconds. */
   tick(now: number): void;
 }

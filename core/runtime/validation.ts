@@ -3,13 +3,16 @@ import type { Static, TSchema } from 'typebox';
 
 const MAX_NAME = 100;
 
-/** One thing wrong with a value. */
+/** One problem of a value. */
 export interface Issue {
-  /** Dotted path of the member, empty for the value itself. */
+  /** Dotted path of the field, empty for the value itself. */
   path: string;
   /** The JSON Schema keyword that failed, e.g. `maximum`. */
   keyword: string;
-  /** What follows the name of the member in a sentence, e.g. `must be <= 3`. No value is repeated, but the name of a member may be. */
+  /**
+   * The rest of a sentence that starts with the field, e.g. `must be <= 3`. It quotes no value, but may contain a field
+   * name.
+   */
   message: string;
   params: Readonly<Record<string, unknown>>;
 }
@@ -17,7 +20,7 @@ export interface Issue {
 export type Checked<Value> = { ok: true; value: Value } | { ok: false; issues: readonly Issue[] };
 
 export interface Validator<Value> {
-  /** Never coerces. Where the schema has defaults, they are filled into a copy; the input is left alone. */
+  /** Never coerces. If the schema has defaults, they are filled into a copy; the input is not changed. */
   check(value: unknown): Checked<Value>;
 }
 
@@ -31,13 +34,13 @@ function sharedAjv(): Ajv2020 {
     strict: true,
     strictTypes: false,
     allowUnionTypes: true,
-    // Errors then bring the part of the schema that was not met, which says more than they do.
+    // Errors then contain the failed part of the schema, which is more informative.
     verbose: true,
   });
   return ajv;
 }
 
-/** A checker for a schema, compiled at its first use. All validation of the gateway goes through this one function. */
+/** A validator for a schema, compiled at its first use. All validation of the gateway uses this function. */
 export function createValidator<Schema extends TSchema>(schema: Schema): Validator<Static<Schema>> {
   const copies = JSON.stringify(schema).includes('"default"');
   let validate: ReturnType<Ajv2020['compile']> | undefined;
@@ -47,7 +50,7 @@ export function createValidator<Schema extends TSchema>(schema: Schema): Validat
       const candidate = copies ? structuredClone(value) : value;
       if (validate(candidate)) return { ok: true, value: candidate as Static<Schema> };
       const issues = (validate.errors ?? []).map((error) => ({
-        path: memberPath(error.instancePath, error.keyword === 'required' ? error.params.missingProperty : undefined),
+        path: fieldPath(error.instancePath, error.keyword === 'required' ? error.params.missingProperty : undefined),
         keyword: error.keyword,
         message: messageOf(error),
         params: error.params,
@@ -57,21 +60,21 @@ export function createValidator<Schema extends TSchema>(schema: Schema): Validat
   };
 }
 
-/** Where Ajv's own words would leave a person guessing, better ones. */
+/** Clearer messages where Ajv's own are hard to understand. */
 function messageOf({ keyword, params, parentSchema, message = keyword }: ErrorObject): string {
   const { additionalProperty } = params;
   if (keyword === 'additionalProperties' && typeof additionalProperty === 'string') {
-    const near = closestMatch(additionalProperty.slice(0, MAX_NAME), Object.keys(parentSchema?.properties ?? {}));
+    const match = closestMatch(additionalProperty.slice(0, MAX_NAME), Object.keys(parentSchema?.properties ?? {}));
     const unknown = `must not have ${JSON.stringify(additionalProperty.slice(0, MAX_NAME))}, which is not known`;
-    return near === undefined ? unknown : `${unknown}; "${near}" is`;
+    return match === undefined ? unknown : `${unknown}; "${match}" is`;
   }
-  // A regular expression is for programs: where the schema says the same in words, those are used.
+  // A regular expression is for programs: if the schema has a description, it is used.
   if (keyword === 'pattern' && typeof parentSchema?.description === 'string')
     return `must be ${parentSchema.description}`;
   return message;
 }
 
-function memberPath(pointer: string, missing?: string): string {
+function fieldPath(pointer: string, missing?: string): string {
   const parts = pointer
     .split('/')
     .slice(1)
@@ -80,32 +83,32 @@ function memberPath(pointer: string, missing?: string): string {
   return parts.join('.');
 }
 
-/** Of longer names two edits may be a slip; of shorter ones they make another word. */
+/** In longer names two edits may be a typo; in shorter ones they make another word. */
 const LONG_NAME = 6;
-const MOST_EDITS = 2;
+const MAX_EDITS = 2;
 
 /**
- * The known name that another one may be a slip of: nearest by edits (a letter too many, too few, another one, or two
- * neighbours swapped), of which a name of six letters or more may have two and a shorter one a single one.
- * @param mayBeMeant Whether a name as near as that is one that may be meant. Default: each is.
+ * The closest match for a mistyped name, by edits (a letter too many, too few, another one, or two neighbours swapped):
+ * at most two for a name of six letters or more, and one for a shorter name.
+ * @param mayBeMeant Whether a close name is a candidate. Default: each is.
  */
 export function closestMatch(
   name: string,
   known: Iterable<string>,
   mayBeMeant: (candidate: string) => boolean = () => true,
 ): string | undefined {
-  let nearest: { name: string; edits: number } | undefined;
+  let closest: { name: string; edits: number } | undefined;
   for (const candidate of known) {
-    // Of most pairs their lengths tell, without all letters of both.
-    if (Math.abs(name.length - candidate.length) > MOST_EDITS) continue;
+    // For most pairs the lengths decide, without comparing letters.
+    if (Math.abs(name.length - candidate.length) > MAX_EDITS) continue;
     const edits = countEdits(name, candidate);
-    if (edits > (candidate.length < LONG_NAME ? 1 : MOST_EDITS) || !mayBeMeant(candidate)) continue;
-    if (!nearest || edits < nearest.edits) nearest = { name: candidate, edits };
+    if (edits > (candidate.length < LONG_NAME ? 1 : MAX_EDITS) || !mayBeMeant(candidate)) continue;
+    if (!closest || edits < closest.edits) closest = { name: candidate, edits };
   }
-  return nearest?.name;
+  return closest?.name;
 }
 
-/** By rows of the usual table, of which the last three are enough to see a swap. */
+/** By rows of the usual table, of which the last three are enough to detect a swap. */
 function countEdits(one: string, other: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, index) => index);

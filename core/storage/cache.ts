@@ -12,12 +12,12 @@ import {
 } from '../runtime/index.js';
 
 /** Milliseconds that a caller waits for the store. */
-const PATIENCE_MS = 500;
-/** Milliseconds that a store which let somebody wait that long is left alone. */
+const TIMEOUT_MS = 500;
+/** Cool-down in milliseconds after the store did not answer in time. */
 const REST_MS = 2_000;
-/** Milliseconds that Redis has to take a connection, and as many to say the first word on it. */
+/** Milliseconds for Redis to accept a connection, and for its first reply. */
 const CONNECT_MS = 2_000;
-/** Characters of the stored JSON; what is larger is not kept. */
+/** Maximum characters of the stored JSON; larger values are not cached. */
 const MAX_VALUE_LENGTH = 4 * 1024 * 1024;
 const SWEEP_INTERVAL_MS = 60_000;
 const SWEEP_ROWS = 500;
@@ -31,14 +31,14 @@ export interface CacheSettings {
 }
 
 export interface ClosableCache extends Cache {
-  /** @throws what the store says, or Error where it says nothing in time. */
+  /** @throws the store's error, or Error if it does not answer in time. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * A cache that is never in the way: a store that fails, is silent or holds something unreadable is a miss, said in the log
- * at most once a minute.
+ * A cache that never fails: a store that fails, does not answer or contains something unreadable counts as a miss,
+ * logged at most once a minute.
  * @throws GatewayError `invalid_value` for a URL of another kind.
  */
 export async function openCache({ database, cacheUrl, clock, logger }: CacheSettings): Promise<ClosableCache> {
@@ -75,19 +75,19 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
   }
 
   function inTime<Result>(work: () => Promise<Result>): Promise<Result> {
-    return withDeadline(PATIENCE_MS, work, { error: giveUp });
+    return withDeadline(TIMEOUT_MS, work, { error: giveUp });
   }
 
   function giveUp(): Error {
     circuit.fail();
     store.giveUp?.();
-    return new Error(`The cache did not answer within ${PATIENCE_MS} ms.`);
+    return new Error(`The cache did not answer within ${TIMEOUT_MS} ms.`);
   }
 
   return {
     get: <Value>(key: string) => attempt(() => keyv.get<Value>(key)),
     async set(key, value, ttlMs) {
-      // Keyv takes 0 for "for ever".
+      // Keyv reads 0 as "for ever".
       if (ttlMs > 0) await attempt(() => keyv.set(key, value, Math.ceil(ttlMs)));
     },
     async delete(key) {
@@ -112,7 +112,7 @@ function toText(data: unknown): string {
 
 interface Store {
   adapter: KeyvStoreAdapter;
-  /** Ends a connection that lets its users wait, and what waits on it; the next use makes another one. */
+  /** Closes a connection that does not answer, and fails what waits on it; the next use opens another one. */
   giveUp?(): void;
   close(): Promise<void>;
 }
@@ -129,7 +129,7 @@ function createSqlStore(database: Database, clock: Clock): Store {
         )
         .executeTakeFirstOrThrow(),
     );
-    // A full batch means that there are more: the next write goes on.
+    // A full batch means that there are more: the next write continues.
     if (Number(numDeletedRows) < SWEEP_ROWS) sweptAt = clock.monotonic();
   }
 
@@ -149,7 +149,7 @@ function createSqlStore(database: Database, clock: Clock): Store {
           .where('expiresAt', '>', clock.now())
           .executeTakeFirst(),
       );
-      // Keyv's types ask for the value; what it takes, and here gets, is the text it stored.
+      // Keyv's types require the value; in fact it takes and returns the stored text.
       return row?.value as never;
     },
     async set(key: string, value: string, ttlMs = Number.MAX_SAFE_INTEGER) {
@@ -186,7 +186,7 @@ async function createRedisStore(url: string): Promise<Store> {
   function open() {
     const client = createClient({
       url,
-      // While the server is away a command fails at once instead of waiting for it.
+      // While the server is unavailable, a command fails at once instead of waiting.
       disableOfflineQueue: true,
       socket: {
         connectTimeout: CONNECT_MS,
@@ -200,7 +200,7 @@ async function createRedisStore(url: string): Promise<Store> {
     });
     client.on('ready', () => clearTimeout(greeting));
     client.on('error', () => {
-      // An answer that nobody understands: from now on each would be taken for that of the command before.
+      // An unreadable answer: each later one would be matched to the wrong command.
       if (client.isReady) replace(client);
     });
     return client;
@@ -214,7 +214,7 @@ async function createRedisStore(url: string): Promise<Store> {
     current = open();
     adapter.client = current;
     client.removeAllListeners();
-    // What it still has to say is known.
+    // Its later errors are known.
     client.on('error', () => undefined);
     client.destroy();
   }
@@ -222,19 +222,19 @@ async function createRedisStore(url: string): Promise<Store> {
   return {
     adapter: adapter as KeyvStoreAdapter,
     giveUp() {
-      // One that is still being made has a time of its own.
+      // A connection that is being opened has its own timeout.
       if (current.isReady) replace(current);
     },
     close: async () => adapter.disconnect(true),
   };
 }
 
-/** Characters of JSON kept at most; the least recently used goes first. */
+/** Maximum characters of cached JSON; the least recently used is evicted first. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 
 /**
- * A cache that lives and dies with the process: what a gateway uses where it is given none, and what tests are given.
- * @param clock What it forgets by. Default: the system's.
+ * An in-memory cache: the default of a gateway, and for tests.
+ * @param clock Clock of the expiry. Default: the system's.
  */
 export function createMemoryCache(clock: Clock = systemClock): Cache {
   const entries = new LRUCache<string, { json: string; until: number }>({

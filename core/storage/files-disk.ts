@@ -8,25 +8,27 @@ import { damagedFile, diskFailure, GatewayError, isSystemError } from '../runtim
 import type { Files } from './files.js';
 import { createFolderSync } from './folders.js';
 
-/** As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a file being written. */
+/**
+ * As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a temporary file.
+ */
 export const FILE_NAME = /^[A-Za-z0-9_-]{1,128}\.[a-z0-9]{1,8}$/;
 const CONTENT_TYPE = /^[\x20-\x7e]{1,255}$/;
 const SWEEP_MS = 3_600_000;
 
-/** Storage that also clears up after itself: expired files, and what a crash has left, when it opens and every hour. */
+/** Storage that also removes expired files, and remains of crashes, when it opens and every hour. */
 export interface DiskFiles extends Files {
-  /** Names of everything in the folder that bears one, whether it is a file of this storage or not. */
+  /** Every valid file name in the folder, even if another program wrote the file. */
   names(): Promise<string[]>;
-  /** Clears up now. */
+  /** Sweeps now. */
   sweep(): Promise<void>;
   /** Ends the hourly sweep. */
   close(): Promise<void>;
 }
 
 /**
- * Files in one folder (0700). A file is written beside its name, synced and renamed, so that a name always leads to a whole
- * file; what is known about it stands behind its content, so that both come and go together. What is not as it was written is
- * never read: it throws `storage_error`, not to be retried.
+ * Files in one folder (0700). A file is written to a temporary name, synced and renamed, so that a name always leads to
+ * a whole file. Its metadata is stored after its content, so that both are written and removed together. A file that
+ * was changed is never read: it throws `storage_error`, which is not retryable.
  */
 export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskFiles> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -34,7 +36,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
   const checks = createFileChecks();
   const sweep = () => sweepFiles(folder, clock.now());
   await sweep();
-  // What cannot be removed now is tried again in an hour; nobody waits for it, and reading goes by the clock.
+  // A file that cannot be removed now is tried again in an hour; reading checks the expiry itself.
   const timer = setInterval(() => sweep().catch(() => undefined), SWEEP_MS).unref();
 
   async function openStored(name: string): Promise<FileHandle | undefined> {
@@ -93,7 +95,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
         await rename(incoming, target);
         await checks.written(file.name, handle);
       } catch (error) {
-        // Best effort, both: the sweep at the next start gets what remains.
+        // Both are best effort: the sweep at the next start removes what remains.
         await handle?.close().catch(() => undefined);
         await unlink(incoming).catch(() => undefined);
         throw diskFailure(error);
@@ -125,7 +127,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
     names: async () => (await readdir(folder)).filter((name) => FILE_NAME.test(name)),
     sweep,
     ping: () => access(folder),
-    // Nobody else is to get them.
+    // Readable only by this user.
     awaiting: async () => 0,
     close() {
       clearInterval(timer);
@@ -150,14 +152,15 @@ async function writeWhole(
   }
   const trailer: Trailer = { contentType, size, sha256: hash.digest('hex'), modifiedAt: now };
   await writeBoth(handle, last, writeTrailer(expiresAt ? { ...trailer, expiresAt: expiresAt.getTime() } : trailer));
-  // The time lets the sweep pass over what is not due without opening it; where a power cut took it, the sweep looks.
+  // The file time lets the sweep skip files that are not due without opening them; if a power cut lost it, the sweep
+  // reads the file.
   await Promise.all([expiresAt && handle.utimes(expiresAt, expiresAt), handle.sync()]);
 }
 
-/** In one go: each way to the disk and back costs as much as a small file. */
+/** In one write: each access to the disk costs as much as a small file. */
 async function writeBoth(handle: FileHandle, content: Uint8Array, trailer: Uint8Array): Promise<void> {
   const { bytesWritten } = await handle.writev([content, trailer]);
-  // A disk with too little room takes a part, and says at the rest what is wrong.
+  // A full disk accepts a part, and reports the error for the rest.
   if (bytesWritten < content.byteLength + trailer.byteLength) {
     await handle.writeFile(Buffer.concat([content, trailer]).subarray(bytesWritten));
   }
@@ -175,22 +178,22 @@ function toStat(name: string, { contentType, size, sha256, modifiedAt, expiresAt
   return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };
 }
 
-/** What is known about a stored file. */
+/** The metadata of a stored file. */
 export interface Trailer {
   contentType: string;
-  /** Bytes of content, this trailer not counted. */
+  /** Bytes of content, without this trailer. */
   size: number;
-  /** Of the content, in lower-case hex. */
+  /** Hash of the content, in lower-case hex. */
   sha256: string;
   /** Milliseconds since 1970. */
   modifiedAt: number;
-  /** Likewise. */
+  /** Milliseconds since 1970. */
   expiresAt?: number;
 }
 
 /*
- * Layout: content, trailer as JSON, its length as 32-bit big-endian number, mark. Behind the content, where programs that
- * open the file directly do not look for anything, and where it can be written when the content has gone by.
+ * Layout: content, trailer as JSON, its length as a 32-bit big-endian number, mark. After the content, where programs
+ * that open the file directly ignore it, and where it can be written after streaming the content.
  */
 const MARK = Buffer.from('mgfile01', 'latin1');
 const FOOT_BYTES = 4 + MARK.length;
@@ -205,7 +208,7 @@ export function writeTrailer(trailer: Trailer): Buffer {
 
 /**
  * The trailer, and the version of the file that it was read from.
- * @throws GatewayError `storage_error`, not to be retried, where the file was not written by this storage, or was damaged.
+ * @throws GatewayError `storage_error`, not retryable, if the file was not written by this storage, or was damaged.
  */
 export async function readTrailer(name: string, handle: FileHandle): Promise<{ trailer: Trailer; version: string }> {
   const stats = await handle.stat({ bigint: true });
@@ -222,7 +225,7 @@ export async function readTrailer(name: string, handle: FileHandle): Promise<{ t
   throw damagedFile(`${name} does not end as the files of this storage do.`);
 }
 
-/** Another one whenever the file was changed. Not by the time of its content, which says when it expires. */
+/** Changes with every change of the file. Not the modification time, which contains the expiry. */
 export function versionOf({ ino, size, ctimeNs }: BigIntStats): string {
   return `${ino} ${size} ${ctimeNs}`;
 }
@@ -237,14 +240,14 @@ function parse(text: string): Trailer | undefined {
 }
 
 const CHUNK_BYTES = 64 * 1024;
-/** Some hundred bytes each. A file that was pushed out is read once more. */
+/** Some hundred bytes each. An evicted file is read once more. */
 const MAX_KNOWN = 10_000;
 
-/** Whether files on a disk still are what was written. Each is read for that once, and again when it has changed. */
+/** Verifies that files on a disk are unchanged. Each is read once, and again when it has changed. */
 export interface FileChecks {
-  /** @throws GatewayError `storage_error`, not to be retried, where it is not. */
+  /** @throws GatewayError `storage_error`, not retryable, if it has changed. */
   check(name: string, handle: FileHandle): Promise<Trailer>;
-  /** To be called when it bears its name: whoever wrote it has hashed it. */
+  /** Call it after the rename: the writer has hashed the content. */
   written(name: string, handle: FileHandle): Promise<void>;
 }
 
@@ -256,8 +259,8 @@ interface Known {
 export function createFileChecks(): FileChecks {
   const known = new LRUCache<string, Known>({ max: MAX_KNOWN });
 
-  /** Those who ask meanwhile wait for the same reading. */
-  function look(name: string, handle: FileHandle, trailer: Trailer, version: string): Promise<boolean> {
+  /** Concurrent callers share the same check. */
+  function inspect(name: string, handle: FileHandle, trailer: Trailer, version: string): Promise<boolean> {
     const before = known.get(name);
     if (before?.version === version) return before.isWhole;
     const next = { version, isWhole: isWhole(name, handle, trailer) };
@@ -271,7 +274,7 @@ export function createFileChecks(): FileChecks {
   return {
     async check(name, handle) {
       const { trailer, version } = await readTrailer(name, handle);
-      if (await look(name, handle, trailer, version)) return trailer;
+      if (await inspect(name, handle, trailer, version)) return trailer;
       throw damagedFile(`The bytes of ${name} are not those that were written.`);
     },
     async written(name, handle) {
@@ -281,14 +284,14 @@ export function createFileChecks(): FileChecks {
   };
 }
 
-/** Whether the content has the hash that its trailer says. */
+/** Whether the content has the hash in its trailer. */
 export async function isWhole(name: string, handle: FileHandle, { size, sha256 }: Trailer): Promise<boolean> {
   const hash = createHash('sha256');
   for await (const chunk of readRange(name, handle, { start: 0, end: size - 1 })) hash.update(chunk);
   return hash.digest('hex') === sha256;
 }
 
-/** Content of a stored file, which its trailer says to be as long as that. */
+/** Content of a stored file, with the length in its trailer. */
 export async function* readRange(
   name: string,
   handle: FileHandle,
@@ -303,18 +306,18 @@ export async function* readRange(
   }
 }
 
-/** What a file is called until it is whole. */
+/** The temporary name of an incomplete file. */
 export const INCOMING = '.incoming-';
-/** What a crash left of a file being written is removed once nobody can be writing it any more. */
+/** Age at which a temporary file of a crash is removed, since no process can be writing it any more. */
 const ABANDONED_MS = 3_600_000;
 
-/** Removes expired files of a storage folder, and what crashes have left. Safe beside other processes that do the same. */
+/** Removes expired files of a storage folder, and remains of crashes. Safe beside other processes that do the same. */
 export async function sweepFiles(folder: string, now: number): Promise<void> {
   for (const name of await readdir(folder)) {
     const file = path.join(folder, name);
     try {
       const { mtimeMs } = await stat(file);
-      // A file that expires bears that time as its own; the files of before are few, and looked into.
+      // An expiring file has its expiry as modification time; the few older ones are read.
       const due = name.startsWith(INCOMING)
         ? Date.now() - mtimeMs > ABANDONED_MS
         : mtimeMs <= now && (await isOver(file, now));
@@ -330,13 +333,13 @@ async function isOver(file: string, now: number): Promise<boolean> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
   );
-  // Links are not ours, and stay.
+  // Links were not made here, and stay.
   if (!handle) return false;
   try {
     const { expiresAt } = (await readTrailer(file, handle)).trailer;
     return expiresAt !== undefined && expiresAt <= now;
   } catch {
-    // Not ours, or damaged: for somebody to look at, not to remove.
+    // Not ours, or damaged: it stays for the operator.
     return false;
   } finally {
     await handle.close();

@@ -5,44 +5,47 @@ import type { Files } from './files.js';
 import { type DiskFiles, openDiskFiles } from './files-disk.js';
 import { createObjectStore, expiryMarkerOf, type ObjectStore, sweepObjects } from './object-store.js';
 
-const ROUND_MS = 10_000;
+const POLL_MS = 10_000;
 const SWEEP_MS = 3_600_000;
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const PING_FRESH_MS = 15_000;
 
 export interface S3FilesOptions {
   /** See {@link readFilesUrl}. */
   url: string;
-  /** Where files are until the store has them. */
+  /** Folder of files that the store does not have yet. */
   folder: string;
   clock: Clock;
   logger: Logger;
-  /** Milliseconds between two tries to bring what is left on the disk into the store. Default 10,000. Given by tests. */
-  roundMs?: number;
-  /** Milliseconds that a write waits for the store before the file stays on the disk for now. Default 10,000. Given by tests. */
-  patienceMs?: number;
+  /** Milliseconds between two attempts to upload the files that are still on the disk. Default 10,000. Set by tests. */
+  pollMs?: number;
+  /**
+   * Milliseconds that a write waits for the store before the file stays on the disk for now. Default 10,000. Set by
+   * tests.
+   */
+  timeoutMs?: number;
 }
 
-/** Storage in an S3-compatible store that can do without it for a while. */
+/** Storage in an S3-compatible store that tolerates outages of the store. */
 export interface S3Files extends Files {
-  /** Removes what is expired in the store. */
+  /** Removes expired files from the store. */
   sweep(): Promise<void>;
 }
 
 /**
  * Files in an S3-compatible store. Each is written to the disk first, where it is safe and can be read at once, then
- * uploaded and removed from the disk. Where the store is away it stays on the disk under the same name and is uploaded as
- * soon as the store is back; other nodes cannot read it until then. Opening asks the store for nothing.
- * @throws GatewayError `invalid_value` for a URL that cannot be used.
+ * uploaded and removed from the disk. If the store is unavailable it stays on the disk under the same name and is
+ * uploaded as soon as the store answers; other nodes cannot read it until then. Opening sends no request to the store.
+ * @throws GatewayError `invalid_value` for an invalid URL.
  */
 export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
-  const { clock, logger, roundMs = ROUND_MS, patienceMs = PATIENCE_MS } = options;
+  const { clock, logger, pollMs = POLL_MS, timeoutMs = TIMEOUT_MS } = options;
   const closing = new AbortController();
   const { signal } = closing;
   const address = readFilesUrl(options.url);
   const store = createObjectStore({ address, clock, signal });
   const local = await openDiskFiles(options.folder, clock);
-  const uploads = createUploads({ local, store, clock, logger, patienceMs, signal });
+  const uploads = createUploads({ local, store, clock, logger, timeoutMs, signal });
   const background = repeat();
   let asked: { at: number; answer: Promise<void> } | undefined;
 
@@ -50,15 +53,15 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
     let sweptAt = Number.NEGATIVE_INFINITY;
     for (;;) {
       try {
-        await clock.sleep(roundMs, signal);
+        await clock.sleep(pollMs, signal);
       } catch {
         // Only closing ends the sleep.
         return;
       }
       try {
-        await uploads.round();
+        await uploads.poll();
         if (clock.monotonic() - sweptAt < SWEEP_MS) continue;
-        // Where there was more than one sweep removes, the next round goes on with it.
+        // If there was more than one sweep removes, the next poll continues.
         if (await sweepObjects(store, clock.now())) sweptAt = clock.monotonic();
       } catch (error) {
         if (!signal.aborted) logger.debug('a round over the object store failed', { error });
@@ -69,31 +72,31 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
   const unlessOver = <File extends FileStat>(file: File | undefined): File | undefined =>
     file?.expiresAt && file.expiresAt.getTime() <= clock.now() ? undefined : file;
 
-  /** What is damaged on the disk may be whole in the store; where it is not, the damage is told. */
+  /** A file that is damaged on the disk may be intact in the store; otherwise the damage is reported. */
   function wholeOf<File>(damage: Error | undefined, far: File | undefined): File | undefined {
     if (!far && damage) throw damage;
     return far;
   }
 
-  /** The upload may remove a file from the disk before its reader has opened it: the store has it then. */
-  async function* follow(near: StoredBody, range: ByteRange | undefined): AsyncGenerator<Uint8Array> {
+  /** The upload may remove a file from the disk before its reader has opened it: then it is in the store. */
+  async function* follow(onDisk: StoredBody, range: ByteRange | undefined): AsyncGenerator<Uint8Array> {
     let begun = false;
     try {
-      for await (const chunk of near.body) {
+      for await (const chunk of onDisk.body) {
         begun = true;
         yield chunk;
       }
     } catch (error) {
       const isGone = isGatewayError(error) && error.code === 'file_not_found';
       if (begun || !isGone) throw error;
-      const far = await store.read(near.name, range);
-      if (far?.etag !== near.etag) throw error;
+      const far = await store.read(onDisk.name, range);
+      if (far?.etag !== onDisk.etag) throw error;
       yield* far.body;
     }
   }
 
-  /** Of such a failure nobody else hears: the answer has begun. */
-  async function* telling(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  /** Logged here: the answer has begun, so it cannot be reported otherwise. */
+  async function* warning(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     try {
       yield* body;
     } catch (error) {
@@ -109,19 +112,19 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
       return (await local.stat(file.name)) ? 'local_cache' : address.source;
     },
     async read(name, range) {
-      const near = await local.read(name, range).catch(damageOf);
-      if (near && !(near instanceof Error)) return { ...near, body: follow(near, range) };
-      const far = wholeOf(near, unlessOver(await store.read(name, range)));
-      return far && { ...far, body: telling(far.body) };
+      const onDisk = await local.read(name, range).catch(damageOf);
+      if (onDisk && !(onDisk instanceof Error)) return { ...onDisk, body: follow(onDisk, range) };
+      const far = wholeOf(onDisk, unlessOver(await store.read(name, range)));
+      return far && { ...far, body: warning(far.body) };
     },
     async stat(name) {
-      const near = await local.stat(name).catch(damageOf);
-      if (near && !(near instanceof Error)) return near;
-      return wholeOf(near, unlessOver(await store.stat(name)));
+      const onDisk = await local.stat(name).catch(damageOf);
+      if (onDisk && !(onDisk instanceof Error)) return onDisk;
+      return wholeOf(onDisk, unlessOver(await store.stat(name)));
     },
     async delete(name) {
       await uploads.alone(name, () => local.delete(name));
-      // Else it could arrive in the store after it was deleted there.
+      // Otherwise it could arrive in the store after it was deleted there.
       await uploads.settled(name);
       await store.delete(name);
     },
@@ -151,9 +154,9 @@ function damageOf(error: Error): Error {
 
 /** Each holds one part in memory. */
 const PARALLEL = 4;
-/** So many writers wait for their turn at the most; what comes then is uploaded later. */
+/** Maximum writers in the upload queue; further files are uploaded later. */
 const MAX_WAITING = 16;
-/** A round that meets so many failures in a row is over: what is wrong is not the file. */
+/** Failures in a row that end a poll: the store is the problem, not the file. */
 const MAX_FAILURES = 3;
 
 export interface UploadsOptions {
@@ -161,54 +164,55 @@ export interface UploadsOptions {
   store: ObjectStore;
   clock: Clock;
   logger: Logger;
-  /** Milliseconds that a writer waits for the store; the upload itself goes on. */
-  patienceMs: number;
-  /** Nothing is begun after it. */
+  /** Milliseconds that a writer waits for the store; the upload itself continues. */
+  timeoutMs: number;
+  /** Nothing is started after its abort. */
   signal: AbortSignal;
 }
 
-/** Brings files from the disk into the store. What is on the disk is what is to be brought: there is no other list. */
+/** Uploads files from the disk to the store. The files on the disk are the queue: there is no other list. */
 export interface Uploads {
-  /** Uploads a file that was just written. Resolves when it is there, or when it will be later; never rejects. */
+  /** Uploads a file that was just written. Resolves when it is in the store, or is left for later; never rejects. */
   offer(name: string): Promise<void>;
-  /** Resolves when no upload of this file is under way. */
+  /** Resolves when no upload of this file is running. */
   settled(name: string): Promise<void>;
-  /** Tries everything that is still on the disk. */
-  round(): Promise<void>;
-  /** Runs `work` while nobody else changes the file on this disk. */
+  /** Tries every file that is still on the disk. */
+  poll(): Promise<void>;
+  /** Runs `work` with exclusive access to the file on this disk. */
   alone<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
-  /** Resolves when no upload is under way. */
+  /** Resolves when no upload is running. */
   idle(): Promise<void>;
 }
 
 interface Upload {
-  /** The file has been written again since it was begun. */
+  /** The file has been written again since the upload began. */
   again: boolean;
   done: Promise<void>;
 }
 
-export function createUploads({ local, store, clock, logger, patienceMs, signal }: UploadsOptions): Uploads {
+export function createUploads({ local, store, clock, logger, timeoutMs, signal }: UploadsOptions): Uploads {
   const limit = pLimit(PARALLEL);
   const underWay = new Map<string, Upload>();
-  const turns = new Map<string, Promise<unknown>>();
+  const queues = new Map<string, Promise<unknown>>();
   const failedBefore = new Set<string>();
-  /** Writers do not wait for a store that is away; the next round finds out whether it is back. */
-  let away = false;
+  /** Writers do not wait for an unavailable store; the next poll detects its return. */
+  let isUnavailable = false;
 
-  function setAway(next: boolean, error?: unknown): void {
-    if (next && !away) logger.warn('the object store is away; files stay on the disk until it is back', { error });
-    if (!next && away) logger.info('the object store is back');
-    away = next;
+  function setUnavailable(next: boolean, error?: unknown): void {
+    if (next && !isUnavailable)
+      logger.warn('the object store is away; files stay on the disk until it is back', { error });
+    if (!next && isUnavailable) logger.info('the object store is back');
+    isUnavailable = next;
   }
 
   function alone<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    const result = (turns.get(name) ?? Promise.resolve()).then(work);
+    const result = (queues.get(name) ?? Promise.resolve()).then(work);
     const turn = result
       .catch(() => undefined)
       .finally(() => {
-        if (turns.get(name) === turn) turns.delete(name);
+        if (queues.get(name) === turn) queues.delete(name);
       });
-    turns.set(name, turn);
+    queues.set(name, turn);
     return result;
   }
 
@@ -225,7 +229,7 @@ export function createUploads({ local, store, clock, logger, patienceMs, signal 
         if (upload.again) continue;
         throw error;
       }
-      setAway(false);
+      setUnavailable(false);
       await alone(name, async () => {
         const now = await local.stat(name);
         if (now && isSame(now, file)) await local.delete(name);
@@ -247,9 +251,9 @@ export function createUploads({ local, store, clock, logger, patienceMs, signal 
           failedBefore.delete(name);
         },
         (error: unknown) => {
-          // One file that is never taken says nothing of the store.
+          // A single file that is always refused says nothing about the store.
           if (!signal.aborted && !failedBefore.has(name)) {
-            if (isOfStore(error)) setAway(true, error);
+            if (isOfStore(error)) setUnavailable(true, error);
             logger.warn('a file could not be put into the object store yet', { error });
             failedBefore.add(name);
           }
@@ -257,7 +261,7 @@ export function createUploads({ local, store, clock, logger, patienceMs, signal 
         },
       )
       .finally(() => underWay.delete(name));
-    // Whoever waits is told; nobody has to.
+    // Its rejection is handled by waiting callers, if any.
     upload.done.catch(() => undefined);
     return upload.done;
   }
@@ -265,18 +269,18 @@ export function createUploads({ local, store, clock, logger, patienceMs, signal 
   return {
     alone,
     async offer(name) {
-      if (away || signal.aborted || limit.pendingCount >= MAX_WAITING) return;
-      const isInTime = await endsWithin(patienceMs, () => start(name).catch(() => undefined), { clock });
-      if (!isInTime) setAway(true, new GatewayError('upstream_unavailable', 'The object store is too slow.'));
+      if (isUnavailable || signal.aborted || limit.pendingCount >= MAX_WAITING) return;
+      const isInTime = await endsWithin(timeoutMs, () => start(name).catch(() => undefined), { clock });
+      if (!isInTime) setUnavailable(true, new GatewayError('upstream_unavailable', 'The object store is too slow.'));
     },
     async settled(name) {
       await underWay.get(name)?.done.catch(() => undefined);
     },
-    async round() {
+    async poll() {
       const names = await local.names();
-      if (!away && names.length === 0) return;
-      if (away) await store.ping();
-      // A file that the store does not take must not stand in the way of others for ever.
+      if (!isUnavailable && names.length === 0) return;
+      if (isUnavailable) await store.ping();
+      // A file that the store refuses must not block others for ever.
       const rest = [...names.filter((name) => !failedBefore.has(name)), ...failedBefore].values();
       let failures = 0;
       const work = async () => {
@@ -291,7 +295,7 @@ export function createUploads({ local, store, clock, logger, patienceMs, signal 
         }
       };
       await Promise.all(Array.from({ length: PARALLEL }, work));
-      if (failures === 0) setAway(false);
+      if (failures === 0) setUnavailable(false);
     },
     async idle() {
       await Promise.allSettled([...underWay.values()].map(({ done }) => done));
@@ -299,7 +303,7 @@ export function createUploads({ local, store, clock, logger, patienceMs, signal 
   };
 }
 
-/** The disk has errors of its own, which say nothing of the store. */
+/** Errors of the disk say nothing about the store. */
 function isOfStore(error: unknown): boolean {
   return isGatewayError(error) && error.code === 'upstream_unavailable';
 }
@@ -324,11 +328,11 @@ async function bytesOf(local: DiskFiles, file: FileStat, range: ByteRange): Prom
   return bytes;
 }
 
-/** Where an S3-compatible store is, and as whom to speak to it. */
+/** Address and credentials of an S3-compatible store. */
 export interface ObjectStoreAddress {
-  /** Origin and bucket: buckets are named by the path, which every such store understands. */
+  /** Origin and bucket in path style, which every such store supports. */
   endpoint: string;
-  /** What comes before every key: empty, or with a slash at its end. */
+  /** Prefix of every key: empty, or with a slash at its end. */
   prefix: string;
   region: string;
   accessKeyId: string;
@@ -344,7 +348,7 @@ const PARAMETERS: readonly string[] = ['region', 'tls'];
 
 /**
  * Reads `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]`, key and secret percent-encoded.
- * @throws GatewayError `invalid_value`, which repeats nothing of the URL.
+ * @throws GatewayError `invalid_value`, which quotes nothing of the URL.
  */
 export function readFilesUrl(text: string): ObjectStoreAddress {
   const url = URL.parse(text);
@@ -379,7 +383,7 @@ export function readFilesUrl(text: string): ObjectStoreAddress {
   };
 }
 
-/** Undefined where the text is not percent-encoded as it should be. */
+/** Undefined if the percent-encoding is invalid. */
 function decode(text: string | undefined): string | undefined {
   try {
     return text && decodeURIComponent(text);

@@ -2,30 +2,30 @@ import path from 'node:path';
 import type { Clock, Logger, Storage } from '../contracts/index.js';
 
 export interface FilesSettings {
-  /** Folder of everything embedded. Made (0700) where absent. */
+  /** Folder of all local state. Created (0700) if missing. */
   dataDir: string;
   /**
-   * `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]` moves files there; `dataDir/files` keeps what that store
-   * has not got yet. Default: all of them are in `dataDir/files`.
+   * `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]` stores files there; `dataDir/files` holds those
+   * that are not uploaded yet. Default: all of them are in `dataDir/files`.
    */
   filesUrl?: string;
   clock: Clock;
   logger: Logger;
 }
 
-/** Files alone. */
+/** Only the files, without other state. */
 export interface Files extends Storage {
-  /** Resolves where the folder or the object store answers; the store is asked at most every 15 s. */
+  /** Resolves if the folder or the object store answers; the store is asked at most every 15 s. */
   ping(): Promise<void>;
-  /** Files that the object store has not got yet. */
+  /** Number of files that are not uploaded yet. */
   awaiting(): Promise<number>;
-  /** Ends what is under way; what an object store has not got yet stays in the data folder. Idempotent. */
+  /** Ends running uploads; files that are not uploaded yet stay in the data folder. Idempotent. */
   close(): void | Promise<void>;
 }
 
 /**
- * Opens the files without the rest of the state. Nothing is asked of an object store yet: it may be away.
- * @throws GatewayError `invalid_value` for a URL that cannot be used.
+ * Opens the files without the other state. No request is sent to an object store: it may be unavailable.
+ * @throws GatewayError `invalid_value` for an invalid URL.
  */
 export async function openFiles(settings: FilesSettings): Promise<Files> {
   const { dataDir, filesUrl, clock, logger } = settings;

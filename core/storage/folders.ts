@@ -6,13 +6,13 @@ import { isSystemError } from '../runtime/index.js';
 export interface FolderSync {
   /** Resolves when everything that was renamed or removed in the folder before the call survives a power cut. */
   sync(): Promise<void>;
-  /** Lets the folder go. What is synced later opens it for that alone. */
+  /** Closes the folder. A later sync opens it again. */
   close(): Promise<void>;
 }
 
 /**
- * What is asked for while the folder is being synced shares the next sync: one does for all files that came before it. The
- * folder stays open, since to open and close it takes as long again.
+ * Calls during a sync share the next one: one sync covers all files before it. The folder stays open, since opening and
+ * closing it takes as long again.
  */
 export function createFolderSync(folder: string): FolderSync {
   let running: Promise<void> | undefined;
@@ -21,7 +21,7 @@ export function createFolderSync(folder: string): FolderSync {
   let closed = false;
 
   async function syncNext(before: Promise<void> | undefined): Promise<void> {
-    // Its failure is told to those who waited for it.
+    // Its failure is reported to the waiting callers.
     await before?.catch(() => undefined);
     running = next;
     next = undefined;
@@ -32,19 +32,19 @@ export function createFolderSync(folder: string): FolderSync {
     // Windows cannot sync folders.
     if (process.platform === 'win32') return;
     handle ??= open(folder, constants.O_RDONLY);
-    let kept = false;
+    let isSynced = false;
     try {
       await (await handle).sync();
-      kept = !closed;
+      isSynced = !closed;
     } finally {
-      if (!kept) await letGo();
+      if (!isSynced) await letGo();
     }
   }
 
   async function letGo(): Promise<void> {
     const gone = handle;
     handle = undefined;
-    // Where it could not be opened, whoever wanted it is told.
+    // If it could not be opened, the caller gets the error.
     await gone?.then((opened) => opened.close()).catch(() => undefined);
   }
 
@@ -83,8 +83,8 @@ export interface FileDigest {
 }
 
 /**
- * Copies a file with its time, for its owner alone, and syncs it. The target must not be there.
- * @returns Undefined where the source is gone, or is no plain file.
+ * Copies a file with its time, readable only by its owner, and syncs it. The target must not exist.
+ * @returns Undefined if the source does not exist, or is no plain file.
  */
 export async function copyWithDigest(
   source: string,
@@ -110,7 +110,7 @@ export async function copyWithDigest(
   }
 }
 
-/** @returns Undefined where the file is not there, or is no plain file. */
+/** @returns Undefined if the file does not exist, or is no plain file. */
 export async function digestOf(file: string, signal: AbortSignal): Promise<FileDigest | undefined> {
   const handle = await openPlain(file);
   if (!handle) return undefined;
@@ -125,7 +125,7 @@ async function openPlain(file: string): Promise<FileHandle | undefined> {
   try {
     return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    // ELOOP says that it is a link, which leads to what is not ours.
+    // ELOOP means that it is a link; its target is not ours.
     if (isSystemError(error, 'ENOENT', 'ELOOP')) return undefined;
     throw error;
   }

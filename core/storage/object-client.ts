@@ -7,20 +7,23 @@ import type { ObjectStoreAddress } from './files-s3.js';
 export type ObjectClient = S3mini;
 
 export interface ObjectCall {
-  /** Milliseconds for everything up to the answer, trying again included. */
+  /** Milliseconds until the answer, including retries. */
   timeoutMs: number;
-  /** Default false: the body of the answer is a short text, and read at once. True: it is a file, and the caller's to read. */
+  /**
+   * Default false: the body of the answer is a short text, and read at once. True: it is a file, which the caller
+   * reads.
+   */
   file?: boolean;
 }
 
-/** Speaks to one store. */
+/** A client of one store. */
 export interface ObjectConnection {
   /**
-   * Runs one request, again where its failure may pass.
-   * @returns what the work resolved with, the headers of the last answer, and what it said where it is no file; undefined where what was
-   * asked for is not there.
-   * @throws GatewayError `upstream_unavailable` for whatever the store did not do in time, `invalid_value` for a range
-   * outside of the file, or the reason of the signal that ends the connection.
+   * Runs one request, with retries for temporary failures.
+   * @returns the result of the work, the headers of the last answer, and its text unless it is a file; undefined if the
+   *   object does not exist.
+   * @throws GatewayError `upstream_unavailable` if the store did not answer in time, `invalid_value` for a range
+   *   outside of the file, or the reason of the signal that ends the connection.
    */
   call<Result>(
     call: ObjectCall,
@@ -36,7 +39,7 @@ export interface ObjectAnswer<Result> {
 
 const TRIES = 3;
 const PAUSE_MS = 200;
-/** For an error, or a page of a listing: all that is read of an answer that is no file. */
+/** Maximum length of an error or a listing page: the rest of an answer that is no file is not read. */
 const MAX_TEXT_BYTES = 1024 * 1024;
 /** The root of an error as XML. */
 const FAILURE = /^\s*(?:<\?xml[^>]*>\s*)?<Error[\s>]/;
@@ -51,7 +54,7 @@ export interface ObjectStoreOptions {
 export function connectToObjects({ address, clock, signal }: ObjectStoreOptions): ObjectConnection {
   const { endpoint, region, accessKeyId, secretAccessKey } = address;
 
-  /** One client a request: the library has no other way to give each its own signal. */
+  /** One client per request: the library has no other way to give each its own signal. */
   function attempt<Result>(
     work: (client: ObjectClient) => Promise<Result>,
     { ended, file = false }: { ended: AbortSignal; file?: boolean },
@@ -63,7 +66,7 @@ export function connectToObjects({ address, clock, signal }: ObjectStoreOptions)
       headers = response.headers;
       if (file && response.ok) return response;
       text = await readText(response);
-      // Stores begin to answer long work before they know how it ends.
+      // Stores begin to answer long operations before they know the result.
       const status = response.ok && FAILURE.test(text) ? 500 : response.status;
       return new Response(response.body && text, { status, headers });
     };
@@ -71,7 +74,7 @@ export function connectToObjects({ address, clock, signal }: ObjectStoreOptions)
     return work(client).then(
       (result) => ({ result, headers, text }),
       (error: unknown) => {
-        // What the library cannot read it repeats word for word.
+        // The library repeats unreadable answers in its errors.
         throw text === undefined || error instanceof S3ServiceError ? error : unexpectedAnswer();
       },
     );
@@ -103,16 +106,16 @@ export function connectToObjects({ address, clock, signal }: ObjectStoreOptions)
 
 function headersOf(init: RequestInit | undefined): Headers {
   const headers = new Headers(init?.headers);
-  // A file is what its bytes are: no coding may come between.
+  // A file must arrive as its bytes: no content coding.
   headers.set('accept-encoding', 'identity');
-  // The store refuses a body that does not arrive as it was sent.
+  // The store refuses a body that does not match its checksum.
   if (init?.body instanceof Uint8Array) {
     headers.set('content-md5', createHash('md5').update(init.body).digest('base64'));
   }
   return headers;
 }
 
-/** A body that nobody reads keeps its connection, whoever has stopped to send it. */
+/** An unread body keeps its connection, even if the upload has stopped. */
 async function readText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -124,7 +127,7 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Everything that is asked of a store can be asked twice. */
+/** Every request to a store can be repeated. */
 function mayPass(error: unknown): boolean {
   if (error instanceof S3ServiceError) return error.status >= 500 || error.status === 429;
   return !isGatewayError(error);
@@ -134,7 +137,7 @@ function isAbsence({ status, serviceCode }: S3ServiceError): boolean {
   return status === 404 && serviceCode !== 'NoSuchBucket';
 }
 
-/** What the store said is repeated as far as it is a status and a code: its words may hold keys and addresses. */
+/** Only status and code of the store's error are repeated: its message may contain keys and addresses. */
 function explain(error: unknown): unknown {
   if (error instanceof S3ServiceError) {
     const { status, serviceCode = '' } = error;

@@ -12,40 +12,40 @@ import {
 
 export interface ObjectContent {
   file: FileStat;
-  /** Bytes of the file, all of them. */
+  /** All bytes of the file. */
   bytes(range: ByteRange): Promise<Uint8Array>;
 }
 
 /**
- * Files as objects of an S3-compatible store. Every call throws GatewayError `upstream_unavailable` where the store does not do its part
- * in time.
+ * Files as objects of an S3-compatible store. Every method throws GatewayError `upstream_unavailable` if the store does
+ * not answer in time.
  */
 export interface ObjectStore {
-  /** Puts a file there, all or nothing, and looks whether it is. At most one part of it is in memory. */
+  /** Uploads a file, all or nothing, and verifies it. At most one part of it is in memory. */
   put(content: ObjectContent): Promise<void>;
   stat(name: string): Promise<FileStat | undefined>;
   /**
-   * The body of a whole file whose bytes are not those that were put there fails with `storage_error` before its last ones.
-   * A range is not checked: for that, all of the file would have to come.
+   * The body of a whole file fails with `storage_error` before its last bytes if they were changed. A range is not
+   * verified: that would need the whole file.
    * @throws GatewayError `invalid_value` for a range outside of the file.
    */
   read(name: string, range?: ByteRange): Promise<StoredBody | undefined>;
   delete(name: string): Promise<void>;
-  /** An empty object that says something by its name alone. */
+  /** Writes an empty object; its name is the information. */
   mark(name: string): Promise<void>;
-  /** The first names, up to 1,000 of them, that begin like this, in the order of their bytes. */
+  /** The first names with this prefix, up to 1,000, in byte order. */
   list(beginning: string): Promise<string[]>;
-  /** Resolves where the store lets its bucket be listed. */
+  /** Resolves if the store can list its bucket. */
   ping(): Promise<void>;
 }
 
-/** No name begins like this: such a listing is the least that a store can be asked for. */
+/** No name has this prefix: such a listing is the cheapest request. */
 const NOTHING = '.ping/';
 const LISTING = /<ListBucketResult[\s>/]/i;
 const ASK_MS = 10_000;
 const PING_MS = 5_000;
 const PART_MS = 30_000;
-/** Stores want parts of 5 MiB and more, and no more than 10,000 of them. */
+/** Stores require parts of 5 MiB or more, and at most 10,000 of them. */
 const PART_BYTES = 8 * 1024 * 1024;
 
 export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
@@ -55,9 +55,9 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
   const keyOf = (name: string) => `${prefix}${name}`;
 
   async function stat(name: string): Promise<FileStat | undefined> {
-    // The library says no more than whether it is there; the rest stands in the headers.
+    // The library only reports whether it exists; the rest is in the headers.
     const answer = await connection.call({ timeoutMs: ASK_MS }, (client) => client.objectExists(keyOf(name)));
-    // It says null for an answer to a condition, which is no word on whether the file is there.
+    // It returns null for a failed condition, which does not mean that the file is missing.
     if (answer?.result === null) throw unexpectedAnswer();
     if (!answer?.result) return undefined;
     return statOf(name, answer.headers, Number(answer.headers.get('content-length')), source);
@@ -68,7 +68,7 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
       client.listObjectsPaged('/', keyOf(beginning), limit),
     );
     if (!page?.result) throw new GatewayError('upstream_unavailable', 'The object store has no such bucket.');
-    // The library takes everything for a list, and what is none for an empty one.
+    // The library reads every answer as a list, and an unreadable one as an empty list.
     if (!LISTING.test(page.text ?? '')) throw unexpectedAnswer();
     return (page.result.objects ?? []).map(({ Key }) => Key.slice(prefix.length));
   }
@@ -78,11 +78,11 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
     async put({ file, bytes }) {
       const target: Target = { connection, key: keyOf(file.name), file, bytes };
       await (file.size <= PART_BYTES ? putWhole(target) : putInParts(target));
-      const kept = await stat(file.name).catch((error: unknown) => {
+      const stored = await stat(file.name).catch((error: unknown) => {
         if (isDamagedFile(error)) return undefined;
         throw error;
       });
-      if (kept?.etag !== file.etag || kept.modifiedAt.getTime() !== file.modifiedAt.getTime()) {
+      if (stored?.etag !== file.etag || stored.modifiedAt.getTime() !== file.modifiedAt.getTime()) {
         throw new GatewayError('upstream_unavailable', 'The object store does not have what it was given.');
       }
     },
@@ -159,10 +159,10 @@ async function putInParts({ connection, key, file, bytes }: Target): Promise<voi
       if (!sent) throw lost();
       parts.push(sent.result);
     }
-    // Stores may answer "done" with an error behind it; the look at the end tells.
+    // Stores may answer "done" followed by an error; the check at the end detects it.
     if (!(await connection.call(call, (client) => client.completeMultipartUpload(key, upload, parts)))) throw lost();
   } catch (error) {
-    // Parts that nobody can reach cost money: best effort here, and README names the rule that gets the rest.
+    // Unreachable parts cost money: this is best effort, and README names the lifecycle rule for the rest.
     await connection.call({ timeoutMs: ASK_MS }, (client) => client.abortMultipartUpload(key, upload)).catch(() => {});
     throw error;
   }
@@ -187,13 +187,13 @@ function partOf(headers: Headers): Sent | undefined {
   return found ? { start: Number(found[1]), size: Number(found[2]) } : undefined;
 }
 
-/** A store that has begun to send a file may be silent for so long. */
+/** Maximum silence of a store that is sending a file. */
 const SILENCE_MS = 30_000;
 
-/** Bytes as the reader takes them. A reader may take its time once it has begun, a store may not. */
+/** Bytes at the reader's pace. The reader may pause once it has begun, the store may not. */
 export function bodyOf(response: Response, length: number, clock: Clock): AsyncGenerator<Uint8Array> {
   const begun = new AbortController();
-  // A connection that nobody reads from would stay for good. The sleep rejects when the reader comes.
+  // A connection that is not read would stay open for ever. The sleep rejects when the reader comes.
   clock.sleep(SILENCE_MS, begun.signal).then(
     () => response.body?.cancel().catch(() => undefined),
     () => undefined,
@@ -209,7 +209,7 @@ async function* readBody(
   const reader = response.body?.getReader();
   let received = 0;
   try {
-    // Some send more than was asked for.
+    // Some stores send more than was requested.
     while (received < length) {
       const next = await withDeadline(SILENCE_MS, () => reader?.read(), { clock, error: fellSilent });
       const { done, value } = next ?? { done: true, value: undefined };
@@ -222,7 +222,7 @@ async function* readBody(
     if (isGatewayError(cause)) throw cause;
     throw new GatewayError('upstream_unavailable', 'The object store broke off in the middle of a file.', { cause });
   } finally {
-    // Ends the connection where the reader, or the store, has left in the middle.
+    // Closes the connection if the reader or the store stops in the middle.
     await reader?.cancel().catch(() => undefined);
   }
 }
@@ -232,15 +232,15 @@ function fellSilent(): GatewayError {
 }
 
 /*
- * A listing says nothing of what is kept with an object, and asking each is dear. So a file that expires has a marker,
- * named by the hour in which it may be removed: listings are in the order of their names, and begin with what is due.
+ * Listings contain no metadata, and requesting it per object is expensive. So an expiring file has a marker object,
+ * named by the hour in which it may be removed: listings are ordered by name, and begin with what is due.
  */
 const MARKERS = '.expiry/';
 const HOUR_MS = 3_600_000;
 const MARKER = /^\.expiry\/(\d{4}-\d{2}-\d{2}T\d{2})\/([^/]+)$/;
 const PARALLEL = 4;
 
-/** Name of the marker of a file; undefined for one that is kept. */
+/** Name of the marker of a file; undefined if the file does not expire. */
 export function expiryMarkerOf({ name, expiresAt }: FileStat): string | undefined {
   if (!expiresAt) return undefined;
   const hour = new Date(Math.ceil(expiresAt.getTime() / HOUR_MS) * HOUR_MS);
@@ -248,8 +248,8 @@ export function expiryMarkerOf({ name, expiresAt }: FileStat): string | undefine
 }
 
 /**
- * Removes files whose time is over, up to 1,000 at once, and their markers. Several nodes may do so at the same time.
- * @returns whether that were all.
+ * Removes expired files, up to 1,000 at once, and their markers. Several nodes may do so at the same time.
+ * @returns Whether that were all.
  */
 export async function sweepObjects(store: ObjectStore, now: number): Promise<boolean> {
   const markers = await store.list(MARKERS);
@@ -261,7 +261,7 @@ export async function sweepObjects(store: ObjectStore, now: number): Promise<boo
   const work = async () => {
     for (const marker of rest) {
       const name = MARKER.exec(marker)?.[2] ?? '';
-      // A file that was written again has another time, and another marker.
+      // A file that was written again has another expiry, and another marker.
       const file = await store.stat(name).catch(notOurs);
       if (file?.expiresAt && file.expiresAt.getTime() <= now) await store.delete(name);
       await store.delete(marker);
@@ -271,7 +271,7 @@ export async function sweepObjects(store: ObjectStore, now: number): Promise<boo
   return due.length < markers.length || markers.length === 0;
 }
 
-/** What another has put there, or damaged, is for somebody to look at, not to remove. */
+/** An object of another program, or a damaged one, stays for the operator. */
 function notOurs(error: unknown): undefined {
   if (isGatewayError(error) && error.code === 'internal_error') return undefined;
   throw error;
@@ -282,7 +282,7 @@ const SIZE = 'x-amz-meta-size';
 const MODIFIED_AT = 'x-amz-meta-modified-at';
 const EXPIRES_AT = 'x-amz-meta-expires-at';
 
-/** What is kept with an object, besides its media type. Times are milliseconds since 1970. */
+/** Metadata of an object besides its media type. Times are milliseconds since 1970. */
 export function metadataOf({ etag, size, modifiedAt, expiresAt }: FileStat): Record<`x-amz-meta-${string}`, string> {
   return {
     [SHA256]: etag.slice(1, -1),
@@ -294,14 +294,14 @@ export function metadataOf({ etag, size, modifiedAt, expiresAt }: FileStat): Rec
 
 /**
  * @param size - bytes of the whole object, as the store counts them.
- * @throws GatewayError `storage_error`, not to be retried, where the object was not written by this storage, or is not whole.
+ * @throws GatewayError `storage_error`, not retryable, if the object was not written by this storage, or is incomplete.
  */
 export function statOf(name: string, headers: Headers, size: number, source: FileSource): FileStat {
   const contentType = headers.get('content-type');
   const sha256 = headers.get(SHA256) ?? '';
   const modifiedAt = numberIn(headers, MODIFIED_AT);
   const expiresAt = numberIn(headers, EXPIRES_AT);
-  // A store that takes half a file for a whole one has the metadata of the whole.
+  // A store that accepts half a file as whole still has the metadata of the whole.
   if (!contentType || !/^[0-9a-f]{64}$/.test(sha256) || modifiedAt === undefined || numberIn(headers, SIZE) !== size) {
     throw damagedFile(`The object ${name} has not the metadata that this storage gives.`);
   }

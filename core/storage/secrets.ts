@@ -9,8 +9,8 @@ const OF_OTHERS = 0o077;
 export const SECRET_NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 /**
- * 32 random bytes that stay the same from start to start, kept in `dataDir/secrets/<name>` (0600, folder 0700) and made at
- * the first call. Processes that make it at the same time end up with the same one.
+ * 32 random bytes that are the same at every start, stored in `dataDir/secrets/<name>` (0600, folder 0700) and created
+ * at the first call. Processes that create it at the same time get the same one.
  */
 export async function loadSecret(dataDir: string, name: string): Promise<Uint8Array> {
   if (!SECRET_NAME.test(name))
@@ -47,7 +47,7 @@ async function readSecret(file: string): Promise<Uint8Array | undefined> {
   }
 }
 
-/** Names of secrets in the data folder that other users of the machine may read or write. */
+/** Names of secrets in the data folder that other users of the machine can read or write. */
 export async function secretsOfOthers(dataDir: string): Promise<string[]> {
   const folder = path.join(dataDir, 'secrets');
   const names = (await folderNames(folder)).filter((name) => SECRET_NAME.test(name));
@@ -57,21 +57,21 @@ export async function secretsOfOthers(dataDir: string): Promise<string[]> {
   return names.filter((_, index) => open[index]);
 }
 
-/** Closes those to others. @returns Their names. */
+/** Removes that access. @returns Their names. */
 export async function mendSecrets(dataDir: string): Promise<string[]> {
   const names = await secretsOfOthers(dataDir);
-  // Loading closes each.
+  // Loading repairs the access of each.
   for (const name of names) await loadSecret(dataDir, name);
   return names;
 }
 
-/** A copy or a tool may have opened it to all users of the machine. */
+/** A copy or a tool may have made it accessible to all users of the machine. */
 async function closeToOthers(handle: FileHandle): Promise<void> {
   const { mode } = await handle.stat();
   if ((mode & OF_OTHERS) !== 0) await handle.chmod(mode & 0o700);
 }
 
-/** A link, unlike a rename, fails where the name is taken: whoever comes second keeps what the first one made. */
+/** A link, unlike a rename, fails if the name exists: a second process uses the file of the first. */
 async function publish(folder: string, file: string): Promise<void> {
   const draft = path.join(folder, `.${randomUUID()}`);
   const handle = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);

@@ -3,23 +3,23 @@ import type { AudioModel, AudioOperation, SpeechFormat } from '../contracts/inde
 import type { AudioProviderDefinition, AudioSample } from './audio-definition.js';
 import { audioFaultChecks } from './audio-fault-checks.js';
 import {
-  HEARD,
+  audioProblems,
   ignoredProblems,
-  inventSound,
+  inventAudio,
   SPEECH_FORMATS,
-  soundProblems,
+  TRANSCRIPT,
   transcriptProblems,
 } from './audio-results.js';
-import { type AudioRun, describeAudio, hears, modelsFor, runAudio } from './audio-run.js';
+import { type AudioRun, describeAudio, modelsFor, runAudio, takesAudio } from './audio-run.js';
 import { sentProblems } from './audio-sent.js';
 import { willingUpstream } from './audio-upstream.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { createFakeHttp } from './fake-http.js';
 import { compare } from './matchers.js';
-import { shownSecrets } from './secrets.js';
+import { leakedSecrets } from './secrets.js';
 import { audioProviderOf, setUpPlugin } from './setup.js';
 
-/** Texts that are more than plain words to something on the way. */
+/** Texts that intermediate layers may alter. */
 const TEXTS: Readonly<Record<string, string>> = {
   markup: '<speak><break time="99s"/></speak> &amp; ]]> <!ENTITY x "y">',
   'a form': 'one\r\n--form\r\nContent-Disposition: form-data; name="model"\r\n\r\nother\r\n--form--',
@@ -27,14 +27,14 @@ const TEXTS: Readonly<Record<string, string>> = {
   scripts: 'Một ngày ở Hội An, 漢字とかな, 한국어, مرحبا, 🎉👩‍👩‍👧‍👦, Łódź',
   'very much': `A very ${'long and '.repeat(500)}winding road`.slice(0, 4_096),
 };
-/** A model may say that it cannot read a script, or that a text is too long; it may not read something else. */
+/** A model may refuse a script, or a text that is too long; it must not speak a different text. */
 const CANNOT = ['unsupported_value', 'invalid_value'];
 
-/** What every audio provider must keep to. */
+/** Checks that every audio provider must pass. */
 export function audioProviderChecks(definition: AudioProviderDefinition): Check[] {
   const check = (name: string, run: Check['run']): Check => ({ name, run });
   const { samples } = definition;
-  const making = samples.filter(({ operation }) => !hears(operation));
+  const transcode = samples.filter(({ operation }) => !takesAudio(operation));
   const spoken = samples.find(({ operation }) => operation === 'speak' || operation === 'generateSound');
   return [
     check('names its models and what they do', () => namesModels(definition)),
@@ -42,9 +42,9 @@ export function audioProviderChecks(definition: AudioProviderDefinition): Check[
     ...samples.map((sample, index) =>
       check(`sample ${index + 1}: ${sample.operation}`, () => withEachModel(definition, sample)),
     ),
-    ...(making.length > 0
+    ...(transcode.length > 0
       ? SPEECH_FORMATS.map((format) =>
-          check(`makes ${format}, or says what it makes instead`, () => asFormat(definition, making, format)),
+          check(`makes ${format}, or says what it makes instead`, () => asFormat(definition, transcode, format)),
         )
       : []),
     ...(spoken
@@ -58,7 +58,7 @@ export function audioProviderChecks(definition: AudioProviderDefinition): Check[
   ];
 }
 
-/** Runs {@link audioProviderChecks} as tests of the runner whose `describe` and `it` are there. */
+/** Registers {@link audioProviderChecks} with the test runner's global `describe` and `it`. */
 export function describeAudioProvider(definition: AudioProviderDefinition): void {
   describeChecks(`audio provider ${definition.plugin.name}`, audioProviderChecks(definition));
 }
@@ -124,7 +124,7 @@ async function withText(definition: AudioProviderDefinition, sample: AudioSample
 }
 
 async function leavesAlone(definition: AudioProviderDefinition, sample: AudioSample): Promise<void> {
-  // Writing to what is frozen throws.
+  // Writing to frozen objects throws.
   const frozen = Object.fromEntries(
     Object.entries(sample.call ?? {}).map(([name, value]) => [name, Object.freeze(structuredClone(value))]),
   );
@@ -135,12 +135,12 @@ async function apart(definition: AudioProviderDefinition): Promise<void> {
   const formats: readonly SpeechFormat[] = ['mp3', 'opus', 'pcm'];
   await Promise.all(
     definition.samples.flatMap((sample) =>
-      formats.map((format) => goesWell(definition, sample, { call: hears(sample.operation) ? {} : { format } })),
+      formats.map((format) => goesWell(definition, sample, { call: takesAudio(sample.operation) ? {} : { format } })),
     ),
   );
 }
 
-/** A call that must go well, and all that is true of what comes of it. */
+/** A call that must succeed, and all checks of its result. */
 async function goesWell(
   definition: AudioProviderDefinition,
   sample: AudioSample,
@@ -149,14 +149,14 @@ async function goesWell(
   const http = willingUpstream(definition, sample);
   const run = await runAudio({ definition, sample, http, model, call });
   const wanted = model === undefined ? undefined : sample.sends?.(model);
-  const most = definition.upstream ? 1 : 0;
+  const max = definition.upstream ? 1 : 0;
   reportAll([
     ...resultProblems(definition, sample, run),
     ...(wanted ? await sentProblems(http.requests[0], wanted, run) : []),
-    ...(http.requests.length <= most ? [] : [`it made ${http.requests.length} requests for one call`]),
-    ...(run.soundKept ? [] : ['the file of the sound is changed']),
+    ...(http.requests.length <= max ? [] : [`it made ${http.requests.length} requests for one call`]),
+    ...(run.isAudioUnchanged ? [] : ['the file of the sound is changed']),
     ...run.setup.undeclared.map((need) => `used the ${need} without naming it in "needs" or "wants"`),
-    ...shownSecrets(definition.secrets ?? [], [run.transcript, run.made, run.error, run.setup.logs]),
+    ...leakedSecrets(definition.secrets ?? [], [run.transcript, run.made, run.error, run.setup.logs]),
   ]);
 }
 
@@ -165,11 +165,11 @@ function resultProblems(
   sample: AudioSample,
   { transcript, made, error }: AudioRun,
 ): string[] {
-  if (hears(sample.operation)) {
+  if (takesAudio(sample.operation)) {
     if (!transcript) return [`expected a transcript, got ${describeAudio({ made, error })}`];
     const isTimed = sample.operation === 'transcribe' && sample.call?.granularity === 'word';
-    const { words, ...rest } = HEARD;
-    const wanted = upstream ? { ...rest, ...(isTimed && { words }) } : (sample.hears ?? {});
+    const { words, ...rest } = TRANSCRIPT;
+    const wanted = upstream ? { ...rest, ...(isTimed && { words }) } : (sample.expectedTranscript ?? {});
     return [
       ...transcriptProblems(transcript),
       ...ignoredProblems(transcript.ignored, sample.ignores ?? []),
@@ -177,9 +177,9 @@ function resultProblems(
     ];
   }
   if (!made) return [`expected a sound, got ${describeAudio({ transcript, error })}`];
-  const isHandedOn = !upstream || made.bytes.equals(inventSound(made.format));
+  const isHandedOn = !upstream || made.bytes.equals(inventAudio(made.format));
   return [
-    ...soundProblems(made),
+    ...audioProblems(made),
     ...ignoredProblems(made.ignored, sample.ignores ?? []),
     ...(isHandedOn ? [] : ['the sound of the upstream is not handed on as it is']),
   ];

@@ -12,13 +12,13 @@ import type { FakeReply, SentRequest } from './fake-http.js';
 
 export interface AudioProviderDefinition {
   plugin: Plugin;
-  /** Options of a usable entry. Default `{}`. */
+  /** Options of a valid instance. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
-  /** Texts that nobody may see in a result, an error or the log. Default: none. */
+  /** Texts that must not appear in a result, an error or the log. Default: none. */
   secrets?: readonly string[];
-  /** One at least for each operation that a model lists. */
+  /** At least one for each operation that a model lists. */
   samples: readonly AudioSample[];
-  /** How its upstream answers. Default: it hears and speaks by itself, and asks nobody. */
+  /** How its upstream answers. Default: it works without an upstream. */
   upstream?: AudioUpstreamScript;
 }
 
@@ -30,38 +30,40 @@ interface AudioCalls {
   generateSound: GenerateSoundCall;
 }
 
-/** A call that goes well, with each model that offers its operation. */
+/** A call that succeeds, with each model that offers its operation. */
 export type AudioSample = { [Operation in AudioOperation]: SampleOf<Operation> }[AudioOperation];
 
 export interface SampleOf<Operation extends AudioOperation> {
   operation: Operation;
-  /** What is special about it; the rest is the kit's. */
+  /** The fields that matter for the sample; the kit fills the others. */
   call?: Partial<Omit<AudioCalls[Operation], 'sound' | 'model' | 'signal'>>;
-  /** What is heard. Default: a tone as WAV, which says nothing to somebody who listens. */
-  sound?: { bytes: Uint8Array; contentType: string; filename: string };
-  /** What its upstream is sent, besides the bytes of the sound. Default: nothing is, since there is no upstream. */
+  /** The audio input. Default: a tone as WAV, without speech. */
+  audio?: { bytes: Uint8Array; contentType: string; filename: string };
+  /** The expected upstream request, besides the bytes of the audio. Default: no request, since there is no upstream. */
   sends?(model: string): SentToUpstream;
-  /** What it hears, as `compare` takes it; without an upstream. Default: anything. */
-  hears?: unknown;
-  /** Members that are left out, by the name of the call's. Default: none. */
+  /**
+   * The expected transcript, in the form that `compare` takes; for a provider without an upstream. Default: anything.
+   */
+  expectedTranscript?: unknown;
+  /** Fields that the model ignores, by the name of the call's field. Default: none. */
   ignores?: readonly string[];
 }
 
 export interface SentToUpstream {
-  /** Whole, with its query. */
+  /** The complete path with its query. */
   url: string;
-  /** Members of the JSON, or text fields of the form; a field that is there more than once has a list. */
-  members: Readonly<Record<string, unknown>>;
-  /** Field of the form that has the sound. Default: there is no form. */
+  /** Fields of the JSON, or text fields of the form; a repeated field is a list. */
+  fields: Readonly<Record<string, unknown>>;
+  /** Form field of the audio. Default: there is no form. */
   file?: string;
 }
 
 /** An upstream in its own format. */
 export interface AudioUpstreamScript {
-  /** The answer with this transcript. Needed where sounds are heard. */
+  /** The answer with this transcript. Needed if audio is transcribed. */
   transcript?(request: SentRequest, transcript: Transcript): FakeReply;
-  /** The answer with the bytes of a sound in the format that was asked for. Needed where sounds are made. */
-  sound?(request: SentRequest, bytesOf: (format: SpeechFormat) => Uint8Array): FakeReply;
-  /** The refusal of what the caller sent, and no matter of ours: its words are for the caller. */
+  /** The answer with audio bytes in the requested format. Needed if audio is produced. */
+  audio?(request: SentRequest, bytesOf: (format: SpeechFormat) => Uint8Array): FakeReply;
+  /** The refusal of a caller's input: its message is for the caller. */
   refusal: FakeReply;
 }

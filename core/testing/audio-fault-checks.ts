@@ -1,14 +1,14 @@
 import assert from 'node:assert';
 import type { HttpClient } from '../contracts/index.js';
 import type { AudioProviderDefinition, AudioSample, AudioUpstreamScript } from './audio-definition.js';
-import { type AudioRun, describeAudio, hears, runAudio } from './audio-run.js';
-import { goodReply } from './audio-upstream.js';
+import { type AudioRun, describeAudio, runAudio, takesAudio } from './audio-run.js';
+import { validReply } from './audio-upstream.js';
 import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
-import { atOnce, MOST_TRIES, modelErrorOf, modelFaults, UNREADABLE, WORDS, withWords } from './model-faults.js';
-import { shownSecrets } from './secrets.js';
+import { atOnce, MAX_TRIES, modelErrorOf, modelFaults, UNREADABLE, WORDS, withWords } from './model-faults.js';
+import { leakedSecrets } from './secrets.js';
 
-/** What a caller may be told to change. */
+/** Errors that a caller can fix. */
 const CALLER_CODES = [
   'invalid_value',
   'unsupported_value',
@@ -20,17 +20,17 @@ const CALLER_CODES = [
 interface Fault {
   name: string;
   codes: readonly string[];
-  reply(good: FakeReply): FakeReply;
+  reply(valid: FakeReply): FakeReply;
 }
 
 const FAULTS: readonly Fault[] = [
   ...modelFaults({ retryAfterSeconds: 1 }).map((fault) => ({ ...fault, reply: () => fault.reply })),
-  { name: 'an empty body', codes: UNREADABLE, reply: (good) => ({ ...good, body: '' }) },
+  { name: 'an empty body', codes: UNREADABLE, reply: (valid) => ({ ...valid, body: '' }) },
   { name: 'JSON of something else', codes: UNREADABLE, reply: () => ({ body: { status: WORDS } }) },
-  { name: 'a body that breaks off', codes: UNREADABLE, reply: (good) => ({ ...half(good), after: 'break' }) },
+  { name: 'a body that breaks off', codes: UNREADABLE, reply: (valid) => ({ ...half(valid), after: 'break' }) },
 ];
 
-/** An upstream that fails in one way for each sample, and a caller who leaves. */
+/** An upstream that fails in one way for each sample, and a caller that disconnects. */
 export function audioFaultChecks(definition: AudioProviderDefinition): Check[] {
   const { upstream, samples } = definition;
   const all = (run: (sample: AudioSample) => Promise<void>) => () => Promise.all(samples.map(run));
@@ -45,7 +45,7 @@ export function audioFaultChecks(definition: AudioProviderDefinition): Check[] {
     }),
     {
       name: "a caller's fault is asked once, and told",
-      run: all((sample) => isTold(definition, sample, upstream)),
+      run: all((sample) => isReported(definition, sample, upstream)),
     },
     leaving,
   ];
@@ -53,9 +53,9 @@ export function audioFaultChecks(definition: AudioProviderDefinition): Check[] {
 
 async function isNamed(definition: AudioProviderDefinition, sample: AudioSample, fault: Fault): Promise<void> {
   const secrets = definition.secrets ?? [];
-  // Upstreams like to repeat what they were sent.
+  // Upstreams often quote the request.
   const http = createFakeHttp((request) =>
-    withWords(fault.reply(goodReply(definition, sample, request)), [WORDS, ...secrets]),
+    withWords(fault.reply(validReply(definition, sample, request)), [WORDS, ...secrets]),
   );
   const run = await runAudio({ definition, sample, http });
   const code = modelErrorOf(run)?.code;
@@ -64,13 +64,13 @@ async function isNamed(definition: AudioProviderDefinition, sample: AudioSample,
       ...(code !== undefined && fault.codes.includes(code)
         ? []
         : [`expected ${fault.codes.join(' or ')}, got ${describeAudio(run)}`]),
-      ...(http.requests.length <= MOST_TRIES ? [] : [`it asked ${http.requests.length} times`]),
-      ...shownSecrets([...secrets, WORDS], [run.transcript, run.made, run.error, run.setup.logs]),
+      ...(http.requests.length <= MAX_TRIES ? [] : [`it asked ${http.requests.length} times`]),
+      ...leakedSecrets([...secrets, WORDS], [run.transcript, run.made, run.error, run.setup.logs]),
     ].map((problem) => `${sample.operation}: ${problem}`),
   );
 }
 
-async function isTold(
+async function isReported(
   definition: AudioProviderDefinition,
   sample: AudioSample,
   { refusal }: AudioUpstreamScript,
@@ -83,7 +83,7 @@ async function isTold(
       ...(error && CALLER_CODES.includes(error.code) ? [] : [`expected the caller's fault, got ${describeAudio(run)}`]),
       ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
       ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
-      ...shownSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
+      ...leakedSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
     ].map((problem) => `${sample.operation}: ${problem}`),
   );
 }
@@ -99,10 +99,10 @@ async function endsAtOnce(definition: AudioProviderDefinition, sample: AudioSamp
       return { hang: true };
     },
     (leave, request) => {
-      const good = goodReply(definition, sample, request);
-      // Of a transcript nothing is handed on before its end.
-      if (hears(sample.operation)) setImmediate(leave);
-      return { ...half(good), after: 'hang' };
+      const valid = validReply(definition, sample, request);
+      // A transcript is only returned when it is complete.
+      if (takesAudio(sample.operation)) setImmediate(leave);
+      return { ...half(valid), after: 'hang' };
     },
   ];
   if (!definition.upstream) {
@@ -125,7 +125,7 @@ async function endsWith(reason: Error, { operation }: AudioSample, run: Promise<
   assert.equal(ended.error, reason, `${operation}: expected the reason of the signal, got ${describeAudio(ended)}`);
 }
 
-/** The vendors' shapes of an error, all in one. */
+/** The vendors' error formats, all in one. */
 function half(reply: FakeReply): Extract<FakeReply, { body?: unknown }> {
   assert('body' in reply, 'the good answer of the script has no body');
   const { body = '' } = reply;

@@ -1,12 +1,12 @@
-import type { SoundStream, SpeechFormat, Transcript } from '../contracts/index.js';
-import { soundFormat } from '../media/index.js';
-import type { MadeSound } from './audio-run.js';
+import type { AudioStream, SpeechFormat, Transcript } from '../contracts/index.js';
+import { audioFormat } from '../media/index.js';
+import type { MadeAudio } from './audio-run.js';
 import { compare } from './matchers.js';
 
 export const SPEECH_FORMATS: readonly SpeechFormat[] = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'];
 
-/** What an upstream of the kit hears. */
-export const HEARD = {
+/** The transcript of the kit's upstream. */
+export const TRANSCRIPT = {
   text: 'Six boats left. Nobody waved.',
   language: 'english',
   durationSeconds: 1,
@@ -30,13 +30,13 @@ const HEADS: Readonly<Record<SpeechFormat, string>> = {
   pcm: '\xff\xfb\x90\x64',
 };
 
-/** Bytes that begin as a format does; nobody who only hands them on can tell. */
-export function inventSound(format: SpeechFormat): Buffer {
+/** Bytes that begin like a format; a provider that only passes them on does not see the difference. */
+export function inventAudio(format: SpeechFormat): Buffer {
   const noise = Buffer.from(Array.from({ length: 4_096 }, (_, index) => (index * 167 + format.length) % 251));
   return Buffer.concat([Buffer.from(HEADS[format], 'latin1'), noise]);
 }
 
-/** What breaks the contract, one line each. */
+/** Contract violations, one line each. */
 export function transcriptProblems({
   text,
   language,
@@ -59,7 +59,7 @@ export function transcriptProblems({
     ...(language === '' ? ['the language is empty'] : []),
     ...(durationSeconds === undefined || isAmount(durationSeconds) ? [] : [`durationSeconds is ${durationSeconds}`]),
     ...timed
-      .filter(([{ start, end }, said]) => !isAmount(start) || !isAmount(end) || end < start || typeof said !== 'string')
+      .filter(([{ start, end }, text]) => !isAmount(start) || !isAmount(end) || end < start || typeof text !== 'string')
       .map(([one]) => `no time of a text: ${JSON.stringify(one)}`),
     ...(outOfOrder ? ['segments or words are not in order of time'] : []),
     ...usageProblems(usage),
@@ -67,8 +67,8 @@ export function transcriptProblems({
   ];
 }
 
-export function soundProblems({ bytes, format, usage }: MadeSound): string[] {
-  const found = soundFormat(bytes);
+export function audioProblems({ bytes, format, usage }: MadeAudio): string[] {
+  const found = audioFormat(bytes);
   const isSo = format === 'pcm' ? bytes.length % 2 === 0 : found === format;
   return [
     ...(SPEECH_FORMATS.includes(format) ? [] : [`${format} is no format`]),
@@ -84,6 +84,6 @@ function usageProblems(usage: object = {}): string[] {
     .map(([name, value]) => `usage.${name} is ${value}`);
 }
 
-export function ignoredProblems(ignored: SoundStream['ignored'] = [], wanted: readonly string[]): string[] {
+export function ignoredProblems(ignored: AudioStream['ignored'] = [], wanted: readonly string[]): string[] {
   return compare([...wanted].sort(), [...ignored].sort(), 'ignored');
 }

@@ -3,11 +3,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type {
+  AudioInputFile,
   AudioOperation,
   AudioProvider,
+  AudioStream,
   HttpClient,
-  SoundFile,
-  SoundStream,
   SpeechFormat,
   Transcript,
   Usage,
@@ -16,19 +16,19 @@ import { isGatewayError } from '../runtime/index.js';
 import type { AudioProviderDefinition, AudioSample } from './audio-definition.js';
 import { audioProviderOf, setUpPlugin, type TestSetup } from './setup.js';
 
-/** How one call of a sample went. */
+/** The result of one sample's call. */
 export interface AudioRun {
   setup: TestSetup;
-  sound: SoundFile;
-  soundBytes: Uint8Array;
-  /** Whether the file of the sound is as it was. */
-  soundKept: boolean;
+  audio: AudioInputFile;
+  audioBytes: Uint8Array;
+  /** Whether the audio file is unchanged. */
+  isAudioUnchanged: boolean;
   transcript?: Transcript;
-  made?: MadeSound;
+  made?: MadeAudio;
   error?: unknown;
 }
 
-export interface MadeSound {
+export interface MadeAudio {
   bytes: Buffer;
   format: SpeechFormat;
   usage?: Usage;
@@ -41,36 +41,36 @@ export interface AudioRunOptions {
   /** Default: the first that offers the operation. */
   model?: string;
   http: HttpClient;
-  /** Members of the call besides those of the sample. */
+  /** Fields of the call besides those of the sample. */
   call?: object;
   signal?: AbortSignal;
-  /** Gets the bytes of a sound that is made as they come. */
+  /** Receives the bytes of produced audio. */
   onChunk?(): void;
 }
 
-export function hears(operation: AudioOperation): boolean {
+export function takesAudio(operation: AudioOperation): boolean {
   return operation === 'transcribe' || operation === 'translate';
 }
 
-/** One call of a plugin that was set up for it alone, a sound that is made read to its end. */
+/** One call of a plugin that was set up for it alone; produced audio is read to its end. */
 export async function runAudio(options: AudioRunOptions): Promise<AudioRun> {
   const { definition, sample, http, signal = new AbortController().signal } = options;
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-kit-'));
-  const { sound, bytes: soundBytes } = await writeSound(folder, sample);
+  const { audio, bytes: audioBytes } = await writeAudio(folder, sample);
   const setup = await setUpPlugin({ plugin: definition.plugin, options: definition.options, http });
   const provider = audioProviderOf(setup);
-  const run: AudioRun = { setup, sound, soundBytes, soundKept: true };
+  const run: AudioRun = { setup, audio, audioBytes, isAudioUnchanged: true };
   const model = options.model ?? modelsFor(provider, sample.operation)[0] ?? '';
   try {
-    const call = { ...callOf(sample, sound), ...options.call, model, signal };
+    const call = { ...callOf(sample, audio), ...options.call, model, signal };
     const result = await invoke(provider, sample.operation, call);
-    if ('body' in result) run.made = await readSound(result, options.onChunk);
+    if ('body' in result) run.made = await readAudio(result, options.onChunk);
     else run.transcript = result;
   } catch (error) {
     run.error = error;
   }
   await setup.contributions.dispose?.();
-  run.soundKept = (await readFile(sound.path)).equals(soundBytes);
+  run.isAudioUnchanged = (await readFile(audio.path)).equals(audioBytes);
   await rm(folder, { recursive: true, force: true });
   return run;
 }
@@ -83,27 +83,27 @@ async function invoke(
   provider: AudioProvider,
   operation: AudioOperation,
   call: object,
-): Promise<Transcript | SoundStream> {
+): Promise<Transcript | AudioStream> {
   assert(provider[operation], `there is no method ${operation}`);
-  // Which call belongs to which method is what `callOf` and the sample's type see to.
-  return (provider[operation] as (call: object) => Promise<Transcript | SoundStream>)(call);
+  // `callOf` and the sample's type make sure that call and method match.
+  return (provider[operation] as (call: object) => Promise<Transcript | AudioStream>)(call);
 }
 
-function callOf({ operation, call }: AudioSample, sound: SoundFile): object {
+function callOf({ operation, call }: AudioSample, audio: AudioInputFile): object {
   const made = { voice: 'alloy', format: 'mp3' };
-  if (hears(operation)) return { sound, ...call };
+  if (takesAudio(operation)) return { audio, ...call };
   if (operation === 'speak') return { input: 'Six boats left the harbour.', speed: 1, ...made, ...call };
-  if (operation === 'changeVoice') return { sound, options: {}, ...made, ...call };
+  if (operation === 'changeVoice') return { audio, options: {}, ...made, ...call };
   return { text: 'Rain on a tin roof', options: {}, format: 'mp3', ...call };
 }
 
-async function writeSound(folder: string, sample: AudioSample): Promise<{ sound: SoundFile; bytes: Uint8Array }> {
+async function writeAudio(folder: string, sample: AudioSample): Promise<{ audio: AudioInputFile; bytes: Uint8Array }> {
   const tone = { bytes: inventWav(1), contentType: 'audio/wav', filename: 'sound.wav' };
-  const { bytes, contentType, filename } = sample.sound ?? tone;
+  const { bytes, contentType, filename } = sample.audio ?? tone;
   const file = path.join(folder, 'sound');
   await writeFile(file, bytes);
-  const seconds = sample.sound ? {} : { seconds: 1 };
-  return { bytes, sound: { path: file, size: bytes.length, contentType, filename, ...seconds } };
+  const seconds = sample.audio ? {} : { seconds: 1 };
+  return { bytes, audio: { path: file, size: bytes.length, contentType, filename, ...seconds } };
 }
 
 /** A tone: 16,000 samples a second, 16 bits, one channel. */
@@ -128,7 +128,7 @@ function inventWav(seconds: number): Buffer {
   return wav;
 }
 
-async function readSound(stream: SoundStream, onChunk?: () => void): Promise<MadeSound> {
+async function readAudio(stream: AudioStream, onChunk?: () => void): Promise<MadeAudio> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of stream.body) {
     chunks.push(chunk);

@@ -10,8 +10,8 @@ import { createReplay } from './replay.js';
 import { takeApart } from './reply-parts.js';
 
 /**
- * Another item stands beside the requested one in every reply that bears it; then all replies, and one at a time, speak of
- * another item altogether. What it says must not get into the result.
+ * Adds another item beside the requested one in every reply that contains it; then makes all replies, and each single
+ * one, about another item. Its data must not get into the result.
  */
 export async function resistsDecoys(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
   const { exchanges, extraction, itemIds } = await readIntact(definition, sample);
@@ -42,7 +42,7 @@ export async function resistsDecoys(definition: ExtractorDefinition, sample: Fou
   reportAll(problems);
 }
 
-/** What a result has of the other item, one line each. */
+/** Data of the other item in a result, one line each. */
 function takenFrom(
   extraction: Extraction,
   replies: readonly Exchange[],
@@ -58,7 +58,7 @@ function takenFrom(
   ];
 }
 
-/** Members that say what the item is and how much it is liked must be the same, whatever else stands in the replies. */
+/** Fields that identify the item and its counters must be the same, with any other content of the replies. */
 function differences(intact: Extraction, decoyed: Extraction): string[] {
   return [
     ...compare(idsOf(intact), idsOf(decoyed), 'ids'),

@@ -8,7 +8,7 @@ import { type GatewayError, isGatewayError } from '../runtime/index.js';
 import type { ExtractorDefinition, Sample } from './extractor-definition.js';
 import { type Exchange, pluginFolder, readFixture } from './fixtures.js';
 import { show } from './matchers.js';
-import { shownSecrets } from './secrets.js';
+import { leakedSecrets } from './secrets.js';
 import { extractorOf, setUpPlugin, type TestSetup } from './setup.js';
 
 export interface ExtractionRun {
@@ -19,13 +19,13 @@ export interface ExtractionRun {
 }
 
 export interface RunOptions {
-  /** The caller's. Default: one that never aborts. */
+  /** The caller's signal. Default: one that never aborts. */
   signal?: AbortSignal;
-  /** What waiting goes by. Default: real time. */
+  /** Clock for waiting. Default: real time. */
   waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
-/** One sample's link through a plugin that was set up for it alone: nothing rests or is remembered from another run. */
+/** One sample's link through a plugin that was set up for it alone: without cool-downs or caches of another run. */
 export async function runSample(
   definition: ExtractorDefinition,
   sample: Sample,
@@ -71,12 +71,12 @@ export function gatewayErrorOf(run: ExtractionRun): GatewayError | undefined {
   throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(run.error)}` });
 }
 
-const MEMBERS = new Set(['method', 'data', 'limitations', 'audio', 'partial']);
+const FIELDS = new Set(['method', 'data', 'limitations', 'audio', 'partial']);
 
-/** What in a result breaks the contract, one line each. */
+/** Contract violations of a result, one line each. */
 export function schemaProblems(extraction: Extraction): string[] {
   const problems = Object.keys(extraction)
-    .filter((name) => !MEMBERS.has(name))
+    .filter((name) => !FIELDS.has(name))
     .map((name) => `${name}: no such member of an extraction`);
   if (!/^[a-z0-9_]+(?:\+[a-z0-9_]+)*$/.test(extraction.method)) problems.push(`method: ${show(extraction.method)}`);
   for (const limitation of extraction.limitations ?? []) {
@@ -85,27 +85,27 @@ export function schemaProblems(extraction: Extraction): string[] {
   const checked = checkDocument(extraction.data);
   if (!checked.ok) {
     problems.push(
-      ...checked.issues.map(({ path: member, message, params }) => `data.${member} ${message} ${show(params)}`),
+      ...checked.issues.map(({ path: field, message, params }) => `data.${field} ${message} ${show(params)}`),
     );
   }
-  return [...problems, ...emptyMembers(extraction.data, 'data')];
+  return [...problems, ...emptyFields(extraction.data, 'data')];
 }
 
-/** Members that say nothing; JSON has no NaN, so a number that is none would reach the client as null. */
-function emptyMembers(value: unknown, at: string): string[] {
+/** Fields without information; JSON has no NaN, so an invalid number would reach the client as null. */
+function emptyFields(value: unknown, at: string): string[] {
   if (value === null || value === '' || Number.isNaN(value)) return [`${at}: ${String(value) || 'empty text'}`];
   if (typeof value !== 'object') return [];
-  return Object.entries(value).flatMap(([name, member]) => emptyMembers(member, `${at}.${name}`));
+  return Object.entries(value).flatMap(([name, field]) => emptyFields(field, `${at}.${name}`));
 }
 
-/** Every id that a result names, by member. */
+/** Every id in a result, by field. */
 export function idsOf({ data }: Extraction): Readonly<Record<string, string | undefined>> {
   return 'product' in data ? { product_id: data.product.product_id } : { ...data.ids };
 }
 
-/** Which secrets show in what somebody else may get to see of a run. */
+/** Secrets that appear in what others may read of a run. */
 export function leaks(definition: ExtractorDefinition, { extraction, error, setup }: ExtractionRun): string[] {
-  return shownSecrets(definition.secrets ?? [], [extraction, error, setup.logs]);
+  return leakedSecrets(definition.secrets ?? [], [extraction, error, setup.logs]);
 }
 
 export function outcomeOf({ extraction, error }: ExtractionRun): string {

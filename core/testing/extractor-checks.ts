@@ -7,7 +7,7 @@ import { linkChecks } from './link-checks.js';
 import { sampleChecks } from './sample-checks.js';
 import { extractorOf, setUpPlugin } from './setup.js';
 
-/** What every extractor must keep to, tried on the platform's own links and samples. */
+/** Checks that every extractor must pass, with the platform's own links and samples. */
 export function extractorChecks(definition: ExtractorDefinition): Check[] {
   let extractor: Promise<Extractor> | undefined;
   const whole = () => {
@@ -38,7 +38,7 @@ export function extractorChecks(definition: ExtractorDefinition): Check[] {
   ];
 }
 
-/** Runs {@link extractorChecks} as tests of the runner whose `describe` and `it` are there. */
+/** Registers {@link extractorChecks} with the test runner's global `describe` and `it`. */
 export function describeExtractor(definition: ExtractorDefinition): void {
   describeChecks(`extractor ${definition.plugin.name}`, extractorChecks(definition));
 }

@@ -1,22 +1,22 @@
 import type { Plugin } from '../contracts/index.js';
 
-/** What a platform's test says about the platform; the kit adds everything that is true of all of them. */
+/** A platform's part of its tests; the kit adds everything that applies to all platforms. */
 export interface ExtractorDefinition {
   plugin: Plugin;
-  /** `import.meta.url` of the test file, which lies in the `test` folder of the plugin's. */
+  /** `import.meta.url` of the test file, which is in the `test` folder of the plugin. */
   folder: string;
-  /** Options of a usable entry. Default `{}`. */
+  /** Options of a valid instance. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
-  /** Good links → the id they must match to. */
+  /** Valid links → the id they must match to. */
   links: Readonly<Record<string, string>>;
-  /** Links of others, which must not match. */
+  /** Links of other platforms, which must not match. */
   foreign: readonly string[];
   /** Links of the platform's hosts that are not items: `match` must throw `unsupported_link`. Default: none. */
   unsupported?: readonly string[];
   samples: readonly Sample[];
-  /** Texts that must not show in results, errors and logs: the values of secret options. Default: none. */
+  /** Texts that must not appear in results, errors and logs: the values of secret options. Default: none. */
   secrets?: readonly string[];
-  /** What `clock.now()` says. Default 2026-06-15T12:00:00Z. */
+  /** The time of `clock.now()`. Default 2026-06-15T12:00:00Z. */
   now?: string;
 }
 
@@ -28,25 +28,25 @@ interface AnySample {
   url: string;
   /** Folder in `fixtures/`. Default: the name. */
   fixture?: string;
-  /** Options of the entry for this sample, in place of the definition's. */
+  /** Options of the instance for this sample, in place of the definition's. */
   options?: Readonly<Record<string, unknown>>;
 }
 
 export interface FoundSample extends AnySample {
-  /** Id of the item that the link leads to. */
+  /** Id of the item behind the link. */
   id: string;
   /** A part of the {@link Extraction}, with values and matchers. */
   expect: Readonly<Record<string, unknown>>;
-  /** Further ids by which replies name the item or what hangs on it, as its counters. Default: none. */
+  /** Further ids with which replies refer to the item or its data, such as its counters. Default: none. */
   aliases?: readonly string[];
-  /** Why no reply can be made to speak of another item. Default: one can. */
+  /** Why the replies cannot be changed to another item. Default: they can. */
   noDecoys?: string;
 }
 
 export interface RefusedSample extends AnySample {
   /** Code of the GatewayError. */
   error: string;
-  /** The platform's words. */
+  /** The platform's message. */
   reason?: RegExp;
 }
 

@@ -2,7 +2,7 @@ import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/index.j
 import { readJson } from '../net/index.js';
 import { type ErrorCode, GatewayError } from '../runtime/index.js';
 
-/** What a scripted upstream does with one request. */
+/** The reaction of a scripted upstream to one request. */
 export type FakeReply =
   | {
       /** Default 200. */
@@ -11,20 +11,26 @@ export type FakeReply =
       headers?: Readonly<Record<string, string>>;
       /** An object is sent as JSON, with its content type. Default: empty. */
       body?: string | Uint8Array | object;
-      /** What follows the body: `break` a connection that breaks, `hang` nothing until the request's signal. Default: its end. */
+      /**
+       * What follows the body: `break` a connection that breaks, `hang` nothing until the request's signal. Default:
+       * its end.
+       */
       after?: 'break' | 'hang';
-      /** Bytes that are streamed at a time. Default: a third of the body. */
+      /** Bytes per streamed chunk. Default: a third of the body. */
       pieceLength?: number;
     }
-  /** Fails as the real client does: `timeout` as at its deadline, `connection` as without an answer or a whole body. */
+  /**
+   * Fails as the real client does: `timeout` as at its deadline, `connection` as without an answer or with an
+   * incomplete body.
+   */
   | { fail: 'timeout' | 'connection' | 'address' }
   /** Never answers; ends with the request's signal. */
   | { hang: true };
 
 export interface FakeHttp extends HttpClient {
-  /** In the order they were made, their bodies read to the end. */
+  /** In the order they were sent, with complete bodies. */
   readonly requests: readonly SentRequest[];
-  /** Streamed bodies that were neither read to their end nor left: connections that stay open. */
+  /** Streamed bodies that were neither read to their end nor released: connections that stay open. */
   readonly openBodies: number;
 }
 
@@ -41,7 +47,8 @@ const FAILURES: Readonly<Record<'timeout' | 'connection' | 'address', [ErrorCode
 };
 
 /**
- * An HTTP client without a network: replies one after the other (the last one again and again), or what a function says.
+ * An HTTP client without a network: answers with replies in order (the last one repeatedly), or with the result of a
+ * function.
  */
 export function createFakeHttp(script: Script): FakeHttp {
   const requests: SentRequest[] = [];
@@ -82,7 +89,7 @@ export function createFakeHttp(script: Script): FakeHttp {
   };
 }
 
-/** What a body holds, wherever it lies. */
+/** The content of a body, wherever it comes from. */
 async function wholeBody(body: HttpRequest['body']): Promise<string | Uint8Array | undefined> {
   if (typeof body !== 'object' || body instanceof Uint8Array) return body;
   const chunks: Uint8Array[] = [];
@@ -101,11 +108,11 @@ interface Flow {
   pieceLength?: number;
   signal?: AbortSignal;
   end(): Promise<void>;
-  /** Called once: it was read to its end, or left. */
+  /** Called once: it was read to its end, or released. */
   close(): void;
 }
 
-/** In pieces, as bodies come. Leaving it ends it at once, as with the real client, also where it hangs. */
+/** In chunks, as bodies arrive. Leaving the loop ends it at once, as with the real client, even if it hangs. */
 function flow(body: Uint8Array, { pieceLength, signal, end, close }: Flow): AsyncIterable<Uint8Array> {
   const size = pieceLength ?? Math.max(1, Math.ceil(body.length / 3));
   let from = 0;
@@ -142,11 +149,11 @@ function flow(body: Uint8Array, { pieceLength, signal, end, close }: Flow): Asyn
 
 interface FakeAnswer extends HttpResponse {
   pieceLength?: number;
-  /** Resolves where the body ends in peace. */
+  /** Resolves if the body ends without an error. */
   end(): Promise<void>;
 }
 
-/** A response as the real client hands it over. */
+/** A response in the form of the real client. */
 function toAnswer(
   request: HttpRequest,
   { status = 200, headers = {}, body = '', after, pieceLength }: Extract<FakeReply, { body?: unknown }>,

@@ -6,11 +6,11 @@ import { gatewayErrorOf, leaks, outcomeOf, runSample } from './extraction-run.js
 import type { ExtractorDefinition, FoundSample } from './extractor-definition.js';
 import { createFakeHttp, type FakeReply } from './fake-http.js';
 
-/** Milliseconds that "at once" may take on a busy machine. */
+/** Maximum milliseconds of "at once" on a busy machine. */
 const AT_ONCE_MS = 5_000;
 const GARBAGE = Buffer.from(Array.from({ length: 4096 }, (_, index) => (index * 7919 + 13) % 256));
 
-/** What the platform does to every request → the codes that name it. */
+/** The platform's reaction to every request → the accepted codes. */
 const FAULTS: readonly { name: string; reply: FakeReply; codes: readonly string[] }[] = [
   {
     name: 'HTTP 404',
@@ -33,7 +33,7 @@ const FAULTS: readonly { name: string; reply: FakeReply; codes: readonly string[
   },
 ];
 
-/** The whole platform failing in one way, and a caller who leaves. */
+/** The whole platform failing in one way, and a caller that disconnects. */
 export function faultChecks(definition: ExtractorDefinition, sample: FoundSample): Check[] {
   const faults = FAULTS.map(({ name, reply, codes }): Check => {
     return {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** `exchanges.json` of a fixture folder; bodies lie beside it. */
+/** `exchanges.json` of a fixture folder; bodies are files beside it. */
 export interface FixtureFile {
   exchanges: FixtureExchange[];
 }
@@ -10,7 +10,7 @@ export interface FixtureFile {
 export interface FixtureExchange {
   request: {
     method: string;
-    /** Origin and path must be equal; each query parameter named here must be there, and others may be. */
+    /** Origin and path must be equal; each query parameter listed here must exist, and others may. */
     url: string;
     /** Texts that the request body must contain. Default: none. */
     bodyIncludes?: string[];
@@ -18,14 +18,14 @@ export interface FixtureExchange {
   response: {
     status: number;
     headers?: Record<string, string>;
-    /** File beside exchanges.json with the body; or else `text`; or else the body is empty. */
+    /** File of the body, beside exchanges.json; otherwise `text`; otherwise the body is empty. */
     file?: string;
     text?: string;
   };
 }
 
 export interface Exchange {
-  /** As the report names it. */
+  /** Name in the report. */
   name: string;
   method: string;
   url: URL;
@@ -36,8 +36,8 @@ export interface Exchange {
 }
 
 /**
- * The source folder of a plugin, by the `import.meta.url` of a file in its `test` folder: fixtures are beside the sources,
- * and compiled tests in a folder `dist` that mirrors the package, or its `src`.
+ * The source folder of a plugin, from the `import.meta.url` of a file in its `test` folder: fixtures are beside the
+ * sources, and compiled tests in a folder `dist` that mirrors the package, or its `src`.
  */
 export function pluginFolder(testFileUrl: string): string {
   const compiled = path.dirname(path.dirname(fileURLToPath(testFileUrl)));
@@ -56,7 +56,7 @@ function packageRoot(folder: string): string {
   return packageRoot(above);
 }
 
-/** @throws Error that says how to make the fixture where there is none. */
+/** @throws Error that explains how to make the fixture if there is none. */
 export function readFixture(folder: string): Exchange[] {
   const file = path.join(folder, 'exchanges.json');
   if (!existsSync(file)) {

@@ -1,20 +1,20 @@
 import type { Exchange } from './fixtures.js';
 import { NestedJson, type Part, putTogether, type ReplyParts } from './reply-parts.js';
 
-/** Another id of the same letters and length. */
+/** Another id with the same letters and length. */
 export function decoyId(id: string): string {
   const turned = `${id.slice(1)}${id.slice(0, 1)}`;
   return turned === id ? id.replace(/^./, (first) => (first === '7' ? '8' : '7')) : turned;
 }
 
-/** Numbers of three digits and more, separators of thousands taken out. */
+/** Numbers of three digits and more, without separators of thousands. */
 export function numbersIn(text: string): Set<string> {
   return new Set((text.match(/\d[\d.,\u00a0\u202f]*\d{2}/g) ?? []).map((number) => number.replace(/\D/g, '')));
 }
 
 /**
- * The same reply about another item: the id is another, and every number of three digits and more begins differently, so
- * that one that gets into the result can be told.
+ * The same reply about another item: the id is different, and every number of three digits and more begins differently,
+ * so that it can be recognized in a result.
  */
 export function foreignReply(exchange: Exchange, id: string): Exchange {
   return { ...exchange, body: Buffer.from(foreignText(exchange.body.toString('utf8'), id)) };
@@ -31,23 +31,23 @@ function otherDigit(digit: string): string {
   return String((Number(digit) % 9) + 1);
 }
 
-/** By which replies name an item, that of the link first. */
+/** The ids with which replies refer to an item, that of the link first. */
 export type ItemIds = readonly [id: string, ...others: string[]];
 
 export interface DecoyedReply extends ReplyParts {
-  /** Foreign items that were put in. */
+  /** Number of foreign items that were inserted. */
   decoys: number;
 }
 
 /**
- * The reply with another item beside the requested one, wherever a record bears the item's id: before and after it in a
- * list, else under a name of its own. A page in which no record does has the other item's link and words at its end.
+ * The reply with another item beside the requested one, wherever a record has the item's id: before and after it in a
+ * list, otherwise under a name of its own. A page without such a record gets the other item's link and text at its end.
  */
 export function withDecoys(reply: ReplyParts, [id, ...others]: ItemIds): DecoyedReply {
   const { exchange, parts } = reply;
   let decoys = 0;
   const ids: ReadonlySet<unknown> = new Set([id, ...others]);
-  const bears = (value: unknown) => isRecord(value) && Object.values(value).some((member) => ids.has(member));
+  const bears = (value: unknown) => isRecord(value) && Object.values(value).some((field) => ids.has(field));
   const foreign = (value: unknown): unknown => {
     decoys += 1;
     return foreignValue(value, id);
@@ -60,9 +60,9 @@ export function withDecoys(reply: ReplyParts, [id, ...others]: ItemIds): Decoyed
     }
     if (!isRecord(value)) return value;
     return Object.fromEntries(
-      Object.entries(value).flatMap(([name, member]) => {
-        const own = [name, planted(member)] as const;
-        return bears(member) ? [[`other_${name}`, foreign(member)] as const, own] : [own];
+      Object.entries(value).flatMap(([name, field]) => {
+        const own = [name, planted(field)] as const;
+        return bears(field) ? [[`other_${name}`, foreign(field)] as const, own] : [own];
       }),
     );
   }
@@ -71,7 +71,7 @@ export function withDecoys(reply: ReplyParts, [id, ...others]: ItemIds): Decoyed
     if (part.kind !== 'json' || ![id, ...others].some((one) => part.text.includes(one))) return part;
     const before = decoys;
     const inner = planted(part.value);
-    // What is the whole of an answer has no place beside it.
+    // A record that is the whole answer has no siblings.
     const lonely = isRecord(part.value) && (bears(part.value) || (parts.length === 1 && decoys === before));
     const value = lonely ? { other: foreign(part.value), ...(inner as object) } : inner;
     return { ...part, value, text: JSON.stringify(value) };
@@ -80,7 +80,7 @@ export function withDecoys(reply: ReplyParts, [id, ...others]: ItemIds): Decoyed
   return { exchange, parts: [...parts, { kind: 'text', text: foreignBody(reply, id) }], decoys: 1 };
 }
 
-/** A page's tags and its markup are of the page's own item, whoever stands in them; words and links need not be. */
+/** A page's tags and markup describe the page's own item; text and links may not. */
 function foreignBody({ exchange, parts }: ReplyParts, id: string): string {
   const words = parts.map((part) => (part.kind === 'text' ? part.text.replace(/<[^>]*>/g, ' ') : ''));
   const link = `<a href="${exchange.url.href}">12,345 views</a>`;
@@ -98,17 +98,17 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof NestedJson);
 }
 
-/** Numbers below a hundred are left: they tell kinds of things apart rather than count them. */
+/** Numbers below a hundred are kept: they are type codes rather than counters. */
 function foreignValue(value: unknown, id: string): unknown {
   if (typeof value === 'number') return Math.abs(value) < 100 ? value : Number(String(value).replace(/\d/, otherDigit));
   if (typeof value === 'string') return foreignBase64(value, id) ?? foreignText(value, id);
   if (value instanceof NestedJson) return new NestedJson(foreignValue(value.value, id) as object);
   if (Array.isArray(value)) return value.map((item) => foreignValue(item, id));
   if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, foreignValue(member, id)]));
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, foreignValue(field, id)]));
 }
 
-/** Ids in base64 name what they are of: `feedback:123`. */
+/** Base64 ids contain what they refer to: `feedback:123`. */
 function foreignBase64(text: string, id: string): string | undefined {
   if (!/^[\w+/-]{12,}={0,2}$/.test(text) || /^\d+$/.test(text)) return undefined;
   const inner = Buffer.from(text, 'base64').toString('latin1');

@@ -1,16 +1,16 @@
 const LONG = 100_000;
 
-/** Links made of good ones that are not of the platform, or are not what they seem. */
+/** Links derived from valid ones that are not of the platform, or are deceptive. */
 export interface HostileLinks {
-  /** On other hosts, or no web links at all: nothing but undefined will do. */
+  /** On other hosts, or not http: only undefined is accepted. */
   foreign: URL[];
   /** On the platform's hosts: undefined, or GatewayError `unsupported_link`. */
   own: URL[];
-  /** Under names that every object has: items or not, but never what an object has under that name. */
+  /** With names of Object.prototype: items or not, but never an inherited property. */
   inherited: URL[];
 }
 
-/** @param links - good links of the platform. */
+/** @param links - valid links of the platform. */
 export function hostileLinks(links: readonly string[]): HostileLinks {
   const foreign = new Set<string>();
   const own = new Set<string>();
@@ -18,9 +18,9 @@ export function hostileLinks(links: readonly string[]): HostileLinks {
   for (const link of links) {
     const { host, hostname, pathname, search, href } = new URL(link);
     const rest = `${pathname}${search}`;
-    // Platforms may own all of their subdomains, so what is put in front goes before the registered name.
+    // Platforms may own all of their subdomains, so the prefix is added to the registered name.
     const site = host.split('.').slice(-2).join('.');
-    const lookAlike = homoglyph(hostname);
+    const homograph = homoglyph(hostname);
     const encoded = encodeURIComponent(href);
     for (const text of [
       `https://${host}.evil.example${rest}`,
@@ -33,7 +33,7 @@ export function hostileLinks(links: readonly string[]): HostileLinks {
       `https://evil.example/${host}${rest}`,
       `https://evil.example/?url=${encoded}`,
       `https://evil.example/#${href}`,
-      ...(lookAlike === hostname ? [] : [`https://${lookAlike}${rest}`]),
+      ...(homograph === hostname ? [] : [`https://${homograph}${rest}`]),
       `https://127.0.0.1${rest}`,
       `https://[::1]${rest}`,
       `https://2130706433${rest}`,
@@ -59,18 +59,20 @@ export function hostileLinks(links: readonly string[]): HostileLinks {
       own.add(text);
     }
     for (const name of ['constructor', '__proto__', 'toString']) {
-      for (const place of [name, `${name}/1`, `us/${name}`]) inherited.add(`https://${host}/${place}`);
+      for (const path of [name, `${name}/1`, `us/${name}`]) inherited.add(`https://${host}/${path}`);
     }
   }
   return { foreign: parse(foreign), own: parse(own), inherited: parse(inherited) };
 }
 
-/** What the URL parser itself refuses never reaches an extractor. */
+/** Links that the URL parser refuses never reach an extractor. */
 function parse(texts: ReadonlySet<string>): URL[] {
   return [...texts].flatMap((text) => URL.parse(text) ?? []);
 }
 
-/** The host with a Latin letter put in Cyrillic: a reader sees no difference, the parser makes `xn--…` of it. */
+/**
+ * The host with a Latin letter replaced by a Cyrillic one: a reader sees no difference, the parser makes `xn--…` of it.
+ */
 function homoglyph(host: string): string {
   return host.replace(/[aeopc]/, (letter) => ({ a: 'а', e: 'е', o: 'о', p: 'р', c: 'с' })[letter] ?? letter);
 }

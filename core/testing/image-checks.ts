@@ -6,14 +6,14 @@ import { createFakeHttp } from './fake-http.js';
 import type { ImageProviderDefinition } from './image-definition.js';
 import { imageFaultChecks } from './image-fault-checks.js';
 import { decodeImage, formatOf, type ImageRun, imageOf, inventImage, runImage, willingUpstream } from './image-run.js';
-import { shownSecrets } from './secrets.js';
+import { leakedSecrets } from './secrets.js';
 import { imageProviderOf, setUpPlugin } from './setup.js';
 
 const SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048', '3840x1280', '16x16'] as const;
 const FORMATS = ['png', 'jpeg', 'webp'] as const;
 const COLOURS = ['#b3403a', '#2f6f8f', '#5b8c3e', '#c98f2b'] as const;
 
-/** Prompts that are more than plain words to something on the way. */
+/** Prompts that intermediate layers may alter. */
 const PROMPTS: Readonly<Record<string, string>> = {
   markup: `<script>alert("x")</script> &amp; ]]> <image href="file:///etc/hosts"/> <!ENTITY x "y">`,
   'a form': 'one\r\n--form\r\nContent-Disposition: form-data; name="model"\r\n\r\nother\r\n--form--',
@@ -24,7 +24,7 @@ const PROMPTS: Readonly<Record<string, string>> = {
   'very much': `A very ${'long and '.repeat(3_500)}winding road`.slice(0, 32_000),
 };
 
-/** What every image provider must keep to. */
+/** Checks that every image provider must pass. */
 export function imageProviderChecks(definition: ImageProviderDefinition): Check[] {
   const check = (name: string, run: Check['run']): Check => ({ name, run });
   return [
@@ -49,7 +49,7 @@ export function imageProviderChecks(definition: ImageProviderDefinition): Check[
   ];
 }
 
-/** Runs {@link imageProviderChecks} as tests of the runner whose `describe` and `it` are there. */
+/** Registers {@link imageProviderChecks} with the test runner's global `describe` and `it`. */
 export function describeImageProvider(definition: ImageProviderDefinition): void {
   describeChecks(`image provider ${definition.plugin.name}`, imageProviderChecks(definition));
 }
@@ -76,7 +76,7 @@ async function withSize(definition: ImageProviderDefinition, text: string): Prom
   const [width = 0, height = 0] = text.split('x').map(Number);
   const { image } = await makes(definition, { size: { width, height } });
   if (definition.upstream) return;
-  // Who draws by itself has no reason to draw anything else.
+  // A provider without an upstream has no reason to ignore settings.
   const made = await decodeImage(image.bytes);
   assert.equal(`${made.width}x${made.height}`, text, 'the image has another size than was asked for');
 }
@@ -84,8 +84,8 @@ async function withSize(definition: ImageProviderDefinition, text: string): Prom
 async function asFormat(definition: ImageProviderDefinition, format: (typeof FORMATS)[number]): Promise<void> {
   const { image } = await makes(definition, { options: { output_format: format } });
   if (image.contentType === `image/${format}`) return;
-  const told = image.warnings?.some((warning) => warning.includes('output_format')) ?? false;
-  assert(told, `it is ${image.contentType}, and no warning names output_format`);
+  const isWarned = image.warnings?.some((warning) => warning.includes('output_format')) ?? false;
+  assert(isWarned, `it is ${image.contentType}, and no warning names output_format`);
 }
 
 async function withReferences(definition: ImageProviderDefinition, count: number): Promise<void> {
@@ -105,7 +105,7 @@ async function withReferences(definition: ImageProviderDefinition, count: number
     }
     return;
   }
-  // One alone may be lost on somebody who looks only at the first.
+  // Two, since code may look only at the first.
   const others = [...references.slice(0, -1), await inventImage({ width: 70, height: 90 }, 'png', '#111')];
   const { image: other } = await makes(definition, { references: others });
   const [one, two] = await Promise.all([decodeImage(image.bytes), decodeImage(other.bytes)]);
@@ -124,7 +124,7 @@ async function refusesReferences(definition: ImageProviderDefinition): Promise<v
   ]);
 }
 
-/** Where bytes stand, as they are or in base64. */
+/** Where bytes occur, raw or in base64. */
 function indexOfBytes(all: Buffer, bytes: Buffer, from: number): number {
   const plain = all.indexOf(bytes, from);
   return plain >= 0 ? plain : all.indexOf(bytes.toString('base64'), from);
@@ -150,7 +150,7 @@ async function apart(definition: ImageProviderDefinition): Promise<void> {
     );
 }
 
-/** A call that must go well, and all that is true of its image. */
+/** A call that must succeed, and all checks of its image. */
 async function makes(definition: ImageProviderDefinition, call: Partial<ImageCall>) {
   const { http, bytes } = await willingUpstream(definition, call);
   const run = await runImage(definition, call, http);
@@ -165,12 +165,12 @@ async function makes(definition: ImageProviderDefinition, call: Partial<ImageCal
     ...(definition.upstream && call.prompt ? promptProblems(requests[0]?.body, call.prompt) : []),
     ...usageProblems(run),
     ...run.setup.undeclared.map((need) => `used the ${need} without naming it in "needs" or "wants"`),
-    ...shownSecrets(definition.secrets ?? [], [image, run.setup.logs]),
+    ...leakedSecrets(definition.secrets ?? [], [image, run.setup.logs]),
   ]);
   return { image, requests };
 }
 
-/** A prompt is sent as it is: as text of a form, or as text in JSON. */
+/** A prompt is sent unchanged: as text of a form, or as text in JSON. */
 function promptProblems(body: string | Uint8Array | undefined, prompt: string): string[] {
   const sent = Buffer.from((body ?? '') as Uint8Array);
   // As bytes: searching for a text with half a surrogate pair ends the process (Node 24).

@@ -3,20 +3,20 @@ import type { FakeReply } from './fake-http.js';
 
 export interface ImageProviderDefinition {
   plugin: Plugin;
-  /** Options of a usable entry. Default `{}`. */
+  /** Options of a valid instance. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
-  /** Texts that nobody may see in a result, an error or the log. Default: none. */
+  /** Texts that must not appear in a result, an error or the log. Default: none. */
   secrets?: readonly string[];
-  /** How its upstream answers. Default: it makes its images itself, and asks nobody. */
+  /** How its upstream answers. Default: it works without an upstream. */
   upstream?: ImageUpstreamScript;
-  /** False for models that take no references, and refuse calls with some. Default true. */
+  /** False for models without references, which refuse calls with some. Default true. */
   takesReferences?: boolean;
 }
 
 /** An upstream in its own format. */
 export interface ImageUpstreamScript {
-  /** The answer that carries these bytes, to a request that went well. */
+  /** A successful answer with these bytes. */
   image(request: HttpRequest, bytes: Uint8Array): FakeReply;
-  /** The refusal of a prompt that its safety system does not let through. */
+  /** The refusal of a prompt by its safety system. */
   moderation: FakeReply;
 }

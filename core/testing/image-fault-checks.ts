@@ -4,8 +4,8 @@ import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeReply } from './fake-http.js';
 import type { ImageProviderDefinition, ImageUpstreamScript } from './image-definition.js';
 import { describeOutcome, type ImageRun, inventImage, runImage } from './image-run.js';
-import { atOnce, MOST_TRIES, modelErrorOf, modelFaults, UNREADABLE, WORDS, withWords } from './model-faults.js';
-import { shownSecrets } from './secrets.js';
+import { atOnce, MAX_TRIES, modelErrorOf, modelFaults, UNREADABLE, WORDS, withWords } from './model-faults.js';
+import { leakedSecrets } from './secrets.js';
 
 interface Fault {
   name: string;
@@ -29,7 +29,7 @@ const FAULTS: readonly Fault[] = [
   { name: 'an answer that is cut', codes: UNREADABLE, reply: cutAnswer },
 ];
 
-/** An upstream that fails in one way, and a caller who leaves. */
+/** An upstream that fails in one way, and a caller that disconnects. */
 export function imageFaultChecks(definition: ImageProviderDefinition): Check[] {
   const { upstream } = definition;
   const leaving: Check = { name: 'ends at once when the caller leaves', run: () => endsAtOnce(definition) };
@@ -49,7 +49,7 @@ async function isNamed(
   reply: (request: HttpRequest) => FakeReply | Promise<FakeReply>,
 ): Promise<void> {
   const secrets = definition.secrets ?? [];
-  // Upstreams like to repeat what they were sent.
+  // Upstreams often quote the request.
   const http = createFakeHttp(async (request) => withWords(await reply(request), [WORDS, ...secrets]));
   const run = await runImage(definition, {}, http);
   const code = modelErrorOf(run)?.code;
@@ -57,8 +57,8 @@ async function isNamed(
     ...(code !== undefined && codes.includes(code)
       ? []
       : [`expected ${codes.join(' or ')}, got ${describeOutcome(run)}`]),
-    ...(http.requests.length <= MOST_TRIES ? [] : [`it asked ${http.requests.length} times`]),
-    ...shownSecrets([...secrets, WORDS], [run.image, run.error, run.setup.logs]),
+    ...(http.requests.length <= MAX_TRIES ? [] : [`it asked ${http.requests.length} times`]),
+    ...leakedSecrets([...secrets, WORDS], [run.image, run.error, run.setup.logs]),
   ]);
 }
 
@@ -70,7 +70,7 @@ async function isBlocked(definition: ImageProviderDefinition, { moderation }: Im
     ...(error?.code === 'moderation_blocked' ? [] : [`expected moderation_blocked, got ${describeOutcome(run)}`]),
     ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
     ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
-    ...shownSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
+    ...leakedSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
   ]);
 }
 
@@ -84,7 +84,7 @@ async function endsAtOnce(definition: ImageProviderDefinition): Promise<void> {
     return { hang: true };
   });
   if (!definition.upstream) setImmediate(() => late.abort(gone));
-  // Large enough that nobody is done before the caller has left.
+  // Large enough that no call completes before the caller has disconnected.
   await endsWith(gone, runImage(definition, { size: { width: 3840, height: 2160 }, signal: late.signal }, http));
 }
 

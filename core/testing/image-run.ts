@@ -13,7 +13,7 @@ export interface ImageRun {
   error?: unknown;
 }
 
-/** One call of a plugin that was set up for it alone. Without a model, its first. */
+/** One call of a plugin that was set up for it alone. Default model: its first. */
 export async function runImage(
   definition: ImageProviderDefinition,
   call: Partial<ImageCall>,
@@ -40,7 +40,7 @@ export async function runImage(
   return run;
 }
 
-/** An upstream that makes what is asked for; where the definition has none, a network that fails. */
+/** A working upstream; if the definition has none, a network that fails. */
 export async function willingUpstream(
   definition: ImageProviderDefinition,
   call: Partial<ImageCall>,
@@ -64,7 +64,7 @@ export async function inventImage(size: ImageSize, format: ImageFormat, backgrou
   const key = `${size.width}x${size.height} ${format} ${background}`;
   const made = invented.get(key) ?? encodeImage(size, format, background);
   invented.set(key, made);
-  // A copy each time: somebody may write into it.
+  // A copy each time, since a caller may modify it.
   return { bytes: Buffer.from(await made), contentType: `image/${format}` };
 }
 
@@ -75,7 +75,7 @@ async function encodeImage(size: ImageSize, format: ImageFormat, background: str
     .toBuffer();
 }
 
-/** What bytes really hold, every pixel of them decoded. @throws Error where they are no whole image. */
+/** Decodes every pixel of an image. @throws Error if it is no complete image. */
 export async function decodeImage(bytes: Uint8Array): Promise<ImageSize & { contentType: string; pixels: Buffer }> {
   const sharp = await loadSharp();
   const { format } = await sharp(bytes).metadata();
@@ -83,7 +83,7 @@ export async function decodeImage(bytes: Uint8Array): Promise<ImageSize & { cont
   return { width: info.width, height: info.height, contentType: `image/${format}`, pixels: data };
 }
 
-/** The image of a run that was to go well. */
+/** The image of a run that must succeed. */
 export function imageOf({ image, error }: ImageRun): GeneratedImage {
   if (image) return image;
   throw new assert.AssertionError({ message: `expected an image, got ${describeOutcome({ error })}` });

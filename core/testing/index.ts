@@ -1,5 +1,5 @@
 /// <reference types="node" preserve="true" />
-/** `mediagate/testing`: what a plugin's tests are made of. */
+/** `mediagate/testing`: the toolkit for plugin tests. */
 
 export { createMemoryCache } from '../storage/index.js';
 export { audioProviderChecks, describeAudioProvider } from './audio-checks.js';

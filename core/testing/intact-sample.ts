@@ -15,15 +15,15 @@ import type { ItemIds } from './foreign-items.js';
 import { show } from './matchers.js';
 import { createReplay } from './replay.js';
 
-/** A sample's replies and what they give, before anything is done to them. */
+/** A sample's replies and their result, before any change. */
 export interface IntactSample {
   exchanges: readonly Exchange[];
   extraction: Extraction;
-  /** What the link or the sample names the item by. */
+  /** The ids with which the link or the sample identifies the item. */
   own: ItemIds;
-  /** Those, and what the result does. */
+  /** Those, and the ids of the result. */
   itemIds: ItemIds;
-  /** Those, and what names its author. */
+  /** Those, and the ids of its author. */
   ids: readonly string[];
 }
 
@@ -41,7 +41,7 @@ function present(ids: readonly (string | undefined)[]): string[] {
   return ids.filter((id) => id !== undefined);
 }
 
-/** Damage may cost members or the whole result; it must not make a wrong one, nor anything but a GatewayError. */
+/** Damage may cost fields or the whole result; it must not cause a wrong one, or an error other than a GatewayError. */
 export function damageProblems(run: ExtractionRun, intact: IntactSample): string[] {
   gatewayErrorOf(run);
   if (!run.extraction) return [];

@@ -6,7 +6,7 @@ import type { ExtractorDefinition } from './extractor-definition.js';
 import { hostileLinks } from './hostile-links.js';
 import { show } from './matchers.js';
 
-/** Matching alone: no request is made. */
+/** Matching alone: no request is sent. */
 export function linkChecks(definition: ExtractorDefinition, whole: () => Promise<Extractor>): Check[] {
   const { links, foreign, unsupported = [] } = definition;
   const each = async (
@@ -16,8 +16,8 @@ export function linkChecks(definition: ExtractorDefinition, whole: () => Promise
     const extractor = await whole();
     const problems = Array.from(texts, (text) => {
       const url = new URL(text);
-      const says = problem(extractor, url);
-      return says === undefined ? [] : [`${abridged(url)}: ${says}`];
+      const violation = problem(extractor, url);
+      return violation === undefined ? [] : [`${abridged(url)}: ${violation}`];
     });
     reportAll(problems.flat());
   };
@@ -99,12 +99,12 @@ export function linkChecks(definition: ExtractorDefinition, whole: () => Promise
   ];
 }
 
-/** What a table of names gives for a name that it does not have but every object has. */
+/** The value of a lookup table for a name that only Object.prototype has. */
 const INHERITED = /\[native code\]|\[object Object\]/;
 
 interface Tried {
   link?: LinkRef;
-  /** What was thrown, in words. */
+  /** The thrown value as text. */
   error?: string;
   code?: string;
 }

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../contracts/index.js';
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that only moves when it is advanced. */
 export interface ManualClock extends Clock {
-  /** Moves time on and wakes, in order, the sleepers whose time has come. Resolves when what they do at once is done. */
+  /** Advances the time and wakes, in order, the sleepers that are due. Resolves when their immediate work is done. */
   advance(ms: number): Promise<void>;
   /** Sleepers waiting now. */
   readonly sleepers: number;
@@ -69,7 +69,7 @@ export function createManualClock(start: number | string = '2026-01-01T00:00:00Z
 /** A deadline ends the wait for its work two turns of the event loop after its time. */
 const TURNS = 3;
 
-/** Lets promise chains that are ready run to their next wait. */
+/** Lets ready promise chains run to their next wait. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await setImmediate();
 }

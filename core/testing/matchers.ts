@@ -1,7 +1,7 @@
-/** An expectation about one value, for the `expect` of a sample. */
+/** An expectation of one value, for the `expect` of a sample. */
 export interface Matcher {
   readonly [MATCHER]: true;
-  /** In words, for the report. */
+  /** As text, for the report. */
   readonly wanted: string;
   test(value: unknown): boolean;
 }
@@ -16,7 +16,7 @@ function isMatcher(value: unknown): value is Matcher {
   return typeof value === 'object' && value !== null && MATCHER in value;
 }
 
-/** A text that the expression finds something in. */
+/** A text that the expression matches. */
 export function matching(expression: RegExp): Matcher {
   return matcher(`a text like ${expression}`, (value) => typeof value === 'string' && value.search(expression) >= 0);
 }
@@ -40,17 +40,17 @@ export function count(n: number): Matcher {
   return matcher(`${n} of them`, (value) => Array.isArray(value) && value.length === n);
 }
 
-/** A number not below n, or a list of n and more. */
+/** A number of at least n, or a list of at least n elements. */
 export function atLeast(n: number): Matcher {
   return matcher(`at least ${n}`, (value) => (Array.isArray(value) ? value.length : numberOf(value)) >= n);
 }
 
-/** A number that differs from n by no more than the tolerance. */
+/** A number within the tolerance of n. */
 export function approximately(n: number, tolerance: number): Matcher {
   return matcher(`${n} ± ${tolerance}`, (value) => Math.abs(numberOf(value) - n) <= tolerance);
 }
 
-/** The same instant, however it is written. */
+/** The same instant, in any notation. */
 export function isoTime(text: string): Matcher {
   const instant = Date.parse(text);
   if (Number.isNaN(instant)) throw new TypeError(`isoTime: ${show(text)} is not a time`);
@@ -63,15 +63,15 @@ export function oneOf(...values: readonly unknown[]): Matcher {
   );
 }
 
-/** The member is not there. */
+/** The field is absent. */
 export const absent: Matcher = matcher('nothing', (value) => value === undefined);
 
-/** The member is there, whatever it is. */
+/** The field is present, with any value. */
 export const present: Matcher = matcher('something', (value) => value !== undefined);
 
 /**
- * What differs, one line each; empty where the value is as expected. Objects may have more members than expected, lists
- * are compared element by element and must be equally long.
+ * The differences, one line each; empty if the value is as expected. Objects may have additional fields, lists are
+ * compared element by element and must have the same length.
  */
 export function compare(expected: unknown, actual: unknown, path = ''): string[] {
   if (isMatcher(expected)) return expected.test(actual) ? [] : [line(path, expected.wanted, actual)];
@@ -82,9 +82,9 @@ export function compare(expected: unknown, actual: unknown, path = ''): string[]
   }
   if (typeof expected === 'object' && expected !== null) {
     if (typeof actual !== 'object' || actual === null) return [line(path, show(expected), actual)];
-    const members: Readonly<Record<string, unknown>> = { ...actual };
-    return Object.entries(expected).flatMap(([name, member]) =>
-      compare(member, Object.hasOwn(members, name) ? members[name] : undefined, path ? `${path}.${name}` : name),
+    const fields: Readonly<Record<string, unknown>> = { ...actual };
+    return Object.entries(expected).flatMap(([name, field]) =>
+      compare(field, Object.hasOwn(fields, name) ? fields[name] : undefined, path ? `${path}.${name}` : name),
     );
   }
   return Object.is(expected, actual) ? [] : [line(path, show(expected), actual)];

@@ -3,23 +3,23 @@ import { inspect } from 'node:util';
 import { endsWithin, type GatewayError, isGatewayError } from '../runtime/index.js';
 import type { FakeReply } from './fake-http.js';
 
-/** Milliseconds that "at once" may take on a busy machine. */
+/** Maximum milliseconds of "at once" on a busy machine. */
 const AT_ONCE_MS = 10_000;
-/** Requests that one call may come to. */
-export const MOST_TRIES = 3;
-/** Said by an upstream in a body that is nobody's business. */
+/** Maximum requests of one call. */
+export const MAX_TRIES = 3;
+/** A private text in an upstream's body. */
 export const WORDS = 'words-of-the-upstream-alone';
-/** Codes of an answer that is of no use. */
+/** Codes of a useless answer. */
 export const UNREADABLE: readonly string[] = ['upstream_changed', 'upstream_error', 'upstream_refused'];
 
-/** One way in which the upstream of a model fails, and the codes that name it. */
+/** One failure of a model's upstream, and the accepted codes. */
 export interface ModelFault {
   name: string;
   codes: readonly string[];
   reply: FakeReply;
 }
 
-/** Faults that do not depend on what was asked for. */
+/** Failures that do not depend on the request. */
 export function modelFaults({ retryAfterSeconds }: { retryAfterSeconds: number }): ModelFault[] {
   return [
     ...[401, 402, 403].map((status) => ({
@@ -40,7 +40,7 @@ export function modelFaults({ retryAfterSeconds }: { retryAfterSeconds: number }
   ];
 }
 
-/** The reply with words in it: in the message of an error in JSON, or behind a page. */
+/** The reply with a text in it: in the message of a JSON error, or after a page. */
 export function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
   if (!('body' in reply) || reply.body instanceof Uint8Array || reply.body === '') return reply;
   if (typeof reply.body === 'string') return { ...reply, body: `${reply.body}<p>${words.join(' ')}</p>` };
@@ -53,12 +53,12 @@ export function modelErrorOf({ error }: { error?: unknown }): GatewayError | und
   throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(error)}` });
 }
 
-/** What a run comes to; undefined where it does not end at once. */
+/** The result of a run; undefined if it does not end at once. */
 export async function atOnce<Run>(run: Promise<Run>): Promise<Run | undefined> {
   return (await endsWithin(AT_ONCE_MS, () => run)) ? run : undefined;
 }
 
-/** In the forms of several vendors at once. */
+/** In the formats of several vendors at once. */
 function refusal(status: number, headers: Readonly<Record<string, string>> = {}): FakeReply {
   const message = 'No.';
   return {

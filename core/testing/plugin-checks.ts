@@ -10,15 +10,15 @@ import { setUpPlugin } from './setup.js';
 
 export interface PluginDefinition {
   plugin: Plugin;
-  /** `import.meta.url` of the test file, which lies in the `test` folder of the plugin's. */
+  /** `import.meta.url` of the test file, which is in the `test` folder of the plugin. */
   folder: string;
-  /** Options of a usable entry. Default `{}`. */
+  /** Options of a valid instance. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
 }
 
 const SETUP_MS = 10_000;
 
-/** What every plugin must keep to. */
+/** Checks that every plugin must pass. */
 export function pluginChecks({ plugin, folder, options = {} }: PluginDefinition): Check[] {
   const http = () => createFakeHttp([{ fail: 'connection' }]);
   return [
@@ -79,7 +79,7 @@ export function pluginChecks({ plugin, folder, options = {} }: PluginDefinition)
   ];
 }
 
-/** Runs {@link pluginChecks} as tests of the runner whose `describe` and `it` are there. */
+/** Registers {@link pluginChecks} with the test runner's global `describe` and `it`. */
 export function describePlugin(definition: PluginDefinition): void {
   describeChecks(`plugin ${definition.plugin.name}`, pluginChecks(definition));
 }

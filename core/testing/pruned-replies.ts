@@ -3,35 +3,35 @@ import { NestedJson, type Part, putTogether, type ReplyParts } from './reply-par
 
 export interface PrunedReply {
   exchange: Exchange;
-  /** What was put in the place of other values: a result may well repeat it. */
+  /** The value that replaces others; a result may contain it. */
   spoils: readonly unknown[];
 }
 
-/** The way to a member of an object, or to an element of a list. */
+/** The path to a field of an object, or to an element of a list. */
 type Path = readonly string[];
 
-/** No number that could pass for a counter: a result that has one made it up. */
+/** No number that looks like a counter: a result with one has invented it. */
 const OTHER_TYPES: readonly unknown[] = [null, '', -1, true, [], {}, 'spoiled', [null], { spoiled: [[]] }];
 /** Shares of replies in which one place is damaged, or a fiftieth of all places; in the rest it is a seventh. */
 const ONE = 0.4;
 const SOME = 0.7;
 
-/** Takes out members, empties tags, shortens lists and texts and puts values of other types in, here and there. */
+/** Removes fields, empties tags, shortens lists and texts and inserts values of other types, in random places. */
 export function pruneReply(reply: ReplyParts, random: () => number): PrunedReply {
   const { parts } = reply;
-  const places = parts.map(placesIn);
-  const total = places.reduce((sum, { length }) => sum + length, 0);
+  const pathsOfParts = parts.map(pathsIn);
+  const total = pathsOfParts.reduce((sum, { length }) => sum + length, 0);
   const share = random();
   const wanted = share < ONE ? 1 : Math.ceil(total * (share < SOME ? 0.02 : 0.15));
   const chosen = parts.map((): Path[] => []);
   for (let done = 0; done < wanted && total > 0; done += 1) {
     let index = Math.floor(random() * total);
-    const part = places.findIndex(({ length }) => {
+    const part = pathsOfParts.findIndex(({ length }) => {
       if (index < length) return true;
       index -= length;
       return false;
     });
-    chosen[part]?.push(places[part]?.[index] ?? []);
+    chosen[part]?.push(pathsOfParts[part]?.[index] ?? []);
   }
   const spoils: unknown[] = [];
   const texts = parts.map((part, index) => {
@@ -44,24 +44,24 @@ export function pruneReply(reply: ReplyParts, random: () => number): PrunedReply
 
 const known = new WeakMap<Part, readonly Path[]>();
 
-/** The same reply is pruned again and again. */
-function placesIn(part: Part): readonly Path[] {
+/** Cached, since the same reply is pruned repeatedly. */
+function pathsIn(part: Part): readonly Path[] {
   if (part.kind !== 'json') return part.kind === 'tag' ? [[]] : [];
   const before = known.get(part);
   if (before) return before;
-  const places: Path[] = [];
+  const pathsOfParts: Path[] = [];
   const walk = (value: unknown, path: Path) => {
     if (value instanceof NestedJson) walk(value.value, [...path, 'value']);
     else if (typeof value === 'object' && value !== null) {
-      for (const [key, member] of Object.entries(value)) {
-        places.push([...path, key]);
-        walk(member, [...path, key]);
+      for (const [key, field] of Object.entries(value)) {
+        pathsOfParts.push([...path, key]);
+        walk(field, [...path, key]);
       }
     }
   };
   walk(part.value, []);
-  known.set(part, places);
-  return places;
+  known.set(part, pathsOfParts);
+  return pathsOfParts;
 }
 
 function prunedTag(tag: string, random: () => number): string {
@@ -70,7 +70,7 @@ function prunedTag(tag: string, random: () => number): string {
 
 function prunedJson(value: unknown, paths: readonly Path[], random: () => number, spoils: unknown[]): string {
   const copy = shallow(value);
-  // Only what lies on the way to a place is copied: most of a reply stays as it is.
+  // Only the path to a place is copied: most of a reply stays shared.
   const copies = new Set([copy]);
   for (const path of paths) {
     const key = path.at(-1)!;
@@ -87,7 +87,7 @@ function prunedJson(value: unknown, paths: readonly Path[], random: () => number
   return JSON.stringify(copy);
 }
 
-/** The holder at the end of a path, a copy like all before it; undefined where something on the way is gone. */
+/** The parent at the end of a path, copied like all its parents; undefined if a part of the path no longer exists. */
 function copiedTo(root: unknown, path: Path, copies: Set<unknown>): Record<string, unknown> | undefined {
   let holder = root as Record<string, unknown>;
   for (const key of path) {
@@ -112,7 +112,7 @@ function spoil(value: unknown, random: () => number): unknown {
   const choice = random();
   if (choice < 0.3) {
     if (Array.isArray(value)) return value.slice(0, Math.floor(random() * value.length));
-    // Half of an id is another id, for all that anybody knows; half of a sentence or of an address is still one.
+    // Half of an id could be another valid id; half of a sentence or of a URL is still recognizable.
     if (typeof value === 'string' && /[\s/]/.test(value)) return value.slice(0, Math.floor(random() * value.length));
   }
   return OTHER_TYPES[Math.floor(random() * OTHER_TYPES.length)];

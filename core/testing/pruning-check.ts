@@ -12,18 +12,18 @@ import { seededRandom } from './seeded-random.js';
 
 const PRUNINGS = 500;
 const PROBLEMS_SHOWN = 20;
-/** Apart, so that neighbouring seeds begin with different numbers. */
+/** Spread, so that adjacent seeds begin with different numbers. */
 const SEED_STEP = 7919;
-/** A wait of a plugin's takes a fiftieth of its time. */
+/** A plugin's waits take a fiftieth of their time. */
 const PACE_MS = 20;
 const PACE_STEP_MS = 1_000;
 
 /**
- * Replies with members missing, lists shortened, texts cut and values of other types, in every second one with another
- * item beside the requested one: no wrong id, no number that the item does not bear, nothing thrown but a GatewayError.
- * `PRUNING_SEED` runs one of them alone.
+ * Replies with fields removed, lists shortened, texts cut and values of other types, every second one with another item
+ * beside the requested one. The result must contain no wrong id and no number that the item does not have, and only a
+ * GatewayError may be thrown. `PRUNING_SEED` runs a single one.
  */
-export async function survivesPruning(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
+export async function passesPruned(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
   const intact = await readIntact(definition, sample);
   const replies = intact.exchanges.map(takeApart);
   const decoyed = replies.map((reply) => withDecoys(reply, intact.itemIds));

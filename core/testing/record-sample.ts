@@ -3,7 +3,7 @@ import { createRecording, type Recording } from './recording.js';
 
 const TIMEOUT_MS = 25_000;
 
-/** A recorder on the real network, through the same guard and limits as the gateway's own client. */
+/** A recorder on the real network, with the guard and limits of the gateway's own client. */
 export async function recordSample({ secrets }: ExtractorDefinition): Promise<Recording> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
     import('../net/http-client.js'),
@@ -13,7 +13,7 @@ export async function recordSample({ secrets }: ExtractorDefinition): Promise<Re
     guard: createAddressGuard({}),
     egressProxyUrl: process.env.EGRESS_PROXY_URL,
   });
-  const client = transport.face({
+  const client = transport.scoped({
     timeoutMs: TIMEOUT_MS,
     trustedOrigins: [],
     signal: new AbortController().signal,

@@ -4,12 +4,12 @@ import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/index.j
 import type { FixtureExchange } from './fixtures.js';
 import { oneChunk } from './memory-services.js';
 
-/** Response fields worth keeping; all others (cookies, keys, traces) are left out. */
-const KEPT_FIELDS = new Set(['content-type', 'location', 'retry-after', 'content-language']);
-/** Query parameters that carry a credential or a visitor, whatever the platform. */
+/** Response headers that are recorded; all others (cookies, keys, traces) are omitted. */
+const RECORDED_HEADERS = new Set(['content-type', 'location', 'retry-after', 'content-language']);
+/** Query parameters that contain a credential or identify a visitor, on any platform. */
 const SECRET_PARAMETER = /key|token|secret|password|signature|session|visitor|^(?:sig|auth|code|pot)$/i;
-/** Members of bodies that do; the value is struck out. */
-const SECRET_MEMBER =
+/** Fields of bodies that do; the value is redacted. */
+const SECRET_FIELD =
   /("(?:[a-z0-9_]*(?:token|visitor_?data|secret|password|session_?id|api_?key)|cookie|authorization|remotehost)"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
 const EXTENSIONS: readonly [type: RegExp, extension: string][] = [
   [/json/, 'json'],
@@ -28,7 +28,7 @@ interface Recorded {
   response: HttpResponse;
 }
 
-/** Passes requests on to a client and keeps what came back, without credentials. */
+/** Passes requests on to a client and records the answers, without credentials. */
 export function createRecording(client: HttpClient, secrets: readonly string[] = []): Recording {
   const recorded: Recorded[] = [];
 
@@ -39,7 +39,7 @@ export function createRecording(client: HttpClient, secrets: readonly string[] =
   }
 
   const scrub = (text: string) =>
-    secrets.reduce((clean, secret) => clean.replaceAll(secret, 'removed'), text.replace(SECRET_MEMBER, '$1"removed"'));
+    secrets.reduce((clean, secret) => clean.replaceAll(secret, 'removed'), text.replace(SECRET_FIELD, '$1"removed"'));
 
   return {
     request,
@@ -71,7 +71,7 @@ export function createRecording(client: HttpClient, secrets: readonly string[] =
             status: response.status,
             headers: Object.fromEntries(
               Object.entries(response.headers)
-                .filter(([name]) => KEPT_FIELDS.has(name))
+                .filter(([name]) => RECORDED_HEADERS.has(name))
                 .map(([name, value]) => [name, scrub(value)]),
             ),
             ...(response.body.length > 0 && { file }),
@@ -83,7 +83,7 @@ export function createRecording(client: HttpClient, secrets: readonly string[] =
   };
 }
 
-/** A parameter that the fixture does not name may have any value at replay. */
+/** A parameter that the fixture does not list may have any value at replay. */
 function withoutSecrets(address: string | URL): string {
   const url = new URL(address);
   for (const name of [...url.searchParams.keys()]) if (SECRET_PARAMETER.test(name)) url.searchParams.delete(name);
@@ -94,9 +94,11 @@ function sameAddress(one: HttpRequest, other: HttpRequest): boolean {
   return (one.method ?? 'GET') === (other.method ?? 'GET') && withoutSecrets(one.url) === withoutSecrets(other.url);
 }
 
-/** A member that only this request's JSON body has, e.g. `"clientName":"WEB"`, so that replay tells requests apart. */
+/**
+ * A field that only this request's JSON body has, e.g. `"clientName":"WEB"`, so that replay can distinguish requests.
+ */
 function distinctText(asked: HttpRequest, others: readonly HttpRequest[]): string | undefined {
   if (others.length === 0 || typeof asked.body !== 'string') return undefined;
-  const members = asked.body.match(/"\w+":"[^"\\]{1,80}"/g) ?? [];
-  return members.find((member) => others.every(({ body }) => !String(body ?? '').includes(member)));
+  const fields = asked.body.match(/"\w+":"[^"\\]{1,80}"/g) ?? [];
+  return fields.find((field) => others.every(({ body }) => !String(body ?? '').includes(field)));
 }

@@ -3,15 +3,15 @@ import { createFakeHttp, type FakeReply, type SentRequest } from './fake-http.js
 import type { Exchange } from './fixtures.js';
 
 export interface Replay extends HttpClient {
-  /** In the order they were made. */
+  /** In the order they were sent. */
   readonly requests: readonly HttpRequest[];
-  /** Requests that no exchange answers: the plugin was told that the connection failed. */
+  /** Requests without a matching exchange: the plugin got a connection error. */
   readonly unmatched: readonly string[];
-  /** Exchanges that no request asked for. */
+  /** Exchanges without a request. */
   readonly unused: readonly string[];
 }
 
-/** Answers requests from recorded exchanges. Several that fit are used one after the other, the last one again and again. */
+/** Answers requests from recorded exchanges. Several that match are used in order, the last one repeatedly. */
 export function createReplay(exchanges: readonly Exchange[]): Replay {
   const used = new Set<Exchange>();
   const unmatched: string[] = [];

@@ -1,7 +1,7 @@
 import { literalEnd, parseJson } from '../extraction/scraping/index.js';
 import type { Exchange } from './fixtures.js';
 
-/** A reply taken apart, so that its data can be altered and put together again. */
+/** A parsed reply: its data can be changed and assembled again. */
 export interface ReplyParts {
   exchange: Exchange;
   parts: readonly Part[];
@@ -9,12 +9,12 @@ export interface ReplyParts {
 
 export type Part =
   | { kind: 'text'; text: string }
-  /** A tag of the head that says something: `meta`, `link`, `title`. */
+  /** A tag of the head with metadata: `meta`, `link`, `title`. */
   | { kind: 'tag'; text: string }
   /** The whole body, or an object or list in a script. `text` is the JSON as it was sent. */
   | { kind: 'json'; text: string; value: unknown };
 
-/** JSON that stands in a string of other JSON. */
+/** JSON inside a string of other JSON. */
 export class NestedJson {
   constructor(public value: object) {}
   toJSON(): string {
@@ -32,7 +32,7 @@ export function takeApart(exchange: Exchange): ReplyParts {
   return { exchange, parts: whole === undefined ? partsOf(text) : [{ kind: 'json', text, value: whole }] };
 }
 
-/** @param texts - what stands in the place of each part. */
+/** @param texts - the replacement of each part. */
 export function putTogether({ exchange }: ReplyParts, texts: readonly string[]): Exchange {
   return { ...exchange, body: Buffer.from(texts.join('')) };
 }
@@ -61,18 +61,18 @@ function tagsIn(text: string): Part[] {
   return [...parts, { kind: 'text', text: text.slice(from) }];
 }
 
-/** An object or a list; undefined where the text is neither. */
+/** An object or a list; undefined if the text is neither. */
 function parseData(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return undefined;
   try {
     return opened(parseJson(text));
   } catch {
-    // Not JSON, so there is nothing to alter in it.
+    // Not JSON, so it contains nothing to change.
     return undefined;
   }
 }
 
-/** Strings that hold JSON become its values, to whatever depth. */
+/** Replaces strings that contain JSON by their values, at any depth. */
 function opened(value: unknown): unknown {
   if (typeof value === 'string') {
     const inner = /^\s*[{[]/.test(value) ? parseData(value) : undefined;
@@ -80,5 +80,5 @@ function opened(value: unknown): unknown {
   }
   if (Array.isArray(value)) return value.map(opened);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, opened(member)]));
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, opened(field)]));
 }

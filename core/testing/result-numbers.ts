@@ -3,30 +3,30 @@ import { parseCount, parseDuration } from '../extraction/scraping/index.js';
 import { NestedJson, type ReplyParts } from './reply-parts.js';
 
 export interface KnownNumbers {
-  /** Numbers of a result that are neither the intact one's at that place nor borne by the item, one line each. */
+  /** Numbers of a result that are neither in the intact result at that path nor in the item, one line each. */
   unknownIn(extraction: Extraction, spoils: readonly unknown[]): string[];
 }
 
-/** Characters of a unit behind a number: " Mio.", "万". */
+/** Length of a unit after a number: " Mio.", "万". */
 const UNIT_LENGTH = 12;
-/** Members by which a record says what it is of. */
+/** Fields that identify a record. */
 const IDENTITY = /^(?:id|pk|code|shortcode|(?:\w*_)?(?:video|post|media|product|item|aweme)_?id)$/i;
 
-/** Names of members whose nought is a number told. */
+/** Fields in which zero is a real value. */
 const COUNTER = /count|total/i;
 
-/** A picture or a file has an id of its own; that it is the item's, its address tells. */
+/** A picture or a file has an id of its own; its URL shows that it belongs to the item. */
 const FILE = /\.(?:entries|media)\[\]/;
 
 /**
- * What numbers a result may have: at a place those that the result of the intact replies has there, and anywhere those
- * that the replies state without saying that they are another item's.
+ * The numbers that a result may contain: at a path those of the intact result, and anywhere those that the replies
+ * state without attributing them to another item.
  * @param ids - of the item and of its author.
  */
 export function knownNumbers(intact: Extraction, replies: readonly ReplyParts[], ids: readonly string[]): KnownNumbers {
-  const atPlace = new Map<string, Set<number>>();
-  for (const { place, anyPlace, value } of numbersOf(intact)) {
-    for (const key of new Set([place, anyPlace])) atPlace.set(key, (atPlace.get(key) ?? new Set()).add(value));
+  const atPath = new Map<string, Set<number>>();
+  for (const { path, anyPath, value } of numbersOf(intact)) {
+    for (const key of new Set([path, anyPath])) atPath.set(key, (atPath.get(key) ?? new Set()).add(value));
   }
   const borne = new Set<number>();
   const anywhere = new Set<number>();
@@ -39,31 +39,31 @@ export function knownNumbers(intact: Extraction, replies: readonly ReplyParts[],
     unknownIn(extraction, spoils) {
       const spoiled = new Set<number>();
       for (const value of spoils) collect(value, ids, spoiled);
-      return numbersOf(extraction).flatMap(({ place, anyPlace, value }) => {
-        const known = atPlace.get(place) ?? atPlace.get(anyPlace);
-        const stated = FILE.test(anyPlace) ? anywhere : borne;
-        return known?.has(value) || stated.has(value) || spoiled.has(value) ? [] : [`${place} became ${value}`];
+      return numbersOf(extraction).flatMap(({ path, anyPath, value }) => {
+        const known = atPath.get(path) ?? atPath.get(anyPath);
+        const stated = FILE.test(anyPath) ? anywhere : borne;
+        return known?.has(value) || stated.has(value) || spoiled.has(value) ? [] : [`${path} became ${value}`];
       });
     },
   };
 }
 
 interface PlacedNumber {
-  /** Elements of lists by their id or address, as far as they have one. */
-  place: string;
-  /** Elements of lists all alike. */
-  anyPlace: string;
+  /** Elements of lists by their id or URL, if they have one. */
+  path: string;
+  /** Elements of lists without an identity. */
+  anyPath: string;
   value: number;
 }
 
 function numbersOf({ data }: Extraction): PlacedNumber[] {
   const found: PlacedNumber[] = [];
-  const walk = (value: unknown, place: string, anyPlace: string) => {
-    if (typeof value === 'number') found.push({ place, anyPlace, value });
+  const walk = (value: unknown, path: string, anyPath: string) => {
+    if (typeof value === 'number') found.push({ path, anyPath, value });
     if (typeof value !== 'object' || value === null) return;
-    for (const [name, member] of Object.entries(value)) {
-      if (!Array.isArray(value)) walk(member, `${place}.${name}`, `${anyPlace}.${name}`);
-      else walk(member, `${place}[${nameOf(member)}]`, `${anyPlace}[]`);
+    for (const [name, field] of Object.entries(value)) {
+      if (!Array.isArray(value)) walk(field, `${path}.${name}`, `${anyPath}.${name}`);
+      else walk(field, `${path}[${nameOf(field)}]`, `${anyPath}[]`);
     }
   };
   walk(data, 'data', 'data');
@@ -75,7 +75,7 @@ function nameOf(element: unknown): string {
   return String(id ?? url ?? '');
 }
 
-/** The numbers of a value, those of records that bear another id left out. */
+/** The numbers of a value, without records that have another id. */
 function collect(value: unknown, ids: readonly string[], numbers: Set<number>): void {
   if (typeof value === 'number') addNumber(value, numbers);
   else if (typeof value === 'string') addText(value, numbers);
@@ -83,10 +83,10 @@ function collect(value: unknown, ids: readonly string[], numbers: Set<number>): 
   else if (Array.isArray(value)) for (const item of value) collect(item, ids, numbers);
   else if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value);
-    if (entries.some(([name, member]) => IDENTITY.test(name) && isOther(member, ids))) return;
-    for (const [name, member] of entries) {
-      collect(member, ids, numbers);
-      if (COUNTER.test(name) && (member === 0 || member === '0')) numbers.add(0);
+    if (entries.some(([name, field]) => IDENTITY.test(name) && isOther(field, ids))) return;
+    for (const [name, field] of entries) {
+      collect(field, ids, numbers);
+      if (COUNTER.test(name) && (field === 0 || field === '0')) numbers.add(0);
     }
   }
 }
@@ -97,8 +97,8 @@ function isOther(id: unknown, ids: readonly string[]): boolean {
 }
 
 /**
- * Sources count in thousandths as well. Noughts are everywhere, and one in a result is what careless code makes of
- * nothing: only those of counters count.
+ * Sources also count in thousandths. Zeros are everywhere, and careless code turns missing values into zeros: only
+ * those of counters count.
  */
 function addNumber(value: number, numbers: Set<number>): void {
   if (value !== 0) numbers.add(value).add(value / 1000);

@@ -12,11 +12,11 @@ import {
 import { type ExtractorDefinition, type FoundSample, isRefused, type Sample } from './extractor-definition.js';
 import { damageProblems, readIntact } from './intact-sample.js';
 import { compare, show } from './matchers.js';
-import { survivesPruning } from './pruning-check.js';
+import { passesPruned } from './pruning-check.js';
 import { recordSample } from './record-sample.js';
 import { createReplay } from './replay.js';
 
-/** What one sample must show: its own expectations, and that damaged or exchanged replies do no harm. */
+/** The checks of one sample: its own expectations, and robustness against damaged or exchanged replies. */
 export function sampleChecks(definition: ExtractorDefinition, sample: Sample): Check[] {
   const replays: Check = { name: `${sample.name}: replays as expected`, run: () => replay(definition, sample) };
   const keeps: Check = {
@@ -32,8 +32,8 @@ export function sampleChecks(definition: ExtractorDefinition, sample: Sample): C
     keeps,
     { name: `${sample.name}: fits the schema`, run: () => fits(definition, sample) },
     { name: `${sample.name}: takes nothing from another item`, run: () => resistsDecoys(definition, sample) },
-    { name: `${sample.name}: survives pruned replies`, run: () => survivesPruning(definition, sample) },
-    { name: `${sample.name}: survives truncated replies`, run: () => survivesTruncation(definition, sample) },
+    { name: `${sample.name}: survives pruned replies`, run: () => passesPruned(definition, sample) },
+    { name: `${sample.name}: survives truncated replies`, run: () => passesTruncated(definition, sample) },
   ];
 }
 
@@ -68,7 +68,7 @@ async function fits(definition: ExtractorDefinition, sample: FoundSample): Promi
   reportAll(schemaProblems(extraction));
 }
 
-async function survivesTruncation(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
+async function passesTruncated(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
   const intact = await readIntact(definition, sample);
   const problems: string[] = [];
   for (const share of [0.05, 0.5, 0.95]) {

@@ -1,4 +1,4 @@
-/** 0 to 1, the same sequence for the same seed: a failing run can be had again. */
+/** 0 to 1, the same sequence for the same seed, so that a failing run can be repeated. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

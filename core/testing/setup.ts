@@ -1,5 +1,6 @@
 import assert from 'node:assert';
 import type {
+  AudioFilters,
   AudioProvider,
   Browser,
   Clock,
@@ -9,37 +10,36 @@ import type {
   ImageProvider,
   Plugin,
   PluginContext,
-  SoundFilters,
   TextProvider,
 } from '../contracts/index.js';
-import { absentSoundFilters } from '../media/index.js';
+import { absentAudioFilters } from '../media/index.js';
 import { createValidator, GatewayError, systemClock } from '../runtime/index.js';
 import { createMemoryCache } from '../storage/index.js';
 import { createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
 
 export interface TestSetupOptions {
   plugin: Plugin;
-  /** As in an entry of plugins.config.json; defaults are filled in. Default `{}`. */
+  /** As in plugins.config.json; defaults are filled in. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
   http: HttpClient;
-  /** What `clock.now()` says throughout. Default 2026-06-15T12:00:00Z. */
+  /** The constant time of `clock.now()`. Default 2026-06-15T12:00:00Z. */
   now?: string;
-  /** What waiting goes by. Default: real time. */
+  /** Clock for waiting. Default: real time. */
   waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
-/** A plugin set up as the gateway would, with everything it may touch replaced. */
+/** A plugin set up as by the gateway, with every service replaced. */
 export interface TestSetup {
   contributions: Contributions;
   context: PluginContext;
   logs: readonly LogLine[];
-  /** Uses of services that the plugin names neither in `needs` nor in `wants`. */
+  /** Uses of services that the plugin lists neither in `needs` nor in `wants`. */
   undeclared: readonly string[];
 }
 
 const NOW = '2026-06-15T12:00:00Z';
 
-/** @throws what `setup` throws, and Error where the options do not fit the plugin's schema. */
+/** @throws what `setup` throws, and Error if the options do not fit the plugin's schema. */
 export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> {
   const { plugin, options = {}, http, now = NOW, waiting = systemClock } = wanted;
   const logger = createRecordingLogger();
@@ -55,11 +55,11 @@ export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> 
       return Promise.reject(new GatewayError('plugin_unavailable', 'There is no browser in this test.'));
     },
   };
-  const ffmpeg: SoundFilters = {
-    available: absentSoundFilters.available,
+  const ffmpeg: AudioFilters = {
+    available: absentAudioFilters.available,
     samples(call) {
       if (!declared.includes('ffmpeg')) undeclared.push('ffmpeg');
-      return absentSoundFilters.samples(call);
+      return absentAudioFilters.samples(call);
     },
   };
   const context: PluginContext = {
@@ -87,7 +87,7 @@ function fillOptions(plugin: Plugin, options: Readonly<Record<string, unknown>>)
   return Object.freeze(checked.value as Record<string, unknown>);
 }
 
-/** The one extractor that a plugin contributes. @throws AssertionError where there is none. */
+/** The one extractor that a plugin contributes. @throws AssertionError if there is none. */
 export function extractorOf({ contributions }: TestSetup): Extractor {
   const [extractor] = contributions.extractors ?? [];
   assert(extractor, 'setup returned no extractor');

@@ -5,7 +5,7 @@ import type { Wanted } from './text-contents.js';
 const HEADER = /^[a-z0-9-]+$/;
 const STREAM_END = /^response\.(?:completed|incomplete|failed)$/;
 
-/** What is wrong with an answer, one line each. */
+/** Problems of an answer, one line each. */
 export function contentProblems(wanted: Wanted, reply: TextReply, body: Buffer): string[] {
   const { status, headers, upstream, upstreamModel } = reply;
   const type = headers['content-type'] ?? 'none';
@@ -39,7 +39,7 @@ function formatProblems(wanted: Wanted, body: Buffer): string[] {
   }
 }
 
-/** What the model says, all pieces together. */
+/** The text of the model, all chunks together. */
 export function textOf({ route, stream }: Wanted, body: Buffer): string {
   const isChat = route === 'chat_completions';
   if (!stream) {
@@ -53,24 +53,24 @@ export function textOf({ route, stream }: Wanted, body: Buffer): string {
     .join('');
 }
 
-/** As the answer tells it. */
+/** As stated in the answer. */
 export function usageOf(wanted: Wanted, body: Buffer): unknown {
   if (!wanted.stream) return at(lastOf(wanted, body), 'usage') ?? undefined;
-  const told = eventsOf(body).map((event) => at(event, 'usage') ?? at(event, 'response', 'usage'));
-  return told.findLast((usage) => typeof usage === 'object' && usage !== null);
+  const usages = eventsOf(body).map((event) => at(event, 'usage') ?? at(event, 'response', 'usage'));
+  return usages.findLast((usage) => typeof usage === 'object' && usage !== null);
 }
 
 function lastOf({ stream }: Wanted, body: Buffer): unknown {
   return stream ? eventsOf(body).at(-1) : JSON.parse(body.toString());
 }
 
-/** Data of events, as JSON where it is some. */
+/** Data of events, parsed if it is JSON. */
 function eventsOf(body: Buffer): unknown[] {
   return (
     body
       .toString()
       .split(/\r?\n\r?\n/)
-      // Other line ends of Unicode are none here.
+      // Other line ends of Unicode do not count.
       .map((event) => /(?:^|\n)data: ?([^\r\n]*)/.exec(event)?.[1])
       .filter((data) => data !== undefined)
       .map((data) => (data === '[DONE]' ? data : JSON.parse(data)))

@@ -2,7 +2,7 @@ import assert from 'node:assert';
 import type { TextRoute } from '../contracts/index.js';
 import { type Check, describeChecks, reportAll } from './check.js';
 import { createFakeHttp } from './fake-http.js';
-import { shownSecrets } from './secrets.js';
+import { leakedSecrets } from './secrets.js';
 import { setUpPlugin, textProviderOf } from './setup.js';
 import { contentProblems, textOf, usageOf } from './text-answers.js';
 import { answerContent, requestBody, type Wanted } from './text-contents.js';
@@ -14,7 +14,7 @@ import { taskChecks } from './text-task-checks.js';
 
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
 
-/** What every text provider must keep to. */
+/** Checks that every text provider must pass. */
 export function textProviderChecks(definition: TextProviderDefinition): Check[] {
   return [
     { name: 'names its models', run: () => namesModels(definition) },
@@ -33,12 +33,12 @@ export function textProviderChecks(definition: TextProviderDefinition): Check[] 
   ];
 }
 
-/** Runs {@link textProviderChecks} as tests of the runner whose `describe` and `it` are there. */
+/** Registers {@link textProviderChecks} with the test runner's global `describe` and `it`. */
 export function describeTextProvider(definition: TextProviderDefinition): void {
   describeChecks(`text provider ${definition.plugin.name}`, textProviderChecks(definition));
 }
 
-/** Of one that hands bytes on. */
+/** For a provider that passes bytes on. */
 function passingChecks(definition: TextProviderDefinition): Check[] {
   return [
     { name: 'sends the body byte by byte as it came, but for the model', run: () => sendsAsItCame(definition) },
@@ -49,10 +49,10 @@ function passingChecks(definition: TextProviderDefinition): Check[] {
   ];
 }
 
-/** Of one that answers by itself. */
+/** For a provider without an upstream. */
 function ownChecks(definition: TextProviderDefinition): Check[] {
   return [
-    { name: 'says the same at once and as a stream, and counts it the same', run: () => saysTheSame(definition) },
+    { name: 'says the same at once and as a stream, and counts it the same', run: () => answersTheSame(definition) },
   ];
 }
 
@@ -131,7 +131,7 @@ async function handsOn(definition: TextProviderDefinition, pieceLength?: number)
   }
 }
 
-async function saysTheSame(definition: TextProviderDefinition): Promise<void> {
+async function answersTheSame(definition: TextProviderDefinition): Promise<void> {
   for (const route of ROUTES) {
     const runs = await Promise.all(
       [false, true].map((stream) => answers(definition, { ...WANTED, route, stream }, {})),
@@ -145,7 +145,7 @@ async function saysTheSame(definition: TextProviderDefinition): Promise<void> {
   }
 }
 
-/** A call that must go well, and all that is true of its answer. */
+/** A call that must succeed, and all checks of its answer. */
 async function answers(
   definition: TextProviderDefinition,
   wanted: Wanted,
@@ -164,7 +164,7 @@ async function answers(
     ...(http.requests.length === (upstream ? 1 : 0) ? [] : [`it made ${http.requests.length} requests for one answer`]),
     ...(http.openBodies === 0 ? [] : ['a connection stays open']),
     ...setup.undeclared.map((need) => `used the ${need} without naming it in "needs" or "wants"`),
-    ...shownSecrets(secrets, hidden),
+    ...leakedSecrets(secrets, hidden),
   ]);
   return run;
 }

@@ -1,26 +1,26 @@
 import type { TextRoute } from '../contracts/index.js';
 import type { TextContent } from './text-definition.js';
 
-/** What a request asks for, and by which its answer is known among others. */
+/** The input of a request, which identifies its answer. */
 export interface Wanted {
   route: TextRoute;
   stream: boolean;
   words: string;
 }
 
-/** Half of a text with what some encoder may change on the way. */
+/** Half of a text with characters that an encoder may change. */
 const ODD_WORDS = 'Łódź "quoted" \\ 漢字 🎉 \u2028';
 
-/** A body as callers send it, and as hardly any parser would write it again. */
+/** A body as callers send it, which hardly any serializer would reproduce. */
 export function requestBody({ route, stream, words }: Wanted, model: string): Buffer {
-  const said = JSON.stringify(words);
-  const input = route === 'responses' ? `"input": ${said}` : `"messages":[ {"role":"user" , "content":${said}} ]`;
+  const text = JSON.stringify(words);
+  const input = route === 'responses' ? `"input": ${text}` : `"messages":[ {"role":"user" , "content":${text}} ]`;
   const asksUsage = stream && route === 'chat_completions' ? ', "stream_options":{"include_usage":true}' : '';
   const odd = '"x_big":12345678901234567890.10, "x_unknown" : {"a":[1 ,2]}, "x_escaped":"\\u00e9\\/"';
   return Buffer.from(`{ ${odd},\t"model":"${model}",${input}${asksUsage}${stream ? ',"stream" : true' : ''} }\n`);
 }
 
-/** An answer as an upstream gives it, with forms that are legal and rare. */
+/** An upstream's answer with legal but rare forms. */
 export function answerContent({ route, stream, words }: Wanted, model: string): TextContent {
   const text = stream ? streamOf(route, words, model) : `${wholeOf(route, words, model)}\n`;
   const contentType = stream ? 'text/event-stream; charset=utf-8' : 'application/json';
@@ -58,14 +58,14 @@ function streamOf(route: TextRoute, words: string, model: string): string {
       'data: [DONE]\n\n',
     ].join('');
   }
-  const place = '"item_id":"msg_1","output_index":0,"content_index":0';
-  const event = (type: string, number: number, members: string) =>
-    `event: ${type}\ndata: {"type":"${type}","sequence_number":${number},${members}}\n\n`;
+  const position = '"item_id":"msg_1","output_index":0,"content_index":0';
+  const event = (type: string, number: number, fields: string) =>
+    `event: ${type}\ndata: {"type":"${type}","sequence_number":${number},${fields}}\n\n`;
   const response = wholeOf(route, words, model);
   return [
     event('response.created', 0, `"response":${response.replace('completed', 'in_progress')}`),
     'event: keepalive\r\ndata: {"type":"keepalive","sequence_number":1}\r\n\r\n',
-    ...pieces.map((piece, index) => event('response.output_text.delta', index + 2, `${place},"delta":${piece}`)),
+    ...pieces.map((piece, index) => event('response.output_text.delta', index + 2, `${position},"delta":${piece}`)),
     event('response.completed', 4, `"response":${response}`),
   ].join('');
 }

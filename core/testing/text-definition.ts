@@ -3,21 +3,21 @@ import type { FakeReply, SentRequest } from './fake-http.js';
 
 export interface TextProviderDefinition {
   plugin: Plugin;
-  /** Options of a usable entry. Default `{}`. */
+  /** Options of a valid instance. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
-  /** Texts that nobody may see in a result, an error or the log. Default: none. */
+  /** Texts that must not appear in a result, an error or the log. Default: none. */
   secrets?: readonly string[];
-  /** How its upstream answers. Default: it answers by itself, and asks nobody. */
+  /** How its upstream answers. Default: it works without an upstream. */
   upstream?: TextUpstreamScript;
 }
 
-/** An upstream that speaks the open formats itself. */
+/** An upstream that uses the open formats itself. */
 export interface TextUpstreamScript {
-  /** What it calls the model that the provider names first. */
+  /** Its name of the provider's first model. */
   model: string;
-  /** The answer that carries this content, to a request that went well. Default: the bytes with their type. */
+  /** A successful answer with this content. Default: the bytes with their type. */
   answer?(request: SentRequest, content: TextContent): Extract<FakeReply, { body?: unknown }>;
-  /** The refusal of a request whose input is too long. */
+  /** The refusal of an input that is too long. */
   tooLong: FakeReply;
 }
 

@@ -4,7 +4,7 @@ import { type Check, reportAll } from './check.js';
 import { createFakeHttp, type FakeHttp, type SentRequest } from './fake-http.js';
 import {
   atOnce,
-  MOST_TRIES,
+  MAX_TRIES,
   type ModelFault,
   modelErrorOf,
   modelFaults,
@@ -12,7 +12,7 @@ import {
   WORDS,
   withWords,
 } from './model-faults.js';
-import { shownSecrets } from './secrets.js';
+import { leakedSecrets } from './secrets.js';
 import { answerContent } from './text-contents.js';
 import type { TextProviderDefinition, TextUpstreamScript } from './text-definition.js';
 import { answerOf, describeOutcome, runText, type TextRun, WANTED, willingUpstream } from './text-run.js';
@@ -32,7 +32,7 @@ const FAULTS: readonly ModelFault[] = [
   },
 ];
 
-/** An upstream that fails in one way, and a caller who leaves. */
+/** An upstream that fails in one way, and a caller that disconnects. */
 export function textFaultChecks(definition: TextProviderDefinition): Check[] {
   const { upstream } = definition;
   const leaving = [
@@ -42,7 +42,7 @@ export function textFaultChecks(definition: TextProviderDefinition): Check[] {
   if (!upstream) return leaving;
   return [
     ...FAULTS.map((fault) => ({ name: `${fault.name} is named`, run: () => isNamed(definition, fault) })),
-    { name: "a caller's fault is told, once", run: () => tellsFault(definition, upstream) },
+    { name: "a caller's fault is told, once", run: () => reportsFault(definition, upstream) },
     { name: 'a stream that breaks ends, and is not asked for again', run: () => breaks(definition, upstream) },
     ...leaving,
     { name: 'ends while it waits for the upstream when the caller leaves', run: () => endsWaiting(definition) },
@@ -52,7 +52,7 @@ export function textFaultChecks(definition: TextProviderDefinition): Check[] {
 
 async function isNamed(definition: TextProviderDefinition, { codes, reply }: ModelFault): Promise<void> {
   const secrets = definition.secrets ?? [];
-  // Upstreams like to repeat what they were sent.
+  // Upstreams often quote the request.
   const http = createFakeHttp([withWords(reply, [WORDS, ...secrets])]);
   const run = await runText(definition, WANTED, { http });
   const code = modelErrorOf(run)?.code;
@@ -61,13 +61,13 @@ async function isNamed(definition: TextProviderDefinition, { codes, reply }: Mod
       ? []
       : [`expected ${codes.join(' or ')}, got ${describeOutcome(run)}`]),
     ...(run.reply ? ['it is told only when the body is read, where nobody can be asked instead'] : []),
-    ...(http.requests.length <= MOST_TRIES ? [] : [`it asked ${http.requests.length} times`]),
+    ...(http.requests.length <= MAX_TRIES ? [] : [`it asked ${http.requests.length} times`]),
     ...(http.openBodies === 0 ? [] : ['a connection stays open']),
-    ...shownSecrets([...secrets, WORDS], [run.error, run.setup.logs]),
+    ...leakedSecrets([...secrets, WORDS], [run.error, run.setup.logs]),
   ]);
 }
 
-async function tellsFault(definition: TextProviderDefinition, { tooLong }: TextUpstreamScript): Promise<void> {
+async function reportsFault(definition: TextProviderDefinition, { tooLong }: TextUpstreamScript): Promise<void> {
   const http = createFakeHttp([tooLong]);
   const run = await runText(definition, WANTED, { http });
   const error = modelErrorOf(run);
@@ -77,7 +77,7 @@ async function tellsFault(definition: TextProviderDefinition, { tooLong }: TextU
       : [`expected context_length_exceeded, got ${describeOutcome(run)}`]),
     ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
     ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
-    ...shownSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
+    ...leakedSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
   ]);
 }
 

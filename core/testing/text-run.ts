@@ -10,7 +10,7 @@ export interface TextRun {
   setup: TestSetup;
   provider: TextProvider;
   reply?: TextReply;
-  /** All that was read of the body. */
+  /** The whole body as it was read. */
   body: Buffer;
   error?: unknown;
 }
@@ -20,17 +20,17 @@ export interface RunOptions {
   /** Default: the first. */
   model?: string;
   signal?: AbortSignal;
-  /** Told of each piece of the body. */
+  /** Called with each chunk of the body. */
   onPiece?(): void;
-  /** Read no more than this many pieces, then leave. */
+  /** Read at most this many chunks, then disconnect. */
   pieces?: number;
-  /** The caller's body as it is handed over. */
+  /** The caller's body as it is passed. */
   body?: Buffer;
 }
 
 export const WANTED: Wanted = { route: 'chat_completions', stream: true, words: 'A lighthouse in the fog' };
 
-/** One call of a plugin that was set up for it alone, and its body read. */
+/** One call of a plugin that was set up for it alone, including reading its body. */
 export async function runText(
   definition: TextProviderDefinition,
   wanted: Wanted,
@@ -79,7 +79,7 @@ export function firstModel(provider: TextProvider): TextModel {
   return model;
 }
 
-/** An upstream that answers every request; where the definition has none, a network that fails. */
+/** An upstream that answers every request; if the definition has none, a network that fails. */
 export function willingUpstream({ upstream }: TextProviderDefinition, wanted: Wanted, pieceLength?: number): FakeHttp {
   if (!upstream) return createFakeHttp([{ fail: 'connection' }]);
   const content = answerContent(wanted, upstream.model);

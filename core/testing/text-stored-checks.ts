@@ -17,7 +17,7 @@ const METHODS: Readonly<Record<StoredResponseAction, string>> = {
   input_items: 'GET',
 };
 
-/** Of one that says it stores responses; the others have nothing to keep to. */
+/** Only for a provider that stores responses. */
 export function storedResponseChecks(definition: TextProviderDefinition): Check[] {
   return [
     { name: 'finds a response again where it stores them', run: () => findsAgain(definition) },
@@ -84,7 +84,7 @@ async function knowsNothing(definition: TextProviderDefinition): Promise<void> {
   }
 }
 
-/** Answers what is asked about the response that it made. */
+/** Answers requests about the response that it made. */
 function storingUpstream(definition: TextProviderDefinition): FakeHttp {
   const { upstream } = definition;
   assert(upstream);

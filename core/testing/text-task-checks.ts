@@ -14,7 +14,7 @@ const ANSWERS: Readonly<Record<ResponsesTask, object>> = {
   input_tokens: { object: 'response.input_tokens', input_tokens: 9 },
 };
 
-/** Of one that says it does more than answer; the others have nothing to keep to. */
+/** Only for a provider with additional tasks. */
 export function taskChecks(definition: TextProviderDefinition): Check[] {
   return [{ name: 'does what it says it does besides answering', run: () => doesTasks(definition) }];
 }
@@ -29,7 +29,7 @@ async function doesTasks(definition: TextProviderDefinition): Promise<void> {
   }
 }
 
-/** By an address of its own: whoever is asked by the usual one answers the request. */
+/** On a path of its own: an upstream on the usual path would answer the request. */
 async function asksForTask(definition: TextProviderDefinition, task: ResponsesTask): Promise<void> {
   const { plugin, options, upstream } = definition;
   assert(upstream);

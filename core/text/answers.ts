@@ -2,10 +2,10 @@ import type { Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { createEventRewriter, type EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
-import { isText, readValue, walkMembers } from './json.js';
+import { isText, readValue, walkFields } from './json.js';
 import { NO_TEXT, readUsage, sampleBytes, sampleTexts, type TextSample } from './tokens.js';
 
-/** A comment: readers of events pass over it, and proxies see that the connection is alive. */
+/** An SSE comment: event readers ignore it, and proxies see that the connection is alive. */
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
 const NO_MORE = { done: true, value: undefined } as const;
 
@@ -13,17 +13,17 @@ export interface AnswerStreamOptions {
   body: PullStream;
   reader: EventReader;
   wording: Wording;
-  /** Whether the caller has gone; then nobody is told anything. */
+  /** Whether the caller has disconnected; then nothing is sent. */
   hasLeft(): boolean;
-  /** Called whenever bytes come. */
+  /** Called whenever bytes arrive. */
   onBytes(): void;
-  /** Called once, whatever happens: with what kept the answer from coming to its own end, where something did. */
+  /** Called once in any case, with the failure if the answer did not complete. */
   onEnd(failure: GatewayError | undefined): void;
 }
 
 /**
- * Events as they come, and the event that ends them well where the upstream did not send it. To be read once, by one reader;
- * never rejects. No generator: thousands of events go through here in a second.
+ * Passes events on as they arrive, and adds the terminal event if the upstream did not send it. Must be read once, by
+ * one reader; never rejects. It is no generator, since thousands of events pass through it per second.
  */
 export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
   readonly #options: AnswerStreamOptions;
@@ -44,7 +44,7 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
     });
   }
 
-  /** Nobody reads on. */
+  /** The reader has stopped. */
   return(): Promise<IteratorResult<Buffer>> {
     if (!this.#isOver) this.#end(new GatewayError('bad_request', 'The client closed the connection.'));
     this.#give(undefined);
@@ -89,7 +89,7 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
     this.#giveLast(undefined, failure ? reader.failure(failure) : reader.closing);
   }
 
-  /** @returns The failure, unless it came after the end, where nobody misses anything. */
+  /** @returns The failure, unless it came after the end, where nothing is missing. */
   #end(failure: GatewayError | undefined): GatewayError | undefined {
     const { body, reader, onEnd } = this.#options;
     this.#isOver = true;
@@ -100,8 +100,8 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
   }
 
   #giveLast(last: Buffer | undefined, terminal: string | undefined): void {
-    const told = terminal === undefined || this.#options.hasLeft() ? undefined : Buffer.from(terminal);
-    this.#give(last && told ? Buffer.concat([last, told]) : (last ?? told));
+    const ending = terminal === undefined || this.#options.hasLeft() ? undefined : Buffer.from(terminal);
+    this.#give(last && ending ? Buffer.concat([last, ending]) : (last ?? ending));
   }
 
   #give(bytes: Buffer | undefined): void {
@@ -117,50 +117,50 @@ function brokenOff(cause?: unknown): GatewayError {
 
 function failureOf(error: unknown): GatewayError {
   if (!isGatewayError(error)) return brokenOff(error);
-  // What became of the connection is told by words that say what became of the answer.
+  // The state of the connection is reported as an error of the answer.
   return error.code === 'upstream_error' ? brokenOff(error) : error;
 }
 
-/** An answer with more is not taken apart to find what is said in it: that would hold up everybody else. */
+/** A larger answer is not parsed for its text: that would block the event loop for other requests. */
 const MAX_VALUES = 100_000;
 const COMMA = 0x2c;
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
-/** States of a response that is still to be made. */
+/** States of a response that is still in progress. */
 const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
 const LAST_STATES: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
 /** An answer that came in one piece. */
 export interface WholeAnswer {
-  /** With the public name of the model. */
+  /** Contains the public name of the model. */
   body: Buffer;
   usage?: Usage;
-  /** Of a response. */
+  /** Id of a response. */
   id?: string;
-  /** Whether it is a response that is made in the background, and what it uses is not known yet. */
+  /** Whether it is a background response without a known usage. */
   open: boolean;
-  /** Whether it is a response that the upstream says has come to an end, of whatever sort. */
+  /** Whether it is a response that the upstream reports as ended, in any state. */
   ended: boolean;
-  /** `upstream_error` where it only tells why there is no answer. */
+  /** `upstream_error` if the body only contains an error. */
   refusal?: GatewayError;
-  /** What the model says in it. */
-  said(): TextSample;
+  /** The text of the model in it. */
+  sample(): TextSample;
 }
 
 /**
- * Reads what the gateway has to know of an answer, and puts the public name of the model in the place of the upstream's.
- * @param isResponse whether it is one of the responses route, which has an id to be found by, and may be open.
- * @throws GatewayError `upstream_error` where it is no JSON object.
+ * Reads what the gateway needs to know of an answer, and replaces the upstream's model name by the public one.
+ * @param isResponse Whether it is an object of the responses route, which has an id and may be in progress.
+ * @throws GatewayError `upstream_error` if it is no JSON object.
  */
 export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boolean): WholeAnswer {
-  const answer: WholeAnswer = { body: bytes, open: false, ended: false, said: () => saidIn(bytes) };
+  const answer: WholeAnswer = { body: bytes, open: false, ended: false, sample: () => sampleOf(bytes) };
   let modelStart = 0;
   let modelEnd = 0;
   let failed = false;
-  let told = false;
+  let ending = false;
   try {
-    const end = walkMembers(bytes, 0, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+    const end = walkFields(bytes, 0, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
       const first = bytes[valueStart];
       if (first === QUOTE) {
         if (isText(bytes, nameStart, nameEnd, 'model')) {
@@ -178,15 +178,15 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
         if (isText(bytes, nameStart, nameEnd, 'usage'))
           answer.usage = readUsage(readValue(bytes, valueStart, valueEnd));
         else if (isText(bytes, nameStart, nameEnd, 'error')) failed = true;
-      } else if (first === OPEN_BRACKET) told = true;
+      } else if (first === OPEN_BRACKET) ending = true;
     });
     if (bytes.toString('latin1', end + 1).trim() !== '') throw new SyntaxError('There is more than one object.');
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
   }
-  // A response that failed still has its list of output, or says at least that it has ended; an error instead of an answer has nothing.
-  if (failed && !told && !(answer.ended && answer.id !== undefined))
+  // A failed response still has its output list, or at least a final status; an error body has neither.
+  if (failed && !ending && !(answer.ended && answer.id !== undefined))
     answer.refusal = new GatewayError('upstream_error', 'The model answered with an error.');
   else if (failed) answer.body = rewordFailure(bytes, wording);
   else if (modelStart > 0) {
@@ -195,13 +195,13 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
   return answer;
 }
 
-function saidIn(bytes: Buffer): TextSample {
+function sampleOf(bytes: Buffer): TextSample {
   if (hasManyValues(bytes)) return sampleBytes([bytes]);
   try {
     const { choices, output } = JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>;
     return sampleTexts([choices, output]);
   } catch {
-    // Only where objects end was looked at before.
+    // So far only the ends of objects were checked.
     return NO_TEXT;
   }
 }
@@ -213,47 +213,47 @@ function hasManyValues(bytes: Buffer): boolean {
   return values > MAX_VALUES;
 }
 
-/** Bytes that a reader gets before the event loop has a turn: an upstream decides how much work is in them. */
+/** Bytes given to a reader before the event loop continues: an upstream decides how much work they are. */
 const MAX_BYTES_PER_TURN = 8 * 1024;
-/** Milliseconds that all bodies together may take of one turn of the event loop. */
+/** Milliseconds that all bodies together may use per turn of the event loop. */
 const MAX_TURN_MS = 5;
 
-/** Who reads a {@link PullStream}: is called once for each time it asks. */
+/** The reader of a {@link PullStream}. Called once for each pull. */
 export interface BodyReader {
   take(bytes: Uint8Array): void;
-  /** Nothing came for a while. It may ask again. */
+  /** Nothing arrived for a while. It may pull again. */
   noticeSilence(): void;
-  /** There is no more. */
+  /** The body has ended. */
   finish(): void;
-  /** With what the body threw, or what it was failed with. */
+  /** The error of the body, or the one it was failed with. */
   fail(error: unknown): void;
 }
 
 /**
- * A body that its reader need not wait for. It has no timer of its own: who watches many of them needs but one. It calls
- * rather than promises: what an answer says comes in many pieces, and each promise less is one.
+ * A body that is read by callbacks. It has no timer of its own, so one timer can watch many of them. It uses callbacks
+ * rather than promises, since an answer comes in many pieces and each promise costs.
  */
 export class PullStream {
   readonly #iterator: AsyncIterator<Uint8Array>;
   #reader: BodyReader | undefined;
-  /** Came while nobody waited. */
+  /** Arrived while no pull was pending. */
   #arrived: IteratorResult<Uint8Array> | undefined;
   #failure: { error: unknown } | undefined;
   #isAsked = false;
   #isClosed = false;
   readonly #failureOf: (thrown: unknown) => unknown;
-  /** Bytes given since the event loop last had a turn. */
+  /** Bytes given since the event loop last continued. */
   #given = 0;
   /** Whether the reader waits for a turn of the event loop. */
   #isDeferred = false;
 
-  /** @param failureOf What the reader is told where the body threw this. */
+  /** @param failureOf Converts an error of the body for the reader. */
   constructor(body: AsyncIterable<Uint8Array>, failureOf: (thrown: unknown) => unknown) {
     this.#iterator = body[Symbol.asyncIterator]();
     this.#failureOf = failureOf;
   }
 
-  /** Asks for the next bytes. To be called again once the reader was called. */
+  /** Requests the next bytes. Call it again only after the reader was called. */
   ask(reader: BodyReader): void {
     if (this.#failure) reader.fail(this.#failure.error);
     else {
@@ -266,19 +266,19 @@ export class PullStream {
     }
   }
 
-  /** Whether somebody waits: then it is the body that is slow. */
+  /** Whether a pull is pending: then the body is slow, not the reader. */
   get isAwaited(): boolean {
     return this.#reader !== undefined;
   }
 
-  /** Whoever waits is told that nothing came. */
-  tellSilence(): void {
+  /** Reports silence to a pending pull. */
+  sendKeepAlive(): void {
     const reader = this.#reader;
     this.#reader = undefined;
     reader?.noticeSilence();
   }
 
-  /** From now on it fails. */
+  /** Makes it fail from now on. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     const reader = this.#reader;
@@ -286,11 +286,11 @@ export class PullStream {
     reader?.fail(this.#failure.error);
   }
 
-  /** Nobody reads on: closes what is behind it. Idempotent. */
+  /** Stops reading and closes the body behind it. Idempotent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    // What it may still throw is nobody's concern any more.
+    // Its later errors are ignored.
     this.#iterator.return?.().catch(() => undefined);
   }
 
@@ -321,9 +321,9 @@ export class PullStream {
       return;
     }
     const { value } = result;
-    const most = MAX_BYTES_PER_TURN - this.#given;
-    if (value.length > most) this.#arrived = { done: false, value: value.subarray(most) };
-    const bytes = value.length > most ? value.subarray(0, most) : value;
+    const max = MAX_BYTES_PER_TURN - this.#given;
+    if (value.length > max) this.#arrived = { done: false, value: value.subarray(max) };
+    const bytes = value.length > max ? value.subarray(0, max) : value;
     this.#given += bytes.length;
     reader.take(bytes);
   }
@@ -340,14 +340,14 @@ export class PullStream {
   readonly #continue = (): void => {
     this.#isDeferred = false;
     this.#given = 0;
-    // Who was told of silence meanwhile asks again.
+    // A reader pulls again after a report of silence.
     if (this.#reader) this.#read();
   };
 
   readonly #fail = (error: unknown): void => this.fail(this.#failureOf(error));
 }
 
-/** Work of all bodies that goes on in later turns of the event loop, first come, first served. */
+/** Work of all bodies that is continued in later turns of the event loop, first come, first served. */
 let waiting: (() => void)[] = [];
 
 function inTurn(work: () => void): void {
@@ -360,7 +360,7 @@ function takeTurn(): void {
   const now = waiting;
   waiting = [];
   let done = 0;
-  // What is put off again while this runs comes behind those who still wait.
+  // Work that is deferred again while this runs is queued behind the others.
   while (done < now.length && (done === 0 || performance.now() < end)) now[done++]?.();
   const isScheduled = waiting.length > 0;
   waiting = [...now.slice(done), ...waiting];

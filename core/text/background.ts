@@ -3,30 +3,30 @@ import { type DueWork, startDueWork } from '../database/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
 import type { TextExchange, TextOutcome } from './requests.js';
 
-const ROUND_MS = 5_000;
+const POLL_MS = 5_000;
 const LAST_WAIT_MS = 300_000;
-/** An upstream that has not come to an end by then is not asked again. */
+/** An upstream response that has not ended by then is not polled again. */
 const LONGEST_MS = 24 * 60 * 60 * 1000;
-/** Asked for at the same time; each answer may be large. */
+/** Maximum concurrent polls; each answer may be large. */
 const AT_ONCE = 4;
 
-export interface BackgroundLooksOptions {
+export interface BackgroundPollOptions {
   background: BackgroundResponses;
-  /** Asks for a response where it is made; what it tells of usage is counted by then. Undefined where nobody here knows the model. */
+  /** Reads a response from its upstream, which also counts its usage. Undefined if no instance here has the model. */
   ask(response: BackgroundResponse): TextExchange | undefined;
   logger: Logger;
-  /** Milliseconds between rounds, and to the second look at a response. Default 5,000. */
-  roundMs?: number;
+  /** Milliseconds between polls, and until the second poll of a response. Default 5,000. */
+  pollMs?: number;
 }
 
 /**
- * Polls responses that are made in the background, each by one process at a time (`database/due-rows.ts`) and ever less often,
- * until the upstream reports what they used, or knows them no more, or a day has gone by.
+ * Polls background responses, each by one process at a time (`database/due-rows.ts`) and with growing intervals, until
+ * the upstream reports their usage, no longer knows them, or a day has passed.
  */
-export function startBackgroundLooks(options: BackgroundLooksOptions): DueWork {
-  const { background, ask, logger, roundMs = ROUND_MS } = options;
+export function startBackgroundPolls(options: BackgroundPollOptions): DueWork {
+  const { background, ask, logger, pollMs = POLL_MS } = options;
 
-  async function look(response: BackgroundResponse, signal: AbortSignal): Promise<void> {
+  async function poll(response: BackgroundResponse, signal: AbortSignal): Promise<void> {
     const { id: responseId, owner, model, upstream, ageMs } = response;
     const isGone = await isUnknown(response, signal);
     if (signal.aborted || !(isGone || ageMs > LONGEST_MS)) return;
@@ -39,7 +39,7 @@ export function startBackgroundLooks(options: BackgroundLooksOptions): DueWork {
     const exchange = ask(response);
     if (!exchange) return false;
     const leave = () => exchange.leave();
-    // From then on others may ask for it. Not `withDeadline`: an exchange that was left still has to end.
+    // Then other processes may poll it. Not `withDeadline`: an abandoned exchange still has to end.
     const tooLong = setTimeout(leave, response.waitMs);
     signal.addEventListener('abort', leave);
     try {
@@ -56,20 +56,20 @@ export function startBackgroundLooks(options: BackgroundLooksOptions): DueWork {
   }
 
   return startDueWork<BackgroundResponse>({
-    intervalMs: roundMs,
+    intervalMs: pollMs,
     atOnce: AT_ONCE,
-    take: ({ most }) => background.takeDue(most, { firstMs: roundMs, lastMs: LAST_WAIT_MS }),
-    work: look,
+    take: ({ max }) => background.takeDue(max, { firstMs: pollMs, lastMs: LAST_WAIT_MS }),
+    work: poll,
     report: createThrottledWarning(logger, 'responses in the background wait for the database'),
   });
 }
 
-/** What the end of an exchange tells of a response in the background. */
+/** What the end of an exchange reports about a background response. */
 export function correctionOf(
   response: Pick<BackgroundCorrection, 'responseId' | 'owner' | 'upstream'>,
   { usage, final = false }: Pick<TextOutcome, 'usage' | 'final'>,
 ): BackgroundCorrection {
   if (!usage) return { ...response, final };
-  // What is reported of something that goes on is not all of it.
+  // The usage of a response in progress is not final.
   return { ...response, usage: final ? usage : { ...usage, estimated: true }, final };
 }

@@ -1,25 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import type { GatewayError } from '../runtime/index.js';
 import { BYTE_ORDER_MARK, createEventSplitter, type EventReader, findData, joinData } from './events.js';
-import { isText, readValue, walkMembers } from './json.js';
+import { isText, readValue, walkFields } from './json.js';
 
 const LF = 0x0a;
-/** Bytes in a row of comments, blank lines and events that say nothing. A comment each second makes less of them in an hour. */
+/** Bytes in a row of comments, blank lines and empty events. A comment per second stays below it for an hour. */
 const MAX_SILENT_BYTES = 256 * 1024;
-/** Events of one stream. The longest answers have an event for each token. */
+/** Maximum events of one stream. The longest answers have an event for each token. */
 const MAX_EVENTS = 1_000_000;
 
 /**
- * Passes whole events on as they come: byte for byte, but for the name of the model, what the reader drops, and names in what
- * tells of a failure.
+ * Passes whole events on as they arrive, unchanged except for the model name, dropped events, and names in error
+ * messages.
  */
 export interface EventRewriter {
   /**
-   * @returns What can go on now; undefined where that is nothing.
-   * @throws RangeError where an event is longer than 32 MiB, or the upstream sends on and on without saying anything.
+   * @returns The bytes that can be sent now; undefined if there are none.
+   * @throws RangeError if an event is longer than 32 MiB, or the upstream keeps sending without content.
    */
   push(chunk: Uint8Array): Buffer | undefined;
-  /** The same for an event that the body ended in without the blank line that it should have; undefined where it is cut off. */
+  /** The same for a final event that lacks its blank line; undefined if it is incomplete. */
   finish(): Buffer | undefined;
 }
 
@@ -27,7 +27,7 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
   const { modelText } = wording;
   const splitter = createEventSplitter();
   let pieces: Buffer[] = [];
-  /** What goes on as it is, and is not among the pieces yet. */
+  /** Unchanged bytes that are not among the pieces yet. */
   let run: { bytes: Buffer; start: number; end: number } | undefined;
   let first = true;
   let silentBytes = 0;
@@ -59,10 +59,10 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
       return;
     }
     const { start: dataStart, end: dataEnd } = data;
-    const verdict = data.lines === 0 ? 'pass' : judge(bytes, dataStart, dataEnd);
-    if (verdict === 'pass') pass(bytes, start, end);
-    else if (verdict === 'rename') passBut(bytes, start, end, reader.modelName, modelText);
-    else if (verdict === 'reword') {
+    const action = data.lines === 0 ? 'pass' : judge(bytes, dataStart, dataEnd);
+    if (action === 'pass') pass(bytes, start, end);
+    else if (action === 'rename') passBut(bytes, start, end, reader.modelName, modelText);
+    else if (action === 'reword') {
       const reworded = rewordFailure(bytes.subarray(dataStart, dataEnd), wording);
       passBut(bytes, start, end, { start: dataStart, end: dataEnd }, reworded);
     }
@@ -75,21 +75,21 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
     if (events > MAX_EVENTS) throw new RangeError(`the stream has more than ${MAX_EVENTS} events`);
   }
 
-  /** Passes the event with other bytes in the place of some. */
-  function passBut(bytes: Buffer, start: number, end: number, place: typeof reader.modelName, others: Buffer): void {
-    pass(bytes, start, place.start);
+  /** Passes the event with some bytes replaced. */
+  function passBut(bytes: Buffer, start: number, end: number, position: typeof reader.modelName, others: Buffer): void {
+    pass(bytes, start, position.start);
     endRun();
     pieces.push(others);
-    pass(bytes, place.end, end);
+    pass(bytes, position.end, end);
   }
 
-  /** Where something is changed, the data goes on in one line: white space is all that its line ends can be. */
+  /** If something changed, the data is sent in one line: its line ends can only be white space. */
   function visitLines(bytes: Buffer, start: number, end: number): void {
     const { data, others } = joinData(bytes, start, end);
-    const verdict = judge(data, 0, data.length);
-    if (verdict === 'pass') pass(bytes, start, end);
-    if (verdict === 'pass' || verdict === 'drop') return;
-    const changed = verdict === 'reword' ? rewordFailure(data, wording) : renamed(data);
+    const action = judge(data, 0, data.length);
+    if (action === 'pass') pass(bytes, start, end);
+    if (action === 'pass' || action === 'drop') return;
+    const changed = action === 'reword' ? rewordFailure(data, wording) : renamed(data);
     endRun();
     pieces.push(Buffer.from(`${others}data: ${changed.toString('latin1').replaceAll('\n', ' ')}\n\n`, 'latin1'));
   }
@@ -123,7 +123,7 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
     },
     finish() {
       const rest = splitter.rest();
-      // The second half of a line end whose first half ended an event.
+      // The second half of a line end; its first half ended an event.
       if (rest.length === 1 && rest[0] === LF) return rest;
       const data = findData(rest, 0, rest.length, true);
       if (data.lines === 0 || !isWhole(rest.toString('utf8', data.start, data.end))) return undefined;
@@ -138,7 +138,7 @@ function asBuffer(chunk: Uint8Array): Buffer {
   return Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }
 
-/** Whether the end of a body can be the end of its last event. */
+/** Whether the end of the body can be the end of its last event. */
 function isWhole(data: string): boolean {
   if (data.trim() === '[DONE]') return true;
   try {
@@ -151,24 +151,24 @@ function isWhole(data: string): boolean {
 
 export const DONE_EVENT = 'data: [DONE]\n\n';
 
-/** What a stream of the responses route said of itself before it broke off. */
+/** What a stream of the responses route reported about itself before it broke off. */
 export interface BrokenResponse {
   id?: string;
   /** Seconds since 1970. */
   createdAt?: number;
-  /** Of the last event; -1 where there was none. */
+  /** Of the last event; -1 if there was none. */
   sequenceNumber: number;
   model: string;
 }
 
-/** Ends a chat stream that broke off: SDKs throw at the first of the two, readers that know no better stop at the second. */
+/** Ends a chat stream that broke off: SDKs throw at the first event, simpler readers stop at the second. */
 export function chatFailure(error: GatewayError, requestId: string): string {
   const { message, code } = error;
-  const told = { message, type: typeOf(error), param: null, code, request_id: requestId };
-  return `data: ${JSON.stringify({ error: told })}\n\n${DONE_EVENT}`;
+  const encoded = { message, type: typeOf(error), param: null, code, request_id: requestId };
+  return `data: ${JSON.stringify({ error: encoded })}\n\n${DONE_EVENT}`;
 }
 
-/** Ends a stream of the responses route that broke off: with all members that a response has to have. */
+/** Ends a stream of the responses route that broke off, with all required fields. */
 export function responsesFailure(error: GatewayError, broken: BrokenResponse, now: number): string {
   const { id, createdAt, sequenceNumber, model } = broken;
   const response = {
@@ -207,15 +207,15 @@ const OPEN_BRACE = 0x7b;
 export interface Wording {
   /** Public model id as JSON text. */
   modelText: Buffer;
-  /** Makes an upstream's words such as a caller may read. */
+  /** Removes what callers must not read from an upstream's message. */
   plainWords(words: string): string;
 }
 
 /**
- * What tells of a failure, as a caller may read it: an upstream's words about it name its model, its address, its keys.
- * What says nothing of the kind stays byte for byte as it is.
+ * Returns an error event as callers may read it: an upstream's message names its model, address and keys. An event
+ * without such content stays byte for byte the same.
  * @param bytes JSON object: of an event, or a whole answer.
- * @throws SyntaxError where there is no whole object.
+ * @throws SyntaxError if there is no whole object.
  */
 export function rewordFailure(bytes: Buffer, { modelText, plainWords }: Wording): Buffer {
   const pieces: Buffer[] = [];
@@ -226,8 +226,8 @@ export function rewordFailure(bytes: Buffer, { modelText, plainWords }: Wording)
     done = end;
   }
 
-  function look(from: number): void {
-    walkMembers(bytes, from, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+  function scan(from: number): void {
+    walkFields(bytes, from, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
       const named = (name: string) => isText(bytes, nameStart, nameEnd, name);
       const first = bytes[valueStart];
       if (first === QUOTE) {
@@ -237,11 +237,11 @@ export function rewordFailure(bytes: Buffer, { modelText, plainWords }: Wording)
           const plain = plainWords(words);
           if (plain !== words) replace(valueStart, valueEnd, Buffer.from(JSON.stringify(plain)));
         }
-      } else if (first === OPEN_BRACE && (named('error') || named('response'))) look(valueStart);
+      } else if (first === OPEN_BRACE && (named('error') || named('response'))) scan(valueStart);
     });
   }
 
-  look(0);
+  scan(0);
   if (pieces.length === 0) return bytes;
   pieces.push(bytes.subarray(done));
   return Buffer.concat(pieces);

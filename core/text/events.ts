@@ -2,56 +2,53 @@ import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import type { TextSample } from './tokens.js';
 
-/**
- * What becomes of an event: it goes on as it is, or does not, or goes on with another name of the model in it; or it tells of a
- * failure, in words that may not be for callers.
- */
-export type Verdict = 'pass' | 'drop' | 'rename' | 'reword';
+/** What to do with an event: pass it, drop it, replace its model name, or rewrite its error message. */
+export type EventAction = 'pass' | 'drop' | 'rename' | 'reword';
 
-/** Understands the events of one route's streams, as far as the gateway has to. One for each stream. */
+/** Reads the events of one route's stream, as far as the gateway needs them. One per stream. */
 export interface EventReader {
   /**
-   * Looks at the data of one event.
-   * @throws SyntaxError where it is no JSON; the event is then nobody's concern.
+   * Reads the data of one event.
+   * @throws SyntaxError if it is no JSON; the event is then passed on.
    */
-  read(bytes: Buffer, start: number, end: number): Verdict;
-  /** After `rename`: where the text stands that names the model, its quotes included. The same object each time. */
+  read(bytes: Buffer, start: number, end: number): EventAction;
+  /** After `rename`: the position of the model name, including its quotes. The same object each time. */
   readonly modelName: Readonly<{ start: number; end: number }>;
-  /** Whether the event was there that ends such a stream. */
+  /** Whether the terminal event of the stream has arrived. */
   readonly ended: boolean;
-  /** Whether it ended in an error of the upstream's. */
+  /** Whether it ended with an error of the upstream. */
   readonly failed: boolean;
   readonly responseId: string | undefined;
   /** As far as the upstream reported it. */
   usage(): Usage | undefined;
-  /** What the model has said. */
-  said(): TextSample;
+  /** The text of the model. */
+  sample(): TextSample;
   /**
-   * What is missing where the upstream closed a stream in good order, or after an error of its own; undefined where nothing is,
-   * or where it is an end too early.
+   * What is missing after the upstream closed the stream in good order or sent an error; undefined if nothing is
+   * missing, or if the stream ended too early.
    */
   readonly closing: string | undefined;
-  /** The event that ends a stream which broke off. */
+  /** The terminal event for a stream that broke off. */
   failure(error: GatewayError): string;
 }
 
-/** An event of so many bytes holds a picture or two; more is no event. */
+/** Maximum size of an event: such an event contains a picture or two. */
 const MAX_EVENT_BYTES = 32 * 1024 * 1024;
-/** Lines of one event that comes in several chunks; they are looked at one by one, and together. */
+/** Maximum lines of an event that comes in several chunks; they are read one by one, and together. */
 const MAX_EVENT_LINES = 10_000;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Finds where the events of a `text/event-stream` end, wherever its chunks are cut. */
+/** Finds the ends of the events of a `text/event-stream`, for any division into chunks. */
 export interface EventSplitter {
   /**
-   * @param visit called for each event that is now whole, from `start` to `end` with the blank line that ends it.
-   * @throws RangeError where an event is longer than 32 MiB, or has more than 10,000 lines.
+   * @param visit Called for each complete event, from `start` to `end` including its blank line.
+   * @throws RangeError if an event is longer than 32 MiB, or has more than 10,000 lines.
    */
   push(chunk: Buffer, visit: (bytes: Buffer, start: number, end: number) => void): void;
-  /** What came of an event that is not whole. */
+  /** The bytes of an incomplete event. */
   rest(): Buffer;
-  /** Whether lines may end in something else than a bare line feed. */
+  /** Whether lines may end other than with a bare line feed. */
   readonly sawCarriageReturn: boolean;
 }
 
@@ -60,16 +57,16 @@ export function createEventSplitter(): EventSplitter {
   let pendingBytes = 0;
   let pendingLines = 0;
   let sawCarriageReturn = false;
-  /** Whether nothing came since the last line end. */
+  /** Whether nothing has arrived since the last line end. */
   let lineIsEmpty = true;
-  /** Whether a line feed that comes next belongs to the line end that was seen. */
+  /** Whether a following line feed belongs to the line end that was read. */
   let endedInCr = false;
 
-  /** Index behind the blank line that ends the event which `from` is in; -1 where the chunk does not hold it. */
+  /** Index after the blank line that ends the event at `from`; -1 if it is not in the chunk. */
   function findEnd(chunk: Buffer, from: number): number {
     if (sawCarriageReturn) return findAnyEnd(chunk, from);
     if (lineIsEmpty && chunk[from] === LF) {
-      // Blank lines without an event between them are looked at once.
+      // Blank lines without an event between them are skipped at once.
       let end = from + 1;
       while (chunk[end] === LF) end += 1;
       return end;
@@ -87,7 +84,7 @@ export function createEventSplitter(): EventSplitter {
       if (continues) continue;
       if (byte !== LF && byte !== CR) lineIsEmpty = false;
       else if (!lineIsEmpty) lineIsEmpty = true;
-      // The line feed of a carriage return goes with it where it is here already.
+      // The line feed after a carriage return is included if it is in this chunk.
       else if (byte === CR && chunk[at + 1] === LF) {
         endedInCr = false;
         return at + 2;
@@ -128,18 +125,18 @@ export function createEventSplitter(): EventSplitter {
   };
 }
 
-/** A stream may begin with one, which belongs to no event. */
+/** A stream may begin with a blank line that belongs to no event. */
 export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const COLON = 0x3a;
 const SPACE = 0x20;
 const LETTER_D = 0x64;
 
-/** Where the data of an event stands. */
+/** The position of an event's data. */
 export interface EventData {
-  /** Behind `data:` and one space. */
+  /** After `data:` and one space. */
   start: number;
   end: number;
-  /** Lines of data; where there are several, `start` and `end` are those of the first. */
+  /** Number of data lines; if there are several, `start` and `end` are those of the first. */
   lines: number;
 }
 
@@ -147,7 +144,7 @@ const found: EventData = { start: 0, end: 0, lines: 0 };
 
 /**
  * Finds the data of the event from `start` to `end`.
- * @param anyLineEnd whether lines may end in something else than a bare line feed.
+ * @param anyLineEnd Whether lines may end other than with a bare line feed.
  * @returns The same object each time.
  */
 export function findData(bytes: Buffer, start: number, end: number, anyLineEnd: boolean): Readonly<EventData> {
@@ -166,11 +163,11 @@ export function findData(bytes: Buffer, start: number, end: number, anyLineEnd: 
   return found;
 }
 
-/** Data of several lines as one text, as a reader of events understands it; and the event without it. */
+/** Data of several lines as one text, as event readers join it; and the event without it. */
 export function joinData(bytes: Buffer, start: number, end: number): { data: Buffer; others: string } {
   const data: string[] = [];
   let others = '';
-  // Bytes are kept as they are by a coding of one byte each.
+  // A one-byte encoding keeps the bytes unchanged.
   for (const line of bytes.toString('latin1', start, end).split(/\r\n|\n|\r/)) {
     if (line === 'data' || line.startsWith('data:')) data.push(line.slice(line[5] === ' ' ? 6 : 5));
     else if (line !== '') others += `${line}\n`;
@@ -192,11 +189,11 @@ function endOfLine(bytes: Buffer, at: number, end: number, anyLineEnd: boolean):
   return carriageReturn === -1 ? stop : at + carriageReturn;
 }
 
-/** Reads the events of a `text/event-stream`, for who answers in another format. */
+/** Reads the events of a `text/event-stream`, for a converter to another format. */
 export interface EventTexts {
   /**
-   * @returns The data of each event that is now whole, in their order; undefined for one that has none, such as a comment.
-   * @throws RangeError where an event is longer than 32 MiB.
+   * @returns The data of each complete event in order; undefined for an event without data, such as a comment.
+   * @throws RangeError if an event is longer than 32 MiB.
    */
   push(chunk: Uint8Array): readonly (string | undefined)[];
 }

@@ -6,11 +6,11 @@ import type { EventReader } from './events.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import { sampleBytes, type TextSample } from './tokens.js';
 
-/** Failures after which an upstream may have done its work, although it did not answer. */
+/** Failures after which an upstream may have done its work without answering. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
-/** An answer that is no stream goes out when all of it is here, so that one that breaks off is a clean error. */
+/** An answer that is no stream is sent when it is complete, so that a broken one is a clean error. */
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
-/** Header fields that are the gateway's own to set. */
+/** Header fields that only the gateway sets. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-encoding',
@@ -24,42 +24,45 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 export interface ExchangeTimes {
   /** Milliseconds of silence after which a stream gets a comment. */
   keepAliveMs: number;
-  /** Milliseconds of silence after which nothing more is expected. */
+  /** Milliseconds of silence after which the upstream is aborted. */
   idleMs: number;
-  /** Milliseconds for all of it. */
+  /** Milliseconds for the whole exchange. */
   totalMs: number;
 }
 
 export interface ExchangeOptions {
   times: ExchangeTimes;
-  /** Milliseconds until the upstream has to have answered. */
+  /** Milliseconds until the upstream must have answered. */
   askMs: number;
   watch: Watch;
   monotonic(): number;
   /** Public model id as JSON text. */
   modelText: Buffer;
   standIn?: string;
-  /** Whether a stream was asked for. */
+  /** Whether a stream was requested. */
   stream: boolean;
-  /** Asks the upstream; the signal also aborts while the body flows. Throws what a caller may be told. */
+  /** Calls the upstream; the signal also aborts while the body streams. Throws errors that callers may read. */
   ask(signal: AbortSignal): Promise<TextReply>;
-  /** What a caller may be told where the body of a reply threw this. */
+  /** Converts an error of a reply's body to one that callers may read. */
   failureOf(thrown: unknown, signal: AbortSignal): unknown;
-  /** Strikes out of a text of the upstream what no caller may read. */
+  /** Removes from a text of the upstream what callers must not read. */
   hideOptions(text: string): string;
-  /** Understands the events of a reply. */
+  /** Creates the event reader of a reply. */
   readerOf(reply: TextReply): EventReader;
-  /** Whether it is of the responses route. */
+  /** Whether it belongs to the responses route. */
   isResponse: boolean;
-  /** Called with the id of a response that is no stream; `open` where it is still to be made. */
+  /** Called with the id of a response that is no stream; `open` if it is still in progress. */
   onWhole(id: string, reply: TextReply, open: boolean): void;
   background?: TextExchange['background'];
-  /** Called where a stream did not come to its own end, although its caller is still there. */
+  /** Called if a stream did not complete although its caller is still connected. */
   onCut(failure: GatewayError): void;
-  /** Whether the upstream makes the answer to its end although nobody listens any more: it can be had later. */
-  goesOnAlone: boolean;
-  /** What was used where no upstream says: with what the model said; `goesOn` where it goes on to speak unseen. Never rejects. */
-  estimate(said: TextSample, goesOn: boolean): Promise<Usage | undefined>;
+  /** Whether the upstream completes the answer without a listener: it can be fetched later. */
+  continuesAlone: boolean;
+  /**
+   * Estimates the usage if the upstream reports none, from the model's text; `goesOn` if it continues without a
+   * listener. Never rejects.
+   */
+  estimate(sample: TextSample, continues: boolean): Promise<Usage | undefined>;
 }
 
 /** Sends one request and follows its answer to the end. */
@@ -67,9 +70,9 @@ export function startExchange(options: ExchangeOptions): TextExchange {
   return new Exchange(options);
 }
 
-/** Every request has one: it has methods rather than functions of its own, and calls rather than promises. */
+/** Every request has one, so it uses methods rather than closures, and callbacks rather than promises. */
 class Exchange implements TextExchange, Watched, BodyReader {
-  place = 0;
+  listIndex = 0;
   readonly answer: Promise<TextAnswer>;
   readonly ended: Promise<TextOutcome>;
   readonly background: TextExchange['background'];
@@ -86,19 +89,19 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #isStreaming = false;
   #isOver = false;
   #hasLeft = false;
-  /** Whether all of an answer that is no stream is here. */
+  /** Whether an answer that is no stream is complete. */
   #isRead = false;
-  /** Whether the upstream only told why it does not answer. */
+  /** Whether the upstream only answered with an error. */
   #isRefused = false;
-  /** Monotonic milliseconds of the last bytes, and of the last that the caller was sent. */
-  #heardAt: number;
+  /** Monotonic milliseconds of the last bytes received, and of the last bytes sent to the caller. */
+  #receivedAt: number;
   #spokeAt: number;
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
     this.background = options.background;
     this.#startedAt = options.monotonic();
-    this.#heardAt = this.#startedAt;
+    this.#receivedAt = this.#startedAt;
     this.#spokeAt = this.#startedAt;
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
@@ -122,10 +125,10 @@ class Exchange implements TextExchange, Watched, BodyReader {
     } else if (!body) {
       if (now - this.#startedAt >= askMs) this.giveUp(late(`No answer within ${askMs / 1000} s.`));
     } else if (body.isAwaited) {
-      if (now - this.#heardAt >= times.idleMs) this.giveUp(late('The model has fallen silent.'));
+      if (now - this.#receivedAt >= times.idleMs) this.giveUp(late('The model has fallen silent.'));
       else if (this.#isStreaming && now - this.#spokeAt >= times.keepAliveMs) {
         this.#spokeAt = now;
-        body.tellSilence();
+        body.sendKeepAlive();
       }
     }
   }
@@ -144,13 +147,13 @@ class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   #open(reply: TextReply): void {
-    // Given up meanwhile; what it was sent with has been aborted.
+    // The exchange was abandoned meanwhile and its upstream request aborted.
     if (this.#isOver) return;
     const { failureOf } = this.#options;
     const body = new PullStream(reply.body, (thrown) => failureOf(thrown, this.#flow.signal));
     this.#reply = reply;
     this.#body = body;
-    this.#hear();
+    this.#receive();
     if (!isStream(reply, this.#options.stream)) body.ask(this);
     else {
       try {
@@ -163,7 +166,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
 
   /** Bytes of an answer that is no stream. */
   take(chunk: Uint8Array): void {
-    this.#hear();
+    this.#receive();
     this.#receivedBytes += chunk.length;
     if (this.#receivedBytes > MAX_WHOLE_BYTES) {
       this.fail(new GatewayError('upstream_error', 'The answer of the model is too long.'));
@@ -186,26 +189,26 @@ class Exchange implements TextExchange, Watched, BodyReader {
     }
   }
 
-  /** There is no answer, or no whole one. */
+  /** There is no answer, or an incomplete one. */
   fail(error: unknown): void {
     if (this.#isOver) return;
     this.#stop();
     this.#body?.close();
     const failure = this.#failureOf(error);
-    // Whoever still answers, answers nobody.
+    // A late answer is ignored.
     if (!this.#flow.signal.aborted) this.#flow.abort(failure);
-    // An upstream that was given up may have done its work; one that refused has not.
+    // An abandoned upstream may have done its work; one that refused has not.
     const hasBegun = this.#reply !== undefined && !this.#isRefused;
     const outcome = { complete: false, failure };
     if (hasBegun || this.#hasLeft || GIVEN_UP.has(failure.code))
-      this.#endEstimated(sampleBytes(this.#received), this.#options.goesOnAlone, outcome);
+      this.#endEstimated(sampleBytes(this.#received), this.#options.continuesAlone, outcome);
     else this.#end(outcome);
     this.#reject(failure);
   }
 
   #failureOf(error: unknown): GatewayError {
     if (!isGatewayError(error)) return brokenOff(error);
-    // Of a body that was begun: what became of the connection is told by words that say what became of the answer.
+    // For a body that has started, the state of the connection is reported as an error of the answer.
     return this.#body && !this.#isRead && error.code === 'upstream_error' ? brokenOff(error) : error;
   }
 
@@ -217,7 +220,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       reader,
       wording: this.#wordingOf(reply),
       hasLeft: () => this.#hasLeft,
-      onBytes: () => this.#hear(),
+      onBytes: () => this.#receive(),
       onEnd: (failure) => {
         this.#stop();
         if (failure && !this.#hasLeft) this.#options.onCut(failure);
@@ -236,10 +239,10 @@ class Exchange implements TextExchange, Watched, BodyReader {
       this.#end(failure ? { usage, ...rest } : { usage, ...rest, final: true });
       return;
     }
-    const said = reader.said();
-    // An upstream that only told why it does not answer has used nothing.
-    if (reader.failed && said.text === '') this.#end(rest);
-    else this.#endEstimated(said, failure !== undefined && this.#options.goesOnAlone, rest);
+    const sample = reader.sample();
+    // An upstream that only answered with an error has used nothing.
+    if (reader.failed && sample.text === '') this.#end(rest);
+    else this.#endEstimated(sample, failure !== undefined && this.#options.continuesAlone, rest);
   }
 
   #readWhole(reply: TextReply, bytes: Buffer): void {
@@ -257,12 +260,12 @@ class Exchange implements TextExchange, Watched, BodyReader {
     if (usage) {
       rest.usage = usage;
       this.#end(rest);
-    } else this.#endEstimated(whole.said(), whole.open, rest);
+    } else this.#endEstimated(whole.sample(), whole.open, rest);
     this.#resolve(this.#answerOf(reply, whole.body));
   }
 
-  #endEstimated(said: TextSample, goesOn: boolean, rest: TextOutcome): void {
-    this.#options.estimate(said, goesOn).then((usage) => this.#end(usage ? { usage, ...rest } : rest));
+  #endEstimated(sample: TextSample, continues: boolean, rest: TextOutcome): void {
+    this.#options.estimate(sample, continues).then((usage) => this.#end(usage ? { usage, ...rest } : rest));
   }
 
   #wordingOf({ plainWords = (words) => words }: TextReply): Wording {
@@ -271,17 +274,17 @@ class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   #answerOf({ status, headers }: TextReply, body: TextAnswer['body']): TextAnswer {
-    const kept: Record<string, string> = {};
+    const passed: Record<string, string> = {};
     for (const name in headers) {
       const value = headers[name];
-      if (value !== undefined && !OWN_HEADERS.has(name)) kept[name] = value;
+      if (value !== undefined && !OWN_HEADERS.has(name)) passed[name] = value;
     }
-    return { status, headers: kept, standIn: this.#options.standIn, body };
+    return { status, headers: passed, standIn: this.#options.standIn, body };
   }
 
-  #hear(): void {
-    this.#heardAt = this.#options.monotonic();
-    this.#spokeAt = this.#heardAt;
+  #receive(): void {
+    this.#receivedAt = this.#options.monotonic();
+    this.#spokeAt = this.#receivedAt;
   }
 
   #stop(): void {
@@ -290,7 +293,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   }
 }
 
-/** What an upstream sends although a stream was asked for, or not, is told by what it calls it. */
+/** Whether the upstream sends a stream is decided by its content type, not by the request. */
 function isStream({ headers }: TextReply, asked: boolean): boolean {
   const type = headers['content-type'] ?? '';
   if (type.startsWith('text/event-stream')) return true;
@@ -312,19 +315,19 @@ function brokenOff(cause: unknown): GatewayError {
 
 /** An exchange that looks at the time. */
 export interface Watched extends Ticking {
-  /** Nothing more is to come of it. */
+  /** Stops it. */
   giveUp(error: GatewayError): void;
 }
 
 export interface Watch {
-  /** Ticks until it is deleted. */
+  /** Calls `tick` until it is deleted. */
   add(watched: Watched): void;
-  /** Of no effect where it was deleted before. */
+  /** No effect if it was deleted before. */
   delete(watched: Watched): void;
   giveUpAll(error: GatewayError): void;
 }
 
-/** @param tickMs milliseconds between ticks, and so how late one may be. */
+/** @param tickMs Milliseconds between ticks, which is also the maximum delay. */
 export function createWatch(tickMs: number, monotonic: () => number): Watch {
   const all = new SharedTimer<Watched>(tickMs, monotonic);
   return {

@@ -7,28 +7,28 @@ export type JsonValue =
   | { readonly [name: string]: JsonValue | undefined };
 
 /**
- * Changes top-level members of a JSON object in its bytes: a member that is there gets its new value where it stands, each
- * time where it stands more than once; one that is not there is added at the end; undefined takes a member away. Every other
- * byte stays as it is: the order of members, white space, integers beyond 2^53, members nobody knows.
+ * Changes top-level fields of a JSON object in its bytes. An existing field gets its new value in place, at each
+ * occurrence; a missing field is added at the end; undefined removes a field. Every other byte stays the same: the
+ * order of fields, white space, integers beyond 2^53, unknown fields.
  * @param body Valid JSON in UTF-8 without a byte order mark, an object.
  * @param changes Names in ASCII.
- * @returns New bytes; `body` itself where there is nothing to change.
- * @throws SyntaxError where the bytes are no object.
+ * @returns New bytes; `body` itself if nothing changed.
+ * @throws SyntaxError if the bytes are no object.
  */
-export function replaceMembers(body: Uint8Array, changes: Readonly<Record<string, JsonValue | undefined>>): Uint8Array {
+export function replaceFields(body: Uint8Array, changes: Readonly<Record<string, JsonValue | undefined>>): Uint8Array {
   const names = Object.keys(changes);
   if (names.length === 0) return body;
   const missing = new Set(names);
   const pieces: Uint8Array[] = [];
-  /** Behind what was copied or cut so far. */
+  /** End of what was copied or removed so far. */
   let done = 0;
-  /** Behind the member before. */
+  /** End of the previous field. */
   let previousEnd = 0;
-  /** Whether the members so far are cut with the comma behind them, since none stays that one could stand before. */
+  /** Whether all fields so far are removed together with the comma after them, since no kept field precedes it. */
   let first = true;
   let pendingCut = false;
 
-  const end = walkMembers(body, 0, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+  const end = walkFields(body, 0, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
     if (pendingCut) done = nameStart;
     pendingCut = false;
     const name = names.find((candidate) => isText(body, nameStart, nameEnd, candidate));
@@ -69,13 +69,13 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
-/** Makes `[` a `{` and `]` a `}`. */
+/** Converts `[` to `{` and `]` to `}`. */
 const BRACKET_TO_BRACE = 0x20;
-/** Texts longer than this are searched for their end natively, which costs a call. */
+/** Longer texts are searched for their end by native code, which costs a call. */
 const SHORT_TEXT = 48;
 
-/** Where a member of an object stands: its name with quotes, and its value; ends are exclusive. */
-export interface MemberRange {
+/** The position of a field: its name with quotes, and its value; ends are exclusive. */
+export interface FieldRange {
   nameStart: number;
   nameEnd: number;
   valueStart: number;
@@ -83,14 +83,13 @@ export interface MemberRange {
 }
 
 /**
- * Walks over the members of the object that starts at `start`, white space before it allowed. Members of members are
- * passed over, not looked at.
- * @param visit Gets the same range object each time, with other figures in it.
+ * Visits the fields of the object that starts at `start`; white space may precede it. Nested fields are skipped.
+ * @param visit Receives the same range object each time, with new values.
  * @returns Index of the object's closing brace.
- * @throws SyntaxError where there is no whole object. What is inside is not checked further.
+ * @throws SyntaxError if there is no whole object. Its content is not checked further.
  */
-export function walkMembers(bytes: Uint8Array, start: number, visit: (range: Readonly<MemberRange>) => void): number {
-  const range: MemberRange = { nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0 };
+export function walkFields(bytes: Uint8Array, start: number, visit: (range: Readonly<FieldRange>) => void): number {
+  const range: FieldRange = { nameStart: 0, nameEnd: 0, valueStart: 0, valueEnd: 0 };
   let at = skipSpace(bytes, start);
   if (bytes[at] !== OPEN_BRACE) throw notWhole();
   at = skipSpace(bytes, at + 1);
@@ -106,7 +105,7 @@ export function walkMembers(bytes: Uint8Array, start: number, visit: (range: Rea
     at = skipSpace(bytes, range.valueEnd);
     if (bytes[at] === COMMA) {
       at = skipSpace(bytes, at + 1);
-      // A comma announces a member.
+      // A comma requires another field.
       if (bytes[at] === CLOSE_BRACE) throw notWhole();
     } else if (bytes[at] !== CLOSE_BRACE) throw notWhole();
   }
@@ -114,8 +113,8 @@ export function walkMembers(bytes: Uint8Array, start: number, visit: (range: Rea
 }
 
 /**
- * Walks over the elements of the array that starts at `start`.
- * @throws SyntaxError where there is no whole array.
+ * Visits the elements of the array that starts at `start`.
+ * @throws SyntaxError if there is no whole array.
  */
 export function walkElements(bytes: Uint8Array, start: number, visit: (start: number, end: number) => void): void {
   if (bytes[start] !== OPEN_BRACKET) throw notWhole();
@@ -129,7 +128,7 @@ export function walkElements(bytes: Uint8Array, start: number, visit: (start: nu
   }
 }
 
-/** Whether the text with quotes from `start` to `end` says `name`, however it is escaped. `name` is ASCII. */
+/** Whether the quoted text from `start` to `end` equals `name`, with any escapes. `name` is ASCII. */
 export function isText(bytes: Uint8Array, start: number, end: number, name: string): boolean {
   const length = end - start - 2;
   if (length === name.length) {
@@ -142,14 +141,14 @@ export function isText(bytes: Uint8Array, start: number, end: number, name: stri
   return readValue(bytes, start, end) === name;
 }
 
-/** The value from `start` to `end`. @throws SyntaxError where it is no JSON. */
+/** The value from `start` to `end`. @throws SyntaxError if it is no JSON. */
 export function readValue(bytes: Uint8Array, start: number, end: number): unknown {
-  // For a few bytes, a decoder takes longer than all the rest.
+  // For a few bytes, a decoder takes longer than everything else.
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return JSON.parse(buffer.toString('utf8', start, end));
 }
 
-/** @returns Index behind the value that starts at `start`. */
+/** @returns Index after the value that starts at `start`. */
 function endOfValue(bytes: Uint8Array, start: number): number {
   const first = bytes[start] ?? 0;
   if (first === QUOTE) return endOfText(bytes, start);
@@ -174,7 +173,7 @@ function endOfNest(bytes: Uint8Array, start: number): number {
   throw notWhole();
 }
 
-/** @returns Index behind the closing quote of the text whose opening quote stands at `start`. */
+/** @returns Index after the closing quote of the text with its opening quote at `start`. */
 function endOfText(bytes: Uint8Array, start: number): number {
   let at = start + 1;
   while (at < bytes.length) {

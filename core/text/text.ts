@@ -15,9 +15,9 @@ import type {
   Usage,
 } from '../contracts/index.js';
 import { modelSpan, openSpan, usageAttributes } from '../observability/index.js';
-import type { EntryTerms, PluginHost, Registry } from '../plugins/index.js';
+import type { InstancePolicy, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { correctionOf, startBackgroundLooks } from './background.js';
+import { correctionOf, startBackgroundPolls } from './background.js';
 import type { EventReader } from './events.js';
 import { createWatch, type ExchangeTimes, startExchange } from './exchange.js';
 import {
@@ -25,8 +25,8 @@ import {
   type BackgroundStart,
   checkEffort,
   inputTokensOf,
+  maxOutputTokens,
   modelOf,
-  mostOutputTokens,
   type PreparedText,
   previousResponseOf,
   streamOf,
@@ -34,23 +34,23 @@ import {
   type TextRequest,
   type Texts,
 } from './requests.js';
-import { KEPT_BYTES, NO_TEXT, samplePrompt, type TextSample, type TokenCounter } from './tokens.js';
+import { MAX_STORED_BYTES, NO_TEXT, samplePrompt, type TextSample, type TokenCounter } from './tokens.js';
 import { createChatReader, createResponsesReader } from './usage-events.js';
 
-/** How late a deadline may be. */
+/** Maximum delay of a deadline, in milliseconds. */
 const MAX_TICK_MS = 250;
 const TIMES: ExchangeTimes = { keepAliveMs: 15_000, idleMs: 300_000, totalMs: 3_600_000 };
 
 export interface TextsOptions {
-  /** Where responses are found again. Default: none is, and no request can go on from one. */
+  /** Stores responses for later requests. Default: none, and no request can continue one. */
   responses?: StoredResponses;
-  /** Where those are kept that are made in the background. Default: they are counted by an estimate. */
+  /** Stores background responses. Default: they are counted by an estimate. */
   background?: BackgroundResponses;
-  /** Milliseconds between looks at those; ever more for each of them. Default 5,000. */
+  /** Milliseconds between polls of those, growing for each of them. Default 5,000. */
   backgroundMs?: number;
   /** Milliseconds of silence after which a stream gets a comment. Default 15,000. */
   keepAliveMs?: number;
-  /** Milliseconds without a byte after which an upstream is given up. Default 300,000. */
+  /** Milliseconds without a byte after which an upstream is aborted. Default 300,000. */
   idleMs?: number;
   /** Milliseconds from a request to the end of its answer. Default 3,600,000. */
   totalMs?: number;
@@ -66,9 +66,9 @@ export interface TextsParts extends TextsOptions {
 }
 
 export interface TextService extends Texts {
-  /** Begins to look at what is made in the background; once models are ready. */
+  /** Starts polling background responses; call it once models are ready. */
   start(): void;
-  /** Ends that. */
+  /** Stops polling. */
   stop(): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export function createTexts(parts: TextsParts): TextService {
   const clockwork = { times, monotonic, watch };
   const modelTexts = new Map<string, Buffer>();
 
-  /** Only ids of models that are known come here. */
+  /** Only ids of known models reach this point. */
   function modelTextOf(model: string): Buffer {
     let text = modelTexts.get(model);
     if (!text) {
@@ -134,7 +134,7 @@ export function createTexts(parts: TextsParts): TextService {
     const stream = streamOf(parsed);
     checkEffort(parsed, route, found.model);
     const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), owner) : undefined;
-    const mostOutput = mostOutputTokens(parsed, route);
+    const maxOutput = maxOutputTokens(parsed, route);
     const sent =
       stream && route === 'chat_completions'
         ? askForUsage(request.body, parsed)
@@ -149,24 +149,24 @@ export function createTexts(parts: TextsParts): TextService {
       ...(previous && { upstream: previous.upstream }),
     };
     const isStored = route === 'responses' && task === undefined && parsed.store !== false;
-    const mostTokens = task === 'input_tokens' ? 1 : inputTokensOf(sent.body.length) + mostOutput;
-    return readyToSend(id, mostTokens, {
+    const maxTokens = task === 'input_tokens' ? 1 : inputTokensOf(sent.body.length) + maxOutput;
+    return readyToSend(id, maxTokens, {
       ...found,
       call,
       owner,
       requestId,
       isStored,
       dropUsage: sent.asked,
-      mostOutput,
+      maxOutput,
       sample: prompt,
     });
   }
 
-  function readyToSend(model: string, mostTokens: number, sending: Sending): PreparedText {
+  function readyToSend(model: string, maxTokens: number, sending: Sending): PreparedText {
     let left: Sending | undefined = sending;
     return {
       model,
-      mostTokens,
+      maxTokens,
       send() {
         const sent = left;
         left = undefined;
@@ -176,16 +176,16 @@ export function createTexts(parts: TextsParts): TextService {
     };
   }
 
-  /** Once it was sent, a long request is not kept for as long as its answer takes: nothing here may hold on to it. */
+  /** A long request is released after sending: nothing here may keep it in memory during its answer. */
   function send(sending: Sending): TextExchange {
-    const { entry, contribution: provider, owner, requestId, isStored, dropUsage, mostOutput } = sending;
+    const { entry, contribution: provider, owner, requestId, isStored, dropUsage, maxOutput } = sending;
     const { route, task, model, stream } = sending.call;
     let call: Sending['call'] | undefined = sending.call;
     const { body, parsed } = call;
     const prompt: { sample: TextSample } | { parsed: TextCall['parsed'] } =
-      body.length > KEPT_BYTES ? { sample: sending.sample ?? samplePrompt(parsed) } : { parsed };
+      body.length > MAX_STORED_BYTES ? { sample: sending.sample ?? samplePrompt(parsed) } : { parsed };
 
-    const goesOnAlone = isStored && parsed.background === true;
+    const continuesAlone = isStored && parsed.background === true;
     const started = isStored && background ? Promise.withResolvers<BackgroundStart | undefined>() : undefined;
     let isStarting = false;
 
@@ -199,10 +199,10 @@ export function createTexts(parts: TextsParts): TextService {
       started?.resolve(usage && { responseId, upstream, status, usage });
     }
 
-    async function estimate(said: TextSample, goesOn: boolean): Promise<Usage | undefined> {
+    async function estimate(sample: TextSample, continues: boolean): Promise<Usage | undefined> {
       if (task === 'input_tokens') return undefined;
       const inputTokens = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
-      const outputTokens = Math.max(goesOn ? mostOutput : 0, await tokens.count(said));
+      const outputTokens = Math.max(continues ? maxOutput : 0, await tokens.count(sample));
       return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
     }
 
@@ -213,12 +213,12 @@ export function createTexts(parts: TextsParts): TextService {
         model,
         onResponseId(id) {
           remember(id, reply);
-          if (goesOnAlone && !reader.ended) startAlone(id, reply);
+          if (continuesAlone && !reader.ended) startAlone(id, reply);
         },
       });
       return reader;
     }
-    const terms = host.terms(entry);
+    const terms = host.policy(entry);
     const opened = openSpan(modelSpan('chat', model, entry));
     const exchange = startExchange({
       ...clockwork,
@@ -247,7 +247,7 @@ export function createTexts(parts: TextsParts): TextService {
         if (isStored && open) startAlone(id, reply);
       },
       background: started?.promise,
-      goesOnAlone,
+      continuesAlone,
       estimate,
     });
     if (started) {
@@ -259,13 +259,13 @@ export function createTexts(parts: TextsParts): TextService {
     return exchange;
   }
 
-  /** @param follows Whether what it tells of usage is to be counted. */
+  /** @param follows Whether the reported usage is to be counted. */
   function askStored(response: StoredAsked, follows: boolean): TextExchange | undefined {
     const { action, id: responseId, owner, model, upstream, query, requestId } = response;
     const found = registry.textProvider(model);
     const provider = found?.contribution;
     if (!found || !provider?.stored) return undefined;
-    const terms = host.terms(found.entry);
+    const terms = host.policy(found.entry);
     const exchange = startExchange({
       ...clockwork,
       askMs: terms.timeoutMs,
@@ -289,14 +289,16 @@ export function createTexts(parts: TextsParts): TextService {
       isResponse: true,
       onWhole: () => {},
       onCut: () => {},
-      goesOnAlone: false,
-      async estimate(said) {
-        return follows && said.text !== '' ? { outputTokens: await tokens.count(said), estimated: true } : undefined;
+      continuesAlone: false,
+      async estimate(sample) {
+        return follows && sample.text !== ''
+          ? { outputTokens: await tokens.count(sample), estimated: true }
+          : undefined;
       },
     });
     if (follows) {
       exchange.ended.then(({ usage, final }) => {
-        // An upstream that was just told to stop may not have added up yet.
+        // An upstream that was just aborted may not have the final usage yet.
         const isLast = action === 'cancel' && usage === undefined ? false : final;
         background?.correct(correctionOf({ responseId, owner, upstream }, { usage, final: isLast }));
       });
@@ -304,15 +306,15 @@ export function createTexts(parts: TextsParts): TextService {
     return exchange;
   }
 
-  /** Of what the caller is about to delete, as much as can be known by then. */
-  async function hearLast(response: StoredAsked): Promise<void> {
+  /** Reads the usage of a response that the caller is about to delete, as far as it is known. */
+  async function readLast(response: StoredAsked): Promise<void> {
     const exchange = askStored({ ...response, action: 'retrieve', query: '' }, true);
     await exchange?.answer.catch(() => undefined);
     await exchange?.ended;
     await background?.flushInTime();
   }
 
-  let looks: ReturnType<typeof startBackgroundLooks> | undefined;
+  let polls: ReturnType<typeof startBackgroundPolls> | undefined;
 
   return {
     models: () =>
@@ -323,7 +325,7 @@ export function createTexts(parts: TextsParts): TextService {
       const row = await responses?.find(responseId, owner);
       const follows = row !== undefined && action !== 'input_items' && (await background?.isOpen(responseId, owner));
       const asked = row && { ...row, action, query, requestId };
-      if (asked && follows && action === 'delete') await hearLast(asked);
+      if (asked && follows && action === 'delete') await readLast(asked);
       const exchange = asked && askStored(asked, follows === true && action !== 'delete');
       if (!exchange) throw new GatewayError('response_not_found', 'There is no such response.');
       return exchange;
@@ -332,19 +334,19 @@ export function createTexts(parts: TextsParts): TextService {
       if (!background) return;
       const ask = (response: BackgroundResponse) =>
         askStored({ ...response, action: 'retrieve', query: '', requestId: response.id }, true);
-      looks = startBackgroundLooks({
+      polls = startBackgroundPolls({
         background,
         ask,
         logger,
-        ...(backgroundMs !== undefined && { roundMs: backgroundMs }),
+        ...(backgroundMs !== undefined && { pollMs: backgroundMs }),
       });
     },
-    stop: async () => looks?.close(),
+    stop: async () => polls?.close(),
     cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
   };
 }
 
-/** @throws Error where a plugin did not keep to its contract; no caller reads it. */
+/** @throws Error if a plugin broke its contract; the message is not shown to callers. */
 function checkReply(reply: TextReply): TextReply {
   const { status, headers, body } = reply ?? {};
   if (!(status >= 200 && status <= 299)) throw new Error('the status of a reply must be one of 200 to 299');
@@ -354,8 +356,8 @@ function checkReply(reply: TextReply): TextReply {
   return reply;
 }
 
-/** A connection that breaks is no fault of the plugin's: only errors that claim to be the gateway's are looked at. */
-function bodyFailures({ failureOf }: Pick<EntryTerms, 'failureOf'>) {
+/** A broken connection is no plugin fault: only errors that claim to be the gateway's are checked. */
+function bodyFailures({ failureOf }: Pick<InstancePolicy, 'failureOf'>) {
   return (thrown: unknown, signal: AbortSignal) =>
     isGatewayError(thrown) ? failureOf('text', thrown, signal) : thrown;
 }
@@ -364,7 +366,7 @@ function does({ tasks = [] }: TextProvider, task: ResponsesTask | undefined): bo
   return task === undefined || tasks.includes(task);
 }
 
-/** Nothing that an exchange ends with is an error. */
+/** The end of an exchange is never an error. */
 function endWith({ ended }: TextExchange, span: Span): void {
   ended.then(({ usage, failure }) => {
     span.set(usageAttributes(usage));
@@ -379,15 +381,15 @@ interface Sending {
   call: Omit<TextCall, 'signal'>;
   owner: string;
   requestId: string;
-  /** Whether the upstream keeps the response. */
+  /** Whether the upstream stores the response. */
   isStored: boolean;
   dropUsage: boolean;
-  mostOutput: number;
-  /** What the model reads. Default: it is found in the call. */
+  maxOutput: number;
+  /** The text the model reads. Default: it is taken from the call. */
   sample?: TextSample;
 }
 
-/** A response that is asked for where it was made. */
+/** A stored response that is fetched from its upstream. */
 interface StoredAsked extends Pick<StoredResponse, 'id' | 'owner' | 'model' | 'upstream'> {
   action: StoredResponseAction;
   query: string;

@@ -13,21 +13,24 @@ export interface CountAnswer {
   tokens: number;
 }
 
-/** Estimates tokens where no upstream reported them. */
+/** Estimates tokens if the upstream reported none. */
 export interface TokenCounter {
-  /** Tokens of the whole text by those of the part of it that was kept; by its length alone where counting takes too long. Never rejects. */
+  /**
+   * Estimates the tokens of the whole text from its stored part; by its length alone if counting takes too long. Never
+   * rejects.
+   */
   count(sample: TextSample): Promise<number>;
-  /** What is being counted is then estimated by its length. */
+  /** Pending counts are then estimated by length. */
   close(): Promise<void>;
 }
 
-/** Texts that may wait to be counted; each is at most 32 KiB. */
+/** Maximum number of texts in the queue; each is at most 32 KiB. */
 const MAX_WAITING = 256;
-const PATIENCE_MS = 10_000;
-/** The table of tokens takes 80 MB of memory: it is not kept for longer than it may be of use. */
+const TIMEOUT_MS = 10_000;
+/** The token table takes 80 MB of memory, so it is unloaded when it is no longer used. */
 const IDLE_MS = 30_000;
 
-/** Loads the tokenizer in a thread of its own when it is first needed: it takes 0.4 s, and long texts as much again. */
+/** Loads the tokenizer in a thread on first use: it takes 0.4 s, and long texts as much again. */
 export function createTokenCounter(): TokenCounter {
   const waiting = new Map<number, (tokens: number | undefined) => void>();
   let thread: Worker | undefined;
@@ -58,7 +61,7 @@ export function createTokenCounter(): TokenCounter {
       if (thread === started) end();
     };
     started.on('error', fail).on('exit', fail);
-    // After the listeners, which would undo it: a thread keeps no process alive.
+    // Must follow the listeners, which would undo it: the thread must not keep the process alive.
     started.unref();
     return started;
   }
@@ -69,10 +72,10 @@ export function createTokenCounter(): TokenCounter {
     thread ??= start();
     const { promise, resolve } = Promise.withResolvers<number | undefined>();
     tasks += 1;
-    const patience = setTimeout(end, PATIENCE_MS);
-    patience.unref();
+    const timer = setTimeout(end, TIMEOUT_MS);
+    timer.unref();
     waiting.set(tasks, (tokens) => {
-      clearTimeout(patience);
+      clearTimeout(timer);
       resolve(tokens);
     });
     thread.postMessage({ id: tasks, text } satisfies CountTask);
@@ -92,49 +95,49 @@ export function createTokenCounter(): TokenCounter {
   };
 }
 
-/** Bytes of a text that are kept, or letters. More would make the few streams that are cut off dear for all the others. */
-export const KEPT_BYTES = 32 * 1024;
+/** Maximum bytes or letters of a stored text. More would cost all streams for the few that are aborted. */
+export const MAX_STORED_BYTES = 32 * 1024;
 const FIRST_BYTES = 1_024;
 
-/** A text that may become long: its beginning, and how long it is. */
+/** A text of unknown length: its beginning, and its length. */
 export interface TextSample {
   text: string;
-  /** How many times as long the whole is; at least 1. */
+  /** Ratio of the whole length to the stored part; at least 1. */
   scale: number;
 }
 
 export const NO_TEXT: TextSample = { text: '', scale: 1 };
 
-/** Gathers what a stream says, as the JSON texts that it says it in. */
+/** Collects the text of a stream, as the JSON texts of its events. */
 export interface SampleTaker {
-  /** Adds what stands between the quotes of a JSON text. */
+  /** Adds the content between the quotes of a JSON text. */
   add(bytes: Uint8Array, start: number, end: number): void;
   take(): TextSample;
 }
 
 export function createSampleTaker(): SampleTaker {
-  let kept: Buffer | undefined;
-  let keptBytes = 0;
+  let stored: Buffer | undefined;
+  let storedBytes = 0;
   let bytesInAll = 0;
 
   return {
     add(bytes, start, end) {
       bytesInAll += end - start;
-      const length = Math.min(end - start, KEPT_BYTES - keptBytes);
+      const length = Math.min(end - start, MAX_STORED_BYTES - storedBytes);
       if (length <= 0) return;
-      // Not of Node's pool: a part that is kept for as long as a stream takes keeps all 64 KiB of it.
-      kept ??= Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, length));
-      if (keptBytes + length > kept.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.max(kept.length * 2, keptBytes + length));
-        kept.copy(larger, 0, 0, keptBytes);
-        kept = larger;
+      // Not from Node's pool: a part stored during a stream would keep all 64 KiB of the pool.
+      stored ??= Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, length));
+      if (storedBytes + length > stored.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(stored.length * 2, storedBytes + length));
+        stored.copy(larger, 0, 0, storedBytes);
+        stored = larger;
       }
-      kept.set(bytes.subarray(start, start + length), keptBytes);
-      keptBytes += length;
+      stored.set(bytes.subarray(start, start + length), storedBytes);
+      storedBytes += length;
     },
     take() {
-      const raw = kept?.toString('utf8', 0, keptBytes) ?? '';
-      return { text: plainText(raw), scale: keptBytes === 0 ? 1 : bytesInAll / keptBytes };
+      const raw = stored?.toString('utf8', 0, storedBytes) ?? '';
+      return { text: plainText(raw), scale: storedBytes === 0 ? 1 : bytesInAll / storedBytes };
     },
   };
 }
@@ -143,25 +146,25 @@ function plainText(raw: string): string {
   try {
     return JSON.parse(`"${raw}"`);
   } catch {
-    // What was kept ends in the middle of an escape.
+    // The stored part may end in the middle of an escape.
     return raw;
   }
 }
 
-/** Members whose text is no text for a model: files and sounds, told in base64. */
-const DATA_MEMBERS = new Set(['data', 'file_data', 'b64_json', 'image_url']);
-/** What says how a request is to be answered, not what is asked. */
-const PROMPT_MEMBERS = ['messages', 'input', 'instructions', 'tools', 'functions', 'prompt', 'text', 'response_format'];
+/** Fields that contain files and audio in base64, which are no text for a model. */
+const DATA_FIELDS = new Set(['data', 'file_data', 'b64_json', 'image_url']);
+/** Fields that configure the answer and are no input. */
+const PROMPT_FIELDS = ['messages', 'input', 'instructions', 'tools', 'functions', 'prompt', 'text', 'response_format'];
 
-/** What a request gives a model to read. */
+/** The input text of a request. */
 export function samplePrompt(parsed: Readonly<Record<string, unknown>>): TextSample {
-  return sampleTexts(PROMPT_MEMBERS.map((name) => parsed[name]));
+  return sampleTexts(PROMPT_FIELDS.map((name) => parsed[name]));
 }
 
-/** All texts in a value, however deep. */
+/** All texts in a value, at any depth. */
 export function sampleTexts(value: unknown): TextSample {
   const texts: string[] = [];
-  let kept = 0;
+  let stored = 0;
   let inAll = 0;
   const open: unknown[] = [value];
   while (open.length > 0) {
@@ -169,32 +172,32 @@ export function sampleTexts(value: unknown): TextSample {
     if (typeof next === 'string') {
       if (next.startsWith('data:')) continue;
       inAll += next.length;
-      if (kept >= KEPT_BYTES) continue;
-      const text = next.slice(0, KEPT_BYTES - kept);
+      if (stored >= MAX_STORED_BYTES) continue;
+      const text = next.slice(0, MAX_STORED_BYTES - stored);
       texts.push(text);
-      kept += text.length;
+      stored += text.length;
     } else if (Array.isArray(next)) {
       for (const element of next.toReversed()) open.push(element);
     } else if (typeof next === 'object' && next !== null) {
-      for (const [name, member] of Object.entries(next).reverse()) if (!DATA_MEMBERS.has(name)) open.push(member);
+      for (const [name, field] of Object.entries(next).reverse()) if (!DATA_FIELDS.has(name)) open.push(field);
     }
   }
-  return { text: texts.join('\n'), scale: kept === 0 ? 1 : inAll / kept };
+  return { text: texts.join('\n'), scale: stored === 0 ? 1 : inAll / stored };
 }
 
-/** The beginning of an answer that did not come to its end. */
+/** The beginning of an incomplete answer. */
 export function sampleBytes(chunks: readonly Uint8Array[]): TextSample {
   const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   if (bytes === 0) return NO_TEXT;
-  const text = Buffer.concat(chunks, Math.min(bytes, KEPT_BYTES)).toString('utf8');
-  return { text, scale: Math.max(1, bytes / KEPT_BYTES) };
+  const text = Buffer.concat(chunks, Math.min(bytes, MAX_STORED_BYTES)).toString('utf8');
+  return { text, scale: Math.max(1, bytes / MAX_STORED_BYTES) };
 }
 
-type Members = Readonly<Record<string, unknown>>;
+type JsonRecord = Readonly<Record<string, unknown>>;
 
 /**
- * What an upstream reports, under the names of either format.
- * @returns Undefined where it says nothing, or that nothing was used: no answer is made of no tokens.
+ * The usage that an upstream reports, with the names of either format.
+ * @returns Undefined if it reports none or zero: no answer has zero tokens.
  */
 export function readUsage(value: unknown): Usage | undefined {
   if (!isObject(value)) return undefined;
@@ -204,8 +207,8 @@ export function readUsage(value: unknown): Usage | undefined {
   if (total !== undefined && input === undefined && output !== undefined) input = Math.max(0, total - output);
   if (total !== undefined && output === undefined && input !== undefined) output = Math.max(0, total - input);
   if ((input ?? 0) + (output ?? 0) === 0 && !total) return undefined;
-  const read = membersOf(value.prompt_tokens_details ?? value.input_tokens_details);
-  const written = membersOf(value.completion_tokens_details ?? value.output_tokens_details);
+  const read = recordOf(value.prompt_tokens_details ?? value.input_tokens_details);
+  const written = recordOf(value.completion_tokens_details ?? value.output_tokens_details);
   const cached = count(read.cached_tokens);
   const reasoning = count(written.reasoning_tokens);
   const usage: Usage = { totalTokens: total ?? (input ?? 0) + (output ?? 0) };
@@ -216,26 +219,26 @@ export function readUsage(value: unknown): Usage | undefined {
   return usage;
 }
 
-/** As {@link readUsage}, of an object as its JSON. Undefined where that is none. */
+/** As {@link readUsage}, for an object as JSON. Undefined if it is none. */
 export function readUsageBytes(bytes: Uint8Array): Usage | undefined {
   try {
     return readUsage(readValue(bytes, 0, bytes.length));
   } catch {
-    // Only where it ends was looked at before.
+    // So far only its end was checked.
     return undefined;
   }
 }
 
-/** What nobody can have used is not said. */
+/** Impossible values are not reported. */
 function count(value: unknown): number | undefined {
   const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS;
   return isCount ? value : undefined;
 }
 
-function membersOf(value: unknown): Members {
+function recordOf(value: unknown): JsonRecord {
   return isObject(value) ? value : {};
 }
 
-function isObject(value: unknown): value is Members {
+function isObject(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null;
 }

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../runtime/index.js';
 import { chatFailure, DONE_EVENT, responsesFailure } from './event-rewriter.js';
-import type { EventReader, Verdict } from './events.js';
-import { isText, readValue, walkElements, walkMembers } from './json.js';
+import type { EventAction, EventReader } from './events.js';
+import { isText, readValue, walkElements, walkFields } from './json.js';
 import { createSampleTaker, readUsageBytes } from './tokens.js';
 
 const QUOTE = 0x22;
@@ -13,15 +13,15 @@ const DIGIT_0 = 0x30;
 
 export interface ChatReaderOptions {
   requestId: string;
-  /** Whether the event that only tells what was used is to be kept from the caller. */
+  /** Whether an event that only reports usage is dropped. */
   dropUsage: boolean;
 }
 
 /** Reads the events of `/v1/chat/completions`. */
 export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): EventReader {
   const modelName = { start: 0, end: 0 };
-  const said = createSampleTaker();
-  /** Bytes of the last usage that was reported: some servers report it in each event. */
+  const samples = createSampleTaker();
+  /** Bytes of the last reported usage: some servers report it in each event. */
   let usage: Buffer | undefined;
   let isDone = false;
   let failed = false;
@@ -29,8 +29,8 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
   const choiceEnds = new Map<number, boolean>();
 
   return {
-    read(bytes, start, end): Verdict {
-      if (tellsDone(bytes, start, end)) {
+    read(bytes, start, end): EventAction {
+      if (isDoneEvent(bytes, start, end)) {
         isDone = true;
         return 'pass';
       }
@@ -38,7 +38,7 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
       let usageStart = 0;
       let usageEnd = 0;
       let choicesStart = 0;
-      const objectEnd = walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+      const objectEnd = walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
         const first = bytes[valueStart];
         if (first === QUOTE && isText(bytes, nameStart, nameEnd, 'model')) {
           modelName.start = valueStart;
@@ -52,7 +52,7 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
           failed = true;
         }
       });
-      // What goes on behind the data was another event's.
+      // Bytes after the data belonged to another event.
       if (objectEnd >= end) return 'pass';
       if (failed) return 'reword';
       const choices = choicesStart === 0 ? 0 : readChoices(bytes, choicesStart);
@@ -71,17 +71,17 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
     },
     responseId: undefined,
     usage: () => usage && readUsageBytes(usage),
-    said: () => said.take(),
+    sample: () => samples.take(),
     get closing() {
       if (isDone) return undefined;
       if (failed) return DONE_EVENT;
-      // Where it is an end too early for one choice, it is one for the answer.
+      // If it ended too early for one choice, it did for the answer.
       return choiceEnds.size > 0 && [...choiceEnds.values()].every(Boolean) ? DONE_EVENT : undefined;
     },
     failure: (error: GatewayError) => chatFailure(error, requestId),
   };
 
-  /** @returns how many there are. */
+  /** @returns The number of choices. */
   function readChoices(bytes: Buffer, start: number): number {
     if (bytes[start + 1] === CLOSE_BRACKET) return 0;
     let choices = 0;
@@ -89,7 +89,7 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
       choices += 1;
       let index = 0;
       let finished = false;
-      walkMembers(bytes, choiceStart, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+      walkFields(bytes, choiceStart, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
         const first = bytes[valueStart];
         if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'delta')) readDelta(bytes, valueStart);
         else if (isText(bytes, nameStart, nameEnd, 'index')) index = readIndex(bytes, valueStart, valueEnd);
@@ -100,12 +100,12 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
     return choices;
   }
 
-  /** What a model says goes by several names: content, refusal, reasoning, arguments of the tools it calls. */
+  /** The model's text has several field names: content, refusal, reasoning, arguments of tool calls. */
   function readDelta(bytes: Buffer, start: number): void {
-    walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+    walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
       const first = bytes[valueStart];
       if (first === QUOTE) {
-        if (!isText(bytes, nameStart, nameEnd, 'role')) said.add(bytes, valueStart + 1, valueEnd - 1);
+        if (!isText(bytes, nameStart, nameEnd, 'role')) samples.add(bytes, valueStart + 1, valueEnd - 1);
       } else if (first === OPEN_BRACE) readDelta(bytes, valueStart);
       else if (first === OPEN_BRACKET) {
         walkElements(bytes, valueStart, (elementStart) => {
@@ -116,16 +116,16 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
   }
 }
 
-/** Mostly there is but one choice, and there are never many. */
+/** Usually there is one choice, and there are never many. */
 function readIndex(bytes: Buffer, start: number, end: number): number {
   return end - start === 1 ? (bytes[start] ?? DIGIT_0) - DIGIT_0 : Number(bytes.toString('latin1', start, end));
 }
 
-function tellsDone(bytes: Buffer, start: number, end: number): boolean {
+function isDoneEvent(bytes: Buffer, start: number, end: number): boolean {
   return bytes[start] === OPEN_BRACKET && bytes.toString('latin1', start, end).trim() === '[DONE]';
 }
 
-/** Types of events that end a stream; `error` alone tells of a failure in which there may not even be a response. */
+/** Types of events that end a stream; only `error` may come without a response. */
 const ENDS = ['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled', 'error'] as const;
 const FAILURES: ReadonlySet<string> = new Set(['response.failed', 'error']);
 
@@ -134,7 +134,7 @@ export interface ResponsesReaderOptions {
   model: string;
   /** Milliseconds since 1970. */
   now(): number;
-  /** Id of the response whose stream goes on behind an event that the caller has: there may be nothing more. */
+  /** Id of a response with a stream that continues after an event the caller already has: nothing more may follow. */
   resumed?: string;
   /** Called once, as soon as the id of the response is known. */
   onResponseId(id: string): void;
@@ -144,7 +144,7 @@ export interface ResponsesReaderOptions {
 export function createResponsesReader(options: ResponsesReaderOptions): EventReader {
   const { model, now, resumed, onResponseId } = options;
   const modelName = { start: 0, end: 0 };
-  const said = createSampleTaker();
+  const samples = createSampleTaker();
   let usage: Buffer | undefined;
   let ended = false;
   let failed = false;
@@ -153,14 +153,14 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
   let sequenceNumber = -1;
 
   return {
-    read(bytes, start, end): Verdict {
+    read(bytes, start, end): EventAction {
       if (bytes[start] !== OPEN_BRACE) return 'pass';
       let renames = false;
-      const objectEnd = walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+      const objectEnd = walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
         const first = bytes[valueStart];
         if (first === QUOTE) {
           if (isText(bytes, nameStart, nameEnd, 'type')) readType(bytes, valueStart, valueEnd);
-          else if (isText(bytes, nameStart, nameEnd, 'delta')) said.add(bytes, valueStart + 1, valueEnd - 1);
+          else if (isText(bytes, nameStart, nameEnd, 'delta')) samples.add(bytes, valueStart + 1, valueEnd - 1);
           else readError(bytes, nameStart, nameEnd);
         } else if (first === OPEN_BRACE) {
           if (isText(bytes, nameStart, nameEnd, 'response')) renames = readResponse(bytes, valueStart);
@@ -170,7 +170,7 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
           if (Number.isSafeInteger(number)) sequenceNumber = number;
         }
       });
-      // What goes on behind the data was another event's.
+      // Bytes after the data belonged to another event.
       if (failed && objectEnd < end) return 'reword';
       return renames && objectEnd < end ? 'rename' : 'pass';
     },
@@ -185,7 +185,7 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
       return responseId;
     },
     usage: () => usage && readUsageBytes(usage),
-    said: () => said.take(),
+    sample: () => samples.take(),
     get closing() {
       return resumed !== undefined && sequenceNumber === -1 ? '' : undefined;
     },
@@ -200,17 +200,17 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
     failed ||= FAILURES.has(type);
   }
 
-  /** Live servers at times send an error without a type. */
+  /** Live servers sometimes send an error without a type. */
   function readError(bytes: Buffer, nameStart: number, nameEnd: number): void {
     if (!isText(bytes, nameStart, nameEnd, 'error')) return;
     ended = true;
     failed = true;
   }
 
-  /** @returns whether there is a name of the model in it. */
+  /** @returns Whether it contains a model name. */
   function readResponse(bytes: Buffer, start: number): boolean {
     let renames = false;
-    walkMembers(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+    walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
       const first = bytes[valueStart];
       if (first === QUOTE) {
         if (isText(bytes, nameStart, nameEnd, 'model')) {

@@ -43,8 +43,8 @@ export function createReelboxExtractor(context: PluginContext<{ apiKey?: string;
     clock,
     logger,
     methods: [
-      { name: 'api', cost: 1, authority: true, available: () => options.apiKey !== undefined, run: fromApi },
-      { name: 'page', cost: 2, authority: false, run: fromPage },
+      { name: 'api', cost: 1, definitive: true, available: () => options.apiKey !== undefined, run: fromApi },
+      { name: 'page', cost: 2, definitive: false, run: fromPage },
     ],
     isEnough: (parts) => parts.some(({ found }) => found.metrics?.views !== undefined && found.media?.video_urls),
     isWorthwhile: (parts) => parts.some(({ found }) => found.common?.title !== undefined),

@@ -81,9 +81,9 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
 }
 
 /** What the tags of one page say is no product to show where another page says why there is none. */
-function refuseTagsAlone({ parts, verdict, attempts }: ShopClimb): void {
-  if (!verdict || isWhole(parts.flatMap(({ found }) => found.parts))) return;
-  const { code, reason } = verdict;
+function refuseTagsAlone({ parts, restriction, attempts }: ShopClimb): void {
+  if (!restriction || isWhole(parts.flatMap(({ found }) => found.parts))) return;
+  const { code, reason } = restriction;
   throw new GatewayError(code, 'The product is not shown.', { platform: PLATFORM, reason, attempts });
 }
 

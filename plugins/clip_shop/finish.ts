@@ -49,7 +49,7 @@ export function finishProduct({ climb, link, options, now }: FinishCall): { data
     ? climb.limitations.filter((note) => !TAG_NOTES.has(note))
     : climb.limitations;
   const limitations = [
-    ...(climb.verdict ? [climb.verdict.code] : []),
+    ...(climb.restriction ? [climb.restriction.code] : []),
     ...notes,
     ...(isPriceHidden(data, parts) ? ['masked_price'] : []),
     ...reviewNotes([groups[5], groups[1]]),

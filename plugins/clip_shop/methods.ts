@@ -47,7 +47,7 @@ export function createMethods(settings: MethodSettings): Method<Found, ProductCa
     ([name, form]): Method<Found, ProductCall> => ({
       name,
       cost: 1,
-      authority: true,
+      definitive: true,
       usable: ({ outcomes }) => !isWhole(partsIn(outcomes)),
       async run({ wanted, outcomes }, signal) {
         const outcome = await fetchPage(form, wanted, signal);
@@ -61,7 +61,7 @@ export function createMethods(settings: MethodSettings): Method<Found, ProductCa
     {
       name: BROWSER_RUNG,
       cost: 20,
-      authority: true,
+      definitive: true,
       available: () => browser.available,
       usable: ({ deadline }) => deadline - clock.monotonic() > BROWSER_START_MS,
       async run({ wanted, options, deadline, outcomes }, signal) {

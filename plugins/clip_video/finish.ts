@@ -66,7 +66,7 @@ export function dateById(parts: readonly PostPart[], id: string): PostPart[] {
 }
 
 /** What the caller should know about the result, stable words first. */
-export function limitationsOf(data: PostData, { parts, limitations, verdict }: ChainResult<PartialPost>): string[] {
+export function limitationsOf(data: PostData, { parts, limitations, restriction }: ChainResult<PartialPost>): string[] {
   const precision = Object.entries(data.provenance?.precision ?? {});
   const rounded = precision.filter(([, one]) => one === 'rounded').map(([metric]) => metric);
   const files = new Map((data.media.entries ?? []).map((entry) => [entry.url, entry]));
@@ -74,7 +74,7 @@ export function limitationsOf(data: PostData, { parts, limitations, verdict }: C
   const first = parts[0]?.method;
   return [
     ...new Set([
-      ...(verdict ? [verdict.code] : []),
+      ...(restriction ? [restriction.code] : []),
       ...limitations,
       ...(first && first !== PRIMARY ? [`fallback_source: ${first}`] : []),
       ...(hasFiles(data.media.entries) ? [] : ['metadata_only']),

@@ -27,7 +27,7 @@ export interface MethodSettings {
 export function createMethods({ requests, facts }: MethodSettings): Method<PartialPost, ClipCall>[] {
   const method = (
     name: string,
-    options: Pick<Method<PartialPost, ClipCall>, 'cost' | 'authority' | 'usable'>,
+    options: Pick<Method<PartialPost, ClipCall>, 'cost' | 'definitive' | 'usable'>,
     run: (call: ClipCall, signal: AbortSignal) => Promise<ClipOutcome>,
   ): Method<PartialPost, ClipCall> => ({
     name,
@@ -40,25 +40,25 @@ export function createMethods({ requests, facts }: MethodSettings): Method<Parti
   });
 
   return [
-    method('page', { cost: 2, authority: true }, async (call, signal) => {
+    method('page', { cost: 2, definitive: true }, async (call, signal) => {
       const reply = await requests.page(call.id, signal);
       const outcome = 'wall' in reply ? reply : outcomeOfPage(reply.html, call.id, facts);
       if (!('wall' in outcome)) return outcome;
       call.wall = outcome;
       return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
     }),
-    method('embed', { cost: 1, authority: false }, async ({ id }, signal) => {
+    method('embed', { cost: 1, definitive: false }, async ({ id }, signal) => {
       const { html } = await requests.embed(id, signal);
       return outcomeOfEmbed(html, id, facts);
     }),
     method(
       'player',
-      { cost: 1, authority: false, usable: ({ outcomes }) => !foundIn(outcomes).some(isComplete) },
+      { cost: 1, definitive: false, usable: ({ outcomes }) => !foundIn(outcomes).some(isComplete) },
       async ({ id }, signal) => outcomeOfPlayer(await requests.player(id, signal), id, facts),
     ),
     method(
       'oembed',
-      { cost: 1, authority: false, usable: ({ outcomes }) => !foundIn(outcomes).some(isReadable) },
+      { cost: 1, definitive: false, usable: ({ outcomes }) => !foundIn(outcomes).some(isReadable) },
       async ({ id }, signal) => {
         const reply = await requests.oembed(id, signal);
         if (reply === undefined) return { kind: 'definitive', code: 'removed', reason: 'oEmbed: HTTP 404' };

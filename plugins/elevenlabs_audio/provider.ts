@@ -1,11 +1,11 @@
 import {
   type AudioProvider,
+  type AudioStream,
   createFailOver,
   type HttpStream,
-  openSound,
+  openAudio,
   type PluginContext,
   readRefusal,
-  type SoundStream,
   tryUpstream,
   type Usage,
   uselessAnswer,
@@ -30,7 +30,7 @@ export function createElevenlabsAudioProvider(context: PluginContext<Options>): 
     model: Model,
     signal: AbortSignal,
     remainingMs: number,
-  ): Promise<SoundStream> {
+  ): Promise<AudioStream> {
     const answer = await http.stream({
       url: url + path,
       method: 'POST',
@@ -47,7 +47,7 @@ export function createElevenlabsAudioProvider(context: PluginContext<Options>): 
     }
     // A page of a proxy would pass for samples.
     const isSound = !/^(?:text|application\/(?:json|xml|problem))/i.test(answer.headers['content-type'] ?? '');
-    const sound = isSound ? await openSound(answer.body, format) : undefined;
+    const sound = isSound ? await openAudio(answer.body, format) : undefined;
     if (!sound) {
       await answer.body[Symbol.asyncIterator]().return?.();
       throw uselessAnswer('The vendor answered with something that is not a sound.');

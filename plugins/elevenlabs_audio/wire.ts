@@ -60,7 +60,7 @@ export function encodeSpeech(call: SpeakCall, model: Model, voices: Voices): Wir
 }
 
 export function encodeVoiceChange(call: ChangeVoiceCall, model: Model, voices: Voices): WireRequest {
-  const { sound, options } = call;
+  const { audio, options } = call;
   const { voice_settings: settings, seed, remove_background_noise: removesNoise, ...others } = options;
   const fields = {
     model_id: model.upstreamModel,
@@ -68,7 +68,7 @@ export function encodeVoiceChange(call: ChangeVoiceCall, model: Model, voices: V
     ...(seed !== undefined && { seed }),
     ...(removesNoise !== undefined && { remove_background_noise: removesNoise }),
   };
-  const file = { name: 'audio', fileName: sound.filename, contentType: sound.contentType, content: sound };
+  const file = { name: 'audio', fileName: audio.filename, contentType: audio.contentType, content: audio };
   const { name, format } = speechFormat(call.format);
   return {
     path: `/speech-to-speech/${encodeURIComponent(voiceId(call.voice, voices))}/stream?output_format=${name}`,

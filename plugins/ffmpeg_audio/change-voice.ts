@@ -1,4 +1,10 @@
-import { type ChangeVoiceCall, GatewayError, type SoundFile, type SoundFilters, type SoundStream } from 'mediagate';
+import {
+  type AudioFilters,
+  type AudioInputFile,
+  type AudioStream,
+  type ChangeVoiceCall,
+  GatewayError,
+} from 'mediagate';
 import { begun, RATE } from './samples.js';
 
 /** How a voice is made of another one. */
@@ -32,23 +38,23 @@ const BYTES_PER_SAMPLE = 2;
 const WORKING_RATE = 48_000;
 
 /** Moves a voice to another pitch; how long it is, and what is said, stays. */
-export function createVoiceChange(ffmpeg: SoundFilters) {
-  return async ({ sound, voice: name, options, signal }: ChangeVoiceCall): Promise<SoundStream> => {
+export function createVoiceChange(ffmpeg: AudioFilters) {
+  return async ({ audio, voice: name, options, signal }: ChangeVoiceCall): Promise<AudioStream> => {
     const voice = voiceOf(name);
-    if (await isTooLong(sound, ffmpeg, signal)) {
+    if (await isTooLong(audio, ffmpeg, signal)) {
       throw new GatewayError('invalid_value', `The sound is longer than ${MAX_SECONDS} seconds.`, { param: 'audio' });
     }
     const filters = filtersOf(voice);
-    const samples = ffmpeg.samples({ sound, filters, rate: RATE, maxSeconds: MAX_SECONDS, signal });
+    const samples = ffmpeg.samples({ audio, filters, rate: RATE, maxSeconds: MAX_SECONDS, signal });
     return { body: await begun(samples, failTooShort), format: 'pcm', ignored: Object.keys(options) };
   };
 }
 
 /** Counted, however short it says that it is: half of a sound would be a wrong answer that looks like a right one. */
-async function isTooLong(sound: SoundFile, ffmpeg: SoundFilters, signal: AbortSignal): Promise<boolean> {
-  if (sound.seconds !== undefined && sound.seconds > MAX_SECONDS) return true;
+async function isTooLong(audio: AudioInputFile, ffmpeg: AudioFilters, signal: AbortSignal): Promise<boolean> {
+  if (audio.seconds !== undefined && audio.seconds > MAX_SECONDS) return true;
   let bytes = 0;
-  const samples = ffmpeg.samples({ sound, filters: 'anull', rate: COUNTING_RATE, maxSeconds: MAX_SECONDS + 1, signal });
+  const samples = ffmpeg.samples({ audio, filters: 'anull', rate: COUNTING_RATE, maxSeconds: MAX_SECONDS + 1, signal });
   for await (const chunk of samples) bytes += chunk.length;
   return bytes > MAX_SECONDS * COUNTING_RATE * BYTES_PER_SAMPLE;
 }

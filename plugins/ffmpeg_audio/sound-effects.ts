@@ -1,4 +1,4 @@
-import { GatewayError, type GenerateSoundCall, type SoundFilters, type SoundStream } from 'mediagate';
+import { type AudioFilters, type AudioStream, GatewayError, type GenerateSoundCall } from 'mediagate';
 import { createSeeds } from './random.js';
 import { begun, RATE } from './samples.js';
 import { SOUNDS, type Sound } from './sounds.js';
@@ -9,8 +9,8 @@ const MOST = 3;
 const FADE = 0.02;
 
 /** Makes the sounds that a prompt names: the same for the same words. */
-export function createSoundEffects(ffmpeg: SoundFilters) {
-  return async ({ text, durationSeconds, options, signal }: GenerateSoundCall): Promise<SoundStream> => {
+export function createSoundEffects(ffmpeg: AudioFilters) {
+  return async ({ text, durationSeconds, options, signal }: GenerateSoundCall): Promise<AudioStream> => {
     const sounds = soundsIn(text);
     const seconds = durationSeconds ?? Math.max(...sounds.map((sound) => sound.seconds));
     const filters = mixOf(sounds, text, seconds);

@@ -1,6 +1,6 @@
 import {
+  type AudioFilters,
   GatewayError,
-  type SoundFilters,
   type TranscribeCall,
   type Transcript,
   type TranscriptSegment,
@@ -11,7 +11,7 @@ import { createSpeechCutter, type SpeechPiece } from './speech-pieces.js';
 
 export interface HearingOptions {
   engine: Engines['hearing'];
-  ffmpeg: SoundFilters;
+  ffmpeg: AudioFilters;
   /** Of a sound; longer ones are refused. */
   maxSeconds: number;
 }
@@ -35,7 +35,7 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
         param: 'file',
       },
     );
-    if ((call.sound.seconds ?? 0) > maxSeconds) throw tooLong;
+    if ((call.audio.seconds ?? 0) > maxSeconds) throw tooLong;
     const leave = places.take(call.signal);
     try {
       const cutter = createSpeechCutter();
@@ -46,8 +46,8 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
           if (text) segments.push({ start, end, text, details: { averageLogProbability, temperature: 0 } });
         }
       };
-      const { sound, signal } = call;
-      const samples = ffmpeg.samples({ sound, filters: 'anull', rate: RATE, maxSeconds: maxSeconds + 1, signal });
+      const { audio, signal } = call;
+      const samples = ffmpeg.samples({ audio, filters: 'anull', rate: RATE, maxSeconds: maxSeconds + 1, signal });
       for await (const bytes of samples) {
         await hear(cutter.add(bytes));
         if (cutter.seconds > maxSeconds) throw tooLong;

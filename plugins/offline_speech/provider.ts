@@ -1,4 +1,4 @@
-import type { AudioModel, AudioProvider, SoundFilters } from 'mediagate';
+import type { AudioFilters, AudioModel, AudioProvider } from 'mediagate';
 import { engines } from './engines.js';
 import { createHearing, refuseForeign } from './hearing.js';
 import { createSpeaking } from './speaking.js';
@@ -8,7 +8,7 @@ export interface SpeechOptions {
   maxSeconds: number;
 }
 
-export function createSpeechProvider({ models, maxSeconds }: SpeechOptions, ffmpeg: SoundFilters): AudioProvider {
+export function createSpeechProvider({ models, maxSeconds }: SpeechOptions, ffmpeg: AudioFilters): AudioProvider {
   const hear = createHearing({ engine: engines.hearing, ffmpeg, maxSeconds });
   return {
     models,

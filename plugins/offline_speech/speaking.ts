@@ -1,4 +1,4 @@
-import type { SoundStream, SpeakCall } from 'mediagate';
+import type { AudioStream, SpeakCall } from 'mediagate';
 import type { Engines } from './engines.js';
 import { readableText, splitSpeech } from './english-text.js';
 import { createPlaces } from './places.js';
@@ -11,7 +11,7 @@ const CALLS = 32;
 export function createSpeaking(engine: Engines['speaking']) {
   const places = createPlaces(CALLS);
 
-  return async ({ input, voice: name, speed, instructions, signal }: SpeakCall): Promise<SoundStream> => {
+  return async ({ input, voice: name, speed, instructions, signal }: SpeakCall): Promise<AudioStream> => {
     const voice = engineVoice(name);
     const parts = splitSpeech(readableText(input));
     const leave = places.take(signal);

@@ -1,4 +1,4 @@
-import { openSound, type SoundStream, type SpeakCall, uselessAnswer } from 'mediagate';
+import { type AudioStream, openAudio, type SpeakCall, uselessAnswer } from 'mediagate';
 import { type Exchange, modelName, namesOf, send } from './exchange.js';
 import { refusalFailure } from './failures.js';
 import { askedFormat, encodeSpeech } from './wire.js';
@@ -7,7 +7,7 @@ import { askedFormat, encodeSpeech } from './wire.js';
 const MAX_SPEECH_BYTES = 256 * 1024 * 1024;
 
 /** One try. @throws TryFailure, or what the request threw, before the first byte; never after. */
-export async function askForSpeech(exchange: Exchange, call: SpeakCall): Promise<SoundStream> {
+export async function askForSpeech(exchange: Exchange, call: SpeakCall): Promise<AudioStream> {
   const format = askedFormat(call.format, exchange.upstream);
   const { idleMs } = exchange.context.options;
   const request = encodeSpeech(call, modelName(exchange), format);
@@ -18,7 +18,7 @@ export async function askForSpeech(exchange: Exchange, call: SpeakCall): Promise
   const { body, headers } = sent.answer;
   // A page of a proxy would pass for samples.
   const isSound = !/^(?:text|application\/(?:json|xml|problem))/i.test(headers['content-type'] ?? '');
-  const sound = isSound ? await openSound(body, format) : undefined;
+  const sound = isSound ? await openAudio(body, format) : undefined;
   if (sound) return sound;
   await body[Symbol.asyncIterator]().return?.();
   throw uselessAnswer('The upstream answered with something that is not a sound.');

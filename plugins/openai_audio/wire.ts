@@ -17,7 +17,7 @@ export function encodeTranscription(
   model: string,
   format: TranscriptFormat,
 ): WireRequest {
-  const { sound, prompt, temperature } = call;
+  const { audio, prompt, temperature } = call;
   const language = task === 'transcribe' ? call.language : undefined;
   const isTimed = task === 'transcribe' && format === 'verbose_json' && call.granularity === 'word';
   const fields = {
@@ -29,7 +29,7 @@ export function encodeTranscription(
     // Segments are what is given without it; with words alone there would be none.
     ...(isTimed && { 'timestamp_granularities[]': ['word', 'segment'] }),
   };
-  const file = { name: 'file', fileName: sound.filename, contentType: sound.contentType, content: sound };
+  const file = { name: 'file', fileName: audio.filename, contentType: audio.contentType, content: audio };
   const path = task === 'transcribe' ? '/audio/transcriptions' : '/audio/translations';
   return { path, ...encodeForm(fields, [file]) };
 }

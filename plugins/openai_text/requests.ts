@@ -1,6 +1,6 @@
 import {
   type HttpRequest,
-  replaceMembers,
+  replaceFields,
   type StoredResponseAction,
   type StoredResponseCall,
   type TextCall,
@@ -27,7 +27,7 @@ export function textRequest({ route, task, body, stream }: TextCall, upstream: U
       accept: stream ? 'text/event-stream' : 'application/json',
       ...credentials(upstream),
     },
-    body: replaceMembers(body, { model: upstream.model }),
+    body: replaceFields(body, { model: upstream.model }),
   };
 }
 

@@ -66,7 +66,7 @@ export function limitationsOf(data: PostData, readings: readonly MethodReading[]
   const hidden = named('hidden');
   return [
     ...new Set([
-      ...(climb.verdict ? [climb.verdict.code] : []),
+      ...(climb.restriction ? [climb.restriction.code] : []),
       ...climb.limitations,
       ...(files.length === 0 ? ['metadata_only'] : []),
       ...(best && best.source !== 'data' && best.source !== 'embed_data' ? [`fallback_source: ${best.source}`] : []),

@@ -34,7 +34,7 @@ export function createMethods({ requests, facts }: MethodSettings): Method<Found
 
   const method = (
     name: string,
-    options: Pick<Method<Found, PostCall>, 'cost' | 'authority' | 'usable'>,
+    options: Pick<Method<Found, PostCall>, 'cost' | 'definitive' | 'usable'>,
     run: (call: PostCall, signal: AbortSignal) => Promise<PostOutcome>,
   ): Method<Found, PostCall> => ({
     name,
@@ -63,24 +63,24 @@ export function createMethods({ requests, facts }: MethodSettings): Method<Found
   };
 
   return [
-    method('permalink', { cost: 3, authority: false }, async (call, signal) => {
+    method('permalink', { cost: 3, definitive: false }, async (call, signal) => {
       const page = await requests.permalink(call.identity, signal);
       if (page === 'missing') return notThere('HTTP 404');
       if (page === 'login') return behindLogin(call.identity);
       call.page = page;
       return readPermalinkPage(page.html, call.identity, facts);
     }),
-    method('embed', { cost: 2, authority: false }, async ({ identity }, signal) => {
+    method('embed', { cost: 2, definitive: false }, async ({ identity }, signal) => {
       const html = await requests.embed(identity, signal);
       return html === undefined ? notThere('HTTP 404') : readEmbedPage(html, identity, facts);
     }),
-    method('graphql_post', { cost: 2, authority: false }, query('post')),
-    method('graphql_shortcode', { cost: 1, authority: false }, query('shortcode')),
-    method('media_info', { cost: 1, authority: false, usable: nothingYet }, async ({ identity }, signal) => {
+    method('graphql_post', { cost: 2, definitive: false }, query('post')),
+    method('graphql_shortcode', { cost: 1, definitive: false }, query('shortcode')),
+    method('media_info', { cost: 1, definitive: false, usable: nothingYet }, async ({ identity }, signal) => {
       const reply = await requests.mediaInfo(identity, signal);
       return reply === undefined ? notThere('HTTP 404') : outcomeOfReply(reply, identity, facts);
     }),
-    method('ruling', { cost: 1, authority: true, usable: nothingYet }, async ({ identity, outcomes }, signal) => {
+    method('ruling', { cost: 1, definitive: true, usable: nothingYet }, async ({ identity, outcomes }, signal) => {
       const page = outcomes.get('permalink');
       const reply = await requests.ruling(identity, signal).catch((error: unknown) => {
         // Nobody is there to say why; that the post's own page is not there has to do.

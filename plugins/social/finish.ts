@@ -3,14 +3,14 @@ import type { PostClimb } from './outcomes.js';
 import { isCut } from './text.js';
 
 /** What the caller should know about the result, stable words first. */
-export function limitationsOf(data: PostData, { limitations, verdict }: PostClimb, isVideo: boolean): string[] {
+export function limitationsOf(data: PostData, { limitations, restriction }: PostClimb, isVideo: boolean): string[] {
   const { common, media, metrics, provenance } = data;
   const precision = Object.entries(provenance?.precision ?? {});
   const rounded = precision.filter(([, how]) => how === 'rounded').map(([metric]) => metric);
   const counted = (['likes', 'comments', 'shares', 'views'] as const).some((metric) => metrics[metric] !== undefined);
   return [
     ...new Set([
-      ...(verdict ? [verdict.code] : []),
+      ...(restriction ? [restriction.code] : []),
       ...limitations,
       ...(common.live_status === 'live' ? ['live_now'] : []),
       ...(common.live_status === 'upcoming' ? ['live_upcoming'] : []),

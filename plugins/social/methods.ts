@@ -29,7 +29,7 @@ export function createMethods({ requests, facts }: MethodSettings): Method<Found
     run: (link: LinkRef, signal: AbortSignal) => Promise<PostOutcome>,
   ): Method<Found, ItemCall> => ({
     name,
-    authority: false,
+    definitive: false,
     ...options,
     async run({ link, outcomes }, signal) {
       const outcome = await run(link, signal);

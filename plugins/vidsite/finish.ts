@@ -45,7 +45,7 @@ function area(entry: MediaEntry | undefined): number {
 /** What the caller should know about the result, stable words first. */
 export function limitationsOf(
   data: PostData,
-  { limitations, verdict }: VideoClimb,
+  { limitations, restriction }: VideoClimb,
   outcomes: ReadonlyMap<string, VideoOutcome>,
 ): string[] {
   const refusals = TELLING.flatMap((method) => {
@@ -59,7 +59,7 @@ export function limitationsOf(
   const hidden = metrics('hidden').filter((metric) => !(metric in data.metrics));
   return [
     ...new Set([
-      ...(verdict ? [noteOf(verdict.code)] : []),
+      ...(restriction ? [noteOf(restriction.code)] : []),
       ...refusals,
       ...limitations,
       ...(data.common.live_status === 'live' ? ['live_now'] : []),

@@ -32,7 +32,7 @@ export function createMethods({ requests, hasApiKey, ...reading }: MethodSetting
 
   const method = (
     name: string,
-    options: Pick<Method<Found, VideoCall>, 'cost' | 'authority' | 'group' | 'available' | 'usable'>,
+    options: Pick<Method<Found, VideoCall>, 'cost' | 'definitive' | 'group' | 'available' | 'usable'>,
     run: (id: string, signal: AbortSignal) => Promise<VideoOutcome>,
   ): Method<Found, VideoCall> => ({
     name,
@@ -45,30 +45,30 @@ export function createMethods({ requests, hasApiKey, ...reading }: MethodSetting
   });
 
   return [
-    method('data_api', { cost: 2, authority: false, available: () => hasApiKey }, async (id, signal) => {
+    method('data_api', { cost: 2, definitive: false, available: () => hasApiKey }, async (id, signal) => {
       const video = itemOf(await requests.dataApi('videos', id, signal), id);
       if (!video) return { kind: 'definitive', code: 'removed', reason: 'the official API does not list the video' };
       return { kind: 'found', found: [parseVideo(video, await channelOf(video, requests, signal), id)] };
     }),
-    method('innertube_player', { cost: 1, authority: false, group: 'innertube' }, async (id, signal) =>
+    method('innertube_player', { cost: 1, definitive: false, group: 'innertube' }, async (id, signal) =>
       outcomeOfPlayer(await requests.innertube('player', player, id, signal), id, reading),
     ),
     method(
       'innertube_microformat',
-      { cost: 1, authority: false, group: 'innertube', usable: ({ outcomes }) => !hasFound(outcomes, 'data_api') },
+      { cost: 1, definitive: false, group: 'innertube', usable: ({ outcomes }) => !hasFound(outcomes, 'data_api') },
       async (id, signal) => outcomeOfPlayer(await requests.innertube('microformat', web, id, signal), id, reading),
     ),
-    method('innertube_next', { cost: 1, authority: false, group: 'innertube' }, async (id, signal) =>
+    method('innertube_next', { cost: 1, definitive: false, group: 'innertube' }, async (id, signal) =>
       outcomeOfNext(await requests.innertube('next', web, id, signal), id, reading),
     ),
     method(
       'watch_page',
-      { cost: 3, authority: true, usable: ({ outcomes }) => !isSettled(outcomes) },
+      { cost: 3, definitive: true, usable: ({ outcomes }) => !isSettled(outcomes) },
       async (id, signal) => readWatchPage(await requests.watchPage(id, signal), id, reading),
     ),
     method(
       'oembed',
-      { cost: 1, authority: false, usable: ({ outcomes }) => !isSettled(outcomes) && !isReadable(foundIn(outcomes)) },
+      { cost: 1, definitive: false, usable: ({ outcomes }) => !isSettled(outcomes) && !isReadable(foundIn(outcomes)) },
       async (id, signal) => {
         const { status, reply } = await requests.oembed(id, signal);
         if (reply === undefined) return { kind: 'definitive', code: 'removed', reason: `oEmbed: HTTP ${status}` };

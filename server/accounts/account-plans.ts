@@ -31,7 +31,7 @@ export function findAccount(queries: Kysely<Tables>, id: string): Promise<Accoun
 }
 
 /**
- * Whatever of an account changes from here to the end of the transaction is changed by nobody else.
+ * Locks the account until the end of the transaction.
  * @throws GatewayError `account_not_found`.
  */
 export async function lockAccount(transaction: Transaction<Tables>, engine: Engine, id: string): Promise<AccountRow> {
@@ -81,7 +81,7 @@ export function toAccountPlan(row: AccountRow): AccountPlan | null {
   };
 }
 
-/** What changes a plan: a transaction that holds the lock of the account, and the time to write. */
+/** The state of a plan change: a transaction with the account's lock, and the time to write. */
 export interface PlanChange {
   transaction: Transaction<Tables>;
   engine: Engine;
@@ -89,7 +89,10 @@ export interface PlanChange {
   at: number;
 }
 
-/** Writes the plans of an account, the running one first, and those of its keys and budgets. Without any, its plan has ended. */
+/**
+ * Writes the plans of an account, the current one first, and those of its keys and budgets. Without any, its plan has
+ * ended.
+ */
 export async function writePlan(
   { transaction, engine, account, at }: PlanChange,
   [running, ...following]: readonly PlanPeriod[],
@@ -115,7 +118,7 @@ export async function writePlan(
     const change = { ...plan, changedAt: at };
     await transaction.updateTable('api_keys').set(change).where('id', 'in', keys).execute();
   }
-  // The running plan last: it decides over a budget that another one shares.
+  // The current plan last: it determines a budget that another plan shares.
   if (running) for (const period of [...following.toReversed(), running]) await writeBudget(transaction, period);
   return { ...account, ...written };
 }
@@ -130,13 +133,13 @@ async function writeBudget(
     planId,
     dailyTokenLimit,
     expiresAt,
-    // Those that never reset are the sum of what was granted.
+    // Budgets that never reset are the sum of what was granted.
     ...(resets !== 'never' && { tokenLimit, requestLimit }),
   };
   await transaction.updateTable('budgets').set(change).where('id', '=', budgetId).execute();
 }
 
-/** In one order, as whoever notes last uses does it, so that the two do not wait for each other in a ring. */
+/** The same fixed order as in the update of last uses, so that the two do not deadlock. */
 export async function lockKeys(
   transaction: Transaction<Tables>,
   engine: Engine,
@@ -157,7 +160,7 @@ function encodeFollowing(periods: readonly PlanPeriod[]): string | null {
 
 type BudgetTerms = NonNullable<PlanTerms['budget']>;
 
-/** Finds the budget that a plan adds to, or the one it takes up again. */
+/** Finds the budget that a plan adds to, or the one it resumes. */
 export async function findFunded(
   { transaction, engine, account }: PlanChange,
   { planId, budget }: PlanTerms,
@@ -171,7 +174,7 @@ export async function findFunded(
   return running && limitsTheSame(running, budget) ? running : undefined;
 }
 
-/** Adds what the plan gives to the budget that was found, or to a new one. When it ends is written with the plan. */
+/** Adds what the plan gives to the found budget, or to a new one. Its end is written with the plan. */
 export async function fund(
   { transaction, account, at }: PlanChange,
   { planId, budget }: PlanTerms,
@@ -207,10 +210,10 @@ function plus(limit: number | null, more: number | null): number | null {
 }
 
 export interface PlanGranting extends PlanChange {
-  /** Code of an order, or random: one of these grants once. */
+  /** Code of an order, or random: each id grants once. */
   id: string;
   terms: PlanTerms;
-  /** Whether a budget that the account had of this plan is taken up again as it stands, instead of a full one. */
+  /** Whether an existing budget of this plan is resumed unchanged, instead of a full one. */
   resumes?: boolean;
 }
 
@@ -219,7 +222,7 @@ export interface StoredGrant extends GrantedPlan {
   number: number;
 }
 
-/** Gives the account a plan, and its keys with it. What was granted before under this id is not granted again. */
+/** Grants the account a plan, and its keys with it. A repeated id has no effect. */
 export async function grantPlan(granting: PlanGranting): Promise<AccountRow> {
   const { transaction, account, id, terms, at, resumes = false } = granting;
   const known = await transaction.selectFrom('plan_grants').select('id').where('id', '=', id).executeTakeFirst();
@@ -238,7 +241,7 @@ export async function grantPlan(granting: PlanGranting): Promise<AccountRow> {
   return writePlan(granting, scheduleOf(addPlan(stack, { terms, budgetId }).stack));
 }
 
-/** What each of these would make of the account's plan, if it were granted now. */
+/** Computes the account's plan for each of these, if it were granted now. */
 export async function previewPlans(
   queries: Kysely<Tables>,
   { accountId, terms, at }: { accountId: string; terms: readonly PlanTerms[]; at: number },
@@ -250,7 +253,7 @@ export async function previewPlans(
     const [running, next] = scheduleOf(after);
     const isReplaced = current && ![each.planId, FREE_PLAN_ID].includes(current.terms.planId);
     const replaced = isReplaced ? current : undefined;
-    // A plan without an end covers for good what was not used of one that has an end.
+    // A plan without an end permanently includes the unused rest of one that has an end.
     const isCovered = running?.expiresAt === null && replaced !== undefined && replaced.expiresAt !== null;
     return {
       planId: each.planId,
@@ -264,7 +267,7 @@ export async function previewPlans(
   });
 }
 
-/** Those of an account that were not taken back, in the order in which they were made. */
+/** The grants of an account that were not revoked, in order of creation. */
 export async function grantsOf(queries: Kysely<Tables>, accountId: string): Promise<StoredGrant[]> {
   const rows = await queries
     .selectFrom('plan_grants')
@@ -280,7 +283,7 @@ export async function grantsOf(queries: Kysely<Tables>, accountId: string): Prom
   });
 }
 
-/** Takes back what was granted under this id: the account is left with what its other grants give. */
+/** Revokes a grant: the account keeps what its other grants give. */
 export async function takeBackPlan(change: PlanChange, id: string): Promise<void> {
   const { transaction, account, at } = change;
   const grants = await grantsOf(transaction, account.id);
@@ -290,12 +293,12 @@ export async function takeBackPlan(change: PlanChange, id: string): Promise<void
   await takeFromBudget(change, taken);
   const rest = grants.filter((each) => each !== taken);
   const schedule = scheduleOf(stackOf(rest, at));
-  // The free tier comes back with a new key alone.
+  // The free tier only resumes with a new key.
   const isFree = schedule[0]?.terms.planId === FREE_PLAN_ID && account.planId !== FREE_PLAN_ID;
   await writePlan(change, isFree ? [] : schedule);
 }
 
-/** It ends as well; one that another grant still uses gets its end with that one's plan. */
+/** Its budget ends as well; one that another grant uses gets its end with that plan. */
 async function takeFromBudget(
   { transaction, engine, at }: PlanChange,
   { budgetId, terms: { budget } }: StoredGrant,

@@ -11,38 +11,38 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** The plan that an account has. Times are milliseconds since 1970. */
+/** The plan of an account. Times are milliseconds since 1970. */
 export interface AccountPlan extends Omit<PlanTerms, 'durationMs' | 'budget' | 'price'> {
-  /** What model requests of all its keys are counted against; null is unlimited. */
+  /** Budget that model requests of all its keys are counted against; null is unlimited. */
   budgetId: string | null;
-  /** Its keys have the plan that follows from then on, or answer `expired_api_key` where none does; null is never. */
+  /** After this time its keys have the following plan, or answer `expired_api_key` if there is none; null is never. */
   expiresAt: number | null;
   /** The latest time. */
   grantedAt: number;
 }
 
-/** What a plan would make of an account's, if it were granted at `at`. Times are milliseconds since 1970. */
+/** The account's plan if this one were granted at `at`. Times are milliseconds since 1970. */
 export interface PlanPreview {
   planId: string;
   at: number;
-  /** When the plan would end; null is never. */
+  /** End of the plan; null is never. */
   expiresAt: number | null;
-  /** Days of it for what is left of the running plan. */
+  /** Days credited for the rest of the current plan. */
   creditedDays: number;
-  /** The running plan, where it is another one. */
+  /** The current plan, if it is another one. */
   replacedPlanId: string | null;
-  /** What comes back at its end. */
+  /** The plan that resumes at its end. */
   nextPlanId: string | null;
-  /** Whether the rest of the running plan is given up: this one has no end, after which it could come back. */
+  /** Whether the rest of the current plan is lost: this one has no end after which it could resume. */
   endsReplaced: boolean;
 }
 
-/** What keys, jobs, orders and budgets belong to. */
+/** The owner of keys, jobs, orders and budgets. */
 export interface AccountRecord {
   /** `acct_` and 128 random bits. */
   id: string;
   createdAt: number;
-  /** Since when its user is suspended. */
+  /** When its user was suspended. */
   suspendedAt: number | null;
   /** Null until the first key was made or the first plan granted. */
   plan: AccountPlan | null;
@@ -51,26 +51,26 @@ export interface AccountRecord {
 export interface PlanGrant {
   accountId: string;
   terms: PlanTerms;
-  /** Who grants it, for the audit: `operator:ann`. */
+  /** Actor for the audit log: `operator:ann`. */
   actor: string;
-  /** Why, in the words of whoever does it. */
+  /** Reason, in the actor's words. */
   note?: string;
 }
 
-/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface Accounts {
   find(id: string): Promise<AccountRecord | undefined>;
   /**
-   * Gives the account a plan without an order. All its keys follow in the same transaction, with plan, grants, RPM, models,
-   * budget and end. The plan it already has is lengthened. Another plan starts at once: what is left of the running one is
-   * credited as days of the new one, by price per day, rounded down; a plan without an end, or without a price to compare,
-   * is paused and comes back at the end of the new one. What is left of a budget that limits the same things in the same
-   * rhythm is kept and what the plan adds comes on top, except where its own plan comes back.
-   * Writes the audit row `plan.granted` (subject: the account).
+   * Grants the account a plan without an order. All its keys follow in the same transaction, with plan, grants, RPM,
+   * models, budget and end. An existing grant of the same plan is extended. Another plan starts at once: the rest of
+   * the current one is credited as days of the new one, by price per day, rounded down; a plan without an end, or
+   * without a comparable price, is paused and resumes at the end of the new one. The rest of a budget with the same
+   * limits and period is kept and the plan's amount is added, unless its own plan resumes. Writes the audit row
+   * `plan.granted` (subject: the account).
    * @throws GatewayError `account_not_found`.
    */
   grant(grant: PlanGrant): Promise<AccountPlan>;
-  /** What each of these plans would make of the account's plan now. Changes nothing. */
+  /** Computes the account's plan for each of these plans. Changes nothing. */
   preview(accountId: string, terms: readonly PlanTerms[]): Promise<readonly PlanPreview[]>;
 }
 

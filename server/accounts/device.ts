@@ -35,12 +35,12 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** Of RFC 8628. */
+/** Grant type of RFC 8628. */
 const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
 const MAX_BODY_BYTES = 4_096;
 const MAX_NAME = 100;
 const STARTS_PER_MINUTE = 60;
-/** At one poll in five seconds, so many of them wait behind one address. */
+/** At one poll in five seconds, the number of programs that may wait behind one address. */
 const POLLS_PER_MINUTE = 1_200;
 
 const REFUSALS: Readonly<Record<Exclude<DevicePoll['status'], 'granted'>, string>> = {
@@ -52,8 +52,8 @@ const REFUSALS: Readonly<Record<Exclude<DevicePoll['status'], 'granted'>, string
 };
 
 /**
- * The device flow for programs (RFC 8628): ask for a code, show it, poll until somebody let the program in. Takes forms, as
- * clients of OAuth send them, and JSON.
+ * The device flow for programs (RFC 8628): request a code, display it, poll until a user approves the program. Accepts
+ * forms, as OAuth clients send them, and JSON.
  */
 export function deviceApiRoutes(server: AccountContext): Route[] {
   const { account, sessions, publicBodies, clock, addressOf } = server;
@@ -72,12 +72,12 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
       clientName: clientNameOf(fields),
     });
     const verificationUri = `${site().url}/device`;
-    const shown = showUserCode(userCode);
+    const code = showUserCode(userCode);
     context.body = {
       device_code: deviceCode,
-      user_code: shown,
+      user_code: code,
       verification_uri: verificationUri,
-      verification_uri_complete: `${verificationUri}?user_code=${shown}`,
+      verification_uri_complete: `${verificationUri}?user_code=${code}`,
       expires_in: Math.round((expiresAt - createdAt) / 1_000),
       interval,
     };
@@ -148,7 +148,7 @@ function readFields(
   return isForm(request) ? readForm(request, response, limits) : readJsonBody(request, response, limits);
 }
 
-/** What is shown to whoever is asked to let it in: nothing that could pass for more than a name. */
+/** Shown to the user who approves: only characters of a plain name. */
 function clientNameOf({ client_id: id }: Record<string, unknown>): string {
   if (typeof id === 'string' && /^[\p{L}\p{N}][\p{L}\p{N} ._()+-]*$/u.test(id) && id.length <= MAX_NAME) return id;
   const message = `client_id must name the program: 1 to ${MAX_NAME} letters, digits, spaces and . _ ( ) + -`;
@@ -161,16 +161,16 @@ function refuse(context: RequestContext, error: string, description: string, mor
   context.body = { error, error_description: description, ...more };
 }
 
-/** As people read it best: `BCDF-GHJK`. */
+/** The most readable form: `BCDF-GHJK`. */
 export function showUserCode(code: string): string {
   return `${code.slice(0, 4)}-${code.slice(4)}`;
 }
 
-/** A program that waits to be let in by somebody who is signed in (RFC 8628). Times are milliseconds since 1970. */
+/** A program that waits for approval by a signed-in user (RFC 8628). Times are milliseconds since 1970. */
 export interface DeviceGrant {
   /** 8 letters, no vowels, without a hyphen. */
   userCode: string;
-  /** What the program calls itself; whoever approves it sees this. At most 100 characters. */
+  /** The program's own name, shown to the approving user. At most 100 characters. */
   clientName: string;
   createdAt: number;
   expiresAt: number;
@@ -183,8 +183,8 @@ export interface NewDeviceGrant {
 }
 
 /**
- * What a poll answers, in the words of RFC 8628 and RFC 6749. `invalid_grant`: there is no such device code, or it was
- * traded in before.
+ * The result of a poll, in the terms of RFC 8628 and RFC 6749. `invalid_grant`: there is no such device code, or it was
+ * already used.
  */
 export type DevicePoll =
   | { status: 'granted'; userId: string }
@@ -195,25 +195,25 @@ export type DevicePoll =
     }
   | { status: 'access_denied' | 'expired_token' | 'invalid_grant' };
 
-/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface DeviceGrants {
-  /** Good for 10 minutes. The latest 20,000 are kept. */
+  /** Valid for 10 minutes. The latest 20,000 are kept. */
   create(grant: NewDeviceGrant): Promise<DeviceGrant & { interval: number }>;
-  /** One that waits for an answer, by its user code as a person types it: case and whatever is no letter do not matter. */
+  /** A pending grant by its user code as a person types it: case and separators are ignored. */
   find(userCode: string): Promise<DeviceGrant | undefined>;
-  /** Lets the program in as this user. False where nothing waits under the code (any more). */
+  /** Approves the program for this user. False if no grant is pending under the code. */
   approve(userCode: string, userId: string): Promise<boolean>;
   deny(userCode: string): Promise<boolean>;
-  /** `granted` is answered once. Whoever polls before their interval is over has to wait 5 s longer from then on. */
+  /** `granted` is returned once. A program that polls before its interval is over must wait 5 s longer from then on. */
   poll(deviceHash: string): Promise<DevicePoll>;
 }
 
 const GOOD_MS = 10 * 60_000;
-/** That long it is still said that one has expired. */
-const KEPT_MS = 10 * 60_000;
-const MOST = 20_000;
+/** How long an expired one is reported as expired. */
+const RETENTION_MS = 10 * 60_000;
+const MAX = 20_000;
 const MAX_CLIENT_NAME = 100;
-/** As RFC 8628 proposes: no vowels, so that no words come about. */
+/** As RFC 8628 proposes: no vowels, so that no words arise. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const CODE_LENGTH = 8;
 const FIRST_INTERVAL_SECONDS = 5;
@@ -242,8 +242,8 @@ export function createDeviceGrants(database: Database, times: DatabaseClock): De
     create: ({ deviceHash, clientName }) =>
       database.run(async (queries) => {
         const at = await times.read(queries);
-        await deleteExpired(queries, table, at - KEPT_MS);
-        await deleteBeyond(queries, table, MOST);
+        await deleteExpired(queries, table, at - RETENTION_MS);
+        await deleteBeyond(queries, table, MAX);
         for (;;) {
           const row = await queries
             .insertInto('device_grants')

@@ -15,7 +15,7 @@ import {
   toKeyRecord,
 } from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';
-import { ENTRIES_KEPT_MS } from '../usage/index.js';
+import { ENTRIES_RETENTION_MS } from '../usage/index.js';
 import { type AccountRow, grantPlan, hasPlan, lockAccount, refuseSuspended } from './account-plans.js';
 
 declare module '../http/server-context.js' {
@@ -27,9 +27,9 @@ declare module '../http/server-context.js' {
 export interface KeyIssue {
   accountId: string;
   key: NewKeyRecord;
-  /** What the account gets where it has no plan, or its plan has ended. */
+  /** What the account gets if it has no plan, or its plan has ended. */
   otherwise: PlanTerms;
-  /** Keys that may be good at once; one that was rotated counts where its successor is good no longer. */
+  /** Maximum valid keys; a rotated one counts if its successor is no longer valid. */
   maxKeys: number;
 }
 
@@ -37,13 +37,13 @@ export interface KeyRotation {
   accountId: string;
   /** Id of the key to be replaced. */
   id: string;
-  /** The name of the old one goes over to it. */
+  /** Default: the name of the old key. */
   successor: Omit<NewKeyRecord, 'name'>;
-  /** Milliseconds that the old key goes on beside the new one; 0 ends it at once. */
+  /** Milliseconds that the old key stays valid beside the new one; 0 ends it at once. */
   overlapMs: number;
 }
 
-/** API keys, with those that go by the plan of their account. */
+/** API keys, including those that follow the plan of their account. */
 export interface AccountKeys extends ApiKeys {
   /**
    * Makes a key with the plan of its account.
@@ -51,15 +51,15 @@ export interface AccountKeys extends ApiKeys {
    */
   issue(issue: KeyIssue): Promise<ApiKeyRecord>;
   /**
-   * Makes a key that has everything the old one has; the old one goes on for the overlap, and one that still goes on since
-   * an earlier rotation ends. All share one budget.
-   * @throws GatewayError `key_not_found` where the account has no such key or it is no longer good, `key_replaced`,
-   * `account_suspended`.
+   * Makes a key with all properties of the old one. The old key stays valid for the overlap; one that is still valid
+   * from an earlier rotation ends. All share one budget.
+   * @throws GatewayError `key_not_found` if the account has no such key or it is no longer valid, `key_replaced`,
+   *   `account_suspended`.
    */
   rotate(rotation: KeyRotation): Promise<ApiKeyRecord>;
 }
 
-/** Keys that go by the plan of their account. */
+/** Keys that follow the plan of their account. */
 export function createKeyIssue(
   { engine, transaction: run }: Database,
   times: DatabaseClock,
@@ -71,8 +71,8 @@ export function createKeyIssue(
         refuseSuspended(account);
         const now = await times.read(transaction);
         const known = await keysOf(transaction, accountId);
-        const good = known.filter((row) => isValidRow(row, now));
-        if (good.filter((row) => !isReplaced(row, good)).length >= maxKeys) throw tooMany(maxKeys);
+        const valid = known.filter((row) => isValidRow(row, now));
+        if (valid.filter((row) => !isReplaced(row, valid)).length >= maxKeys) throw tooMany(maxKeys);
         await forgetEndedKeys(transaction, known, now);
         account = accountAt(account, now);
         if (!hasPlan(account, now)) {
@@ -90,10 +90,10 @@ export function createKeyIssue(
         refuseSuspended(await lockAccount(transaction, engine, accountId));
         const now = await times.read(transaction);
         const known = await keysOf(transaction, accountId);
-        const good = known.filter((row) => isValidRow(row, now));
-        const old = good.find((row) => row.id === id);
+        const valid = known.filter((row) => isValidRow(row, now));
+        const old = valid.find((row) => row.id === id);
         if (!old) throw new GatewayError('key_not_found', 'This account has no such key that is still good.');
-        if (isReplaced(old, good)) throw new GatewayError('key_replaced', 'This key was rotated before.');
+        if (isReplaced(old, valid)) throw new GatewayError('key_replaced', 'This key was rotated before.');
         await forgetEndedKeys(transaction, known, now);
         const end = (row: ApiKeyRow, at: number) =>
           transaction
@@ -102,8 +102,8 @@ export function createKeyIssue(
             .where('id', '=', row.id)
             .execute();
         await end(old, now + overlapMs);
-        // One overlap at a time, or rotating would heap up good keys.
-        for (const older of good) if (older.replacedBy === id) await end(older, now);
+        // One overlap at a time, or rotation would accumulate valid keys.
+        for (const older of valid) if (older.replacedBy === id) await end(older, now);
         return insertKey(transaction, { ...successor, name: old.name }, old, now);
       }),
   };
@@ -159,23 +159,23 @@ async function insertKey(
   return keyAt(toKeyRecord(row), now);
 }
 
-/** Not by a key that was revoked since: rotating keys and revoking their successors would heap up good ones. */
-function isReplaced({ replacedBy }: ApiKeyRow, good: readonly ApiKeyRow[]): boolean {
-  return replacedBy !== null && good.some(({ id }) => id === replacedBy);
+/** Not by a key that was revoked since: rotating keys and revoking their successors would accumulate valid ones. */
+function isReplaced({ replacedBy }: ApiKeyRow, valid: readonly ApiKeyRow[]): boolean {
+  return replacedBy !== null && valid.some(({ id }) => id === replacedBy);
 }
 
 function tooMany(maxKeys: number): GatewayError {
   return new GatewayError('too_many_keys', `This account may have ${maxKeys} keys at once; revoke one first.`);
 }
 
-/** Of an account, to be shown. */
-const KEPT = 20;
-/** By then everybody who used it has written that down, and every node has read that it is good no longer. */
+/** Keys of an account, for display. */
+const MAX_INVALID_KEYS = 20;
+/** By then every process has written the key's uses, and every node has read that it is no longer valid. */
 const SETTLED_MS = 60 * 60 * 1000;
 
 /**
- * Deletes keys that are no longer good, all but the latest, so that making and revoking them heaps nothing up. One that was
- * used stays as long as entries of the ledger go by its id.
+ * Deletes invalid keys, all but the latest, so that making and revoking them accumulates nothing. A used key stays as
+ * long as log entries refer to its id.
  * @param keys All of an account, oldest first.
  */
 export async function forgetEndedKeys(
@@ -184,7 +184,7 @@ export async function forgetEndedKeys(
   now: number,
 ): Promise<void> {
   const ended = keys.filter((row) => !isValidRow(row, now));
-  const old = ended.slice(0, Math.max(0, ended.length - KEPT)).filter((row) => isForgettable(row, now));
+  const old = ended.slice(0, Math.max(0, ended.length - MAX_INVALID_KEYS)).filter((row) => isForgettable(row, now));
   const ids = old.map(({ id }) => id);
   if (ids.length === 0) return;
   await transaction.deleteFrom('rate_slots').where('keyId', 'in', ids).execute();
@@ -194,5 +194,5 @@ export async function forgetEndedKeys(
 
 function isForgettable({ changedAt, lastUsedAt }: ApiKeyRow, now: number): boolean {
   if (now - changedAt < SETTLED_MS) return false;
-  return lastUsedAt === null || now - lastUsedAt > ENTRIES_KEPT_MS + SETTLED_MS;
+  return lastUsedAt === null || now - lastUsedAt > ENTRIES_RETENTION_MS + SETTLED_MS;
 }

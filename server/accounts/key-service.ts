@@ -13,17 +13,17 @@ import {
 import { type PlanTermsOptions, planTerms } from '../plans/index.js';
 import type { AccountKeys } from './key-issue.js';
 
-/** Keys of an account that may be good at once; one that was rotated and goes on beside its successor does not count. */
+/** Maximum valid keys of an account; a rotated one that is valid beside its successor does not count. */
 export const MAX_KEYS = 10;
 
 /**
- * By what a request that is sent again is known, and answered with the key it made. The key follows from both, so that it
- * need not be kept: the session's secret is nowhere in the state.
+ * Identifies a repeated request, which returns the key of the first one. The key is derived from both values, so that
+ * it need not be stored: the session's secret is not in the state.
  */
 export interface Repeat {
   /** Token of the session. */
   secret: string;
-  /** As the Idempotency-Key has it. */
+  /** The Idempotency-Key header. */
   key: string;
 }
 
@@ -31,45 +31,47 @@ export interface CreateKeyInput {
   accountId: string;
   /** 1 to 100 characters. */
   name: string;
-  /** Default: each request is one of its own. */
+  /** Default: every request is new. */
   repeat?: Repeat;
 }
 
 export interface RotateKeyInput {
   accountId: string;
-  /** Public id. Default: the only key that is good. */
+  /** Public id. Default: the only valid key. */
   id?: string;
-  /** Milliseconds that the old key goes on beside the new one. */
+  /** Milliseconds that the old key stays valid beside the new one. */
   overlapMs: number;
-  /** Default: each request is one of its own. */
+  /** Default: every request is new. */
   repeat?: Repeat;
 }
 
 export interface MadeKey {
-  /** The key itself. This is the only time that anybody sees it. */
+  /** The key itself, which is returned only here. */
   key: string;
   record: ApiKeyRecord;
   /** Whether an earlier request made it. */
   replayed: boolean;
 }
 
-/** Makes and ends the keys of accounts. What it changes holds on this node at once, on others within 5 s. */
+/**
+ * Makes, rotates and revokes the keys of accounts. Changes are effective on this node at once, on others within 5 s.
+ */
 export interface KeyService {
   /**
-   * The first key of an account; it comes with the free tier where the account has no plan.
-   * @throws GatewayError `key_exists` where it has a good one, `idempotency_key_reused`, `account_suspended`.
+   * The first key of an account; it includes the free tier if the account has no plan.
+   * @throws GatewayError `key_exists` if it has a valid one, `idempotency_key_reused`, `account_suspended`.
    */
-  makeFirst(wish: CreateKeyInput): Promise<MadeKey>;
-  /** One more. @throws GatewayError `too_many_keys` beyond {@link MAX_KEYS}, otherwise as `makeFirst`. */
-  makeFurther(wish: CreateKeyInput): Promise<MadeKey>;
+  makeFirst(input: CreateKeyInput): Promise<MadeKey>;
+  /** A further key. @throws GatewayError `too_many_keys` beyond {@link MAX_KEYS}, otherwise as `makeFirst`. */
+  makeFurther(input: CreateKeyInput): Promise<MadeKey>;
   /**
    * @throws GatewayError `key_not_found`, `key_replaced`, `idempotency_key_reused`, `account_suspended`,
-   * `missing_required_parameter` where several keys are good and none is named.
+   *   `missing_required_parameter` if several keys are valid and none is named.
    */
-  rotate(wish: RotateKeyInput): Promise<MadeKey & { replaced: ApiKeyRecord }>;
-  /** One that was revoked before stays so. @throws GatewayError `key_not_found`. */
+  rotate(input: RotateKeyInput): Promise<MadeKey & { replaced: ApiKeyRecord }>;
+  /** No effect if it was already revoked. @throws GatewayError `key_not_found`. */
   revoke(accountId: string, id: string): Promise<ApiKeyRecord>;
-  /** Revokes every key of the account that is not; those that it revoked. */
+  /** Revokes every key of the account; returns those it revoked. */
   revokeAll(accountId: string): Promise<readonly ApiKeyRecord[]>;
 }
 
@@ -101,7 +103,7 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
     try {
       return { key, record: await make(), replayed: false };
     } catch (error) {
-      // The same request may have come twice at the same time.
+      // The same request may have arrived twice at the same time.
       const meanwhile = await find();
       if (meanwhile) return { key, record: meanwhile, replayed: true };
       throw error;
@@ -116,7 +118,7 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
       keys.issue({ accountId, key: { ...hashed(text), name }, otherwise, maxKeys }),
     );
     if (made.record.name !== name) throw reused();
-    // Keys that are not in the table are looked up, but only so many in a second: whoever guesses uses those up.
+    // Unknown keys are looked up with a limit per second, which guessing uses up.
     await table.refresh();
     return made;
   }
@@ -128,20 +130,20 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
 
   async function onlyKey(accountId: string): Promise<string> {
     const now = clock.now();
-    const good = (await keys.listOf(accountId)).filter((record) => isValidKey(record, now));
-    const standing = good.filter(({ replacedBy }) => !good.some(({ id }) => id === replacedBy));
-    const [only, another] = standing;
+    const valid = (await keys.listOf(accountId)).filter((record) => isValidKey(record, now));
+    const current = valid.filter(({ replacedBy }) => !valid.some(({ id }) => id === replacedBy));
+    const [only, another] = current;
     if (!only)
       throw new GatewayError('key_not_found', 'This account has no key that is good. POST /api/user makes one.');
     if (!another) return only.id;
-    const message = `This account has ${standing.length} keys: keyId must say which one is meant.`;
+    const message = `This account has ${current.length} keys: keyId must say which one is meant.`;
     throw new GatewayError('missing_required_parameter', message, { param: 'keyId' });
   }
 
   return {
-    async makeFirst(wish) {
+    async makeFirst(input) {
       try {
-        return await make(wish, 1);
+        return await make(input, 1);
       } catch (error) {
         if (!isGatewayError(error) || error.code !== 'too_many_keys') throw error;
         const message =
@@ -149,7 +151,7 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
         throw new GatewayError('key_exists', message);
       }
     },
-    makeFurther: (wish) => make(wish, MAX_KEYS),
+    makeFurther: (input) => make(input, MAX_KEYS),
 
     async rotate({ accountId, id: named, overlapMs, repeat }) {
       const text = keyTextOf('rotate', accountId, repeat);
@@ -158,7 +160,7 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
         return keys.rotate({ accountId, id, successor: hashed(text), overlapMs });
       });
       await table.refresh();
-      // One whose overlap this rotation cut short comes before it.
+      // A key comes before it if this rotation ended the key's overlap.
       const known = await keys.listOf(accountId);
       const replaced = known.findLast(({ replacedBy }) => replacedBy === made.record.id);
       if (!replaced || (named !== undefined && named !== replaced.id)) throw reused();

@@ -29,10 +29,10 @@ import {
   type SetupClient,
   setupClients,
 } from './setup.js';
-import { type AccountAnswer, countGoodKeys, encodeAccountPlan, encodeUser } from './user.js';
+import { type AccountAnswer, countValidKeys, encodeAccountPlan, encodeUser } from './user.js';
 import type { UserRecord } from './users.js';
 
-/** What the service says of itself. */
+/** The service's description of itself. */
 export interface ManifestParts {
   /** Without trailing slashes. */
   baseUrl: string;
@@ -101,7 +101,7 @@ export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, cl
   };
 }
 
-/** What the service document says of models, of those that are ready. Which of them a key may use, `GET /v1/models` says. */
+/** The ready models as the service document describes them. `GET /v1/models` lists those that a key may use. */
 function encodeModels(models: ManifestParts['models']) {
   const ready = new Set(models.map(({ id }) => id));
   const { chat, audio, image } = MODEL_NOTES;
@@ -122,15 +122,15 @@ function encodeModels(models: ManifestParts['models']) {
 
 const METHODS = ['GET', 'POST', 'DELETE'] as const satisfies readonly Route['method'][];
 
-/** One address of the service, as the manifest names it. */
+/** An endpoint in the manifest. */
 export interface Endpoint {
   name: string;
   methods: readonly Route['method'][];
-  /** Parts in braces stand for what they name. */
+  /** Parts in braces are placeholders. */
   path: string;
 }
 
-/** Addresses of the API, as the manifest names them: those of the routes that have a name there. */
+/** Endpoints of the API in the manifest: the routes with a manifest name. */
 export function endpointsOf(routes: readonly Route[]): Endpoint[] {
   const named = routes.filter(({ endpoint }) => endpoint !== undefined);
   const byName = Map.groupBy(named, ({ endpoint = '' }) => endpoint);
@@ -150,13 +150,13 @@ export interface SessionParts extends SignedIn {
   keys: readonly ApiKeyRecord[];
 }
 
-/** Who is signed in, and whether they have a plan and keys. */
+/** The signed-in user, with plan and keys. */
 export function encodeSession({ user, session, account, keys }: SessionParts, answer: AccountAnswer) {
   return {
     authenticated: true,
     user: encodeUser(user),
     plan: account.plan && encodeAccountPlan(account.plan, answer),
-    keys: { count: countGoodKeys(keys, answer.now) },
+    keys: { count: countValidKeys(keys, answer.now) },
     kind: session.kind,
     expiresAt: isoTime(session.expiresAt),
   };
@@ -166,12 +166,12 @@ export function encodeSignedOut(siteUrl: string) {
   return { authenticated: false, loginUrl: `${siteUrl}/signin`, instruction: SIGN_IN_INSTRUCTION };
 }
 
-/** What plans there are. Prices are told only where the operator wants them told. */
+/** The available plans. Prices are included only if the operator publishes them. */
 export function encodePlans({ plans, freeTier, prices, publicPriceTablesVisible, support }: Catalogue) {
   return {
     version: API_VERSION,
     publicPriceTablesVisible,
-    // What it is called comes first, for people who read it.
+    // The name comes first, for people who read it.
     plans: plans.map(({ id, name, ...terms }) => ({ id, name, ...terms })),
     freeTier,
     payAsYouGo: { eligible: false, packages: [], ratesPerMillionTokens: [] },
@@ -182,7 +182,7 @@ export function encodePlans({ plans, freeTier, prices, publicPriceTablesVisible,
 
 const MARKDOWN = 'text/markdown';
 
-/** What programs and pages read of the service and of who is signed in. Nobody has to be. */
+/** What programs and pages read about the service and the signed-in user. Sign-in is optional. */
 export function agentRoutes(server: AccountContext): Route[] {
   const { routes, account, gateway, sessions, view, clock, baseUrl } = server;
   const { identity, catalogue, site } = account;
@@ -223,9 +223,9 @@ export function agentRoutes(server: AccountContext): Route[] {
     return {
       planId: plan?.planId ?? null,
       grants: plan?.grants ?? [],
-      // Whoever has no plan gets the free tier with the first key.
+      // An account without a plan gets the free tier with the first key.
       models: plan ? plan.models : freeTier.modelAccess,
-      keys: countGoodKeys(keys, clock.now()),
+      keys: countValidKeys(keys, clock.now()),
     };
   }
 

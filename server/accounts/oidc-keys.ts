@@ -2,9 +2,9 @@ import type { Clock } from 'mediagate';
 import type { CustomFetch } from 'openid-client';
 import { createFixedWindowLimiter } from '../http/index.js';
 
-/** How long fetched keys are used for tokens that they are named in. */
+/** How long fetched keys are used for tokens that name them. */
 const FRESH_MS = 300_000;
-/** Fetches for key ids that are not known, besides those by time. */
+/** Fetches for unknown key ids, besides those by time. */
 const FETCHES_PER_MINUTE = 10;
 
 type Answer = Awaited<ReturnType<CustomFetch>>;
@@ -17,12 +17,12 @@ interface FetchedKeys {
 }
 
 /**
- * The signing keys of an identity provider. The client library fetches them again after a minute at the soonest, so that
- * sign-ins fail that long after the provider has changed its keys. Here a token that names a key that is not known leads to
- * one fresh fetch, once a minute for each such name, and 10 times a minute in all.
+ * The signing keys of an identity provider. The client library fetches them again after a minute at the soonest, so
+ * that sign-ins fail that long after the provider has changed its keys. Here a token with an unknown key id causes one
+ * fresh fetch, once a minute per id, and 10 times a minute in total.
  */
 export interface IssuerKeys {
-  /** What one sign-in sends its requests with: it remembers which key signed the token that it got. */
+  /** The HTTP function of one sign-in: it remembers the key id of the token it received. */
   fetch(): CustomFetch;
 }
 
@@ -32,7 +32,7 @@ export function createIssuerKeys(plain: CustomFetch, { clock, url }: { clock: Cl
   let known: FetchedKeys | undefined;
   let pending: Promise<Answer> | undefined;
 
-  /** Whether what was fetched will do: it has the key, or none was named. */
+  /** Whether the fetched keys are sufficient: they contain the key, or none was named. */
   const isKnown = ({ ids }: FetchedKeys, id: string | undefined) => id === undefined || ids.has(id);
 
   async function read(...request: Parameters<CustomFetch>): Promise<Answer> {
@@ -47,7 +47,7 @@ export function createIssuerKeys(plain: CustomFetch, { clock, url }: { clock: Cl
   async function keysFor(id: string | undefined, ...request: Parameters<CustomFetch>): Promise<Answer> {
     const fresh = known && clock.monotonic() - known.at < FRESH_MS ? known : undefined;
     if (fresh && isKnown(fresh, id)) return answerOf(fresh);
-    // All that wait for keys at once share one fetch, also those that name another one.
+    // Concurrent requests share one fetch, also for different keys.
     if (!pending) {
       if (fresh && id !== undefined) {
         if (asked.blockedFor(id) !== undefined || fetches.blockedFor('') !== undefined) return answerOf(fresh);
@@ -86,7 +86,7 @@ function idsOf(body: string): Set<string> {
   return new Set(ids.filter((id) => typeof id === 'string'));
 }
 
-/** Which key the token says that it was signed with; the library checks whether that is so. */
+/** The key id stated in the token; the library verifies the signature. */
 function keyIdOf(body: string): string | undefined {
   const { id_token: token } = (parse(body) ?? {}) as { id_token?: unknown };
   if (typeof token !== 'string') return undefined;
@@ -99,7 +99,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // What is no JSON is refused by the library.
+    // The library refuses invalid JSON.
     return undefined;
   }
 }

@@ -18,13 +18,13 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** Clocks differ. */
+/** Tolerated clock difference. */
 const TOLERANCE_SECONDS = 30;
 const SCOPE = 'openid email profile';
 const MAX_EMAIL = 320;
 const MAX_NAME = 200;
 
-/** What a sign-in that has begun is checked against; made anew for each. */
+/** The values that a callback is checked against; new for each sign-in. */
 export interface SignInSecrets {
   state: string;
   nonce: string;
@@ -33,13 +33,13 @@ export interface SignInSecrets {
 
 /** OpenID Connect's code flow with PKCE. Every method throws GatewayError `sign_in_unavailable`, `sign_in_failed`. */
 export interface OidcClient {
-  /** Where to send the browser. */
+  /** Where to redirect the browser. */
   begin(secrets: SignInSecrets, redirectUri: string): Promise<URL>;
-  /** Who has come back. @param callback Address that the browser came back to, as SITE_URL has it. */
+  /** The user who has returned. @param callback Address that the browser returned to, under SITE_URL. */
   finish(secrets: SignInSecrets, callback: URL): Promise<Person>;
 }
 
-/** Nothing is loaded or asked before somebody signs in. */
+/** Nothing is loaded or requested before the first sign-in. */
 export function createOidcClient(options: Omit<DiscoveryOptions, 'toleranceSeconds'>): OidcClient {
   const discover = createDiscovery({ ...options, toleranceSeconds: TOLERANCE_SECONDS });
 
@@ -68,7 +68,7 @@ export function createOidcClient(options: Omit<DiscoveryOptions, 'toleranceSecon
         });
         const claims = tokens.claims();
         if (!claims) throw new Error('the token response has no identity token');
-        // The library looks at the end of a token alone.
+        // The library only checks the end of a token.
         if (claims.iat > Date.now() / 1_000 + TOLERANCE_SECONDS)
           throw new Error('the identity token is from the future');
         const asksFurther = claims.email === undefined && configuration.serverMetadata().userinfo_endpoint;
@@ -76,7 +76,7 @@ export function createOidcClient(options: Omit<DiscoveryOptions, 'toleranceSecon
         return {
           issuer: knownAs ?? claims.iss,
           subject: claims.sub,
-          // Somebody else's address is worse than none.
+          // An unverified address could belong to another person.
           email: mayBeTheirs(about.email_verified) ? readText(about.email, MAX_EMAIL) : null,
           name: readText(about.name, MAX_NAME),
         };
@@ -84,22 +84,22 @@ export function createOidcClient(options: Omit<DiscoveryOptions, 'toleranceSecon
   };
 }
 
-/** Where a provider says nothing of it, all its addresses are; some say it in text. */
+/** If a provider sends no such claim, all its addresses are verified; some send it as text. */
 function mayBeTheirs(verified: unknown): boolean {
   return verified === undefined || verified === true || verified === 'true';
 }
 
 function readText(value: unknown, maxLength: number): string | null {
-  // Cutting may part a surrogate pair.
+  // Cutting may split a surrogate pair.
   return typeof value === 'string' && value !== '' ? value.slice(0, maxLength).toWellFormed() : null;
 }
 
 const TIMEOUT_MS = 5_000;
-/** Metadata of an issuer change rarely; for signing keys see oidc-keys.ts. */
+/** Metadata of an issuer rarely change; for signing keys see oidc-keys.ts. */
 const METADATA_MS = 3_600_000;
 
 export interface DiscoveredIssuer extends Issuer {
-  /** What the client library knows of it, for one sign-in. */
+  /** The client library's configuration, for one sign-in. */
   configure(): Configuration;
 }
 
@@ -107,13 +107,13 @@ export interface DiscoveryOptions {
   identity: Identity;
   gateway: Pick<Gateway, 'httpClient'>;
   clock: Clock;
-  /** Seconds that clocks may differ. */
+  /** Tolerated clock difference in seconds. */
   toleranceSeconds: number;
 }
 
 /**
- * Makes a function that tells the issuer as its own metadata describe it. It is asked once an hour at the most, by as many
- * as wait for it at once, and not before somebody signs in. It throws GatewayError `sign_in_unavailable`.
+ * Creates a function that returns the issuer's metadata. It fetches them at most once an hour, shared by concurrent
+ * callers, and not before the first sign-in. It throws GatewayError `sign_in_unavailable`.
  */
 export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: DiscoveryOptions) {
   let asked: { answer: Promise<DiscoveredIssuer>; until: number } | undefined;
@@ -125,7 +125,7 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
     }
     const [issuer, oidc] = await Promise.all([identity.issuer(), import('openid-client')]);
     const url = new URL(issuer.issuer);
-    // The operator named the issuer. Endpoints that its metadata place elsewhere pass the guard.
+    // The operator configured the issuer. Endpoints elsewhere in its metadata are allowed by the guard.
     const http = gateway.httpClient({ timeoutMs: TIMEOUT_MS, trustedOrigins: [url.origin] });
     const guarded = createGuardedFetch(http);
     const client = { [oidc.clockTolerance]: toleranceSeconds };
@@ -141,11 +141,11 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
     return {
       ...issuer,
       configure() {
-        // One for each sign-in: the library keeps keys by configuration, and those are kept here.
+        // One per sign-in: the library caches keys per configuration, and they are cached here instead.
         const configuration = new oidc.Configuration(metadata, issuer.clientId, client, auth);
         configuration[oidc.customFetch] = keys.fetch();
         configuration.timeout = TIMEOUT_MS / 1_000;
-        // The signature of the token too, although it comes from the issuer by TLS.
+        // Checks the signature of the token too, although it comes from the issuer by TLS.
         oidc.enableNonRepudiationChecks(configuration);
         if (isInsecure) oidc.allowInsecureRequests(configuration);
         return configuration;
@@ -157,7 +157,7 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
     if (asked && clock.monotonic() < asked.until) return asked.answer;
     const asking = { answer: failingAs(providerFailure, discover), until: clock.monotonic() + METADATA_MS };
     asked = asking;
-    // Told to all who wait for it, and forgotten: whoever comes next asks anew.
+    // All waiting callers get the error, which is not cached: the next caller tries again.
     asking.answer.catch(() => {
       if (asked === asking) asked = undefined;
     });
@@ -165,7 +165,11 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
   };
 }
 
-/** Where its keys are. @throws Error where a sign-in could not come to an end, or would lead a browser to what is no web address. */
+/**
+ * Address of its keys.
+ * @throws Error if a sign-in could not complete, or would redirect a browser to an address that is no http or https
+ *   URL.
+ */
 function checkMetadata(metadata: ServerMetadata): string {
   const { authorization_endpoint: entrance = '', token_endpoint: exchange, jwks_uri: keys } = metadata;
   if (!/^https?:\/\//i.test(entrance)) throw new Error('the issuer names no authorization endpoint');
@@ -173,7 +177,7 @@ function checkMetadata(metadata: ServerMetadata): string {
   return URL.parse(keys)?.href ?? keys;
 }
 
-/** What the issuer understands; what it says nothing about is, by the standard, Basic. */
+/** The authentication method of the issuer; Basic is the standard's default. */
 function clientAuth(oidc: typeof import('openid-client'), secret: string | undefined): ClientAuth {
   if (secret === undefined) return oidc.None();
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
@@ -183,9 +187,9 @@ function clientAuth(oidc: typeof import('openid-client'), secret: string | undef
       : basic(issuer, ...request);
 }
 
-/** Errors of OAuth that say the provider is in trouble, or does not know this gateway: nothing the person did. */
+/** OAuth errors of the provider itself, or about this gateway's registration: not caused by the user. */
 const PROVIDER_TROUBLE = new Set(['server_error', 'temporarily_unavailable', 'invalid_client', 'unauthorized_client']);
-/** Codes of the client library for what never arrived, or came as no answer of a provider. */
+/** Codes of the client library for missing or invalid answers of a provider. */
 const NO_ANSWER = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_ABORT',
@@ -194,7 +198,7 @@ const NO_ANSWER = new Set([
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
 ]);
 
-/** What the person is told of a failure. Nothing of the provider's own words: they may hold codes and tokens. */
+/** The user's error message. It quotes nothing of the provider: its messages may contain codes and tokens. */
 export function signInFailure(error: unknown): GatewayError {
   if (isGatewayError(error) && error.code.startsWith('sign_in_')) return error;
   if (oauthErrorOf(error) === 'access_denied') {
@@ -210,7 +214,7 @@ export function signInFailure(error: unknown): GatewayError {
   );
 }
 
-/** The provider did not do its part. */
+/** The provider failed. */
 export function providerFailure(cause: unknown): GatewayError {
   if (isGatewayError(cause) && cause.code === 'sign_in_unavailable') return cause;
   const message = 'The identity provider does not answer as it should. Try again soon.';
@@ -237,14 +241,14 @@ function isTrouble(error: unknown): boolean {
   return false;
 }
 
-/** The `error` parameter of RFC 6749 that a response carried. */
+/** The `error` parameter of RFC 6749 in a response. */
 function oauthErrorOf(error: unknown): string | undefined {
   return error instanceof Error && 'error' in error && typeof error.error === 'string' ? error.error : undefined;
 }
 
 const MAX_BYTES = 1024 * 1024;
 
-/** What the OpenID Connect client sends its requests with: the gateway's own way out, guard, deadline and cap included. */
+/** The HTTP client of the OpenID Connect library: the gateway's own, with guard, deadline and limit. */
 export function createGuardedFetch(http: HttpClient): CustomFetch {
   return async (url, { method, headers, body, signal }) => {
     const answer = await http.request({
@@ -269,35 +273,35 @@ function textOf(body: unknown): string {
   throw new TypeError('the OpenID Connect client sent a body that is no text');
 }
 
-/** Response refuses a body for these. */
+/** Response accepts no body for these statuses. */
 function bodyless(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
 
-/** How sign-in stands; what `/health`, `doctor` and the banner show. */
+/** Status of the sign-in, for `/health`, `doctor` and the banner. */
 export interface SignInStatus {
   state: 'ready' | 'off';
-  /** Host of the issuer, or id of the plugin entry; undefined where there is neither. */
+  /** Host of the issuer, or id of the plugin instance; undefined if there is neither. */
   provider?: string;
-  /** Whether it only stands for an issuer that is not configured. */
+  /** Whether it only replaces an issuer that is not configured. */
   standIn: boolean;
-  /** Why it is off, in words safe to show. */
+  /** Why it is off; safe to show. */
   reason?: string;
 }
 
-/** An issuer to sign in with. */
+/** An issuer for sign-ins. */
 export interface Issuer {
   issuer: string;
   clientId: string;
   clientSecret?: string;
-  /** What users are kept under where the issuer has another address each time. Default: the issuer of the token. */
+  /** Stable issuer name of users, if the issuer's address changes. Default: the issuer of the token. */
   knownAs?: string;
 }
 
-/** Which identity provider people sign in with. */
+/** The identity provider in use. */
 export interface Identity {
   status(): SignInStatus;
-  /** @throws Error where the provider does not start; to be called where {@link status} is `ready`. */
+  /** @throws Error if the provider does not start; call it only if {@link status} is `ready`. */
   issuer(): Promise<Issuer>;
   /** Ends a provider that was started here. Idempotent. */
   close(): Promise<void>;
@@ -309,7 +313,7 @@ export interface IdentityOptions {
   site(): SiteAddress;
 }
 
-/** The issuer of the settings; without one, what a plugin contributes. */
+/** The issuer of the settings; otherwise, the one that a plugin contributes. */
 export function createIdentity({ gateway, settings, site }: IdentityOptions): Identity {
   const { oidcIssuer, oidcClientId: clientId = '', oidcClientSecret: clientSecret } = settings;
   let opened: Promise<OpenIdentityProvider> | undefined;
@@ -318,7 +322,7 @@ export function createIdentity({ gateway, settings, site }: IdentityOptions): Id
     const found = gateway.identityProvider();
     if (!found) throw new Error('no identity provider is ready');
     const opening = found.provider.open({ redirectUri: `${site().url}/signin/callback` });
-    // Whoever comes next tries again.
+    // The next caller tries again.
     opening.catch(() => {
       opened = undefined;
     });
@@ -341,7 +345,7 @@ export function createIdentity({ gateway, settings, site }: IdentityOptions): Id
       return { issuer, clientId: id, clientSecret: secret, knownAs };
     },
     async close() {
-      // What did not open needs no closing.
+      // A provider that did not start needs no closing.
       const provider = await opened?.catch(() => undefined);
       await provider?.close();
     },

@@ -1,18 +1,18 @@
 import { FREE_PLAN_ID, type PlanPrice, type PlanTerms } from '../plans/index.js';
 
 /*
- * Which plan an account has, computed from all that it was granted. One plan runs; the others are paused below it and come
- * back, one after the other, when it ends. The same plan is lengthened. Another plan starts at once: the paid time that is
- * left of the running one becomes whole days of the new one, by price per day. What has no price in the currency of the new
- * plan, and a plan without an end, is paused instead; the free tier is neither, it begins again with a new key. Nothing is stored but the grants and the schedule that follows from
- * them, so a grant that is taken back leaves the account as if it had never been made.
+ * Computes the plan of an account from all its grants. One plan is active; the others are paused below it and resume,
+ * one after the other, when it ends. The same plan is extended. Another plan starts at once: the remaining paid time of
+ * the current one becomes whole days of the new one, by price per day. A plan without a price in the currency of the
+ * new one, or without an end, is paused instead; the free tier is neither, it restarts with a new key. Only the grants
+ * and the resulting schedule are stored, so revoking a grant leaves the account as if it had never been made.
  */
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** The latest end: dates are written with four digits of a year. */
+/** The latest end: years have four digits. */
 const LAST_END = Date.UTC(9999, 11, 31);
 
-/** A grant that was not taken back. */
+/** A grant that was not revoked. */
 export interface GrantedPlan {
   /** Milliseconds since 1970. */
   at: number;
@@ -20,36 +20,36 @@ export interface GrantedPlan {
   terms: PlanTerms;
 }
 
-/** Time of one price. */
+/** A period with one price. */
 interface Lot {
   ms: number;
-  /** What so many milliseconds cost; undefined where it has no price. */
+  /** Price of this many milliseconds; undefined without a price. */
   rate?: PlanPrice & { durationMs: number };
 }
 
 export interface PlanEntry {
-  /** Of the latest grant. */
+  /** Time of the latest grant. */
   terms: PlanTerms;
   budgetId: string | null;
-  /** What is left, in the order in which it is used; null is without an end. */
+  /** Remaining periods in the order of use; null is without an end. */
   lots: readonly Lot[] | null;
 }
 
 export interface PlanStack {
   at: number;
-  /** The running plan, then those that come back after it. */
+  /** The current plan, then those that resume after it. */
   entries: readonly PlanEntry[];
 }
 
 export interface AddedPlan {
   stack: PlanStack;
-  /** Days of the new plan for what was left of the one before. */
+  /** Days of the new plan, credited for the rest of the previous one. */
   creditedDays: number;
-  /** Whose budget the new plan may continue: no other plan uses it from now on. */
+  /** The plan that passes its budget on to the new one: no other plan uses it from now on. */
   joined?: PlanEntry;
 }
 
-/** A plan and when it ends; the next one of a schedule begins there. */
+/** A plan and its end; the next one of a schedule begins there. */
 export interface PlanPeriod {
   terms: PlanTerms;
   budgetId: string | null;
@@ -63,9 +63,9 @@ export function stackOf(grants: readonly GrantedPlan[], at: number): PlanStack {
   return advance(stack, at);
 }
 
-export function addPlan({ at, entries: had }: PlanStack, { terms, budgetId }: Omit<GrantedPlan, 'at'>): AddedPlan {
+export function addPlan({ at, entries: existing }: PlanStack, { terms, budgetId }: Omit<GrantedPlan, 'at'>): AddedPlan {
   const { durationMs } = terms;
-  const entries = had.filter((entry) => entry.terms.planId !== FREE_PLAN_ID || terms.planId === FREE_PLAN_ID);
+  const entries = existing.filter((entry) => entry.terms.planId !== FREE_PLAN_ID || terms.planId === FREE_PLAN_ID);
   const [running] = entries;
   const isEndless = durationMs === null;
   const same = entries.find(({ lots, terms: { planId } }) => planId === terms.planId && (lots === null) === isEndless);
@@ -83,11 +83,11 @@ export function addPlan({ at, entries: had }: PlanStack, { terms, budgetId }: Om
   if (!running?.lots || running === same) {
     return { stack: added(joinLots(lots)), creditedDays: 0, ...(same && { joined: same }) };
   }
-  const { creditedDays, kept } = credit(running.lots, bought);
+  const { creditedDays, remaining } = credit(running.lots, bought);
   const below = rest.flatMap((entry) =>
-    entry !== running ? [entry] : kept.length > 0 ? [{ ...running, lots: kept }] : [],
+    entry !== running ? [entry] : remaining.length > 0 ? [{ ...running, lots: remaining }] : [],
   );
-  const joined = same ?? (kept.length > 0 ? undefined : running);
+  const joined = same ?? (remaining.length > 0 ? undefined : running);
   const stack = added(joinLots([...lots, { ...bought, ms: creditedDays * DAY_MS }]), below);
   return { stack, creditedDays, ...(joined && { joined }) };
 }
@@ -98,7 +98,7 @@ export function scheduleOf({ at, entries }: PlanStack): PlanPeriod[] {
   for (const { terms, budgetId, lots } of entries) {
     if (lots !== null) end = Math.min(LAST_END, end + sumOf(lots));
     periods.push({ terms, budgetId, expiresAt: lots && end });
-    // What is below a plan without an end comes back only if that is taken back.
+    // A plan below one without an end only resumes if that is revoked.
     if (lots === null) break;
   }
   return periods;
@@ -116,7 +116,7 @@ function advance({ at, entries }: PlanStack, to: number): PlanStack {
     passed -= left;
     rest = rest.slice(1);
   }
-  // A clock that was set back gives no time back.
+  // A clock that was set back does not restore time.
   return { at: Math.max(at, to), entries: rest };
 }
 
@@ -129,11 +129,11 @@ function usedUp(lots: readonly Lot[], passed: number): Lot[] {
   });
 }
 
-/** What time that is left is worth in days of another plan, rounded down once; `kept` has no price to compare. */
-function credit(lots: readonly Lot[], { rate }: Lot): { creditedDays: number; kept: readonly Lot[] } {
-  if (!rate || rate.amount <= 0) return { creditedDays: 0, kept: lots };
-  const kept = lots.filter((lot) => lot.rate?.currency !== rate.currency);
-  // Exact: amounts times milliseconds do not fit into a number.
+/** Converts remaining time to days of another plan, rounded down once; the rest has no comparable price. */
+function credit(lots: readonly Lot[], { rate }: Lot): { creditedDays: number; remaining: readonly Lot[] } {
+  if (!rate || rate.amount <= 0) return { creditedDays: 0, remaining: lots };
+  const remaining = lots.filter((lot) => lot.rate?.currency !== rate.currency);
+  // Exact arithmetic: amounts times milliseconds exceed the range of a number.
   let [worth, per] = [0n, 1n];
   for (const { ms, rate: own } of lots) {
     if (own?.currency !== rate.currency) continue;
@@ -141,10 +141,10 @@ function credit(lots: readonly Lot[], { rate }: Lot): { creditedDays: number; ke
     per *= BigInt(own.durationMs);
   }
   const days = (worth * BigInt(rate.durationMs)) / (per * BigInt(rate.amount) * BigInt(DAY_MS));
-  return { creditedDays: Math.min(Number(days), LAST_END / DAY_MS), kept };
+  return { creditedDays: Math.min(Number(days), LAST_END / DAY_MS), remaining };
 }
 
-/** Neighbours of one price are one, so that a plan lengthened for years stays small. */
+/** Adjacent periods of one price are merged, so that a plan extended for years stays small. */
 function joinLots(lots: readonly Lot[]): Lot[] {
   const joined: Lot[] = [];
   for (const lot of lots) {

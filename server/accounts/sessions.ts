@@ -43,7 +43,7 @@ declare module '../http/server-context.js' {
 
 declare module '../http/koa-app.js' {
   interface RequestState {
-    /** Who is signed in, once somebody has asked. */
+    /** The signed-in user, once resolved. */
     signedIn?: Promise<SignedIn | undefined>;
   }
 }
@@ -54,30 +54,30 @@ const DEVICE = { kind: 'device', idleMs: 12 * HOUR_MS, lifetimeMs: 12 * HOUR_MS 
 
 export interface NewDeviceSession {
   token: string;
-  /** Seconds that it is good. */
+  /** Lifetime in seconds. */
   expiresIn: number;
 }
 
-/** Who is signed in with a request: a browser by its cookie, a program by a bearer token of the device flow. */
+/** The session of a request: of a browser by its cookie, of a program by a bearer token of the device flow. */
 export interface SessionService {
-  /** Undefined where nobody is. A request that sends a bearer token is judged by that alone. */
+  /** Undefined without a session. If a request has a bearer token, only that counts. */
   find(context: RequestContext): Promise<SignedIn | undefined>;
-  /** @throws GatewayError `not_signed_in`; its body then says where to sign in. */
+  /** @throws GatewayError `not_signed_in`; its body contains the sign-in address. */
   require(context: RequestContext): Promise<SignedIn>;
-  /** Signs a browser in under a session that nobody knew before; the one it had ends. */
+  /** Signs a browser in with a new session; its previous one ends. */
   startBrowser(context: RequestContext, userId: string): Promise<void>;
   startDevice(userId: string): Promise<NewDeviceSession>;
-  /** Ends the session of the request, and takes the cookie back. No error where there is none. */
+  /** Ends the session of the request, and deletes the cookie. No error without a session. */
   end(context: RequestContext): Promise<void>;
-  /** The same with all sessions of whoever is signed in, wherever they are. */
+  /** Ends all sessions of the user, on all devices. */
   endAll(context: RequestContext): Promise<void>;
 }
 
 export function createSessionService(sessions: Sessions, site: () => SiteAddress): SessionService {
   async function find(context: RequestContext): Promise<SignedIn | undefined> {
-    const shown = shownToken(context, site());
-    const found = shown && (await sessions.find(hashToken(shown.token)));
-    return found && found.session.kind === shown.kind ? found : undefined;
+    const token = tokenOf(context, site());
+    const found = token && (await sessions.find(hashToken(token.token)));
+    return found && found.session.kind === token.kind ? found : undefined;
   }
 
   function takeCookieBack(context: RequestContext): void {
@@ -110,8 +110,8 @@ export function createSessionService(sessions: Sessions, site: () => SiteAddress
       return { token, expiresIn: DEVICE.lifetimeMs / 1_000 };
     },
     async end(context) {
-      const shown = shownToken(context, site());
-      if (shown) await sessions.end(hashToken(shown.token));
+      const token = tokenOf(context, site());
+      if (token) await sessions.end(hashToken(token.token));
       takeCookieBack(context);
     },
     async endAll(context) {
@@ -123,21 +123,21 @@ export function createSessionService(sessions: Sessions, site: () => SiteAddress
 }
 
 /**
- * The token of a request that has no authority but the one that its sender put there: browsers add no bearer token by
- * themselves. (Basic they do add, so what a proxy before the site asks for changes nothing here.)
+ * The bearer token of a request. Browsers never add one by themselves. (They do add Basic, so a password prompt of a
+ * proxy in front of the site has no effect here.)
  */
 export function bearerOf({ req }: RequestContext): string | undefined {
   const { authorization } = req.headers;
   return authorization && /^bearer( |$)/i.test(authorization) ? authorization.slice(7).trim() : undefined;
 }
 
-export interface ShownToken {
+export interface SessionToken {
   kind: SessionKind;
   token: string;
 }
 
-/** What a request would be signed in by; whether it is good is another question. */
-export function shownToken(context: RequestContext, site: SiteAddress): ShownToken | undefined {
+/** The token that a request presents, valid or not. */
+export function tokenOf(context: RequestContext, site: SiteAddress): SessionToken | undefined {
   const bearer = bearerOf(context);
   if (bearer !== undefined) return isDeviceToken(bearer) ? { kind: 'device', token: bearer } : undefined;
   const token = readCookie(context, site.cookies.session) ?? '';
@@ -145,8 +145,8 @@ export function shownToken(context: RequestContext, site: SiteAddress): ShownTok
 }
 
 /**
- * Checks requests of routes that act for the user who is signed in. The session is checked before the origin: a program
- * without a session is told to sign in. Pages lead visitors without a session to the sign-in by themselves.
+ * Checks requests of routes that act for the signed-in user. The session is checked before the origin, so that a
+ * program without a session gets the sign-in error. Pages redirect visitors without a session to the sign-in.
  */
 export function createSessionGuard(sessions: SessionService, site: () => SiteAddress) {
   return ({ method, format, sessionOptional = format === 'page' }: Route): Middleware =>
@@ -158,7 +158,7 @@ export function createSessionGuard(sessions: SessionService, site: () => SiteAdd
 }
 
 /**
- * Lets a browser's request through only from the site's own pages. Requests with a bearer token pass: no page elsewhere can
+ * Accepts a browser's request only from the site's own pages. Requests with a bearer token pass: other pages cannot
  * make a browser add one.
  * @throws GatewayError `cross_site_request`.
  */
@@ -170,7 +170,7 @@ function checkOrigin(context: RequestContext, site: SiteAddress): void {
 
 function isFromOwnPage({ req: { headers } }: RequestContext, { origin }: SiteAddress): boolean {
   const { 'sec-fetch-site': relation, origin: from } = headers;
-  // Browsers that know Sec-Fetch-Site may hide the origin of a form as "null".
+  // Browsers that support Sec-Fetch-Site may send a form's origin as "null".
   if (relation !== undefined)
     return relation === 'same-origin' && (from === undefined || from === 'null' || from === origin);
   return from === origin;
@@ -211,17 +211,17 @@ export function createPlay(
     context.path.startsWith(`${PREFIX}/v1/`) ? play(context, next) : next();
 }
 
-/** `browser`: sent as a cookie by itself. `device`: a bearer token that a program sends on purpose. */
+/** `browser`: a cookie. `device`: a bearer token. */
 export type SessionKind = 'browser' | 'device';
 
-/** Somebody who is signed in. Times are milliseconds since 1970. */
+/** A session. Times are milliseconds since 1970. */
 export interface SessionRecord {
-  /** SHA-256 of the secret in lower-case hex; the secret itself is nowhere. */
+  /** SHA-256 of the secret in lower-case hex; the secret itself is not stored. */
   hash: string;
   userId: string;
   kind: SessionKind;
   createdAt: number;
-  /** When it ends as things stand: by its idle time or its lifetime, whichever is sooner. */
+  /** Its current end: the earlier of its idle time and its lifetime. */
   expiresAt: number;
 }
 
@@ -241,23 +241,23 @@ export interface SignedIn {
   user: UserRecord;
 }
 
-/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface Sessions {
   /**
-   * Of the sessions of a user, 50 at most go on: the one that was seen longest ago ends for a new one.
+   * A user has at most 50 sessions: a new one ends the least recently used.
    * @throws GatewayError `account_suspended`, `user_not_found`.
    */
   create(session: NewSession): Promise<SessionRecord>;
   /**
-   * The session and its user. Undefined where there is none, or it has ended. Counts as a sign of life, which is written
-   * down once a minute at most.
+   * The session and its user. Undefined if there is none, or it has ended. Extends the idle time, which is written at
+   * most once a minute.
    */
   find(hash: string): Promise<SignedIn | undefined>;
-  /** False where there was none any more. */
+  /** False if there was none. */
   end(hash: string): Promise<boolean>;
   /**
-   * Ends those of a user, and what their devices wait for; their keys go on. How many sessions there were; where there were
-   * any, it writes the audit row `user.signed-out`.
+   * Ends the sessions and pending device grants of a user; API keys stay valid. Returns the number of sessions; if
+   * there were any, it writes the audit row `user.signed-out`.
    * @throws GatewayError `user_not_found`.
    */
   endAllOf(end: UserChange): Promise<number>;
@@ -265,7 +265,7 @@ export interface Sessions {
 
 type SessionRow = Selectable<SessionsTable>;
 
-const MOST_OF_USER = 50;
+const MAX_OF_USER = 50;
 const TOUCH_MS = 60_000;
 
 /** Sessions in SQL. */
@@ -334,7 +334,7 @@ export function createSessions(database: Database, times: DatabaseClock): Sessio
   };
 }
 
-/** Makes room for one more. */
+/** Makes room for a new session. */
 async function endLongestUnseen(transaction: Transaction<Tables>, userId: string): Promise<void> {
   await transaction
     .deleteFrom('sessions')
@@ -345,8 +345,8 @@ async function endLongestUnseen(transaction: Transaction<Tables>, userId: string
         .where('userId', '=', userId)
         .orderBy('lastSeenAt', 'desc')
         .orderBy('hash')
-        .limit(MOST_OF_USER)
-        .offset(MOST_OF_USER - 1),
+        .limit(MAX_OF_USER)
+        .offset(MAX_OF_USER - 1),
     )
     .execute();
 }

@@ -4,7 +4,7 @@ import { Nullable, type RouteAnswer, Text } from '../http/index.js';
 import { MODEL_NOTES } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
 
-/** Where the API key is kept on the client's side: no example holds a key. */
+/** Environment variable of the API key on the client's side: no example contains a key. */
 export const KEY_VARIABLE = 'MEDIAGATE_API_KEY';
 
 const NODE_SDK = 'openai';
@@ -13,28 +13,28 @@ export const SETUP_CLIENTS = ['env', 'curl', 'openai-node', 'openai-python', 'co
 export type SetupClientId = (typeof SETUP_CLIENTS)[number];
 
 export interface SetupFile {
-  /** Where it goes: relative to the project, or in the home folder. */
+  /** Path of the file: relative to the project, or in the home folder. */
   path: string;
   language: 'javascript' | 'python' | 'toml';
   content: string;
 }
 
-/** How one client is made to use the gateway. */
+/** Setup instructions of one client. */
 export interface SetupClient {
   id: SetupClientId;
   title: string;
   summary: string;
-  /** Which of the model routes the client speaks, in the words of its own configuration. */
+  /** The model route that the client uses, in the terms of its own configuration. */
   wire_api?: 'responses';
   files: readonly SetupFile[];
-  /** For a POSIX shell, in this order. */
+  /** Commands for a POSIX shell, in order. */
   commands: readonly string[];
 }
 
 export interface SetupModels {
-  /** For a first request. */
+  /** Commands for a first request. */
   first: string;
-  /** For agents that write code. */
+  /** For coding agents. */
   coding: string;
 }
 
@@ -44,7 +44,7 @@ export interface SetupOptions {
   models: SetupModels;
 }
 
-/** Those that the service recommends, as far as they may be used. Without any bound: one that every plan opens. */
+/** The recommended models that the plan allows. Without a plan: one that every plan allows. */
 export function modelsForSetup(allowed: readonly string[] | null | undefined): SetupModels {
   const { first, coding } = MODEL_NOTES.chat.recommended;
   if (allowed === undefined) return { first, coding: first };
@@ -53,7 +53,7 @@ export function modelsForSetup(allowed: readonly string[] | null | undefined): S
   return { first: usable, coding: isAllowed(coding) ? coding : usable };
 }
 
-/** How each client is set up, in the order of {@link SETUP_CLIENTS}. */
+/** Instructions for each client, in the order of {@link SETUP_CLIENTS}. */
 export function setupClients({ baseUrl, models }: SetupOptions): readonly SetupClient[] {
   const api = `${baseUrl}/v1`;
   return [env(api), curl(api, models), node(api, models), python(api, models), codex(api, models)];
@@ -175,13 +175,13 @@ wire_api = "responses"
   };
 }
 
-/** What the guide says of the account of whoever is signed in. Never a key. */
+/** The account of the signed-in user in the guide. Never contains a key. */
 export interface SetupAccount {
   planId: string | null;
   grants: readonly string[];
   /** Ids; null is all. */
   models: readonly string[] | null;
-  /** Keys that can be used. */
+  /** Number of valid keys. */
   keys: number;
 }
 
@@ -189,12 +189,12 @@ export interface SetupGuide {
   baseUrl: string;
   siteUrl: string;
   clients: readonly SetupClient[];
-  /** Undefined where nobody is signed in. */
+  /** Undefined without a session. */
   account?: SetupAccount;
 }
 
 /**
- * Which client a request asks about; undefined for all of them.
+ * The client that a request asks about; undefined for all.
  * @throws GatewayError `invalid_value`.
  */
 export function readSetupClient(value: string | string[] | undefined): SetupClientId | undefined {
@@ -215,7 +215,7 @@ export function encodeSetup({ baseUrl, siteUrl, clients, account }: SetupGuide) 
   };
 }
 
-/** The same to be read, by people and by agents. */
+/** The same as text, for people and agents. */
 export function renderSetup(guide: SetupGuide): string {
   const { baseUrl, siteUrl, clients, account } = guide;
   const sections = clients.map(({ title, summary, files, commands }) => {
@@ -245,7 +245,7 @@ function fenced(language: string, content: string): string {
   return `\`\`\`${language}\n${content.trimEnd()}\n\`\`\``;
 }
 
-/* Answers of account and payment routes, as the API reference describes them. */
+/* Response schemas of account and payment routes, for the API reference. */
 
 export const KeySchema = Type.Object({
   id: Text,
@@ -266,7 +266,7 @@ export const SessionSchema = Type.Object({
   user: Type.Optional(Type.Object({ id: Text, email: Nullable(Text), name: Nullable(Text) })),
 });
 
-/** The answers of a route that has this one alone. */
+/** The answers of a route with a single response. */
 export function asItStands(schema: TSchema): Record<number, RouteAnswer> {
   return { 200: { description: 'As it stands.', schema } };
 }

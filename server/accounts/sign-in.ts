@@ -31,12 +31,12 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** What an attempt is kept for. */
+/** Seconds that an attempt is kept. */
 const ATTEMPT_SECONDS = 600;
 const STARTS_PER_MINUTE = 120;
 const RETURNS_PER_MINUTE = 120;
 
-/** The way to the identity provider, and back. */
+/** The redirect to the identity provider, and the callback. */
 export function signInRoutes({ account, sessions, gateway, clock, addressOf }: AccountContext): Route[] {
   const { state, identity, site } = account;
   const { users, signIns } = state;
@@ -106,8 +106,8 @@ export function signInRoutes({ account, sessions, gateway, clock, addressOf }: A
 }
 
 /**
- * `localhost` and `127.0.0.1` are one gateway, and two hosts to a browser, which would not send the cookie of one to the
- * other. So on loopback a sign-in begins under the name that it comes back to.
+ * `localhost` and `127.0.0.1` are one gateway, but two hosts to a browser, which would not send the cookie of one to
+ * the other. So on loopback a sign-in begins under the host name of its callback.
  */
 function sameGatewayElsewhere({ req, path, querystring }: RequestContext, site: SiteAddress): string | undefined {
   const { host = '' } = req.headers;
@@ -119,7 +119,7 @@ function sameGatewayElsewhere({ req, path, querystring }: RequestContext, site: 
 
 const MAX_BODY_BYTES = 1_024;
 
-/** Ends the session that a request is made with, or all of its user. Whoever has none is as signed out as can be. */
+/** Ends the session of a request, or all sessions of its user. No error without a session. */
 export function signOutRoutes({ account, sessions, publicBodies, addressOf }: AccountContext): Route[] {
   const { site } = account;
   const signedOut = () => ({ authenticated: false, loginUrl: `${site().url}/signin` });
@@ -191,7 +191,7 @@ export function signOutRoutes({ account, sessions, publicBodies, addressOf }: Ac
       description: 'The same for clients that cannot send DELETE; a JSON body.',
       body: { schema: Type.Object({}) },
       async handler(context) {
-        // A form of another page cannot have this type, whatever the browser tells of its origin.
+        // A form of another site cannot have this content type, with any origin that the browser sends.
         const limits = { maxBytes: MAX_BODY_BYTES, budget: publicBodies, owner: networkOwner(addressOf(context.req)) };
         await readJsonBody(context.req, context.res, limits);
         await sessions.end(context);
@@ -201,31 +201,31 @@ export function signOutRoutes({ account, sessions, publicBodies, addressOf }: Ac
   ];
 }
 
-/** A sign-in that has begun: what its callback is checked against. */
+/** A pending sign-in: the values that its callback is checked against. */
 export interface SignInAttempt {
   /** SHA-256 of the `state` parameter in lower-case hex. */
   stateHash: string;
-  /** SHA-256 of what the browser that began it holds in a cookie. */
+  /** SHA-256 of the browser's cookie. */
   browserHash: string;
   nonce: string;
-  /** Of PKCE. */
+  /** PKCE verifier. */
   codeVerifier: string;
-  /** Own path to go on to. */
+  /** Path of the site to continue at. */
   returnTo: string;
 }
 
-/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface SignIns {
-  /** Good for 10 minutes. The latest 20,000 are kept. */
+  /** Valid for 10 minutes. The latest 20,000 are kept. */
   begin(attempt: SignInAttempt): Promise<void>;
-  /** Gives an attempt out once, and only to the browser that began it; undefined otherwise, and when it is too old. */
+  /** Returns an attempt once, and only to the browser that began it; undefined otherwise, and if it has expired. */
   take(stateHash: string, browserHash: string): Promise<SignInAttempt | undefined>;
 }
 
 const GOOD_MS = 10 * 60_000;
-const MOST = 20_000;
+const MAX = 20_000;
 
-/** Sign-ins that have begun, in SQL. */
+/** Pending sign-ins in SQL. */
 export function createSignIns(database: Database, times: DatabaseClock): SignIns {
   const table: ExpiringTable = { engine: database.engine, table: 'sign_ins', key: 'stateHash' };
 
@@ -234,7 +234,7 @@ export function createSignIns(database: Database, times: DatabaseClock): SignIns
       await database.run(async (queries) => {
         const at = await times.read(queries);
         await deleteExpired(queries, table, at);
-        await deleteBeyond(queries, table, MOST);
+        await deleteBeyond(queries, table, MAX);
         await queries
           .insertInto('sign_ins')
           .values({

@@ -13,12 +13,12 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** Whoever changes anything of an account locks its row first: keys, orders and plans of one account change one by one. */
+/** Every change of an account locks its row first, so that keys, orders and plans of one account change one by one. */
 export interface AccountsTable {
   id: string;
   createdAt: number;
   suspendedAt: number | null;
-  /** Null, as all that follows, where it has no plan. */
+  /** Null, like the following columns, if it has no plan. */
   planId: string | null;
   /** JSON array. */
   grants: string | null;
@@ -28,7 +28,7 @@ export interface AccountsTable {
   imageDailyLimit: number | null;
   budgetId: string | null;
   planExpiresAt: number | null;
-  /** JSON array of KeyPlan: what comes back at that end, one after the other. */
+  /** JSON array of KeyPlan: the plans that follow that end, one after the other. */
   followingPlans: string | null;
   grantedAt: number | null;
 }
@@ -40,9 +40,9 @@ export interface SessionsTable {
   createdAt: number;
   lastSeenAt: number;
   idleMs: number;
-  /** By its lifetime. */
+  /** End by lifetime. */
   endsAt: number;
-  /** By its idle time or its lifetime, whichever is sooner. */
+  /** The earlier end by idle time or lifetime. */
   expiresAt: number;
 }
 
@@ -67,16 +67,16 @@ export interface DeviceGrantsTable {
   expiresAt: number;
 }
 
-/** What was granted, once for each id. */
+/** Grants, each id once. */
 export interface PlanGrantsTable {
-  /** Code of the order that paid for it; else random. */
+  /** Code of the paid order; otherwise random. */
   id: string;
   accountId: string;
   /** 1, 2, … of the account, in the order in which they were made, for those of one moment. */
   number: number;
   /** JSON of PlanTerms. */
   terms: string;
-  /** What the grant made or extended. */
+  /** The budget that the grant created or extended. */
   budgetId: string | null;
   grantedAt: number;
   takenBackAt: number | null;

@@ -17,12 +17,12 @@ import {
   type ApiKeyRecord,
   type ApiKeys,
   isValidKey,
-  type KeyWindows,
+  type KeyRateLimits,
   keyState,
   maskedKey,
-  readWindows,
+  readRateLimits,
 } from '../keys/index.js';
-import type { Windows } from '../limits/index.js';
+import type { RateLimits } from '../limits/index.js';
 import type { Catalogue } from '../plans/index.js';
 import {
   addUp,
@@ -39,7 +39,7 @@ import {
 } from '../usage/index.js';
 import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
 import { createKeyService, type MadeKey, type Repeat } from './key-service.js';
-import { shownToken } from './sessions.js';
+import { tokenOf } from './sessions.js';
 import { asItStands, KeySchema } from './setup.js';
 import type { UserRecord } from './users.js';
 
@@ -49,7 +49,7 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** Of one person: each new key, also one that takes the place of another, begins with a window of its own. */
+/** Limit per user: each new key, including rotated ones, starts with a fresh rate limit. */
 const KEYS_PER_MINUTE = 20;
 
 const KEY_ERRORS = [
@@ -60,14 +60,14 @@ const KEY_ERRORS = [
 ] as const;
 const MadeKeySchema = Type.Object({ apiKey: Text, key: KeySchema });
 
-/** What the routes that make a key declare. */
+/** Declarations that all routes that make a key share. */
 const MAKES_KEY = {
   method: 'POST',
   headers: IDEMPOTENCY_HEADER,
   answers: { 201: { description: 'Made. The key is shown this once.', schema: MadeKeySchema } },
 } as const;
 
-/** The account of the user who is signed in, and its API keys. */
+/** The account of the signed-in user, and its API keys. */
 export function userRoutes(server: AccountContext): Route[] {
   const { account, keys: table, sessions, view, bodies, polls, clock } = server;
   const { state, catalogue, freeTierPeriod, pepper, site } = account;
@@ -80,7 +80,7 @@ export function userRoutes(server: AccountContext): Route[] {
     return begin(context);
   }
 
-  /** Whose keys these are, and what is asked. Reads the body only of whoever is signed in. */
+  /** The account and the decoded body. Reads the body only with a session. */
   async function begin(context: RequestContext) {
     const { req: request, res: response } = context;
     const { user } = await sessions.require(context);
@@ -178,7 +178,7 @@ export function userRoutes(server: AccountContext): Route[] {
       errors: ['key_not_found'],
       async handler(context) {
         const { accountId, body } = await begin(context);
-        refuseMembers(body);
+        refuseFields(body);
         const record = await keyService.revoke(accountId, context.params.id ?? '');
         context.body = { key: encodeAccountKey(record, clock.now()) };
       },
@@ -201,22 +201,22 @@ export function userRoutes(server: AccountContext): Route[] {
   ];
 }
 
-/** A request is the same one again where session and Idempotency-Key are. */
+/** A request is the same one again if session and Idempotency-Key are the same. */
 function repeatOf(context: RequestContext, site: SiteAddress): Repeat | undefined {
   const key = readIdempotencyKey(context.req.headers);
-  const shown = shownToken(context, site);
-  return key !== undefined && shown ? { secret: shown.token, key } : undefined;
+  const token = tokenOf(context, site);
+  return key !== undefined && token ? { secret: token.token, key } : undefined;
 }
 
-function refuseMembers(body: Readonly<Record<string, unknown>>): void {
-  const [member] = Object.keys(body);
-  if (member === undefined) return;
+function refuseFields(body: Readonly<Record<string, unknown>>): void {
+  const [field] = Object.keys(body);
+  if (field === undefined) return;
   throw new GatewayError('unsupported_parameter', 'The body has a member that is not known here.', {
-    param: member.slice(0, 100),
+    param: field.slice(0, 100),
   });
 }
 
-/** What an answer is made with besides what it tells of. */
+/** What an answer needs besides its subject. */
 export interface AccountAnswer {
   catalogue: Catalogue;
   /** Milliseconds since 1970. */
@@ -262,7 +262,7 @@ export function encodeAccountPlan(plan: AccountPlan, { catalogue, now }: Account
   const known = [...catalogue.plans, catalogue.freeTier].find(({ id }) => id === planId);
   return {
     id: planId,
-    // A plan that is sold no longer goes on under its id.
+    // A plan that is no longer sold keeps its id as name.
     name: known?.name ?? planId,
     state: expiresAt !== null && expiresAt <= now ? 'ended' : 'active',
     grants: plan.grants,
@@ -274,17 +274,17 @@ export function encodeAccountPlan(plan: AccountPlan, { catalogue, now }: Account
   };
 }
 
-/** Keys that can be used. */
-export function countGoodKeys(keys: readonly ApiKeyRecord[], now: number): number {
+/** Valid keys. */
+export function countValidKeys(keys: readonly ApiKeyRecord[], now: number): number {
   return keys.filter((record) => isValidKey(record, now)).length;
 }
 
-function encodeKey({ record, windows }: OverviewKey, now: number) {
-  return { ...encodeAccountKey(record, now), windows: windows ? encodeWindows(windows) : null };
+function encodeKey({ record, rateLimits }: OverviewKey, now: number) {
+  return { ...encodeAccountKey(record, now), windows: rateLimits ? encodeRateLimits(rateLimits) : null };
 }
 
-function encodeWindows(windows: KeyWindows) {
-  return Object.entries(windows).map(([family, { limit, remaining, resetMs }]) => ({
+function encodeRateLimits(rateLimits: KeyRateLimits) {
+  return Object.entries(rateLimits).map(([family, { limit, remaining, resetMs }]) => ({
     family,
     limit,
     remaining,
@@ -313,22 +313,22 @@ function encodeCounts(counts: UsageCounts) {
 /** A key of an account, without its secret. */
 export interface OverviewKey {
   record: ApiKeyRecord;
-  /** Undefined where it is not good, or has none. */
-  windows: KeyWindows | undefined;
+  /** Undefined if it is invalid, or has no limit. */
+  rateLimits: KeyRateLimits | undefined;
 }
 
-/** How an account stands. */
+/** The state of an account. */
 export interface AccountOverview {
   user: UserRecord;
   account: AccountRecord;
-  /** What model requests of all its keys are counted against; undefined where nothing limits them. */
+  /** Budget of the model requests of all its keys; undefined if unlimited. */
   budget: BudgetState | undefined;
-  /** Images of today by UTC; undefined where nothing limits them. */
+  /** Images of today (UTC); undefined if unlimited. */
   images: { limit: number; used: number } | undefined;
-  /** Newest first; a few that are good no longer among them. */
+  /** Newest first, including some that are no longer valid. */
   keys: readonly OverviewKey[];
   range: DayRange;
-  /** What its keys used in the range, by day, key, route and model; newest day first. */
+  /** Usage of its keys in the range, by day, key, route and model; newest day first. */
   totals: readonly UsageTotal[];
 }
 
@@ -336,15 +336,15 @@ export interface AccountViewOptions {
   accounts: Pick<Accounts, 'find'>;
   keys: Pick<ApiKeys, 'listOf'>;
   budgets: Pick<Budgets, 'find'>;
-  ledger: Pick<UsageLog, 'totals'>;
-  windows: Windows;
+  usageLog: Pick<UsageLog, 'totals'>;
+  rateLimits: RateLimits;
   jobs: Pick<JobCosts, 'usedToday'>;
-  /** Images of one day where the plan says nothing. Default: any number. */
+  /** Images per day if the plan states none. Default: unlimited. */
   imageDailyLimit?: number;
   clock: Clock;
 }
 
-/** Looks at accounts. Takes no slot and changes nothing. */
+/** Reads accounts. Not rate limited; changes nothing. */
 export interface AccountView {
   account(user: UserRecord): Promise<AccountRecord>;
   /** Newest first. */
@@ -353,7 +353,7 @@ export interface AccountView {
 }
 
 export function createAccountView(options: AccountViewOptions): AccountView {
-  const { accounts, keys, budgets, ledger, windows, jobs, imageDailyLimit, clock } = options;
+  const { accounts, keys, budgets, usageLog, rateLimits, jobs, imageDailyLimit, clock } = options;
 
   async function find({ accountId }: UserRecord): Promise<AccountRecord> {
     const found = await accounts.find(accountId);
@@ -370,12 +370,12 @@ export function createAccountView(options: AccountViewOptions): AccountView {
       const { accountId } = user;
       const [account, records] = await Promise.all([find(user), newestFirst(user)]);
       const budgetId = account.plan?.budgetId ?? null;
-      const [{ budget, totals }, images, looked] = await Promise.all([
-        getUsage({ budgets, ledger }, budgetId, { accountId, ...range }),
+      const [{ budget, totals }, images, rateLimitRows] = await Promise.all([
+        getUsage({ budgets, usageLog }, budgetId, { accountId, ...range }),
         imagesOf(account),
-        Promise.all(records.map(look)),
+        Promise.all(records.map(withRateLimits)),
       ]);
-      return { user, account, budget, images, keys: looked, range, totals };
+      return { user, account, budget, images, keys: rateLimitRows, range, totals };
     },
   };
 
@@ -385,8 +385,11 @@ export function createAccountView(options: AccountViewOptions): AccountView {
     return { limit, used: await jobs.usedToday('image', id) };
   }
 
-  async function look(record: ApiKeyRecord): Promise<OverviewKey> {
-    return { record, windows: isValidKey(record, clock.now()) ? await readWindows(windows, record) : undefined };
+  async function withRateLimits(record: ApiKeyRecord): Promise<OverviewKey> {
+    return {
+      record,
+      rateLimits: isValidKey(record, clock.now()) ? await readRateLimits(rateLimits, record) : undefined,
+    };
   }
 }
 
@@ -422,13 +425,13 @@ const ACCEPTED: Readonly<Record<string, string>> = {
 };
 
 /**
- * What the new key is to be called.
+ * The name of the new key.
  * @throws GatewayError `invalid_value`, `unsupported_parameter` with `param`.
  */
 export function decodeKeyBody(body: Readonly<Record<string, unknown>>): string {
   const { name: given = DEFAULT_NAME } = check(keyBody, body);
   const name = given.trim();
-  // Names end up in terminals and tables.
+  // Names are displayed in terminals and tables.
   if (!isVisible(name)) throw unaccepted('name');
   return name;
 }
@@ -438,7 +441,7 @@ export interface DecodedRotation {
   overlapMs: number;
 }
 
-/** Which key is to be replaced. @throws GatewayError as {@link decodeKeyBody} does. */
+/** The key to be replaced. @throws GatewayError as {@link decodeKeyBody} does. */
 export function decodeRotationBody(body: Readonly<Record<string, unknown>>): DecodedRotation {
   const { keyId, overlapHours = DEFAULT_OVERLAP_HOURS } = check(rotationBody, body);
   return { ...(keyId !== undefined && { id: keyId }), overlapMs: Math.round(overlapHours * HOUR_MS) };

@@ -11,17 +11,17 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** A person as an identity provider knows them. Times are milliseconds since 1970. */
+/** A person as an identity provider describes them. Times are milliseconds since 1970. */
 export interface UserRecord {
   /** `user_` and 128 random bits. */
   id: string;
-  /** What their keys, jobs, orders and budgets belong to. */
+  /** Account that owns their keys, jobs, orders and budgets. */
   accountId: string;
-  /** Of the identity provider, exactly as its tokens say it. */
+  /** The identity provider, exactly as in its tokens. */
   issuer: string;
-  /** Who they are there; unique with the issuer. */
+  /** Id at the provider; unique with the issuer. */
   subject: string;
-  /** As the provider said at the latest sign-in; not an identity. At most 320 characters. */
+  /** As the provider stated it at the latest sign-in; not an identity. At most 320 characters. */
   email: string | null;
   /** At most 200 characters. */
   name: string | null;
@@ -39,47 +39,47 @@ export interface Identity {
 }
 
 export interface UserPage {
-  /** At most this many. */
+  /** Maximum number of users. */
   limit: number;
-  /** Those made before this one, by its id. Default: from the newest on. */
+  /** Users created before this one, by its id. Default: from the newest on. */
   before?: string;
 }
 
-/** Something that is done to a user. */
+/** An operation on a user. */
 export interface UserChange {
   userId: string;
-  /** Who does it, for the audit: `operator:ann`. */
+  /** Actor for the audit log: `operator:ann`. */
   actor: string;
-  /** Why, in the words of whoever does it. */
+  /** Reason, in the actor's words. */
   note?: string;
 }
 
-/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface Users {
   /**
-   * The user of this issuer and subject, with email and name as the provider says them now; made with an account of their
-   * own where they come for the first time.
-   * @throws GatewayError `account_suspended`, `invalid_value` where issuer or subject cannot be kept.
+   * The user of this issuer and subject, with the provider's current email and name; created with an account at the
+   * first sign-in.
+   * @throws GatewayError `account_suspended`, `invalid_value` if issuer or subject cannot be stored.
    */
   signIn(identity: Identity): Promise<UserRecord>;
   find(id: string): Promise<UserRecord | undefined>;
   findByAccount(accountId: string): Promise<UserRecord | undefined>;
-  /** Those whose provider gave this address, in whatever case; newest first. */
+  /** Users with this email address, ignoring case; newest first. */
   findByEmail(email: string): Promise<readonly UserRecord[]>;
   /** Newest first. */
   list(page: UserPage): Promise<readonly UserRecord[]>;
   /**
-   * Ends their sessions and what devices wait for; their keys answer `account_suspended` once nodes have read the change.
-   * False where they were suspended before. Writes the audit row `user.suspended`.
+   * Ends their sessions and pending device grants; their keys answer `account_suspended` once nodes have read the
+   * change. False if they were already suspended. Writes the audit row `user.suspended`.
    * @throws GatewayError `user_not_found`.
    */
   suspend(suspension: UserChange): Promise<boolean>;
-  /** Their keys work again; they sign in anew. False where they were not suspended. Audit row `user.resumed`. */
+  /** Their keys work again; they must sign in again. False if they were not suspended. Audit row `user.resumed`. */
   resume(suspension: UserChange): Promise<boolean>;
 }
 
 const MAX_ISSUER = 2_048;
-/** As OpenID Connect has it. */
+/** As in OpenID Connect. */
 const MAX_SUBJECT = 255;
 const MAX_EMAIL = 320;
 const MAX_NAME = 200;
@@ -91,7 +91,7 @@ export function createUsers({ database, times }: AccountsOptions): Users {
   return {
     async signIn(identity) {
       checkIdentity(identity);
-      const profile = { email: kept(identity.email, MAX_EMAIL), name: kept(identity.name, MAX_NAME) };
+      const profile = { email: storableText(identity.email, MAX_EMAIL), name: storableText(identity.name, MAX_NAME) };
       return database.transaction(async (transaction) => {
         const at = await times.read(transaction);
         const known = (await findByIdentity(transaction, identity)) ?? (await make(transaction, identity, at));
@@ -163,12 +163,12 @@ export function createUsers({ database, times }: AccountsOptions): Users {
       .returning('id')
       .executeTakeFirst();
     if (made) return { ...user, email: null, name: null, suspendedAt: null };
-    // Another node met them at the same moment.
+    // Another node created the user at the same moment.
     await transaction.deleteFrom('accounts').where('id', '=', account.id).execute();
     return (await findByIdentity(transaction, identity)) as UserRecord;
   }
 
-  /** Whoever suspends them waits until they are signed in, and then ends that. */
+  /** A concurrent suspension waits for this sign-in, and then ends it. */
   async function findByIdentity(
     transaction: Transaction<Tables>,
     { issuer, subject }: Identity,
@@ -182,24 +182,24 @@ function newId(prefix: 'acct' | 'user'): string {
   return `${prefix}_${randomBytes(16).toString('hex')}`;
 }
 
-function kept(text: string | null, most: number): string | null {
-  return text === null ? null : storable(text, most) || null;
+function storableText(text: string | null, max: number): string | null {
+  return text === null ? null : storable(text, max) || null;
 }
 
-/** Cutting or cleaning them would make two people one. */
+/** Cutting or cleaning them could merge two persons. */
 function checkIdentity({ issuer, subject }: Identity): void {
   const bounds = [
     ['issuer', issuer, MAX_ISSUER],
     ['subject', subject, MAX_SUBJECT],
   ] as const;
-  for (const [param, text, most] of bounds) {
-    if (text !== '' && text.length <= most && storable(text, most) === text) continue;
-    const message = `The ${param} of an identity must be 1 to ${most} characters without control characters.`;
+  for (const [param, text, max] of bounds) {
+    if (text !== '' && text.length <= max && storable(text, max) === text) continue;
+    const message = `The ${param} of an identity must be 1 to ${max} characters without control characters.`;
     throw new GatewayError('invalid_value', message, { param });
   }
 }
 
-/** Users with what their accounts say of them. */
+/** Users with data of their accounts. */
 export function selectUsers(queries: Kysely<Tables>) {
   return queries
     .selectFrom('users')
@@ -208,7 +208,7 @@ export function selectUsers(queries: Kysely<Tables>) {
     .select('accounts.suspendedAt');
 }
 
-/** Takes from users what they are signed in with and their keys for a time. */
+/** Deletes the sessions of users and disables their keys. */
 export function createSuspensions({ database, times }: AccountsOptions): Pick<Users, 'suspend' | 'resume'> {
   const { engine } = database;
 

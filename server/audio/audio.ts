@@ -7,22 +7,22 @@ import {
   type Static,
   type TObject,
   Type,
-  type UploadedSound,
+  type UploadedAudio,
 } from 'mediagate';
 import {
+  type AudioForm,
   clientSignal,
   defineRoute,
-  knownMembers,
-  memberError,
+  fieldError,
+  knownFields,
   missing,
   nameIgnored,
   type RequestContext,
   type Route,
   type ServerContext,
-  type SoundForm,
   sendFile,
   sendGrowing,
-  useSoundForm,
+  useAudioForm,
 } from '../http/index.js';
 import {
   IDEMPOTENCY_ERRORS,
@@ -34,13 +34,13 @@ import {
 import { keyOf, quotaSubject } from '../keys/index.js';
 import { MODEL_ERRORS, ModelId } from '../models/index.js';
 
-/** What players send before they know anything about a file; it asks for all of it. */
+/** The first request of players, which asks for the whole file. */
 const WHOLE = 'bytes=0-';
 const AUDIO_TYPE = 'audio/mpeg';
 
 /**
- * Hosted MP3 files: public by their unguessable names, and free. The first GET makes the file and gets it while it is
- * being made; a range has to wait for the whole; HEAD makes nothing.
+ * Hosted MP3 files: public by their unguessable names, and free. The first GET makes the file and streams it meanwhile;
+ * a range request waits for the complete file; HEAD makes nothing.
  */
 export function audioFileRoutes({ gateway, clock }: ServerContext): Route[] {
   return [
@@ -69,7 +69,7 @@ export function audioFileRoutes({ gateway, clock }: ServerContext): Route[] {
         const terms = { downloadName, maxAgeSeconds: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)) };
         if (audio.kind === 'stored') return sendFile(context, audio, terms);
         if (audio.kind === 'growing') return sendGrowing(context, AUDIO_TYPE, audio.body, terms);
-        // HEAD of what is not made: its length is not known.
+        // HEAD of a file that does not exist yet: its length is not known.
         context.status = 200;
         response.setHeader('Content-Type', AUDIO_TYPE);
       },
@@ -77,7 +77,7 @@ export function audioFileRoutes({ gateway, clock }: ServerContext): Route[] {
   ];
 }
 
-/** What all routes of audio models declare. */
+/** Declarations that all audio model routes share. */
 export const AUDIO_ROUTE = {
   method: 'POST',
   grant: 'audio',
@@ -88,7 +88,7 @@ export const AUDIO_ROUTE = {
 } as const;
 export const AUDIO_ANSWERS = { 200: { description: 'The sound, while it is made.', type: 'audio/*' } };
 
-/** Fields of the forms, as the API reference describes them. */
+/** Form fields, as the API reference describes them. */
 export const FORM_FIELDS = {
   file: Type.String({ contentMediaType: 'application/octet-stream', description: 'A sound.' }),
   model: ModelId,
@@ -97,19 +97,19 @@ export const FORM_FIELDS = {
 export interface AudioWork<Answer> extends KeyedRequest {
   model: string;
   operation: AudioOperation;
-  /** What is to be spoken. */
+  /** The text to be spoken. */
   input?: string;
-  /** Names of what the request has and nobody looks at. Default: none. */
+  /** Names of ignored fields in the request. Default: none. */
   ignored?: readonly string[];
-  /** Asks the model, until the signal aborts. */
+  /** Calls the model, until the signal aborts. */
   ask(signal: AbortSignal): AudioExchange<Answer & { ignored?: readonly string[] }>;
   encode(answer: Answer): OutgoingAnswer;
 }
 
-/** Audio is not counted in tokens; but a budget that is used up is used up. */
-const LEAST_TOKENS = 1;
+/** Audio is not counted in tokens, but it is refused if the budget is used up. */
+const MIN_TOKENS = 1;
 
-/** Lets a request in whose fields are good, takes down what it used, and answers it; or gives the answer it had before. */
+/** Admits a valid request, records its usage, and sends its answer; or repeats the stored answer. */
 export async function workOnAudio<Answer>(
   context: RequestContext,
   { gateway, usage, answers }: ServerContext,
@@ -117,7 +117,7 @@ export async function workOnAudio<Answer>(
 ): Promise<void> {
   const { res: response } = context;
   const { standIn } = gateway.audio.match(model, operation, input);
-  const request = { route, model, tokens: LEAST_TOKENS, outlivesClient: key !== undefined };
+  const request = { route, model, tokens: MIN_TOKENS, outlivesClient: key !== undefined };
   await answers.answer(context, { route, key, fingerprint }, ({ signal, send }) =>
     usage.admitted(context, request, async (work) => {
       const exchange = ask(signal);
@@ -130,34 +130,34 @@ export async function workOnAudio<Answer>(
   );
 }
 
-export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, Pick<SoundForm, 'fields'> {
-  sound: UploadedSound;
+export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, Pick<AudioForm, 'fields'> {
+  audio: UploadedAudio;
 }
 
 /**
- * Reads the form of an audio route, whose sound is there until `use` has ended.
- * @param soundNames Names that the sound may have in the form; by the first it is asked for where it is missing.
- * @throws GatewayError `missing_required_parameter`, and as {@link useSoundForm}.
+ * Reads the form of an audio route. The file exists until `use` has ended.
+ * @param audioFields Field names of the audio file; the first one is named if it is missing.
+ * @throws GatewayError `missing_required_parameter`, and as {@link useAudioForm}.
  */
 export async function useUpload(
   context: RequestContext,
   { gateway, uploads, audioMaxBytes }: ServerContext,
-  soundNames: readonly [string, ...string[]],
+  audioFields: readonly [string, ...string[]],
   use: (upload: AudioUpload) => Promise<void>,
 ): Promise<void> {
   const { req: request, res: response } = context;
   const key = readIdempotencyKey(request.headers);
   const form = {
     audio: gateway.audio,
-    soundNames,
+    audioFields,
     maxBytes: audioMaxBytes,
     budget: uploads,
     owner: quotaSubject(keyOf(context)),
     signal: clientSignal(response),
     fingerprinted: key !== undefined,
   };
-  await useSoundForm(request, response, form, ({ fields, sound, fingerprint }) =>
-    use({ fields, sound: sound ?? missing(soundNames[0], 'a sound'), key, fingerprint }),
+  await useAudioForm(request, response, form, ({ fields, audio, fingerprint }) =>
+    use({ fields, audio: audio ?? missing(audioFields[0], 'a sound'), key, fingerprint }),
   );
 }
 
@@ -169,7 +169,7 @@ export const name = () => Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH
 export const text = () => Type.String({ pattern: '\\S', maxLength: MAX_TEXT_LENGTH });
 export const format = () => Type.Union(SPEECH_FORMATS.map((one) => Type.Literal(one)));
 
-/** What the members of audio requests accept, in words: the end of every refusal. */
+/** What the fields of audio requests accept: for error messages. */
 const ACCEPTED: Readonly<Record<string, string>> = {
   model: 'the name of an audio model',
   input: `a text of 1 to ${MAX_TEXT_LENGTH} characters`,
@@ -184,20 +184,20 @@ const ACCEPTED: Readonly<Record<string, string>> = {
   duration: 'a number from 0.5 to 30',
 };
 
-/** Checks the members that are known; `null` counts as not sent. */
-export function createMemberCheck<Schema extends TObject>(schema: Schema) {
+/** Checks the known fields; `null` counts as not sent. */
+export function createFieldCheck<Schema extends TObject>(schema: Schema) {
   const validator = createValidator(schema);
   const known = Object.keys(schema.properties);
 
   /** @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`. */
-  return (sent: Readonly<Record<string, unknown>>): { members: Static<Schema>; rest: Record<string, unknown> } => {
-    const checked = validator.check(knownMembers(sent, schema));
-    if (!checked.ok) throw memberError(checked.issues[0], ACCEPTED);
-    const rest = Object.entries(sent).filter(([member, value]) => value !== null && !known.includes(member));
-    return { members: checked.value, rest: Object.fromEntries(rest) };
+  return (sent: Readonly<Record<string, unknown>>): { fields: Static<Schema>; rest: Record<string, unknown> } => {
+    const checked = validator.check(knownFields(sent, schema));
+    if (!checked.ok) throw fieldError(checked.issues[0], ACCEPTED);
+    const rest = Object.entries(sent).filter(([field, value]) => value !== null && !known.includes(field));
+    return { fields: checked.value, rest: Object.fromEntries(rest) };
   };
 }
 
-export function missingMember(param: string): GatewayError {
-  return memberError({ path: param, keyword: 'required' }, ACCEPTED);
+export function missingField(param: string): GatewayError {
+  return fieldError({ path: param, keyword: 'required' }, ACCEPTED);
 }

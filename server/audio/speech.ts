@@ -28,12 +28,12 @@ import { keyOf, quotaSubject } from '../keys/index.js';
 import {
   AUDIO_ANSWERS,
   AUDIO_ROUTE,
-  createMemberCheck,
+  createFieldCheck,
   FORM_FIELDS,
   format,
   MAX_NAME_LENGTH,
   MAX_TEXT_LENGTH,
-  missingMember,
+  missingField,
   name,
   SPEECH_FORMATS,
   text,
@@ -45,7 +45,7 @@ const SPEECH = '/v1/audio/speech';
 const EFFECTS = '/v1/audio/sound-effects';
 const CHANGER = '/v1/audio/voice-changer';
 
-/** Sounds that models make: speech, a voice in the place of another, effects. */
+/** Audio made by models: speech, converted voices, sound effects. */
 export function speechRoutes(server: ServerContext): Route[] {
   const { gateway, bodies } = server;
   const readBody = (context: RequestContext, key: string | undefined) =>
@@ -69,14 +69,14 @@ export function speechRoutes(server: ServerContext): Route[] {
       input: call.input,
       ignored,
       ask: (signal) => gateway.audio.speak({ ...call, signal }),
-      encode: events ? (sounding) => encodeEvents(context, sounding) : encodeSound,
+      encode: events ? (audio) => encodeEvents(context, audio) : encodeAudio,
     });
   }
 
   async function generateSound(context: RequestContext): Promise<void> {
     const key = readIdempotencyKey(context.req.headers);
     const { value, fingerprint } = await readBody(context, key);
-    const call = decodeSound(value);
+    const call = decodeEffect(value);
     await workOnAudio(context, server, {
       route: EFFECTS,
       key,
@@ -84,20 +84,20 @@ export function speechRoutes(server: ServerContext): Route[] {
       model: call.model,
       operation: 'generateSound',
       ask: (signal) => gateway.audio.generateSound({ ...call, signal }),
-      encode: encodeSound,
+      encode: encodeAudio,
     });
   }
 
   async function changeVoice(context: RequestContext): Promise<void> {
-    await useUpload(context, server, ['audio', 'file'], async ({ fields, sound, ...keyed }) => {
+    await useUpload(context, server, ['audio', 'file'], async ({ fields, audio, ...keyed }) => {
       const call = decodeVoiceChange(fields);
       await workOnAudio(context, server, {
         ...keyed,
         route: CHANGER,
         model: call.model,
         operation: 'changeVoice',
-        ask: (signal) => gateway.audio.changeVoice({ ...call, sound, signal }),
-        encode: encodeSound,
+        ask: (signal) => gateway.audio.changeVoice({ ...call, audio, signal }),
+        encode: encodeAudio,
       });
     });
   }
@@ -142,22 +142,22 @@ export function speechRoutes(server: ServerContext): Route[] {
   ];
 }
 
-function encodeSound({ contentType, body }: AudioResponse): OutgoingAnswer {
+function encodeAudio({ contentType, body }: AudioResponse): OutgoingAnswer {
   return { contentType, body };
 }
 
-function encodeEvents({ state }: RequestContext, sounding: AudioResponse): OutgoingAnswer {
-  return { contentType: EVENTS, body: encodeSpeechEvents(sounding, state), ended: sounding.ended };
+function encodeEvents({ state }: RequestContext, audio: AudioResponse): OutgoingAnswer {
+  return { contentType: EVENTS, body: encodeSpeechEvents(audio, state), ended: audio.ended };
 }
 
-/** The 40,000 characters of the models that take most, and instructions, however they are written. */
+/** Room for the 40,000 characters of the largest models, and instructions, in any encoding. */
 export const MAX_SPEECH_BODY_BYTES = 640 * 1024;
 
 export interface SpeechInput {
   call: Omit<SpeakCall, 'signal'>;
-  /** Whether the sound travels in events. */
+  /** Whether the audio is sent as events. */
   events: boolean;
-  /** Names of members that were sent and that nobody looks at. */
+  /** Names of ignored fields. */
   ignored: readonly string[];
 }
 
@@ -172,15 +172,15 @@ export const SpeechBodySchema = Type.Object({
   stream_format: Type.Optional(Type.Union([Type.Literal('audio'), Type.Literal('sse')])),
 });
 
-const check = createMemberCheck(SpeechBodySchema);
+const check = createFieldCheck(SpeechBodySchema);
 
 /**
- * Reads what is to be said, and how.
+ * Reads a speech request.
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
 export function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechInput {
-  const { members, rest } = check(sent);
-  const { model, input, voice, speed = 1, instructions, ...how } = members;
+  const { fields, rest } = check(sent);
+  const { model, input, voice, speed = 1, instructions, ...how } = fields;
   return {
     call: {
       model,
@@ -195,19 +195,19 @@ export function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechInp
   };
 }
 
-/** A sound in server-sent events: its pieces in base64, then what was used; or why it broke off. */
-export async function* encodeSpeechEvents(sounding: AudioResponse, request: ErrorContext): AsyncGenerator<Uint8Array> {
+/** Audio as server-sent events: chunks in base64, then the usage, or the error. */
+export async function* encodeSpeechEvents(audio: AudioResponse, request: ErrorContext): AsyncGenerator<Uint8Array> {
   try {
-    for await (const chunk of sounding.body) {
+    for await (const chunk of audio.body) {
       const audio = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('base64');
       yield event(`{"type":"speech.audio.delta","audio":"${audio}"}`);
     }
   } catch (error) {
-    const told = JSON.parse(encodeError(toGatewayError(error), request));
-    yield event(JSON.stringify({ type: 'error', ...told }));
+    const encoded = JSON.parse(encodeError(toGatewayError(error), request));
+    yield event(JSON.stringify({ type: 'error', ...encoded }));
     return;
   }
-  yield event(encodeDone(await sounding.ended));
+  yield event(encodeDone(await audio.ended));
 }
 
 function encodeDone({ usage }: AudioResponseEnd): string {
@@ -224,7 +224,7 @@ function event(data: string): Uint8Array {
 
 const seconds = () => Type.Optional(Type.Number({ minimum: 0.5, maximum: 30 }));
 
-/** Body of `POST /v1/audio/sound-effects`. Members besides these go to the vendor. */
+/** Body of `POST /v1/audio/sound-effects`. Other fields are passed to the vendor. */
 export const SoundBodySchema = Type.Object({
   model: name(),
   text: Type.Optional(text()),
@@ -235,18 +235,18 @@ export const SoundBodySchema = Type.Object({
   response_format: Type.Optional(format()),
 });
 
-const checkSound = createMemberCheck(SoundBodySchema);
+const checkEffect = createFieldCheck(SoundBodySchema);
 
 /**
- * Reads which sound is to be made. Members that are not known go to the vendor.
+ * Reads a sound-effects request. Unknown fields are passed to the vendor.
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
-export function decodeSound(sent: Readonly<Record<string, unknown>>): Omit<GenerateSoundCall, 'signal'> {
-  const { members, rest } = checkSound(sent);
-  const { model, response_format = 'mp3' } = members;
-  const described = oneOfTwo('text', [members.text, members.input, members.prompt], '"text", "input" and "prompt"');
-  if (described === undefined) throw missingMember('text');
-  const lasting = oneOfTwo('duration_seconds', [members.duration_seconds, members.duration], 'the two durations');
+export function decodeEffect(sent: Readonly<Record<string, unknown>>): Omit<GenerateSoundCall, 'signal'> {
+  const { fields, rest } = checkEffect(sent);
+  const { model, response_format = 'mp3' } = fields;
+  const described = oneOfTwo('text', [fields.text, fields.input, fields.prompt], '"text", "input" and "prompt"');
+  if (described === undefined) throw missingField('text');
+  const lasting = oneOfTwo('duration_seconds', [fields.duration_seconds, fields.duration], 'the two durations');
   return {
     model,
     text: described,
@@ -260,14 +260,14 @@ const VOICE_FIELDS = ['voice', 'voice_id'] as const;
 const KNOWN_FIELDS: readonly string[] = [...VOICE_FIELDS, 'model', 'response_format'];
 
 /**
- * Reads which voice a sound is to be given. Fields that are not known go to the vendor.
+ * Reads a voice-conversion request. Unknown fields are passed to the vendor.
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
-export function decodeVoiceChange(fields: FormFields): Omit<ChangeVoiceCall, 'sound' | 'signal'> {
+export function decodeVoiceChange(fields: FormFields): Omit<ChangeVoiceCall, 'audio' | 'signal'> {
   const model = requiredField(fields, 'model', 'the name of a model that changes voices');
   const [named, identified] = VOICE_FIELDS.map((field) => fieldOf(fields, field));
   const voice = oneOfTwo('voice', [named, identified], '"voice" and "voice_id"');
-  if (voice === undefined) throw missingMember('voice');
+  if (voice === undefined) throw missingField('voice');
   for (const [param, value] of Object.entries({ model, voice })) {
     if (value.length > MAX_NAME_LENGTH) {
       throw new GatewayError('invalid_value', `${param} must be at most ${MAX_NAME_LENGTH} characters.`, { param });
@@ -286,7 +286,7 @@ function readFormat(sent: string): SpeechFormat {
   });
 }
 
-/** The one that was sent of members that mean the same. */
+/** The value of the first sent field among synonyms. */
 function oneOfTwo<Value>(param: string, values: readonly (Value | undefined)[], names: string): Value | undefined {
   const sent = values.filter((value) => value !== undefined);
   if (sent.length > 1) throw new GatewayError('invalid_value', `Send one of ${names}, not several.`, { param });

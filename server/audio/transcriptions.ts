@@ -1,8 +1,8 @@
 import {
   GatewayError,
-  type Heard,
   type TranscribeCall,
   type Transcript,
+  type TranscriptionResult,
   type TranscriptSegment,
   Type,
 } from 'mediagate';
@@ -38,7 +38,7 @@ const TranscriptSchema = Type.Object({
   usage: Type.Optional(Type.Object({ type: Type.Literal('duration'), seconds: Type.Number() })),
 });
 
-/** What is said in a sound, in its language or in English. */
+/** Transcriptions, in the language of the audio or in English. */
 export function transcriptionRoutes(server: ServerContext): Route[] {
   const { gateway } = server;
   const body = {
@@ -64,17 +64,17 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
       body,
       answers,
       async handler(context) {
-        await useUpload(context, server, ['file'], async ({ fields, sound, ...keyed }) => {
-          const wish = decodeTranscription(fields, operation);
+        await useUpload(context, server, ['file'], async ({ fields, audio, ...keyed }) => {
+          const input = decodeTranscription(fields, operation);
           await workOnAudio(context, server, {
             ...keyed,
             route: path,
-            model: wish.call.model,
+            model: input.call.model,
             operation,
-            ignored: wish.ignored,
-            ask: (signal) => gateway.audio[operation]({ ...wish.call, sound, signal }),
-            encode(heard) {
-              const { contentType, text } = encodeTranscript(heard, wish, operation);
+            ignored: input.ignored,
+            ask: (signal) => gateway.audio[operation]({ ...input.call, audio, signal }),
+            encode(transcript) {
+              const { contentType, text } = encodeTranscript(transcript, input, operation);
               return { contentType, body: Buffer.from(text) };
             },
           });
@@ -91,10 +91,15 @@ export interface EncodedTranscript {
 
 type Task = 'transcribe' | 'translate';
 
-/** What was heard, in the format that was asked for, or as events. */
-export function encodeTranscript(heard: Heard, wish: TranscriptionInput, task: Task): EncodedTranscript {
-  if (wish.stream) return { contentType: 'text/event-stream; charset=utf-8', text: [...encodeEvents(heard)].join('') };
-  return ENCODERS[wish.format](heard, wish, task);
+/** Encodes a transcript in the requested format, or as events. */
+export function encodeTranscript(
+  transcript: TranscriptionResult,
+  input: TranscriptionInput,
+  task: Task,
+): EncodedTranscript {
+  if (input.stream)
+    return { contentType: 'text/event-stream; charset=utf-8', text: [...encodeEvents(transcript)].join('') };
+  return ENCODERS[input.format](transcript, input, task);
 }
 
 const json = (value: unknown): EncodedTranscript => ({
@@ -103,17 +108,20 @@ const json = (value: unknown): EncodedTranscript => ({
 });
 
 const ENCODERS: Readonly<
-  Record<TranscriptionFormat, (heard: Heard, wish: TranscriptionInput, task: Task) => EncodedTranscript>
+  Record<
+    TranscriptionFormat,
+    (transcript: TranscriptionResult, input: TranscriptionInput, task: Task) => EncodedTranscript
+  >
 > = {
-  json: (heard) => json({ text: heard.text, usage: usageOf(heard) }),
+  json: (transcript) => json({ text: transcript.text, usage: usageOf(transcript) }),
   text: ({ text }) => ({ contentType: 'text/plain; charset=utf-8', text: `${text}\n` }),
-  srt: (heard) => ({ contentType: 'application/x-subrip; charset=utf-8', text: encodeSrt(heard) }),
-  vtt: (heard) => ({ contentType: 'text/vtt; charset=utf-8', text: encodeVtt(heard) }),
-  verbose_json: (heard, wish, task) => json(verbose(heard, wish, task)),
+  srt: (transcript) => ({ contentType: 'application/x-subrip; charset=utf-8', text: encodeSrt(transcript) }),
+  vtt: (transcript) => ({ contentType: 'text/vtt; charset=utf-8', text: encodeVtt(transcript) }),
+  verbose_json: (transcript, input, task) => json(verbose(transcript, input, task)),
 };
 
-function verbose(heard: Heard, { call, granularities }: TranscriptionInput, task: Task) {
-  const { text, language, durationSeconds, segments, words } = heard;
+function verbose(transcript: TranscriptionResult, { call, granularities }: TranscriptionInput, task: Task) {
+  const { text, language, durationSeconds, segments, words } = transcript;
   const fallback = task === 'translate' ? 'en' : (call.language ?? 'und');
   return {
     task,
@@ -127,11 +135,11 @@ function verbose(heard: Heard, { call, granularities }: TranscriptionInput, task
       words && {
         words: words.map(({ word, start, end }) => ({ word, start: toMilliseconds(start), end: toMilliseconds(end) })),
       }),
-    usage: usageOf(heard),
+    usage: usageOf(transcript),
   };
 }
 
-/** Clients expect every member; what the model does not tell is null, which is not zero. */
+/** Clients expect every field; a value that the model does not report is null, not zero. */
 function describeSegment({ start, end, text, details = {} }: TranscriptSegment, id: number, asked = 0) {
   return {
     id,
@@ -147,20 +155,21 @@ function describeSegment({ start, end, text, details = {} }: TranscriptSegment, 
   };
 }
 
-/** The segments, then all of it. */
-function* encodeEvents(heard: Heard): Generator<string> {
-  for (const delta of deltasOf(heard)) yield `data: ${JSON.stringify({ type: 'transcript.text.delta', delta })}\n\n`;
-  yield `data: ${JSON.stringify({ type: 'transcript.text.done', text: heard.text, usage: usageOf(heard) })}\n\n`;
+/** The segments, then the whole text. */
+function* encodeEvents(transcript: TranscriptionResult): Generator<string> {
+  for (const delta of deltasOf(transcript))
+    yield `data: ${JSON.stringify({ type: 'transcript.text.delta', delta })}\n\n`;
+  yield `data: ${JSON.stringify({ type: 'transcript.text.done', text: transcript.text, usage: usageOf(transcript) })}\n\n`;
 }
 
-/** The segments where they add up to the text, with or without the spaces between them; else the text. */
-function deltasOf({ text, segments }: Heard): readonly string[] {
+/** The segments if they add up to the text, with or without spaces between them; otherwise the text. */
+function deltasOf({ text, segments }: TranscriptionResult): readonly string[] {
   const pieces = segments.map((segment) => segment.text);
   const spaced = pieces.map((piece, index) => (index === 0 ? piece : ` ${piece}`));
   return [pieces, spaced].find((deltas) => deltas.join('') === text) ?? [text];
 }
 
-function usageOf({ durationSeconds }: Heard) {
+function usageOf({ durationSeconds }: TranscriptionResult) {
   return { type: 'duration', seconds: toMilliseconds(durationSeconds) };
 }
 
@@ -172,14 +181,14 @@ export const TRANSCRIPTION_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vt
 export type TranscriptionFormat = (typeof TRANSCRIPTION_FORMATS)[number];
 type Granularity = 'segment' | 'word';
 
-/** What is asked for of a sound, and how it is to be answered. */
+/** A transcription request, and the format of its answer. */
 export interface TranscriptionInput {
-  call: Omit<TranscribeCall, 'sound' | 'signal'>;
+  call: Omit<TranscribeCall, 'audio' | 'signal'>;
   format: TranscriptionFormat;
-  /** What `verbose_json` shows. */
+  /** Timestamps that `verbose_json` includes. */
   granularities: readonly Granularity[];
   stream: boolean;
-  /** Names of fields that were sent and that nobody looks at. */
+  /** Names of ignored fields. */
   ignored: readonly string[];
 }
 
@@ -224,7 +233,7 @@ export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'tr
   };
 }
 
-/** Read when first asked for: that takes longer than loading most of the gateway's files. */
+/** Loaded on first use: it takes longer than most of the gateway's files. */
 let languages: Intl.DisplayNames | undefined;
 
 function isLanguage(code: string): boolean {
@@ -240,7 +249,7 @@ function readLanguage(text: string | undefined): string | undefined {
 
 function readTemperature(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  // As clients print them: 0.1 + 0.2 has 17 digits.
+  // Rounded, since 0.1 + 0.2 prints 17 digits.
   const value = /^\d(\.\d{1,20})?$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;
   throw invalid('temperature', 'a number from 0 to 1');
@@ -286,7 +295,7 @@ export function encodeVtt(transcript: Subtitled): string {
   return `WEBVTT\n\n${cues.join('')}`;
 }
 
-/** A model that gives no times has said one thing in all of it. */
+/** A model without times has one segment. */
 function cuesOf({ text, segments, durationSeconds }: Subtitled): readonly TranscriptSegment[] {
   const cues = segments.length > 0 ? segments : [{ start: 0, end: durationSeconds, text }];
   return cues.filter((cue) => cue.text.trim() !== '');

@@ -11,7 +11,7 @@ import {
   type Transaction,
 } from '../../core/database/index.js';
 
-/** What was done, by whom, to what. Rows are only ever added. */
+/** The audit log: actions, with actor and subject. Rows are only ever added. */
 export interface AuditEntry {
   /** An order's code, or the id of a user, an account or a job. */
   subject: string;
@@ -19,13 +19,13 @@ export interface AuditEntry {
   number: number;
   /** Milliseconds since 1970. */
   at: number;
-  /** `user:user_…`, `operator:ann`, `bank:payos`, or `gateway` where time alone did it. */
+  /** `user:user_…`, `operator:ann`, `bank:payos`, or `gateway` for an expiry. */
   actor: string;
   action: AuditAction;
-  /** States before and after, where the subject has states. */
+  /** States before and after, if the subject has states. */
   from: string | null;
   to: string | null;
-  /** In the words of whoever did it, at most 500 characters; for money, which transfer. */
+  /** The actor's note, at most 500 characters; for payments, the transfer. */
   note: string | null;
 }
 
@@ -47,14 +47,14 @@ export type AuditAction =
 export interface AuditPage {
   /** Default: everything. */
   subject?: string;
-  /** At most this many. */
+  /** Maximum number of rows. */
   limit: number;
 }
 
 export interface Audit {
   /**
    * Latest first.
-   * @throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer.
+   * @throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer.
    */
   list(page: AuditPage): Promise<readonly AuditEntry[]>;
 }
@@ -65,7 +65,7 @@ const MAX_ACTOR = 200;
 export type AuditLine = Pick<AuditEntry, 'subject' | 'at' | 'actor' | 'action'> &
   Partial<Pick<AuditEntry, 'from' | 'to' | 'note'>>;
 
-/** Adds a row. Whoever calls holds the lock of the subject, so that numbers follow each other. */
+/** Adds a row. The caller holds the lock of the subject, so that numbers are consecutive. */
 export async function writeAudit(transaction: Transaction<Tables>, line: AuditLine): Promise<void> {
   await transaction.executeQuery(compileAudit(transaction, line));
 }

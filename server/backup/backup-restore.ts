@@ -25,7 +25,7 @@ import {
 export interface RestoreOptions {
   /** The backup. */
   folder: string;
-  /** Made where absent; may hold nothing but secrets. */
+  /** Created if missing; may contain nothing but secrets. */
   dataDir: string;
   signal: AbortSignal;
   report(progress: Progress): void;
@@ -34,19 +34,19 @@ export interface RestoreOptions {
 export interface RestoreReport {
   manifest: BackupManifest;
   schema: SchemaStatus;
-  /** Under which peppers keys were hashed. */
+  /** Peppers that the keys were hashed with. */
   peppers: SqliteContents['peppers'];
 }
 
 const DRAFT = '.restore-';
-/** Of a disk that is mounted there. */
+/** The folder of a mounted disk. */
 const OF_DISK = 'lost+found';
 
 /**
- * Puts a backup into an empty data folder. Everything is copied beside its place, held against its digest and looked
- * through before any of it takes its place, the database last.
- * @throws GatewayError `invalid_value` for folders that cannot be used or a schema of a newer release, `internal_error`
- * where the backup is damaged; errors of the system.
+ * Restores a backup into an empty data folder. Everything is copied to temporary names, compared with its digest and
+ * checked before any of it is renamed, the database last.
+ * @throws GatewayError `invalid_value` for unusable folders or a schema of a newer release, `internal_error` if the
+ *   backup is damaged; errors of the system.
  */
 export async function restoreBackup({ folder, dataDir, signal, report }: RestoreOptions): Promise<RestoreReport> {
   const manifest = await readManifest(folder);
@@ -77,14 +77,14 @@ export async function restoreBackup({ folder, dataDir, signal, report }: Restore
     if (!isSame(tables, manifest.tables)) throw damaged('its tables have not the rows that its manifest says');
     const schema = await withSchema({ dataDir: draft }, (queries) => readSchemaStatus(queries, migrations));
     signal.throwIfAborted();
-    await putInPlace(draft, dataDir, holdsSecrets);
+    await moveIntoPlace(draft, dataDir, holdsSecrets);
     return { manifest, schema, peppers };
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
 }
 
-/** Its digest says that it is what was backed up; the gateway must be able to start with it as well. */
+/** The digest proves that the copy is correct; the gateway must also be able to start with it. */
 async function checkSecret(file: string): Promise<void> {
   const { size } = await stat(file);
   if (size !== SECRET_BYTES) {
@@ -92,7 +92,7 @@ async function checkSecret(file: string): Promise<void> {
   }
 }
 
-async function putInPlace(draft: string, dataDir: string, holdsSecrets: boolean): Promise<void> {
+async function moveIntoPlace(draft: string, dataDir: string, holdsSecrets: boolean): Promise<void> {
   const names = [...(holdsSecrets ? [SECRETS_FOLDER] : []), FILES_FOLDER, DATABASE_FILE];
   for (const name of names) {
     await syncFolder(path.join(draft, name === DATABASE_FILE ? '' : name));
@@ -101,7 +101,7 @@ async function putInPlace(draft: string, dataDir: string, holdsSecrets: boolean)
   await syncFolder(dataDir);
 }
 
-/** @returns What a restore that was cut off has left, to be removed. */
+/** @returns The remains of an interrupted restore, which must be removed. */
 async function checkEmpty(dataDir: string, holdsSecrets: boolean): Promise<string[]> {
   const names = await folderNames(dataDir);
   const left = names.filter((name) => name.startsWith(DRAFT));

@@ -17,11 +17,11 @@ export type { Progress };
 export interface BackupOptions {
   /** The data folder. */
   dataDir: string;
-  /** Where the backup is to be; must not be there. */
+  /** Folder of the backup; must not exist. */
   folder: string;
-  /** Of this program; noted down. */
+  /** Version of this program, for the manifest. */
   release: string;
-  /** Whether the secrets of the data folder are to be in it. */
+  /** Whether to include the secrets of the data folder. */
   secrets: boolean;
   clock: Clock;
   signal: AbortSignal;
@@ -29,16 +29,16 @@ export interface BackupOptions {
 }
 
 export interface BackupReport extends BackupManifest {
-  /** Of everything in it. */
+  /** Total bytes. */
   bytes: number;
 }
 
 /**
- * Copies the state of a data folder, of SQLite and the disk, while a gateway serves and writes. Files come first, then the
- * database as it is at one instant, then the files that came meanwhile: so each file that a row names is there, also the
- * input image of a job that ended before its turn to be copied. The folder has its name once everything in it is synced.
- * @throws GatewayError `invalid_value` for folders that cannot be used, `internal_error` where the database is damaged;
- * errors of the system.
+ * Copies the state of a data folder, of SQLite and the disk, while a gateway serves and writes. Files come first, then
+ * the database as it is at one instant, then files added meanwhile: so each file that a row names is there, including
+ * the input image of a job that ended before it was copied. The folder gets its name once everything in it is synced.
+ * @throws GatewayError `invalid_value` for unusable folders, `internal_error` if the database is damaged; errors of the
+ *   system.
  */
 export async function createBackup(options: BackupOptions): Promise<BackupReport> {
   const folder = path.resolve(options.folder);
@@ -130,8 +130,8 @@ function refuse(message: string): GatewayError {
 }
 
 /*
- * A backup is a folder: `state.sqlite`, `files/`, `secrets/` where they were asked for, `manifest.json`, and `SHA256SUMS`,
- * which names all of it in the form that `sha256sum --check` reads.
+ * A backup is a folder: `state.sqlite`, `files/`, `secrets/` if requested, `manifest.json`, and `SHA256SUMS`, which
+ * lists all of it in the form that `sha256sum --check` reads.
  */
 
 export const MANIFEST_FILE = 'manifest.json';
@@ -143,7 +143,7 @@ const Manifest = Type.Object({
   format: Type.Literal(1),
   /** ISO 8601. */
   madeAt: Type.String(),
-  /** Of the program that made it. */
+  /** Version of the program that made it. */
   release: Type.String(),
   migrations: Type.Array(Type.String()),
   /** Rows of each table. */
@@ -152,12 +152,12 @@ const Manifest = Type.Object({
   secrets: Type.Boolean(),
 });
 
-/** What a backup says of itself. */
+/** The manifest of a backup. */
 export type BackupManifest = Static<typeof Manifest>;
 
 const manifests = createValidator(Manifest);
 
-/** Whether the folder calls itself a backup. */
+/** Whether the folder has the manifest of a backup. */
 export async function isBackup(folder: string): Promise<boolean> {
   try {
     return (await stat(path.join(folder, MANIFEST_FILE))).isFile();
@@ -167,7 +167,7 @@ export async function isBackup(folder: string): Promise<boolean> {
   }
 }
 
-/** @throws GatewayError `invalid_value` where the folder is no backup, or one of a form that this release does not know. */
+/** @throws GatewayError `invalid_value` if the folder is no backup, or has a form that this release does not know. */
 export async function readManifest(folder: string): Promise<BackupManifest> {
   const text = await readText(folder, MANIFEST_FILE);
   const checked = manifests.check(parse(text));
@@ -181,14 +181,14 @@ export function writeSums(digests: ReadonlyMap<string, FileDigest>): string {
 
 /**
  * SHA-256 of everything in the backup, by its path in the folder.
- * @throws GatewayError `invalid_value` where the list is missing, or names anything that no backup has.
+ * @throws GatewayError `invalid_value` if the list is missing, or contains a path that no backup has.
  */
 export async function readSums(folder: string): Promise<Map<string, string>> {
   const text = await readText(folder, SUMS_FILE);
   const sums = new Map<string, string>();
   for (const line of text.split('\n').filter(Boolean)) {
     const [, sum, name] = /^([0-9a-f]{64}) {2}(.+)$/.exec(line) ?? [];
-    // Whoever wrote the list must not choose where files are written to.
+    // The list must not decide where files are written to.
     if (sum === undefined || name === undefined || !isPartOfBackup(name)) {
       throw refuseContents(`${path.join(folder, SUMS_FILE)} has a line that no backup has.`);
     }
@@ -226,7 +226,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Undefined is no manifest either.
+    // Undefined is an invalid manifest, too.
     return undefined;
   }
 }

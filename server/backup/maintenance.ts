@@ -22,53 +22,53 @@ export type { BackupOptions, BackupReport, Progress } from './backup.js';
 export type { RestoreOptions, RestoreReport } from './backup-restore.js';
 export type { ImportOptions, ImportReport } from './transfer.js';
 
-/** Where the SQL state is. */
-export type DatabasePlace = Pick<StateSettings, 'dataDir' | 'databaseUrl'>;
+/** Location of the SQL state. */
+export type DatabaseLocation = Pick<StateSettings, 'dataDir' | 'databaseUrl'>;
 
-/** Whether a state was begun there; of a server it is taken for granted. Changes nothing, and makes none. */
-export async function isStateThere({ dataDir, databaseUrl }: DatabasePlace): Promise<boolean> {
+/** Whether a state exists there; assumed for a server. Read only. */
+export async function isStateThere({ dataDir, databaseUrl }: DatabaseLocation): Promise<boolean> {
   return databaseUrl !== undefined || isThere(path.join(dataDir, DATABASE_FILE));
 }
 
 /**
- * Which migrations the database has had. Changes nothing, and makes none.
- * @throws GatewayError `invalid_value` for a URL or a schema that cannot be used, `upstream_unavailable`.
+ * The applied migrations of the database. Read only.
+ * @throws GatewayError `invalid_value` for an invalid URL or schema, `upstream_unavailable`.
  */
-export async function readSchema(place: DatabasePlace): Promise<SchemaStatus> {
-  if (!(await isStateThere(place))) return allPending(migrations);
-  return withSchema(place, (queries) => readSchemaStatus(queries, migrations));
+export async function readSchema(location: DatabaseLocation): Promise<SchemaStatus> {
+  if (!(await isStateThere(location))) return allPending(migrations);
+  return withSchema(location, (queries) => readSchemaStatus(queries, migrations));
 }
 
 /**
- * Settings in which the gateway processes that use the database differ. Changes nothing.
+ * Settings in which the gateway processes that use the database differ. Read only.
  * @throws GatewayError as {@link readSchema}.
  */
-export async function readDifferences(place: DatabasePlace): Promise<readonly string[]> {
-  return withSchema(place, differencesAmong);
+export async function readDifferences(location: DatabaseLocation): Promise<readonly string[]> {
+  return withSchema(location, differencesAmong);
 }
 
-/** What a call of {@link migrateState} did, and what the schema is since. */
+/** The result of {@link migrateState}, and the current schema. */
 export interface MigrationReport extends SchemaStatus {
   ran: readonly string[];
 }
 
 /**
- * Brings the schema up to date, as opening the state does, and says what it did. Safe beside processes that do the same.
- * @param logger Is told where it has to wait for other sessions. Default: nobody.
+ * Migrates the schema, as opening the state does, and reports the result. Safe beside processes that do the same.
+ * @param logger Logs if it has to wait for other sessions. Default: none.
  * @throws GatewayError as {@link readSchema}.
  */
-export async function migrateState(place: DatabasePlace, logger?: Logger): Promise<MigrationReport> {
-  return withSchema(place, async (queries) => ({
+export async function migrateState(location: DatabaseLocation, logger?: Logger): Promise<MigrationReport> {
+  return withSchema(location, async (queries) => ({
     ran: await migrate(queries, migrations, logger),
     ...(await readSchemaStatus(queries, migrations)),
   }));
 }
 
 /**
- * Copies what a data folder keeps, in SQLite and on the disk, into a new folder while a gateway serves and writes. Where it
- * rejects, nothing is left of it.
- * @throws GatewayError `invalid_value` for folders that cannot be used, `internal_error` where the database is damaged,
- * `upstream_unavailable`; errors of the system; the reason of the signal.
+ * Copies a data folder, in SQLite and on the disk, into a new folder while a gateway serves and writes. If it rejects,
+ * the new folder is removed.
+ * @throws GatewayError `invalid_value` for unusable folders, `internal_error` if the database is damaged,
+ *   `upstream_unavailable`; errors of the system; the reason of the signal.
  */
 export async function backUpState(options: BackupOptions): Promise<BackupReport> {
   const { createBackup } = await import('./backup.js');
@@ -76,9 +76,9 @@ export async function backUpState(options: BackupOptions): Promise<BackupReport>
 }
 
 /**
- * Puts such a copy into an empty data folder, once all of it was checked.
- * @throws GatewayError `invalid_value` for folders that cannot be used or a schema of a newer release, `internal_error` where
- * the backup is damaged; errors of the system; the reason of the signal.
+ * Restores such a copy into an empty data folder, after checking all of it.
+ * @throws GatewayError `invalid_value` for unusable folders or a schema of a newer release, `internal_error` if the
+ *   backup is damaged; errors of the system; the reason of the signal.
  */
 export async function restoreState(options: RestoreOptions): Promise<RestoreReport> {
   const { restoreBackup } = await import('./backup-restore.js');
@@ -86,9 +86,9 @@ export async function restoreState(options: RestoreOptions): Promise<RestoreRepo
 }
 
 /**
- * Brings a state out of SQLite into an empty PostgreSQL, all rows in one transaction; the source stays as it is.
- * @throws GatewayError `invalid_value` for a source or a target that cannot be used, `internal_error` for damage and for rows
- * that do not fit, `upstream_unavailable`; errors of the system; the reason of the signal.
+ * Imports a state from SQLite into an empty PostgreSQL, all rows in one transaction; the source is not changed.
+ * @throws GatewayError `invalid_value` for an unusable source or target, `internal_error` for damage and for rows that
+ *   do not fit, `upstream_unavailable`; errors of the system; the reason of the signal.
  */
 export async function importState(options: ImportOptions): Promise<ImportReport> {
   const { importSqlite } = await import('./transfer.js');

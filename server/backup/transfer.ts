@@ -32,9 +32,9 @@ import { migrations } from '../migrations.js';
 import { FILES_FOLDER, isBackup, type Progress, readSums } from './backup.js';
 
 export interface ImportOptions {
-  /** A data folder, a backup, or a file of SQLite. */
+  /** A data folder, a backup, or a SQLite file. */
   from: string;
-  /** Of a PostgreSQL that has no rows yet; see StateSettings, as the next two. */
+  /** URL of a PostgreSQL database without rows; see StateSettings, as the next two. */
   databaseUrl: string;
   dataDir: string;
   filesUrl?: string;
@@ -47,9 +47,9 @@ export interface ImportOptions {
 export interface ImportReport {
   /** Rows of each table. */
   tables: Readonly<Record<string, number>>;
-  /** Undefined where there were none to be copied: the data folder is the same, or a file was given. */
+  /** Undefined if there were none to copy: the data folder is the same, or the source is a file. */
   files?: FileTransfer;
-  /** Under which peppers keys were hashed. */
+  /** Peppers that the keys were hashed with. */
   peppers: SqliteContents['peppers'];
 }
 
@@ -60,11 +60,11 @@ interface Source {
 }
 
 /**
- * Brings a state out of SQLite into PostgreSQL. What is read is a copy of the database, brought to this release's schema;
- * the source stays as it is, and nobody else may have it open. First the files are copied, then all rows in one
- * transaction: what is cut off has brought no row, and can be begun again.
- * @throws GatewayError `invalid_value` for a source or a target that cannot be used, `internal_error` for damage,
- * `upstream_unavailable`; errors of the system.
+ * Imports a state from SQLite into PostgreSQL. It reads a copy of the database, migrated to this release's schema; the
+ * source is not changed, and no other process may have it open. First the files are copied, then all rows in one
+ * transaction: an interrupted import has written no row, and can be repeated.
+ * @throws GatewayError `invalid_value` for an unusable source or target, `internal_error` for damage,
+ *   `upstream_unavailable`; errors of the system.
  */
 export async function importSqlite(options: ImportOptions): Promise<ImportReport> {
   const { databaseUrl, dataDir, signal, report } = options;
@@ -81,7 +81,7 @@ export async function importSqlite(options: ImportOptions): Promise<ImportReport
       try {
         const to = await openDatabase({ dataDir, databaseUrl, migrations, statementMs: MIGRATION_STATEMENT_MS });
         try {
-          await to.run(refuseRows, { patienceMs: MIGRATION_STATEMENT_MS });
+          await to.run(refuseRows, { timeoutMs: MIGRATION_STATEMENT_MS });
           const files = await bringFiles(source, options);
           const tables = await transferTables({ from, to, signal, report });
           return { tables, peppers, ...(files && { files }) };
@@ -104,7 +104,7 @@ async function bringFiles(source: Source, options: ImportOptions): Promise<FileT
   if (source.files === undefined) return undefined;
   const files = await openFiles({ dataDir, filesUrl, clock, logger });
   try {
-    // A gateway with an object store brings there what its own folder has.
+    // A gateway with an object store uploads the files of its own folder.
     if (source.files === (await realpath(path.join(dataDir, FILES_FOLDER)))) return undefined;
     return await transferFiles({ folder: source.files, files, now: clock.now(), signal, report });
   } finally {
@@ -113,22 +113,22 @@ async function bringFiles(source: Source, options: ImportOptions): Promise<FileT
 }
 
 async function findSource(from: string, signal: AbortSignal): Promise<Source> {
-  const place = path.resolve(from);
-  if ((await kindOf(place)) === 'file') return { database: place, isBackup: false };
-  const database = path.join(place, DATABASE_FILE);
-  if ((await kindOf(database)) !== 'file') throw refuse(`${place} is neither a data folder nor a backup.`);
-  const folder = path.join(place, FILES_FOLDER);
+  const source = path.resolve(from);
+  if ((await kindOf(source)) === 'file') return { database: source, isBackup: false };
+  const database = path.join(source, DATABASE_FILE);
+  if ((await kindOf(database)) !== 'file') throw refuse(`${source} is neither a data folder nor a backup.`);
+  const folder = path.join(source, FILES_FOLDER);
   const files = (await kindOf(folder)) === 'folder' ? await realpath(folder) : undefined;
-  const backup = await isBackup(place);
-  if (backup && (await digestOf(database, signal))?.sha256 !== (await readSums(place)).get(DATABASE_FILE)) {
+  const backup = await isBackup(source);
+  if (backup && (await digestOf(database, signal))?.sha256 !== (await readSums(source)).get(DATABASE_FILE)) {
     throw new GatewayError('internal_error', `The backup is damaged: ${database} is not what was backed up.`);
   }
   return { database, isBackup: backup, ...(files !== undefined && { files }) };
 }
 
-async function kindOf(place: string): Promise<'file' | 'folder' | undefined> {
+async function kindOf(source: string): Promise<'file' | 'folder' | undefined> {
   try {
-    const stats = await stat(place);
+    const stats = await stat(source);
     return stats.isDirectory() ? 'folder' : 'file';
   } catch (error) {
     if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return undefined;
@@ -140,30 +140,27 @@ function refuse(message: string): GatewayError {
   return new GatewayError('invalid_value', message, { param: 'from' });
 }
 
-/** What an object store is asked to take at once. */
+/** Concurrent uploads to an object store. */
 const PARALLEL = 4;
 
 export interface FileTransferOptions {
-  /** Folder of files as a storage on a disk keeps them; it is left as it is. */
+  /** Folder of a disk storage; it is not changed. */
   folder: string;
   files: Files;
-  /** Milliseconds since 1970: what is expired by then stays where it is. */
+  /** Milliseconds since 1970: files that have expired by then are skipped. */
   now: number;
   signal: AbortSignal;
   report(progress: Progress): void;
 }
 
 export interface FileTransfer {
-  /** Are now where the settings say. */
+  /** Number of files that were copied. */
   copied: number;
-  /** Were damaged, or none of the gateway's. */
+  /** Number of damaged or foreign files. */
   unreadable: number;
 }
 
-/**
- * Writes all files of a folder into a storage, and looks whether each arrived as it was. Those that are there already are
- * written again.
- */
+/** Copies all files of a folder into a storage, and verifies each. Existing ones are written again. */
 export async function transferFiles(options: FileTransferOptions): Promise<FileTransfer> {
   const { folder, files, now, signal, report } = options;
   const names = (await folderNames(folder)).filter((name) => FILE_NAME.test(name));
@@ -195,7 +192,7 @@ export async function transferFiles(options: FileTransferOptions): Promise<FileT
   return transfer;
 }
 
-/** Undefined where the file is not whole: in the storage it would be given the hash of its damage. */
+/** Undefined for a damaged file: the storage would store it with the hash of the damaged content. */
 async function trailerOf(name: string, handle: FileHandle): Promise<Trailer | undefined> {
   try {
     const { trailer } = await readTrailer(name, handle);
@@ -213,7 +210,7 @@ async function copy(files: Files, name: string, from: { handle: FileHandle; trai
   if (written?.etag !== `"${sha256}"`) throw new GatewayError('internal_error', `The file ${name} is damaged.`);
 }
 
-/** Of two statements; jobs may have large rows, and so many of them fit into memory. */
+/** Rows per statement of two; jobs may have large rows, and this many fit into memory. */
 const ROWS_AT_ONCE = 512;
 /** All of it is one transaction. */
 const TRANSFER_MS = 6 * 3_600_000;
@@ -222,25 +219,25 @@ type Row = Record<string, unknown>;
 type AnyTables = Record<string, Row>;
 
 export interface TransferOptions {
-  /** SQLite, at this release's schema, used by nobody else. */
+  /** SQLite with this release's schema, used by no other process. */
   from: Database;
-  /** PostgreSQL, likewise; others may use it, and wait. */
+  /** PostgreSQL, likewise; other processes may use it, and wait. */
   to: Database;
   signal: AbortSignal;
   report(progress: Progress): void;
 }
 
 /**
- * Copies all rows of all tables in one transaction, and counts them on both sides before it commits.
+ * Copies all rows of all tables in one transaction, and compares the counts before it commits.
  * @returns Rows of each table.
- * @throws GatewayError `invalid_value` where the target has rows, `internal_error` where a row cannot be copied.
+ * @throws GatewayError `invalid_value` if the target has rows, `internal_error` if a row cannot be copied.
  */
 export async function transferTables({ from, to, signal, report }: TransferOptions): Promise<Record<string, number>> {
   const counts = await from.run(countRows);
   await to.transaction(
     async (transaction) => {
       const names = sql.join(MOVED_TABLES.map((name) => sql.table(name)));
-      // Whoever would write meanwhile waits for the end, also a second transfer.
+      // Other writers wait for the end, including a second transfer.
       await sql`lock table ${names} in share row exclusive mode`.execute(transaction);
       await refuseRows(transaction);
       for (const table of MOVED_TABLES) {
@@ -254,16 +251,16 @@ export async function transferTables({ from, to, signal, report }: TransferOptio
         throw new GatewayError('internal_error', message);
       }
     },
-    { patienceMs: TRANSFER_MS },
+    { timeoutMs: TRANSFER_MS },
   );
   // Without statistics the server plans its first queries as if the tables were empty.
   for (const table of MOVED_TABLES) {
-    await to.run((queries) => sql`analyze ${sql.table(table)}`.execute(queries), { patienceMs: TRANSFER_MS });
+    await to.run((queries) => sql`analyze ${sql.table(table)}`.execute(queries), { timeoutMs: TRANSFER_MS });
   }
   return counts;
 }
 
-/** @throws GatewayError `invalid_value` where there is anything already. */
+/** @throws GatewayError `invalid_value` if the table has rows. */
 export async function refuseRows(queries: Kysely<Tables>): Promise<void> {
   const counts = await countRows(queries);
   const found = Object.entries(counts).filter(([, count]) => count > 0);
@@ -319,7 +316,7 @@ async function keyOfTable(from: Database, table: string): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** In the order of their key, behind the row that was read last. */
+/** In the order of their key, after the last row that was read. */
 async function readRows(
   from: Database,
   table: string,
@@ -358,7 +355,10 @@ function describeFailure(error: unknown, table: string, done: number): unknown {
   return new GatewayError('internal_error', message, { cause: error });
 }
 
-/** Whether a table goes along when the state moves to another database; what a cache held is made again, and processes add themselves. */
+/**
+ * Whether a table is copied when the state moves to another database; cached values are created again, and processes
+ * register themselves.
+ */
 const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   accounts: true,
   users: true,
@@ -389,5 +389,5 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   instances: false,
 };
 
-/** Tables that go along, each behind those that its rows refer to. */
+/** Tables that are copied, each after those that its rows refer to. */
 export const MOVED_TABLES = (Object.keys(GOES_ALONG) as (keyof Tables)[]).filter((name) => GOES_ALONG[name]);

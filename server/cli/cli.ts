@@ -15,7 +15,7 @@ A file of links: [{"url": "https://…", "fills": {"watch_page": ["common.title"
 "fills" says which members each method should give; without it a link is held to what its platform's own link fills.
 The exit code is 1 where a method that should answer does not, or gives less.`;
 
-/** Every command loads what it needs and nothing else: `keys list` opens no plugin, `--help` no database. */
+/** Every command loads only what it needs: `keys list` opens no plugin, `--help` no database. */
 function createProgram(): Command {
   const program = new Command('mediagate')
     .description('Public links into structured data and prompts into pictures, over HTTP or from the command line.')
@@ -37,7 +37,7 @@ function createProgram(): Command {
         const { serve } = await import('../main.js');
         return serve({ settings, environment: process.env, firstRun, role, print });
       });
-      // Everything was closed; whatever a plugin left running must not keep the process.
+      // Everything was closed; a plugin's remaining handles must not keep the process alive.
       process.exit();
     });
 
@@ -104,7 +104,7 @@ function createProgram(): Command {
   return program;
 }
 
-/** A mistake is answered in two lines: what it was, and which help to read. */
+/** A usage error is answered in two lines: the error, and the help command. */
 function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(`(${name} --help says more)`);
   for (const below of command.commands) pointToHelp(below, `${name} ${below.name()}`);
@@ -169,7 +169,7 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** @throws CommanderError where it was asked for help, or for something that it cannot do. */
+/** @throws CommanderError for a help request, or a usage error. */
 async function runProgram(program: Command): Promise<void> {
   let asked = program;
   program.hook('preAction', (_program, command) => {
@@ -187,6 +187,6 @@ try {
   await runProgram(createProgram());
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
-  // It was said what is wrong; asking for help or the version is no mistake.
+  // The error was printed; a request for help or the version is no error.
   process.exitCode = error.exitCode === 0 ? 0 : 2;
 }

@@ -6,7 +6,7 @@ import { readSettings, type Settings, secretsOf } from '../settings/index.js';
 import { openRecordsOf, type Records } from '../state.js';
 import { grouped } from '../usage/index.js';
 
-/** A command that ended badly, in words for the person who typed it. */
+/** A failed command, with a message for the person who typed it. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: number;
@@ -17,14 +17,14 @@ export class CommandFailure extends Error {
   }
 }
 
-/** What was typed is wrong: `cli.ts` adds which help to read. The option at fault goes by its own name, `--clip-sort`. */
+/** A usage error: `cli.ts` adds the help command. The option is named by its flag, `--clip-sort`. */
 export class CommandMistake extends CommandFailure {
   constructor(message: string) {
     super(message, 2);
   }
 }
 
-/** Standard output belongs to the command's result alone. */
+/** Standard output contains only the command's result. */
 export function print(text: string): void {
   process.stdout.write(text);
 }
@@ -34,7 +34,7 @@ export function printJson(value: unknown): void {
 }
 
 /**
- * Runs a command with the settings of the environment and turns its failure into one readable line.
+ * Runs a command with the settings of the environment and converts its failure to one readable line.
  * @throws CommandMistake
  */
 export async function runCommand(run: (settings: Settings) => Promise<number>): Promise<void> {
@@ -65,7 +65,7 @@ async function report(error: unknown, settings: Settings | undefined): Promise<n
   return 1;
 }
 
-/** A gateway to look at, without state, for as long as `work` takes. */
+/** A gateway without state, for the duration of `work`. */
 export async function withGateway<Result>(
   settings: Settings,
   logger: Logger,
@@ -76,7 +76,7 @@ export async function withGateway<Result>(
     environment: process.env,
     logger,
     baseUrl: () => '',
-    lookOnly: true,
+    readOnly: true,
   });
   try {
     return await work(gateway);
@@ -85,13 +85,13 @@ export async function withGateway<Result>(
   }
 }
 
-/** Logger of a command that ends by itself: its person wants the result, so what went well is not logged. */
+/** Logger of a command that ends by itself: only problems are logged. */
 export function openCommandLogger(settings: Settings) {
   const level = settings.logLevel === 'info' ? 'warn' : settings.logLevel;
   return createLogger({ level, secrets: secretsOf(settings) });
 }
 
-/** Logger of a command whose result says all that went wrong. */
+/** Logger of a command that reports all problems in its result. */
 export function openQuietLogger(settings: Settings) {
   return createLogger({ level: settings.logLevel === 'debug' ? 'debug' : 'silent', secrets: secretsOf(settings) });
 }
@@ -105,7 +105,7 @@ export async function withState<Result>(
   return withNewState(settings, work);
 }
 
-/** As {@link withState}, for a command that may begin a state: where there is none yet, it is made. */
+/** As {@link withState}, for a command that may create a state. */
 export async function withNewState<Result>(
   settings: Settings,
   work: (state: Records) => Promise<Result>,
@@ -123,37 +123,37 @@ export async function withNewState<Result>(
   }
 }
 
-/** An empty state that was made by the way would answer for the one that a mistyped folder hides. @throws CommandFailure */
+/** Creating an empty state would hide a mistyped folder. @throws CommandFailure */
 export async function requireState(settings: Settings): Promise<void> {
   if (await isStateThere(settings)) return;
   throw new CommandFailure(`There is no database in ${settings.dataDir}; DATA_DIR names the data folder.`, 2);
 }
 
 /**
- * A mistake that the gateway found in the request which a command has made of its options, in the words of the command.
- * @param options Member of the request → option that it came from. Arguments bear the name of their member.
+ * A request error that the options of a command caused, with the names of the options.
+ * @param options Field of the request → option that it came from. Arguments have the name of their field.
  */
 export function mistakeOf(error: GatewayError, options: Readonly<Record<string, string>>): CommandMistake {
   const { message, param = '' } = error;
-  const [member = ''] = param.split('[');
-  const option = options[member];
+  const [field = ''] = param.split('[');
+  const option = options[field];
   if (option === undefined) return new CommandMistake(message);
   return new CommandMistake(message.startsWith(param) ? option + message.slice(param.length) : `${option}: ${message}`);
 }
 
 const INTERRUPTED_EXIT_CODE = 130;
-/** What such a command is given; whatever else the state refuses is a matter of settings. */
+/** Input errors of such a command; other errors of the state concern the settings. */
 const TYPED = ['folder', 'from'];
 
-/** What work that takes long is given. */
+/** Context of long work. */
 export interface Lengthy {
-  /** Aborts at Ctrl-C and SIGTERM, for the work to undo what it has begun. */
+  /** Aborts at Ctrl-C and SIGTERM, so that the work can undo its changes. */
   signal: AbortSignal;
-  /** Shows how far it is, where somebody looks on. */
+  /** Shows the progress on a terminal. */
   report(progress: Progress): void;
 }
 
-/** Runs work that somebody may want to see, and to cut off. */
+/** Runs long work with progress and cancellation. */
 export async function withProgress<Result>(work: (lengthy: Lengthy) => Promise<Result>): Promise<Result> {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new CommandFailure('Cut off; nothing was kept.', INTERRUPTED_EXIT_CODE));
@@ -173,7 +173,7 @@ export async function withProgress<Result>(work: (lengthy: Lengthy) => Promise<R
   }
 }
 
-/** The folders of such a command are the command's own: what is wrong with them says nothing of DATA_DIR. */
+/** The folders are arguments of the command, so their errors are not about DATA_DIR. */
 function describe(error: unknown): unknown {
   if (isGatewayError(error) && TYPED.includes(error.param ?? '')) return mistakeOf(error, {});
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -187,8 +187,8 @@ export interface Spinner {
 }
 
 /**
- * Shows on standard error that something is under way; undefined where nobody looks on. A terminal of no width, which a
- * container may have, counts as nobody: the package divides by it and never comes back.
+ * Shows progress on standard error; undefined without a terminal. A terminal of width zero, which a container may have,
+ * counts as none: the package divides by the width and hangs.
  */
 export function startSpinner(text: string): Spinner | undefined {
   const stream = process.stderr;

@@ -2,7 +2,7 @@ import { type Finding, runChecks } from '../doctor/index.js';
 import type { Settings } from '../settings/index.js';
 import { openQuietLogger, print, printJson } from './command.js';
 
-/** Says what works and what to install. Exit code 1 where the gateway would not work. */
+/** Reports what works and what to install. Exit code 1 if the gateway would not work. */
 export async function doctorCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
   const logger = openQuietLogger(settings);
   try {

@@ -5,7 +5,7 @@ import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
 import { mistakeOf, openCommandLogger, printJson, startSpinner } from './command.js';
 
-/** Members of the request body, by the names that flags give them. */
+/** Fields of the request body, by flag. */
 export interface ExtractFlags {
   clipReviewLimit?: number;
   clipSort?: string;
@@ -19,8 +19,8 @@ const OPTIONS = { clip_review_limit: '--clip-review-limit', clip_sort: '--clip-s
 const BAD_REQUEST = 400;
 
 /**
- * Extracts one link without a server and prints what `POST /v1/extract` would have answered. Exit code 1 on an error.
- * @throws CommandMistake where the link or an option is none that can be extracted.
+ * Extracts one link without a server and prints the answer of `POST /v1/extract`. Exit code 1 on an error.
+ * @throws CommandMistake for an invalid link or option.
  */
 export async function extractCommand(settings: Settings, url: string, flags: ExtractFlags): Promise<number> {
   const body = bodyOf(url, flags);
@@ -84,7 +84,7 @@ async function extract(
   }
 }
 
-/** Where a server with these settings answers the MP3 link. */
+/** Base URL of a server with these settings, for the MP3 link. */
 function baseUrlOf({ baseUrl, host, port }: Settings): string {
   return baseUrl ?? `http://${host}:${port}`;
 }

@@ -17,11 +17,11 @@ export interface ImageFlags {
 }
 
 const ACCOUNT = 'local';
-const LOOK_MS = 500;
+const POLL_MS = 500;
 const INTERRUPTED_EXIT_CODE = 130;
 const OPTIONS = { size: '--size', model: '--model', image: '--ref' };
 
-/** Makes one picture through a job, as the routes do, and prints the name of its file. Ctrl-C cancels the job. */
+/** Makes one image through a job, as the routes do, and prints the name of its file. Ctrl-C cancels the job. */
 export async function imageCommand(settings: Settings, prompt: string, flags: ImageFlags): Promise<number> {
   const target = await readTarget(flags.output);
   const body = {
@@ -50,7 +50,7 @@ async function withGateway<Result>(
   const state = await openStateOf(settings, logger);
   try {
     const gateway = await openGateway({
-      // One worker: jobs of a server beside it are better left to that.
+      // One worker: jobs of a running server should be left to that.
       settings: { ...settings, extractWorkers: 0, imageWorkers: 1 },
       environment: process.env,
       logger,
@@ -73,7 +73,7 @@ interface Order {
   target: ImageTarget;
 }
 
-/** The file that was written; undefined where the job was cancelled. */
+/** The written file; undefined if the job was cancelled. */
 async function make({ images }: Gateway, settings: Settings, { body, target }: Order) {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new GatewayError('cancelled', 'The job was cancelled.'));
@@ -87,7 +87,7 @@ async function make({ images }: Gateway, settings: Settings, { body, target }: O
     while (isOpen(job)) {
       spinner?.update(describe(job));
       if (interrupted.signal.aborted) job = await images.cancel(job.id, ACCOUNT);
-      else job = await images.wait(job.id, ACCOUNT, { timeoutMs: LOOK_MS });
+      else job = await images.wait(job.id, ACCOUNT, { timeoutMs: POLL_MS });
     }
     if (job.state === 'cancelled') return undefined;
     const picture = job.image && (await images.content(job.image));
@@ -104,22 +104,22 @@ async function make({ images }: Gateway, settings: Settings, { body, target }: O
   }
 }
 
-interface Kept {
+interface SavedImage {
   settings: Settings;
   image: FinishedImage;
 }
 
-/** A picture that was made, and maybe billed, is not lost with a target that takes none. @throws CommandFailure */
-async function write(file: string, { body }: StoredBody, { settings, image }: Kept): Promise<void> {
+/** An image that was made, and maybe billed, is kept even if the target cannot be written. @throws CommandFailure */
+async function write(file: string, { body }: StoredBody, { settings, image }: SavedImage): Promise<void> {
   try {
     await writeFile(file, body);
   } catch (error) {
     const { dataDir, imageFileHours } = settings;
-    const place =
+    const target =
       image.source === 'local_cache' ? path.join(dataDir, 'files', image.name) : `${image.name} in the object store`;
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandFailure(
-      `The picture was made, but ${file} could not be written: ${reason}. For ${imageFileHours} hours it is kept as ${place}.`,
+      `The picture was made, but ${file} could not be written: ${reason}. For ${imageFileHours} hours it is kept as ${target}.`,
     );
   }
 }
@@ -134,7 +134,7 @@ function reasonOf({ error }: ImageJob): string {
   return error.reason === undefined ? error.message : `${error.message} (${error.reason})`;
 }
 
-/** A file becomes the data URI that a client would send; its label does not matter. */
+/** A file becomes a data URI, as clients send it; its media type is ignored. */
 async function readReference(reference: string): Promise<string> {
   if (/^https?:\/\//.test(reference)) return reference;
   const bytes = await readFile(reference).catch((cause: Error) => {
@@ -143,25 +143,25 @@ async function readReference(reference: string): Promise<string> {
   return `data:image/png;base64,${bytes.toString('base64')}`;
 }
 
-/** What the model is asked for, by the ending of the file that is wanted. */
+/** The requested format, from the extension of the target file. */
 const FORMATS: Readonly<Record<string, string>> = { '.png': 'png', '.jpg': 'jpeg', '.jpeg': 'jpeg', '.webp': 'webp' };
 
-/** Where a picture is to be written. */
+/** Where an image is written. */
 export interface ImageTarget {
-  /** As `output_format` of the routes. Undefined: whatever is made by default. */
+  /** As `output_format` of the routes. Undefined: the default format. */
   format?: string;
-  /** The file. @param name What the picture is called where the target names no file. */
+  /** Path of the file. @param name Name of the image if the target is a folder. */
   fileFor(name: string): string;
 }
 
 /**
- * Looks at the target of `--output` before anything is made for it: a file that ends in one of the formats, or a folder.
- * Default: the working folder.
+ * Checks the target of `--output` before the image is made: a file with the extension of one of the formats, or a
+ * folder. Default: the working folder.
  * @throws CommandMistake
  */
 export async function readTarget(output = '.'): Promise<ImageTarget> {
   const target = path.resolve(output);
-  const isFolder = await lookAt(target, output);
+  const isFolder = await checkTarget(target, output);
   if (isFolder || output.endsWith('/') || output.endsWith(path.sep)) {
     if (isFolder === undefined) throw new CommandMistake(`--output ${output}: there is no such folder.`);
     if (!isFolder) throw new CommandMistake(`--output ${output}: this is no folder.`);
@@ -174,15 +174,16 @@ export async function readTarget(output = '.'): Promise<ImageTarget> {
     throw new CommandMistake(`--output ${output} must end in ${endings}, or be a folder that is there.`);
   }
   const folder = path.dirname(target);
-  if (!(await lookAt(folder, output))) throw new CommandMistake(`--output ${output}: there is no folder ${folder}.`);
+  if (!(await checkTarget(folder, output)))
+    throw new CommandMistake(`--output ${output}: there is no folder ${folder}.`);
   await checkWritable(isFolder === undefined ? folder : target, output);
   return { format, fileFor: () => target };
 }
 
-/** Whether it is a folder; undefined where nothing is there. */
-async function lookAt(place: string, output: string): Promise<boolean | undefined> {
+/** Whether it is a folder; undefined if it does not exist. */
+async function checkTarget(target: string, output: string): Promise<boolean | undefined> {
   try {
-    return (await stat(place)).isDirectory();
+    return (await stat(target)).isDirectory();
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
@@ -190,10 +191,10 @@ async function lookAt(place: string, output: string): Promise<boolean | undefine
   }
 }
 
-async function checkWritable(place: string, output: string): Promise<void> {
+async function checkWritable(target: string, output: string): Promise<void> {
   try {
-    await access(place, constants.W_OK);
+    await access(target, constants.W_OK);
   } catch {
-    throw new CommandMistake(`--output ${output}: ${place} may not be written by this user.`);
+    throw new CommandMistake(`--output ${output}: ${target} may not be written by this user.`);
   }
 }

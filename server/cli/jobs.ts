@@ -15,7 +15,7 @@ import {
   systemClock,
 } from 'mediagate';
 import type { AuditEntry } from '../audit/index.js';
-import { isoTime, renderDuration, renderTable, shown } from '../format/index.js';
+import { isoTime, renderDuration, renderTable, sanitizeForTerminal } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
 import { type CostedJob, grouped, type JobCharge } from '../usage/index.js';
@@ -27,7 +27,7 @@ const STATES: readonly JobState[] = ['queued', 'running', 'completed', 'failed',
 
 const HEAD = ['ID', 'KIND', 'STATE', 'AGE', 'IN STATE', 'RUNS', 'ACCOUNT', 'KEY', 'WORKER', 'WHY'];
 
-/** Times are of one moment. */
+/** All times are of the same moment. */
 type Moment = Pick<JobList, 'at' | 'leaseMs'>;
 
 export interface ListJobsOptions {
@@ -39,7 +39,7 @@ export interface ListJobsOptions {
   json?: boolean;
 }
 
-/** Prints jobs and, for people, how many there are of each state. */
+/** Prints jobs and, for people, the number of jobs per state. */
 export async function listJobsCommand(settings: Settings, options: ListJobsOptions): Promise<number> {
   const { account: accountId, before, json } = options;
   const kind = oneOf(KINDS, '--kind', options.kind);
@@ -77,7 +77,7 @@ async function countLines(jobs: Records['jobs']): Promise<string[]> {
   });
 }
 
-/** As `--json` prints a job. */
+/** A job in the `--json` output. */
 export function describeJob(job: ListedJob, moment: Moment) {
   const { id, kind, state, owner, keyId, joined, attempts, crashCount, createdAt, startedAt, finishedAt, error } = job;
   const inStateMs = inState(job, moment);
@@ -102,16 +102,16 @@ export function describeJob(job: ListedJob, moment: Moment) {
 
 function describeWorker({ worker }: ListedJob, { at, leaseMs }: Moment) {
   if (!worker) return null;
-  const { host, pid, seenAt, hasEnded } = worker;
+  const { host, pid, seenAt, isProcessDead } = worker;
   const leaseSecondsLeft = seconds(seenAt + leaseMs - at);
-  return { host, pid, ended: hasEnded, seen_at: isoTime(seenAt), lease_seconds_left: leaseSecondsLeft };
+  return { host, pid, ended: isProcessDead, seen_at: isoTime(seenAt), lease_seconds_left: leaseSecondsLeft };
 }
 
 function seconds(ms: number): number {
   return Math.max(0, Math.floor(ms / 1000));
 }
 
-/** Since when a job waits again that ran before, nobody wrote down. */
+/** The time since which an interrupted job waits again is not stored. */
 function inState({ state, attempts, createdAt, startedAt, finishedAt }: ListedJob, { at }: Moment): number | undefined {
   if (state === 'queued') return attempts === 0 ? at - createdAt : undefined;
   return at - (finishedAt ?? startedAt ?? createdAt);
@@ -135,7 +135,7 @@ function row(job: ListedJob, moment: Moment): string[] {
 }
 
 export function renderWorker({ host, pid }: NonNullable<ListedJob['worker']>): string {
-  return `${shown(host)}:${pid}`;
+  return `${sanitizeForTerminal(host)}:${pid}`;
 }
 
 function renderWhy(job: ListedJob, moment: Moment): string {
@@ -145,7 +145,7 @@ function renderWhy(job: ListedJob, moment: Moment): string {
 }
 
 export function unknownJob(id: string): CommandFailure {
-  return new CommandFailure(`There is no job ${shown(id)}; "mediagate jobs list" shows them.`);
+  return new CommandFailure(`There is no job ${sanitizeForTerminal(id)}; "mediagate jobs list" shows them.`);
 }
 
 export interface CancelJobOptions {
@@ -153,7 +153,7 @@ export interface CancelJobOptions {
   json?: boolean;
 }
 
-/** Ends a job for all it belongs to; a worker that runs it stops within seconds, on whatever node. */
+/** Cancels a job for all its owners; its worker stops within seconds, on any node. */
 export async function cancelJobCommand(
   settings: Settings,
   id: string,
@@ -169,7 +169,7 @@ export async function cancelJobCommand(
   return 0;
 }
 
-/** Input images go as well, unless this machine has no data folder of a node: then they expire within a day. */
+/** Removes input images as well, unless this machine has no data folder of a node: then they expire within a day. */
 async function tidy(settings: Settings, job: JobRecord): Promise<void> {
   const { dataDir, filesUrl } = settings;
   const { files: names } = job.summary as ImageJobSummary;
@@ -187,27 +187,27 @@ async function tidy(settings: Settings, job: JobRecord): Promise<void> {
   }
 }
 
-/** Audit rows: a job is cancelled once. */
-const SHOWN = 20;
+/** Maximum audit rows: a job is cancelled once. */
+const MAX_ROWS = 20;
 
-interface Shown {
+interface Column {
   job: CostedJob;
   audit: readonly AuditEntry[];
 }
 
-/** Prints one job, without what is its owner's own. */
+/** Prints one job, without the private data of its owner. */
 export async function showJobCommand(settings: Settings, id: string, { json }: { json?: boolean }): Promise<number> {
-  const whole = await withState(settings, async ({ jobs, audit }): Promise<Shown> => {
+  const whole = await withState(settings, async ({ jobs, audit }): Promise<Column> => {
     const job = await jobs.inspect(id);
     if (!job) throw unknownJob(id);
-    return { job, audit: await audit.list({ subject: id, limit: SHOWN }) };
+    return { job, audit: await audit.list({ subject: id, limit: MAX_ROWS }) };
   });
   if (json) printJson(describeWhole(whole));
   else print(renderWhole(whole));
   return 0;
 }
 
-function describeWhole({ job, audit }: Shown) {
+function describeWhole({ job, audit }: Column) {
   const { joinedBy, requestId, expiresAt, queuePosition, quotaDay, idempotentUntil, charge } = job;
   return {
     ...describeJob(job, job),
@@ -225,7 +225,7 @@ function describeWhole({ job, audit }: Shown) {
   };
 }
 
-/** What log lines name as well, and nothing else of what was asked for. */
+/** Only what log lines also contain, and nothing else of the request. */
 function workOf({ kind, summary }: CostedJob) {
   if (kind === 'image') {
     const { model, delivery } = summary as ImageJobSummary;
@@ -235,25 +235,25 @@ function workOf({ kind, summary }: CostedJob) {
   return { platform, item: link.id };
 }
 
-/** Without the words of a model's vendor, who may quote the prompt. A platform's are about what is public. */
+/** Without the message of a model's vendor, which may quote the prompt. A platform's message is about public data. */
 function failureOf({ kind, error }: CostedJob): JobFailure | null {
   if (kind !== 'image' || error === null) return error;
   const { reason: _words, ...failure } = error;
   return failure;
 }
 
-/** By which traces are found. */
+/** Identifies its traces. */
 function traceOf({ traceparent }: CostedJob): string | null {
   return traceparent?.split('-')[1] ?? null;
 }
 
-function renderWhole({ job, audit }: Shown): string {
+function renderWhole({ job, audit }: Column): string {
   const { attempts, crashCount, joinedBy, keyId, quotaDay, idempotentUntil, charge, error } = job;
   const runs = crashCount === 0 ? String(attempts) : `${attempts}, of which ${crashCount} cut off`;
   const until = idempotentUntil.map((time) => isoTime(time)).join(', ');
   const facts = [
     ['job', job.id],
-    ['work', Object.values(workOf(job)).map(shown).join(' ')],
+    ['work', Object.values(workOf(job)).map(sanitizeForTerminal).join(' ')],
     ['state', job.state],
     ['why', renderFailureReason(job)],
     ['worker', job.worker ? renderWorker(job.worker) : '-'],
@@ -261,7 +261,7 @@ function renderWhole({ job, audit }: Shown): string {
     ['account', job.owner],
     ['joined by', joinedBy.join(', ') || '-'],
     ['key', keyId ?? '-'],
-    ['request', shown(job.requestId ?? '-')],
+    ['request', sanitizeForTerminal(job.requestId ?? '-')],
     ['trace', traceOf(job) ?? '-'],
     ['created', isoTime(job.createdAt)],
     ['started', isoTime(job.startedAt) ?? '-'],
@@ -274,7 +274,7 @@ function renderWhole({ job, audit }: Shown): string {
   return [facts.join(''), attemptTable(error), auditTable(audit)].filter((part) => part !== '').join('\n');
 }
 
-function renderFailureReason(job: Shown['job']): string {
+function renderFailureReason(job: Column['job']): string {
   const { state, queuePosition, worker } = job;
   const error = failureOf(job);
   if (state === 'queued')
@@ -282,7 +282,11 @@ function renderFailureReason(job: Shown['job']): string {
   if (worker) return renderLease(worker, job);
   if (!error) return '-';
   const { code, message, param, reason } = error;
-  const parts = [code, shown(message), ...[param, reason].filter((part) => part !== undefined).map(shown)];
+  const parts = [
+    code,
+    sanitizeForTerminal(message),
+    ...[param, reason].filter((part) => part !== undefined).map(sanitizeForTerminal),
+  ];
   return parts.join(' · ');
 }
 
@@ -293,13 +297,17 @@ function renderQuota(day: string, { state }: CostedJob): string {
 function renderCharge({ model, units, usage, at }: JobCharge): string {
   const counts = Object.entries(usage ?? {}).filter(([, count]) => typeof count === 'number');
   const used = counts.map(([name, count]) => `${name} ${grouped(count as number)}`);
-  return [`${units} × ${shown(model)}`, ...used, isoTime(at)].join(', ');
+  return [`${units} × ${sanitizeForTerminal(model)}`, ...used, isoTime(at)].join(', ');
 }
 
 function attemptTable(error: JobFailure | null): string {
   const attempts = error?.attempts ?? [];
   if (attempts.length === 0) return '';
-  const rows = attempts.map(({ method, outcome, ms }) => [shown(method), shown(outcome), grouped(ms)]);
+  const rows = attempts.map(({ method, outcome, ms }) => [
+    sanitizeForTerminal(method),
+    sanitizeForTerminal(outcome),
+    grouped(ms),
+  ]);
   return `${renderTable(['RUNG', 'OUTCOME', 'MS'], rows)}\n`;
 }
 
@@ -307,21 +315,24 @@ function auditTable(audit: readonly AuditEntry[]): string {
   if (audit.length === 0) return '';
   const rows = audit.map(({ at, actor, action, from, to, note }) => {
     const states = [from, to].filter((state) => state !== null).join(' → ');
-    return [isoTime(at), shown(actor), action, states, shown(note ?? '')];
+    return [isoTime(at), sanitizeForTerminal(actor), action, states, sanitizeForTerminal(note ?? '')];
   });
   return `${renderTable(['AT', 'WHO', 'WHAT', 'STATES', 'NOTE'], rows)}\n`;
 }
 
-/** Workers show life three times a lease; of those, one may be late. */
+/** Workers write three heartbeats per lease; one of them may be late. */
 const LATE = 2 / 3;
 
-/** Whether whoever runs a job is there, and what becomes of the job otherwise. */
-export function renderLease({ seenAt, hasEnded }: JobWorker, { at, leaseMs }: Pick<JobList, 'at' | 'leaseMs'>): string {
+/** Whether the process of a running job is alive, and otherwise what happens to the job. */
+export function renderLease(
+  { seenAt, isProcessDead }: JobWorker,
+  { at, leaseMs }: Pick<JobList, 'at' | 'leaseMs'>,
+): string {
   const silentMs = Math.max(0, at - seenAt);
   const silent = renderDuration(silentMs);
-  if (hasEnded) return 'its worker has ended; waits for another';
+  if (isProcessDead) return 'its worker has ended; waits for another';
   if (silentMs < leaseMs * LATE) return `alive ${silent} ago`;
-  // Others count from when they first saw its last sign of life, so it may take them a little longer.
+  // Other processes count from the time they first read its last heartbeat, so it may take a little longer.
   if (silentMs < leaseMs) return `no life for ${silent}; waits for its lease: ${renderDuration(leaseMs - silentMs)}`;
   return `no life for ${silent}; its lease is over: waits for another worker`;
 }

@@ -27,17 +27,17 @@ interface Listed {
 
 export interface CreateKeyOptions {
   name?: string;
-  /** Default: each key stands alone, in the account `local`. */
+  /** Default: the shared account `local`, where each key has its own quotas. */
   account?: string;
   plan?: string;
-  /** Each one or several, with commas between them. */
+  /** Each one or several, comma-separated. */
   grant?: readonly string[];
   rpm?: string;
   expires?: string;
   json?: boolean;
 }
 
-/** Makes a key and prints it: the only time it is shown. */
+/** Makes a key and prints it, which happens only once. */
 export async function createKeyCommand(settings: Settings, options: CreateKeyOptions): Promise<number> {
   const accountId = accountOf(options.account);
   const ofPlan = options.plan === undefined ? undefined : await planOf(settings, options.plan, accountId);
@@ -52,13 +52,13 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   const [pepper] = await loadPeppers(settings);
   const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
   await withNewState(settings, async (state) => {
-    // First: a key must never be there without its limits.
+    // The budget first: a key must never exist without its limits.
     if (ofPlan?.budget) await state.budgets.create(ofPlan.budget);
     await state.keys.insert(record);
   });
   const { id, name, grants, rpm, planId, models } = record;
   if (options.json) {
-    // Only where one was named: what scripts read stays as it was.
+    // Only if one was named: the output for scripts stays unchanged.
     const account = options.account === undefined ? {} : { account: accountId };
     printJson({ id, key, name, ...account, plan: planId, grants, models, rpm, expires_at: isoTime(record.expiresAt) });
   } else {
@@ -104,13 +104,13 @@ export async function revokeKeyCommand(
 
 function nameOf(name = 'key'): string {
   const trimmed = name.trim();
-  // It ends up in terminals and tables.
+  // It is displayed in terminals and tables.
   if (trimmed.length > 100 || !isVisible(trimmed))
     throw new CommandMistake('--name must have 1 to 100 characters, none of them invisible.');
   return trimmed;
 }
 
-/** Names of accounts that people get by signing in are not given out here. */
+/** Names of user accounts are reserved. */
 function accountOf(name: string | undefined): string {
   if (name === undefined) return LOCAL_ACCOUNT;
   if (/^[a-z0-9][a-z0-9_.-]{0,63}$/.test(name) && name !== LOCAL_ACCOUNT && !name.startsWith('acct_')) return name;
@@ -128,7 +128,7 @@ async function planOf(settings: Settings, id: string, accountId: string): Promis
   throw new CommandMistake(`--plan ${id} is not known; there are ${ids.join(', ')}.`);
 }
 
-/** Those of the plan, and whatever is granted beside it. */
+/** Grants of the plan, and additional ones. */
 function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): Grant[] {
   const names = given?.flatMap((list) => list.split(',').map((name) => name.trim())) ?? (ofPlan ? [] : ['extract']);
   const unknown = names.find((name) => !GRANTS.some((grant) => grant === name));
@@ -140,11 +140,11 @@ function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefi
 function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | null {
   if (text === undefined) return ofPlan?.rpm ?? DEFAULT_RPM;
   if (text === 'unlimited' && !ofPlan) return null;
-  const most = ofPlan?.maxRpm ?? MAX_RPM;
+  const max = ofPlan?.maxRpm ?? MAX_RPM;
   const value = /^\d{1,7}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= 0 && value <= most) return value;
+  if (value >= 0 && value <= max) return value;
   const otherwise = ofPlan ? ', which the plan allows' : ', or unlimited';
-  throw new CommandMistake(`--rpm must be a whole number from 0 to ${most}${otherwise}.`);
+  throw new CommandMistake(`--rpm must be a whole number from 0 to ${max}${otherwise}.`);
 }
 
 function expiryOf(text: string | undefined): number | null {
@@ -197,8 +197,8 @@ function row({ record, budget }: Listed): string[] {
 }
 
 /**
- * The public id of the key that is meant. People paste the key itself where its id is asked for: that will do, and nothing
- * of what was typed is ever repeated, since it may be a key with a mistake in it.
+ * The public id of the named key. People paste the key itself in place of its id, which is accepted; the text is never
+ * quoted, since it may be a mistyped key.
  * @throws CommandMistake
  */
 export function readKeyId(named: string): string {

@@ -3,7 +3,7 @@ import { runCommand } from './command.js';
 
 const USER = 'id of a user or of an account, or the address of one user';
 
-/** Commands of operators about the people who have accounts. */
+/** Operator commands for users. */
 export function addUserCommands(program: Command): void {
   const users = program
     .command('users')
@@ -83,7 +83,7 @@ Amounts are as banks write them, with a point; lines without money that came in 
 A JSON file is a list of what the generic webhook takes: amounts in minor units.
 What was told before, by its provider and id, is not counted again.`;
 
-/** Commands of operators about orders and the money that came for them. */
+/** Operator commands for orders and bank transfers. */
 export function addPaymentCommands(program: Command): void {
   const payments = program.command('payments').description('look at orders, and settle what banks do not settle');
   payments
@@ -154,7 +154,7 @@ const SHOW_HELP = `
 What was asked for and what came of it is its owner's own: prompts, input images, links and results are not shown. Of an
 extraction there are the platform and the item's id, as in the log.`;
 
-/** Commands of operators about background jobs, whoever asked for them. */
+/** Operator commands for background jobs of every owner. */
 export function addJobCommands(program: Command): void {
   const jobs = program.command('jobs').description('list and show background jobs, and cancel one');
   jobs
@@ -190,7 +190,7 @@ export function addJobCommands(program: Command): void {
     );
 }
 
-/** Commands of operators about all that the gateway keeps. */
+/** Operator commands for the whole state. */
 export function addStateCommands(program: Command): void {
   program
     .command('migrate')

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit/index.js';
-import { isoTime, renderMoney, renderTable, shown } from '../format/index.js';
+import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../format/index.js';
 import {
   BankStatementError,
   type OrderRecord,
@@ -21,8 +21,8 @@ const STATES: readonly OrderState[] = [
   'refunded',
   'needs_review',
 ];
-/** Transfers and audit rows of one order that are shown. */
-const SHOWN = 100;
+/** Transfers and audit rows printed per order. */
+const MAX_ROWS = 100;
 
 const HEAD = ['CODE', 'ACCOUNT', 'PLAN', 'STATE', 'AMOUNT', 'CAME', 'CREATED', 'EXPIRES'];
 
@@ -55,11 +55,11 @@ export async function showPaymentCommand(
   const { order, transfers, audit } = await withState(settings, async (state) => {
     const found = await state.orders.find(code);
     if (!found) throw unknown(given);
-    const [told, done] = await Promise.all([
-      state.orders.transactions({ code }, SHOWN),
-      state.audit.list({ subject: code, limit: SHOWN }),
+    const [transactions, done] = await Promise.all([
+      state.orders.transactions({ code }, MAX_ROWS),
+      state.audit.list({ subject: code, limit: MAX_ROWS }),
     ]);
-    return { order: found, transfers: told, audit: done };
+    return { order: found, transfers: transactions, audit: done };
   });
   if (json) {
     const done = audit.map(({ at, ...entry }) => ({ at: isoTime(at), ...entry }));
@@ -95,7 +95,7 @@ function stateOf(text: string | undefined): OrderState | undefined {
 }
 
 function unknown(code: string): CommandFailure {
-  return new CommandFailure(`There is no order ${shown(code)}; "mediagate payments list" shows them.`);
+  return new CommandFailure(`There is no order ${sanitizeForTerminal(code)}; "mediagate payments list" shows them.`);
 }
 
 function describe(order: OrderRecord) {
@@ -126,7 +126,7 @@ function renderWhole(
 ): string {
   const done = audit.map(({ at, actor, action, from, to, note }) => {
     const states = [from, to].filter((state) => state !== null).join(' → ');
-    return [isoTime(at), shown(actor), action, states, shown(note ?? '')];
+    return [isoTime(at), sanitizeForTerminal(actor), action, states, sanitizeForTerminal(note ?? '')];
   });
   const tables = [
     renderTable(HEAD, [row(order)]),
@@ -143,7 +143,7 @@ export interface ImportOptions {
   json?: boolean;
 }
 
-/** Counts the transfers of a file. One that ends halfway is given again: what was counted is not counted twice. */
+/** Counts the transfers of a file. An interrupted import can be repeated: transfers are counted once. */
 export async function importPaymentsCommand(
   settings: Settings,
   file: string,
@@ -161,7 +161,7 @@ export async function importPaymentsCommand(
     return all;
   });
   if (json) printJson(recordings.map(describeImport));
-  else if (recordings.length === 0) print(`No money comes in in ${shown(file)}.\n`);
+  else if (recordings.length === 0) print(`No money comes in in ${sanitizeForTerminal(file)}.\n`);
   else print(`${renderTable(IMPORT_HEAD, recordings.map(importRow))}\n`);
   return 0;
 }
@@ -173,8 +173,14 @@ function describeImport({ transaction, order, replayed }: Recording) {
 
 function importRow({ transaction, order, replayed }: Recording): string[] {
   const { provider, id, amount, currency, review } = transaction;
-  const look = replayed ? 'told before' : (review ?? '-');
-  return [shown(`${provider}:${id}`), renderMoney(amount, currency), order?.code ?? '-', order?.state ?? '-', look];
+  const outcome = replayed ? 'told before' : (review ?? '-');
+  return [
+    sanitizeForTerminal(`${provider}:${id}`),
+    renderMoney(amount, currency),
+    order?.code ?? '-',
+    order?.state ?? '-',
+    outcome,
+  ];
 }
 
 const LISTED = 1_000;
@@ -185,7 +191,7 @@ export interface ReviewOptions {
   json?: boolean;
 }
 
-/** Prints the transfers that wait for a look; with one of them, notes that somebody had it. */
+/** Prints the transfers that need a review; or marks one as reviewed. */
 export async function reviewPaymentsCommand(
   settings: Settings,
   transfer: string | undefined,
@@ -207,20 +213,20 @@ async function settle(settings: Settings, transfer: string, { note, json }: Revi
   }
   const change = { actor: operatorActor(), ...noteOf(note) };
   const settled = await withState(settings, (state) => state.orders.settleReview({ provider, id }, change));
-  if (!settled) throw new CommandFailure(`No transfer ${shown(transfer)} waits for a look.`);
+  if (!settled) throw new CommandFailure(`No transfer ${sanitizeForTerminal(transfer)} waits for a look.`);
   if (json) printJson({ provider, id, settled });
-  else print(`Transfer ${shown(transfer)} waits no longer.\n`);
+  else print(`Transfer ${sanitizeForTerminal(transfer)} waits no longer.\n`);
   return 0;
 }
 
 export function transferTable(transfers: readonly RecordedTransaction[]): string {
   const rows = transfers.map(({ provider, id, amount, currency, orderCode, review, at, text }) => [
-    shown(`${provider}:${id}`),
+    sanitizeForTerminal(`${provider}:${id}`),
     renderMoney(amount, currency),
     orderCode ?? '-',
     review ?? '-',
     isoTime(at),
-    shown(text),
+    sanitizeForTerminal(text),
   ]);
   return renderTable(REVIEW_HEAD, rows);
 }

@@ -7,7 +7,7 @@ import { findUser, noteOf, operatorActor } from './users.js';
 
 const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];
 
-/** Prints the plans there are. */
+/** Prints the available plans. */
 export async function listPlansCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
   const catalogue = await readCatalogue(settings.plansFile);
   if (json) {
@@ -19,8 +19,8 @@ export async function listPlansCommand(settings: Settings, { json }: { json?: bo
     const days = plan.durationDays === 0 ? 'no end' : String(plan.durationDays);
     const limits = [limitOf(plan.tokenLimit), limitOf(plan.requestLimit), days, String(rpm)];
     const price = catalogue.prices.find(({ planId }) => planId === plan.id);
-    const shown = price ? renderMoney(price.amount, price.currency) : '-';
-    return [plan.id, plan.name, ...limits, grants.join(','), models?.join(',') ?? 'all', shown];
+    const renderedPrice = price ? renderMoney(price.amount, price.currency) : '-';
+    return [plan.id, plan.name, ...limits, grants.join(','), models?.join(',') ?? 'all', renderedPrice];
   });
   print(`${renderTable(HEAD, rows)}\n`);
   return 0;
@@ -31,7 +31,7 @@ export interface GrantPlanOptions {
   json?: boolean;
 }
 
-/** Gives a user a plan without an order; servers follow within seconds. */
+/** Grants a user a plan without an order; servers follow within seconds. */
 export async function grantPlanCommand(
   settings: Settings,
   id: string,

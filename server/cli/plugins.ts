@@ -1,10 +1,10 @@
 import type { PluginStatus } from 'mediagate';
-import { type EntryGroup, groupEntries } from '../entry-groups.js';
+import { groupEntries, type PluginGroup } from '../entry-groups.js';
 import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { openCommandLogger, print, printJson, withGateway } from './command.js';
 
-/** Loads every entry of the plugins file and prints how it fares. */
+/** Loads every entry of the plugins file and prints its status. */
 export async function pluginsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
   const logger = openCommandLogger(settings);
   try {
@@ -18,12 +18,12 @@ export async function pluginsCommand(settings: Settings, { json }: { json?: bool
   }
 }
 
-/** As many are named in a line of the start; of more there is the number. */
-const MOST_NAMED = 3;
+/** Names listed in a line of the banner; beyond that, only their number. */
+const MAX_NAMED = 3;
 
 /**
- * Entries in one line each, those that fare alike in one: id, state, and, in brief, what they serve or why they failed. Why one is
- * disabled is in the table.
+ * One line per entry or group of entries with the same status: id, state, and, in short, what they serve or why they
+ * failed. The table states why an entry is disabled.
  */
 export function describeEntries(plugins: readonly PluginStatus[]): string[] {
   const alike = plugins.map((one) => (one.state === 'disabled' ? { ...one, reason: undefined } : one));
@@ -32,7 +32,10 @@ export function describeEntries(plugins: readonly PluginStatus[]): string[] {
   );
 }
 
-function detailOf({ state, serves, standIn, reason, entries }: EntryGroup, list: (names: readonly string[]) => string) {
+function detailOf(
+  { state, serves, standIn, reason, entries }: PluginGroup,
+  list: (names: readonly string[]) => string,
+) {
   if (state !== 'ready') {
     const which = entries.length > 1 ? list(entries) : '';
     return [which, reason ?? ''].filter((part) => part !== '').join(': ');
@@ -45,7 +48,7 @@ function inFull(names: readonly string[]): string {
 }
 
 function inBrief(names: readonly string[]): string {
-  return names.length > MOST_NAMED ? `${names.length} models` : inFull(names);
+  return names.length > MAX_NAMED ? `${names.length} models` : inFull(names);
 }
 
 /** Entries as a table for a terminal. */

@@ -20,7 +20,10 @@ export interface ProbeOptions {
   json?: boolean;
 }
 
-/** Asks every method of every platform for a link, over the real network. Exit code 1 where one that should answer does not. */
+/**
+ * The live probe: calls every method of every platform with a link, over the real network. Exit code 1 if an expected
+ * method fails.
+ */
 export async function probeCommand(settings: Settings, options: ProbeOptions): Promise<number> {
   const { platform, links: file, json } = options;
   const logger = openQuietLogger(settings);
@@ -37,7 +40,7 @@ export async function probeCommand(settings: Settings, options: ProbeOptions): P
   }
 }
 
-/** Platforms at the same time, the links of one platform one after the other. */
+/** Concurrent platforms; the links of one platform one after the other. */
 async function tryAll(
   targets: readonly ProbeTarget[],
   tryOne: (target: ProbeTarget, onMethod: (method: string) => void) => Promise<MethodTrial[]>,
@@ -77,13 +80,13 @@ function render(targets: readonly ProbeTarget[], trials: readonly MethodTrial[])
   const table = renderTable(['', 'PLATFORM', 'RUNG', 'OUTCOME', 'MS', 'FIELDS', ''], rows);
   const asked = targets.map(({ platform, url }) => `${platform.key.padEnd(12)}  ${url}`).join('\n');
   const failed = trials.filter(({ level }) => level === 'fail');
-  const verdict =
+  const summary =
     failed.length === 0
       ? 'Every method that should answer does.'
       : failed.length === 1
         ? `1 of ${trials.length} methods does not give what it should.`
         : `${failed.length} of ${trials.length} methods do not give what they should.`;
-  return `${asked}\n\n${table}\n\n${verdict}\n`;
+  return `${asked}\n\n${table}\n\n${summary}\n`;
 }
 
 const LinksFile = createValidator(
@@ -99,7 +102,7 @@ const LinksFile = createValidator(
   ),
 );
 
-/** One link to try, and what is expected of its platform's methods; see `ProbeLink`. */
+/** One link to try, and the expected results of its platform's methods; see `ProbeLink`. */
 export interface ProbeTarget {
   platform: PlatformInfo;
   url: string;
@@ -109,13 +112,13 @@ export interface ProbeTarget {
 export interface TargetChoice {
   /** Platform key. Default: all that are ready. */
   platform?: string;
-  /** JSON file of links to try in place of the platforms' own: `[{ "url", "fills"? }]`. */
+  /** JSON file of links that replace the platforms' own: `[{ "url", "fills"? }]`. */
   file?: string;
 }
 
 /**
- * The links to try. One of a file that does not say what is expected is held to what its platform's own link fills.
- * @throws CommandMistake where the platform is not there, or the file or a link in it cannot be used.
+ * The links to try. A link of a file without expectations uses those of its platform's own link.
+ * @throws CommandMistake if the platform does not exist, or the file or a link in it is invalid.
  */
 export async function chooseTargets(gateway: Gateway, { platform, file }: TargetChoice): Promise<ProbeTarget[]> {
   const platforms = gateway.platforms();
@@ -160,29 +163,29 @@ async function readJson(file: string): Promise<unknown> {
   }
 }
 
-/** How one method fared with one link. */
+/** The result of one method with one link. */
 export interface MethodTrial {
   platform: string;
   url: string;
   method: string;
   /**
-   * `ok`: it answered, and gave what it usually gives. `fail`: it should have. `info`: nothing is expected of it.
-   * `skip`: this gateway lacks what it needs, so it was not asked.
+   * `ok`: it returned the expected fields. `fail`: it did not. `info`: nothing is expected of it. `skip`: this gateway
+   * lacks what it needs, so it was not called.
    */
   level: 'ok' | 'fail' | 'info' | 'skip';
   /** `ok`, `skipped`, `not set up`, or the error code. */
   outcome: string;
   /** Whole milliseconds. */
   ms: number;
-  /** Members of the document that it filled, dotted. */
+  /** Fields of the document that it filled, dotted. */
   filled: readonly string[];
-  /** Members that it usually fills and did not. */
+  /** Expected fields that it did not fill. */
   missing: readonly string[];
-  /** Where it failed: the platform's words, or ours. */
+  /** The platform's message, or ours, if it failed. */
   reason?: string;
 }
 
-/** Asks every method of the link's platform alone, one after the other, as a visitor with patience would. */
+/** Calls every method of the link's platform separately, one after the other, with pauses. */
 export async function tryMethods(
   gateway: Gateway,
   { platform, url, fills }: ProbeTarget,
@@ -198,9 +201,9 @@ export async function tryMethods(
     }
     onMethod(name);
     const { outcome, ms, filled, reason } = await tryMethod(gateway, url, name);
-    const missing = outcome === 'ok' ? (usual ?? []).filter((member) => !filled.includes(member)) : [];
-    const good = outcome === 'ok' && missing.length === 0;
-    const level = usual === undefined ? 'info' : good ? 'ok' : 'fail';
+    const missing = outcome === 'ok' ? (usual ?? []).filter((field) => !filled.includes(field)) : [];
+    const isComplete = outcome === 'ok' && missing.length === 0;
+    const level = usual === undefined ? 'info' : isComplete ? 'ok' : 'fail';
     trials.push({ ...trial, level, outcome, ms, filled, missing, ...(reason !== undefined && { reason }) });
   }
   return trials;
@@ -222,7 +225,9 @@ async function tryMethod(gateway: Gateway, url: string, only: string): Promise<A
   }
 }
 
-/** What became of the method says more than what its platform makes of it; one that answered without data did not. */
+/**
+ * The attempt's outcome is more precise than the error of the whole extraction; an answer without data is a failure.
+ */
 function outcomeOf({ attempts, code }: GatewayError, method: string): string {
   const outcome = attempts?.find((attempt) => attempt.method === method)?.outcome ?? 'ok';
   return outcome === 'ok' ? code : outcome;

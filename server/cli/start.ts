@@ -13,7 +13,7 @@ import { PlansFileError } from '../plans/index.js';
 import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, type Settings, SettingsError } from '../settings/index.js';
 import { describeEntries } from './plugins.js';
 
-/** The grant that a further key is shown to be made with, by what there is. */
+/** The grant suggested for a further key. */
 const KINDS = [
   ['extractor', 'extract'],
   ['image', 'images'],
@@ -23,22 +23,22 @@ const KINDS = [
 
 export interface Banner {
   address: string;
-  /** Where the listener of metrics is; undefined where there is none. */
+  /** Address of the metrics listener; undefined if there is none. */
   metricsAddress?: string;
   settings: Settings;
   engine: 'sqlite' | 'postgres';
   plugins: readonly PluginStatus[];
-  /** Requests to try it with. */
+  /** Example requests. */
   samples: readonly SampleRequest[];
-  /** What else should be known, a paragraph each. */
+  /** Further notices, one paragraph each. */
   notices: readonly string[];
-  /** How people sign in; undefined where there are no accounts. */
+  /** Status of the sign-in; undefined without accounts. */
   signIn?: SignInStatus;
-  /** The key that was made just now; undefined where there were keys before. */
+  /** A key that was made at this start; undefined if there were keys before. */
   newKey?: string;
 }
 
-/** What `npm start` says once it listens. */
+/** The banner of `npm start` once it listens. */
 export function renderBanner(banner: Banner): string {
   const { address, metricsAddress, settings, engine, plugins, samples, notices, signIn, newKey } = banner;
   const database = engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
@@ -88,13 +88,13 @@ function firstKey(address: string, key: string, [first, ...others]: readonly Sam
   ];
 }
 
-/** A failure to start in words for the person at the terminal; `exitCode` 2 means "fix the settings". */
+/** A startup error with a message for the person at the terminal; `exitCode` 2 means "fix the settings". */
 export interface StartFailure {
   message: string;
   exitCode: 1 | 2;
 }
 
-/** Undefined where the failure is none that a person could have caused: then the stack is worth showing. */
+/** Undefined for an internal error: then the stack is printed. */
 export function describeStartFailure(error: unknown, settings?: Settings): StartFailure | undefined {
   if (error instanceof SettingsError)
     return { message: `The settings are not usable:\n${indent(error.message)}`, exitCode: 2 };
@@ -146,7 +146,7 @@ function indent(text: string): string {
     .join('\n');
 }
 
-/** What each sort of model does, for people, in the order in which it is told. */
+/** A description of each kind of model, in display order. */
 const AUDIO_WORK: readonly (readonly [AudioOperation, string])[] = [
   ['transcribe', 'hearing'],
   ['speak', 'speaking'],
@@ -160,7 +160,7 @@ export interface NoticeOptions {
   gateway: Pick<Gateway, 'plugins' | 'audioProvider'>;
 }
 
-/** What whoever starts the gateway should know and may not expect; a notice has one line, or some more below it. */
+/** Notices for the person who starts the gateway; one line, with optional further lines below it. */
 export function startNotices({ environment, gateway }: NoticeOptions): string[] {
   const plugins = gateway.plugins();
   const misspelt = findMisspelt(
@@ -174,7 +174,7 @@ export function startNotices({ environment, gateway }: NoticeOptions): string[] 
   ];
 }
 
-/** One line for each sort of work that only stand-ins do, below one that says so. */
+/** One line for each kind of work that only replacement plugins do, below an introductory line. */
 function describeStandIns(gateway: NoticeOptions['gateway']): string[] {
   const work = new Map<string, PluginStatus[]>();
   for (const plugin of gateway.plugins().filter(({ state }) => state === 'ready'))
@@ -199,14 +199,14 @@ function workOf({ provides, serves }: PluginStatus, gateway: NoticeOptions['gate
   ];
 }
 
-/** A request to try the gateway with. */
+/** An example request. */
 export interface SampleRequest {
   route: string;
-  /** Undefined: it is a GET. */
+  /** Undefined: a GET. */
   body?: object;
 }
 
-/** One request for each sort of thing that this gateway has, and none for what it has not; links first. */
+/** One example request for each available capability; links first. */
 export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): SampleRequest[] {
   const modelOf = (kind: string) => gateway.models().find((model) => model.kind === kind)?.id;
   const image = modelOf('image');
@@ -227,7 +227,7 @@ export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): Sampl
   ];
 }
 
-/** The link that most methods are expected to answer. Where no plugin names any, a question which links there are. */
+/** The link that most methods are expected to extract. If no plugin names any, a request for the capabilities. */
 function sampleLink(platforms: readonly PlatformInfo[]): SampleRequest[] {
   const [best] = platforms
     .flatMap(({ probeLinks, methods }) =>

@@ -18,7 +18,7 @@ export interface BackupFlags {
   secrets?: boolean;
 }
 
-/** Copies the state into a new folder. On PostgreSQL it says what to run instead. */
+/** Copies the state into a new folder. On PostgreSQL it names the command to run instead. */
 export async function backupCommand(
   settings: Settings,
   folder: string,
@@ -60,7 +60,7 @@ function withoutPassword(databaseUrl: string): string {
   return url.href;
 }
 
-/** Puts a backup into the empty data folder of the settings. */
+/** Restores a backup into the empty data folder of the settings. */
 export async function restoreCommand(settings: Settings, folder: string): Promise<number> {
   const { dataDir, databaseUrl } = settings;
   if (databaseUrl !== undefined) {
@@ -75,7 +75,7 @@ export async function restoreCommand(settings: Settings, folder: string): Promis
   return 0;
 }
 
-/** Keys that were hashed under a secret which these settings do not have would all be refused. */
+/** Keys that were hashed with a pepper that is not configured would all be refused. */
 export async function warnOfPeppers(
   settings: Settings,
   peppers: readonly { version: number; keys: number }[],
@@ -88,7 +88,7 @@ export async function warnOfPeppers(
   );
 }
 
-/** Brings a state out of SQLite into the empty PostgreSQL of the settings. */
+/** Imports a state from SQLite into the empty PostgreSQL of the settings. */
 export async function importCommand(settings: Settings, { from }: { from: string }): Promise<number> {
   const { dataDir, databaseUrl, filesUrl } = settings;
   if (databaseUrl === undefined) {
@@ -115,7 +115,7 @@ export interface MigrateOptions {
   check?: boolean;
 }
 
-/** Brings the schema up to date, or says what that would take. Exit code 1 where `check` finds something to be done. */
+/** Migrates the schema, or reports what is pending. Exit code 1 if `check` finds pending migrations. */
 export async function migrateCommand(settings: Settings, { check }: MigrateOptions): Promise<number> {
   if (check) {
     const status = await readSchema(settings);

@@ -15,11 +15,11 @@ export interface UsageOptions {
   json?: boolean;
 }
 
-/** Prints what requests used, by day, key, route and model. */
+/** Prints the usage by day, key, route and model. */
 export async function usageCommand(settings: Settings, { key, from, to, json }: UsageOptions): Promise<number> {
   const keyId = key === undefined ? undefined : readKeyId(key);
   const range = readDayRange({ from, to }, systemClock.now());
-  if ('problem' in range) throw new CommandMistake(`--${range.member} ${range.problem}.`);
+  if ('problem' in range) throw new CommandMistake(`--${range.field} ${range.problem}.`);
   const totals = await withState(settings, async (state) => {
     const found = await state.usage.totals({ ...range, keyId });
     if (keyId !== undefined && found.length === 0 && !(await state.keys.find(keyId)))

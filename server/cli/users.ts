@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { systemClock } from 'mediagate';
 import type { AccountPlan, AccountRecord, UserRecord } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
-import { isoTime, renderMoney, renderTable, shown } from '../format/index.js';
+import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, keyState } from '../keys/index.js';
 import type { OrderRecord } from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
@@ -45,17 +45,17 @@ export interface UserChangeOptions {
   json?: boolean;
 }
 
-/** Ends the sessions of a user and stops their keys; servers follow within seconds. */
+/** Suspends a user: ends the sessions and disables the keys; servers follow within seconds. */
 export function suspendUserCommand(settings: Settings, id: string, options: UserChangeOptions): Promise<number> {
   return change(settings, { id, verb: 'suspend', state: 'suspended', ...options });
 }
 
-/** Takes a suspension back. */
+/** Resumes a suspended user. */
 export function resumeUserCommand(settings: Settings, id: string, options: UserChangeOptions): Promise<number> {
   return change(settings, { id, verb: 'resume', state: 'active', ...options });
 }
 
-/** Ends the sessions of a user on all servers at once; their keys go on. */
+/** Ends the sessions of a user on all servers at once; API keys stay valid. */
 export async function signOutUserCommand(settings: Settings, id: string, options: UserChangeOptions): Promise<number> {
   const why = noteOf(options.note);
   const { userId, count } = await withState(settings, async (state) => {
@@ -85,20 +85,27 @@ async function change(settings: Settings, { id, verb, state: wanted, note, json 
   return 0;
 }
 
-/** By their own id or that of their account, or by an address that nobody else has. @throws CommandFailure */
+/** Finds a user by their id, the id of their account, or a unique email address. @throws CommandFailure */
 export async function findUser(state: Pick<State, 'users'>, named: string): Promise<UserRecord> {
   if (named.includes('@')) return findByEmail(state, named);
   const user = named.startsWith('acct_') ? await state.users.findByAccount(named) : await state.users.find(named);
   if (user) return user;
-  throw new CommandFailure(`There is no user with the id ${shown(named)}; "mediagate users list" shows them.`);
+  throw new CommandFailure(
+    `There is no user with the id ${sanitizeForTerminal(named)}; "mediagate users list" shows them.`,
+  );
 }
 
 async function findByEmail({ users }: Pick<State, 'users'>, email: string): Promise<UserRecord> {
   const [user, ...others] = await users.findByEmail(email);
-  if (!user) throw new CommandFailure(`No user has the address ${shown(email)}; "mediagate users list" shows them.`);
+  if (!user)
+    throw new CommandFailure(
+      `No user has the address ${sanitizeForTerminal(email)}; "mediagate users list" shows them.`,
+    );
   if (others.length === 0) return user;
   const ids = [user, ...others].map(({ id }) => id).join(', ');
-  throw new CommandFailure(`${others.length + 1} users have the address ${shown(email)}; name one by its id: ${ids}.`);
+  throw new CommandFailure(
+    `${others.length + 1} users have the address ${sanitizeForTerminal(email)}; name one by its id: ${ids}.`,
+  );
 }
 
 export function limitOf(text: string | undefined): number {
@@ -108,7 +115,7 @@ export function limitOf(text: string | undefined): number {
   throw new CommandMistake(`--limit must be a whole number from 1 to ${MAX_LIMIT}.`);
 }
 
-/** As `--json` prints a user. */
+/** A user in the `--json` output. */
 export function describeUser(user: UserRecord, account: AccountRecord | undefined) {
   const { id, accountId, issuer, subject, email, name, createdAt, lastSignInAt, suspendedAt } = user;
   return {
@@ -130,10 +137,18 @@ export function describeUser(user: UserRecord, account: AccountRecord | undefine
 function row(user: UserRecord, account: AccountRecord | undefined): string[] {
   const { id, accountId, email, name, createdAt, lastSignInAt } = user;
   const times = [isoTime(createdAt), isoTime(lastSignInAt)];
-  return [id, accountId, shown(email ?? '-'), shown(name ?? '-'), planOf(account), stateOf(user), ...times];
+  return [
+    id,
+    accountId,
+    sanitizeForTerminal(email ?? '-'),
+    sanitizeForTerminal(name ?? '-'),
+    planOf(account),
+    stateOf(user),
+    ...times,
+  ];
 }
 
-/** One that has ended stays noted until the next one, and gives nothing any more. */
+/** An ended plan stays in the row until the next one, without effect. */
 function planOf(account: AccountRecord | undefined): string {
   if (!account?.plan) return '-';
   const { planId } = account.plan;
@@ -148,10 +163,10 @@ export function stateOf({ suspendedAt }: UserRecord): string {
   return suspendedAt === null ? 'active' : 'suspended';
 }
 
-/** Latest orders and audit rows. */
-const SHOWN = 20;
+/** Number of latest orders and audit rows. */
+const MAX_ROWS = 20;
 
-interface Shown {
+interface Column {
   user: UserRecord;
   account: AccountRecord | undefined;
   budget: BudgetState | undefined;
@@ -160,9 +175,9 @@ interface Shown {
   audit: readonly AuditEntry[];
 }
 
-/** Prints one user: plan, what is left of it, keys, orders, and what was done. */
+/** Prints one user: plan, remaining budget, keys, orders, and audit log. */
 export async function showUserCommand(settings: Settings, id: string, { json }: { json?: boolean }): Promise<number> {
-  const details = await withState(settings, async (state): Promise<Shown> => {
+  const details = await withState(settings, async (state): Promise<Column> => {
     const user = await findUser(state, id);
     const { accountId } = user;
     const account = await state.accounts.find(accountId);
@@ -170,11 +185,11 @@ export async function showUserCommand(settings: Settings, id: string, { json }: 
     const [budget, keys, orders, ofUser, ofAccount] = await Promise.all([
       budgetId === null ? undefined : state.budgets.find(budgetId),
       state.keys.listOf(accountId),
-      state.orders.list({ accountId, limit: SHOWN }),
-      state.audit.list({ subject: user.id, limit: SHOWN }),
-      state.audit.list({ subject: accountId, limit: SHOWN }),
+      state.orders.list({ accountId, limit: MAX_ROWS }),
+      state.audit.list({ subject: user.id, limit: MAX_ROWS }),
+      state.audit.list({ subject: accountId, limit: MAX_ROWS }),
     ]);
-    const audit = [...ofUser, ...ofAccount].sort((one, other) => other.at - one.at).slice(0, SHOWN);
+    const audit = [...ofUser, ...ofAccount].sort((one, other) => other.at - one.at).slice(0, MAX_ROWS);
     return { user, account, budget, keys, orders, audit };
   });
   if (json) printJson(describeWhole(details));
@@ -182,7 +197,7 @@ export async function showUserCommand(settings: Settings, id: string, { json }: 
   return 0;
 }
 
-function describeWhole({ user, account, budget, keys, orders, audit }: Shown) {
+function describeWhole({ user, account, budget, keys, orders, audit }: Column) {
   const now = systemClock.now();
   return {
     ...describeUser(user, account),
@@ -208,15 +223,15 @@ function describeWhole({ user, account, budget, keys, orders, audit }: Shown) {
   };
 }
 
-function renderWhole({ user, account, budget, keys, orders, audit }: Shown): string {
+function renderWhole({ user, account, budget, keys, orders, audit }: Column): string {
   const now = systemClock.now();
   const plan = account?.plan;
   const facts = [
     ['user', user.id],
     ['account', user.accountId],
-    ['identity', `${shown(user.subject)} at ${shown(user.issuer)}`],
-    ['email', shown(user.email ?? '-')],
-    ['name', shown(user.name ?? '-')],
+    ['identity', `${sanitizeForTerminal(user.subject)} at ${sanitizeForTerminal(user.issuer)}`],
+    ['email', sanitizeForTerminal(user.email ?? '-')],
+    ['name', sanitizeForTerminal(user.name ?? '-')],
     ['state', stateOf(user)],
     ['plan', plan ? renderPlan(plan, now) : '-'],
     ['left', plan && !hasEnded(plan, now) ? renderLeft(budget, now) : '-'],
@@ -243,7 +258,7 @@ function renderWhole({ user, account, budget, keys, orders, audit }: Shown): str
       ['AT', 'WHO', 'WHAT', 'NOTE'],
       audit.map(({ at, actor, action, to, note }) => {
         const what = to === null ? action : `${action} (${to})`;
-        return [isoTime(at), shown(actor), what, shown(note ?? '')];
+        return [isoTime(at), sanitizeForTerminal(actor), what, sanitizeForTerminal(note ?? '')];
       }),
     ),
   ];
@@ -262,12 +277,12 @@ function tableOf(head: readonly string[], rows: readonly (readonly string[])[]):
 
 const MAX_NOTE = 500;
 
-/** Whom the audit names for what a command does: the account of this machine that ran it. */
+/** The actor of a command in the audit log: the system user who ran it. */
 export function operatorActor(): string {
   try {
     return `operator:${userInfo().username}`;
   } catch {
-    // Containers run as numbers that no table has a name for.
+    // Containers run with numeric users that have no name.
     return `operator:${process.getuid?.() ?? 'unknown'}`;
   }
 }

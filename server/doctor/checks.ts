@@ -28,7 +28,7 @@ import {
   findFfmpeg,
   findMisspelt,
   hasDotEnv,
-  LEAST_FILES,
+  MIN_FILES,
   notExecutable,
   roomOf,
   type Settings,
@@ -38,10 +38,10 @@ import { API_VERSION } from '../version.js';
 /** One line of `mediagate doctor`. */
 export interface Finding {
   name: string;
-  /** `warn`: something is missing that not everybody needs; `fail`: the gateway will not work. */
+  /** `warn`: something optional is missing; `fail`: the gateway will not work. */
   level: 'ok' | 'warn' | 'fail';
   detail: string;
-  /** What to do about it. */
+  /** The remedy. */
   advice?: string;
 }
 
@@ -49,7 +49,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** All of them, side by side. What is wrong is a finding, never an error. */
+/** Runs all checks concurrently. A problem is a finding, never an error. */
 export function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logger: Logger): Promise<Finding[]> {
   return Promise.all([
     checkNode(),
@@ -68,10 +68,10 @@ export function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logger: Lo
   ]);
 }
 
-/** Whether every variable that looks like a setting is one, and all of them are read. */
+/** Whether every variable that looks like a setting is one, and is valid. */
 async function checkSettings(settings: Settings, environment: NodeJS.ProcessEnv): Promise<Finding> {
   const name = 'settings';
-  // A plugins file that cannot be read is a finding of its own.
+  // An unreadable plugins file is a finding of its own.
   const misspelt = findMisspelt(environment, await variablesOfPlugins(settings).catch(() => []));
   const unread = hasDotEnv() ? ['There is a .env in this folder, which is not read.'] : [];
   if (misspelt.length + unread.length === 0) return { name, level: 'ok', detail: 'no variable looks misspelt' };
@@ -82,7 +82,7 @@ async function checkSettings(settings: Settings, environment: NodeJS.ProcessEnv)
   return { name, level: 'warn', detail: [...misspelt, ...unread].join(' '), advice };
 }
 
-/** Whether callers can use the links that they are given. */
+/** Whether clients can reach the links in answers. */
 async function checkAddress(settings: Settings): Promise<Finding> {
   const address = localAddress(settings);
   const listening = describeListening(settings, address);
@@ -106,7 +106,7 @@ function checkNode(version = process.versions.node): Finding {
   return enough ? finding : { ...finding, advice: `Install Node ${MINIMUM_NODE.join('.')} or newer.` };
 }
 
-/** Keys and links expire by the clock; one that is far off makes them end too early or never. */
+/** Keys and links expire by the clock; with a wrong clock they expire too early or never. */
 async function checkClock(now: number): Promise<Finding> {
   const detail = new Date(now).toISOString();
   const advice = 'Set the clock, best by NTP.';
@@ -118,10 +118,10 @@ async function checkClock(now: number): Promise<Finding> {
   return { name: 'clock', level: 'ok', detail };
 }
 
-/** One that is not there yet is not made: whether it can be made is what is looked at. */
+/** A missing folder is not created: the check is whether it can be. */
 async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
   const name = 'data folder';
-  const there = nearestFolder(dataDir);
+  const there = existingParent(dataDir);
   const trial = path.join(dataDir, `.doctor-${randomUUID()}`);
   try {
     if (there === dataDir) {
@@ -137,18 +137,18 @@ async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
     };
   }
   const { free, files } = await roomOf(there);
-  const place = there === dataDir ? dataDir : `${dataDir} is not there yet: "mediagate serve" makes it`;
-  const detail = `${place}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
+  const description = there === dataDir ? dataDir : `${dataDir} is not there yet: "mediagate serve" makes it`;
+  const detail = `${description}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
   const advice = 'Free some space, or set DATA_DIR to a larger disk.';
-  if (files < LEAST_FILES) {
+  if (files < MIN_FILES) {
     const advice = 'Remove files, or set DATA_DIR to a file system with more inodes.';
-    return { name, level: 'fail', detail: `${place}: fewer than ${LEAST_FILES} inodes free`, advice };
+    return { name, level: 'fail', detail: `${description}: fewer than ${MIN_FILES} inodes free`, advice };
   }
   if (free < NO_DISK) return { name, level: 'fail', detail, advice };
   return free < LOW_DISK ? { name, level: 'warn', detail, advice } : { name, level: 'ok', detail };
 }
 
-/** The next start closes those that others can read; until then they can. */
+/** The next start repairs their access; until then others can read them. */
 async function checkSecrets({ dataDir }: Settings): Promise<Finding> {
   const name = 'secrets';
   const open = await secretsOfOthers(dataDir).catch(() => []);
@@ -157,10 +157,10 @@ async function checkSecrets({ dataDir }: Settings): Promise<Finding> {
   return { name, level: 'warn', detail, advice: 'Run chmod 600 on them; the next start does so as well.' };
 }
 
-/** The folder itself, or the one that it would be made in. */
-function nearestFolder(folder: string): string {
+/** The folder itself, or the parent that it would be created in. */
+function existingParent(folder: string): string {
   const parent = path.dirname(folder);
-  return existsSync(folder) || parent === folder ? folder : nearestFolder(parent);
+  return existsSync(folder) || parent === folder ? folder : existingParent(parent);
 }
 
 async function checkBrowser({ browser, browserPath, dataDir }: Settings, searchPath?: string): Promise<Finding> {
@@ -190,7 +190,7 @@ async function versionOf(ffmpeg: string): Promise<string | undefined> {
     const { stdout } = await promisify(execFile)(ffmpeg, ['-version'], { timeout: VERSION_MS, env: {} });
     return /^ffmpeg version (\S+)/.exec(stdout)?.[1];
   } catch {
-    // Whatever the reason, it cannot be used.
+    // In any case it cannot be used.
     return undefined;
   }
 }
@@ -210,13 +210,13 @@ function missing(
   return { name, level: 'warn', detail, advice: `Install it (${command}), or name it in ${setting}.` };
 }
 
-/** Whether people can sign in. An issuer that is configured is asked what it can do. */
+/** Whether users can sign in. Requests the metadata of a configured issuer. */
 async function checkSignIn(settings: Settings, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Finding> {
   const name = 'sign-in';
   if (!settings.site) return { name, level: 'ok', detail: 'off: SITE is off' };
   const { siteUrl, baseUrl } = settings;
   const site = createSiteAddress(() => siteUrl ?? baseUrl ?? localAddress(settings));
-  const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url, lookOnly: true });
+  const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url, readOnly: true });
   try {
     const identity = createIdentity({ gateway, settings, site });
     const { state, provider = '', standIn, reason } = identity.status();
@@ -237,7 +237,7 @@ const CONNECT_MS = 3_000;
 const PROBE_MS = 3_600_000;
 const CHECK_FILE = 'Check the plugins file that PLUGINS_CONFIG names.';
 
-/** Makes and changes nothing. */
+/** Read only. */
 async function checkDatabase(settings: Settings): Promise<Finding> {
   const name = 'database';
   try {
@@ -260,8 +260,8 @@ async function checkDatabase(settings: Settings): Promise<Finding> {
 }
 
 /**
- * Writes, looks at and removes a small file: a key may be allowed some of that alone. It goes by a folder of its own, since
- * that of a gateway may have files which wait for a gateway to upload them.
+ * Writes, reads and removes a small file, since a key may be allowed only some of that. It uses a temporary folder,
+ * since the gateway's own may contain files that wait for upload.
  */
 async function checkFiles(settings: Settings, logger: Logger): Promise<Finding> {
   const { filesUrl } = settings;
@@ -278,7 +278,7 @@ async function checkFiles(settings: Settings, logger: Logger): Promise<Finding> 
       await files.write({ name: probe, contentType: 'text/plain', expiresAt, body: Buffer.from(probe) });
       const source = (await files.stat(probe))?.source;
       await files.delete(probe);
-      // The address is not repeated: it holds the key.
+      // The URL is not quoted: it contains the key.
       if (source !== 'local_cache') return { name, level: 'ok', detail: 'the object store takes and gives them' };
       return { name, level: 'fail', detail: 'the object store answers, and does not take a file', advice };
     } finally {
@@ -295,7 +295,7 @@ async function checkProxy({ egressProxyUrl }: Settings): Promise<Finding> {
   const name = 'egress proxy';
   if (!egressProxyUrl) return { name, level: 'ok', detail: 'none: plugins connect directly' };
   const { hostname, port } = new URL(egressProxyUrl);
-  // The address alone: the URL may hold a password.
+  // Only host and port: the URL may contain a password.
   const address = `${hostname}:${port || '80'}`;
   try {
     await canConnect(hostname.replace(/^\[|\]$/g, ''), Number(port || '80'));
@@ -321,7 +321,7 @@ function canConnect(host: string, port: number): Promise<void> {
 async function checkPlugins(settings: Settings, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Finding> {
   const name = 'plugins';
   try {
-    const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', lookOnly: true });
+    const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', readOnly: true });
     try {
       const entries = groupEntries(gateway.plugins().filter(({ state }) => state !== 'disabled'));
       const failed = entries.filter(({ state }) => state !== 'ready');
@@ -351,7 +351,7 @@ async function checkPlugins(settings: Settings, environment: NodeJS.ProcessEnv, 
   }
 }
 
-/** Values that the file takes from the environment are not to be found in it. */
+/** Values from the environment must not be in the file. */
 function adviceFor(failed: readonly PluginStatus[]): string {
   const variables = new Set(failed.flatMap(({ badVariable }) => badVariable ?? []));
   const correct = variables.size > 0 ? [`Correct ${[...variables].join(', ')} in the environment.`] : [];
@@ -359,7 +359,7 @@ function adviceFor(failed: readonly PluginStatus[]): string {
   return [...correct, ...(isFileAtFault ? [CHECK_FILE] : [])].join(' ');
 }
 
-/** Methods that this machine or the settings leave out are named: what they would add is then missing. */
+/** Names methods that this machine or the settings lack: their data is then missing. */
 function describeReady({ id, serves, standIn }: PluginStatus, platforms: readonly PlatformInfo[]): string {
   if (standIn) return `${id} (stand-in for ${serves.join(', ')})`;
   const missing = platforms

@@ -1,17 +1,17 @@
-/** The day by UTC of a time in milliseconds since 1970: `2026-06-15`. */
+/** The UTC day of a time in milliseconds since 1970: `2026-06-15`. */
 export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** Whether the calendar has it, written `YYYY-MM-DD`: `Date` takes the 31st of any month for a day of the next. */
+/** Whether the date `YYYY-MM-DD` exists: `Date` accepts the 31st of any month as a day of the next. */
 export function isDay(text: string): boolean {
   const at = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
   return !Number.isNaN(at) && dayOf(at) === text;
 }
 
 /**
- * Milliseconds since 1970 of a day (its beginning by UTC) or a time with its zone, as ISO 8601 writes them; undefined for anything
- * else, since how that is read depends on who reads it.
+ * Milliseconds since 1970 of a day (its beginning in UTC) or a time with its zone, in ISO 8601; undefined for anything
+ * else, which would be ambiguous.
  */
 export function parseIsoTime(text: string): number | undefined {
   const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
@@ -32,31 +32,31 @@ const UNITS = [
   [60 * 1000, 'min'],
 ] as const;
 
-/** Of milliseconds, the largest unit that there are two of: `12 s`, `3 min`, `47 h`. */
+/** A duration in its largest unit with a value of two or more: `12 s`, `3 min`, `47 h`. */
 export function renderDuration(ms: number): string {
   const [size, name] = UNITS.find(([unit]) => ms >= 2 * unit) ?? [1000, 's'];
   return `${Math.floor(Math.max(0, ms) / size)} ${name}`;
 }
 
-/** What breaks a line, steers a terminal or is not seen. */
+/** Characters that break a line, control a terminal or are invisible. */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/u;
-/** Where such a character does its work: in emoji of several parts, and between letters of scripts that join theirs. */
+/** Where such a character is legitimate: in emoji of several parts, and between letters of joining scripts. */
 const JOINED =
   '\\p{RGI_Emoji}|(?<=[[\\p{L}\\p{M}]--[\\p{scx=Latn}\\p{scx=Grek}\\p{scx=Cyrl}]])[\\u200c\\u200d](?=[\\p{L}\\p{M}])';
 
-/** Made at its first use: the table of all emoji takes as long as loading a large library. */
+/** Created on first use: the table of all emoji takes as long as loading a large library. */
 let joinedOrInvisible: RegExp | undefined;
 
-/** The text with a question mark for whatever is not seen: what others wrote, such as a bank, must not steer the terminal. */
-export function shown(text: string): string {
+/** Replaces invisible characters by a question mark: foreign text, e.g. of a bank, must not control the terminal. */
+export function sanitizeForTerminal(text: string): string {
   if (!INVISIBLE.test(text)) return text;
   joinedOrInvisible ??= new RegExp(`(?<joined>${JOINED})|${INVISIBLE.source}`, 'gv');
   return text.replace(joinedOrInvisible, (found, joined?: string) => (joined === undefined ? '?' : found));
 }
 
-/** Whether there is a text, and all of it is seen. */
+/** Whether the text is not empty and entirely visible. */
 export function isVisible(text: string): boolean {
-  return text !== '' && shown(text) === text;
+  return text !== '' && sanitizeForTerminal(text) === text;
 }
 
 /** Columns as wide as their widest cell, two spaces apart. */
@@ -80,18 +80,18 @@ export function shellWord(text: string): string {
 
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 
-/** Whether ISO 4217 has it. */
+/** Whether the currency exists in ISO 4217. */
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code);
 }
 
-/** Digits after the point that a currency has: EUR 2, VND 0. */
+/** Digits after the point of a currency: EUR 2, VND 0. */
 export function minorDigits(currency: string): number {
   const { maximumFractionDigits = 0 } = new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions();
   return maximumFractionDigits;
 }
 
-/** An amount in minor units as people write it: `12.34 EUR`, `299,000 VND`. */
+/** An amount in minor units in readable form: `12.34 EUR`, `299,000 VND`. */
 export function renderMoney(amount: number, currency: string): string {
   const digits = minorDigits(currency);
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };

@@ -3,7 +3,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import { type Clock, GatewayError, isLoopbackHost } from 'mediagate';
 import proxyAddress from 'proxy-addr';
 
-/** Settings of the listener and of what is in front of it. */
+/** Settings of the listener and of its public address. */
 interface AddressSettings {
   host: string;
   port: number;
@@ -11,24 +11,24 @@ interface AddressSettings {
   trustedProxies: readonly string[];
 }
 
-/** Whether it stands for all addresses of the machine. */
+/** Whether it means all addresses of the machine. */
 function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
 }
 
-/** An address at which this machine itself reaches the listener, e.g. `http://127.0.0.1:8787`. */
+/** An address at which this machine reaches the listener, e.g. `http://127.0.0.1:8787`. */
 export function localAddress({ host, port }: Pick<AddressSettings, 'host' | 'port'>): string {
-  // Nobody can connect to "all addresses"; this machine's own is one that works.
-  const shown = isEveryAddress(host) ? '127.0.0.1' : host;
-  return `http://${isIPv6(shown) ? `[${shown}]` : shown}:${port}`;
+  // Clients cannot connect to "all addresses"; the loopback address works.
+  const hostname = isEveryAddress(host) ? '127.0.0.1' : host;
+  return `http://${isIPv6(hostname) ? `[${hostname}]` : hostname}:${port}`;
 }
 
-/** What is listened on, for people. `address` is as {@link localAddress} has it. */
+/** The listening address for people. `address` as {@link localAddress} returns it. */
 export function describeListening({ host }: Pick<AddressSettings, 'host'>, address: string): string {
   return isEveryAddress(host) ? `${address}, and on that port of every other address of this machine` : address;
 }
 
-/** Whether callers from elsewhere are expected, and links would name an address that they cannot use. */
+/** Whether clients from other machines are expected but links would have an address that they cannot reach. */
 export function hasLocalLinks({
   host,
   baseUrl,
@@ -37,7 +37,7 @@ export function hasLocalLinks({
   return baseUrl === undefined && (isEveryAddress(host) || trustedProxies.length > 0);
 }
 
-/** What links in answers begin with, for people. */
+/** The base URL of links in answers, for people. */
 export function describeLinks(
   settings: Pick<AddressSettings, 'host' | 'baseUrl' | 'trustedProxies'>,
   address: string,
@@ -46,25 +46,25 @@ export function describeLinks(
   return hasLocalLinks(settings) ? `${links}, which callers from elsewhere cannot use: BASE_URL is not set` : links;
 }
 
-/** Where people reach the site, and what follows from that. */
+/** The public address of the site, and its consequences. */
 export interface SiteAddress {
   /** Without a trailing slash. */
   url: string;
   /** Scheme, host and port. */
   origin: string;
-  /** Host and port, as a Host header names them. */
+  /** Host and port, as in a Host header. */
   host: string;
-  /** Whether it is this machine alone. */
+  /** Whether it is only reachable from this machine. */
   loopback: boolean;
   /** Names of its cookies. The prefix makes browsers refuse them from any other host, and without TLS. */
   cookies: { session: string; attempt: string };
-  /** Whether cookies travel by TLS alone. */
+  /** Whether cookies are sent by TLS only. */
   secure: boolean;
 }
 
 /**
- * Makes a function that tells the address. It is asked for each request, since which port was taken is known only once
- * the gateway listens.
+ * Creates a function that returns the address. It is called for each request, since the port is only known once the
+ * gateway listens.
  */
 export function createSiteAddress(url: () => string): () => SiteAddress {
   let known: SiteAddress | undefined;
@@ -89,15 +89,15 @@ function describeAddress(url: string): SiteAddress {
   };
 }
 
-/** More trusted proxies in a row are an attack on the CPU. */
+/** A longer chain of trusted proxies is an attack on the CPU. */
 const MAX_HOPS = 32;
 
-/** Address of whoever sent a request, for limits of those who show no key. Empty where the connection is gone. */
+/** Client address of a request, for limits of callers without a key. Empty if the connection is closed. */
 export type AddressOf = (request: IncomingMessage) => string;
 
 /**
- * Reads the address of the client. `X-Forwarded-For` counts only from a trusted proxy, and from its end: the last address that is
- * no trusted proxy's is the one that the outermost proxy saw. A client can write anything before it.
+ * Reads the client address. `X-Forwarded-For` counts only from a trusted proxy, and is read from its end: the last
+ * address that is no trusted proxy is the one that the outermost proxy saw. A client can write anything before it.
  * @param trustedProxies Addresses and networks, as `10.0.0.7` or `10.0.0.0/8`. Empty: the header is never read.
  */
 export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
@@ -107,12 +107,13 @@ export function createAddressOf(trustedProxies: readonly string[]): AddressOf {
   return (request) => {
     const trusts = (entry: string, hop: number) => hop < MAX_HOPS && isTrusted(readEntry(entry) ?? '');
     const chain = proxyAddress.all(request, trusts);
-    // The last is the client. No proxy writes an entry that is no address: then the nearest known address counts.
+    // The last address is the client. Proxies only write addresses: after any other entry, the nearest known address
+    // counts.
     return chain.map(readEntry).findLast((address) => address !== undefined) ?? '';
   };
 }
 
-/** Whether an address is one of these, or in one of these networks. */
+/** Whether an address is in the list or in one of its networks. */
 export function matcherOf(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of networks) addNetwork(list, network);
@@ -122,7 +123,7 @@ export function matcherOf(networks: readonly string[]): (address: string) => boo
   };
 }
 
-/** @throws Error that says what is accepted. */
+/** @throws Error naming the accepted forms. */
 export function networkOfProxies(text: string): string {
   const [address = '', bits, ...more] = text.split('/');
   const family = isIP(address);
@@ -151,19 +152,19 @@ function readEntry(written = ''): string | undefined {
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** An IPv4 address as IPv4 writes it: on a socket of both families it is written as one of IPv6. */
+/** An IPv4 address in IPv4 form: a dual-stack socket reports it in IPv6 form. */
 export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 }
 
 const WINDOW_MS = 60_000;
-/** Default for the failed attempts of one address in a minute. */
+/** Default number of failed attempts per address and minute. */
 const MAX_FAILURES = 300;
 const MAX_ADDRESSES = 10_000;
 
-/** Counts refused keys per client address, so that guessing is slow. Requests with a good key never meet it. */
+/** Counts refused keys per client address, to slow down guessing. Requests with a valid key are not affected. */
 export interface FixedWindowLimiter {
-  /** Seconds to wait where the address has used up its failures; undefined where it has not. */
+  /** Seconds to wait if the address has reached the limit; undefined otherwise. */
   blockedFor(address: string): number | undefined;
   add(address: string): void;
 }
@@ -173,7 +174,7 @@ interface Count {
   failures: number;
 }
 
-/** @param maxFailures Of one address in a minute. */
+/** @param maxFailures Per address and minute. */
 export function createFixedWindowLimiter(clock: Clock, maxFailures = MAX_FAILURES): FixedWindowLimiter {
   const window = createFixedWindow(clock, maxFailures);
   return {
@@ -182,16 +183,16 @@ export function createFixedWindowLimiter(clock: Clock, maxFailures = MAX_FAILURE
   };
 }
 
-/** Counts events of each name in a minute that begins with the first of them, in this process. */
+/** Counts events per name in fixed windows of a minute, in this process. A window begins with its first event. */
 export interface FixedWindow {
-  /** Events of one name in a minute. */
+  /** Maximum number of events per name and minute. */
   readonly max: number;
-  /** Seconds to wait where the name has used up its events; undefined where it has not. */
+  /** Seconds to wait if the name has reached the limit; undefined otherwise. */
   blockedFor(name: string): number | undefined;
   add(name: string): void;
 }
 
-/** @param max Events of one name in a minute. Names beyond 10,000 evict the oldest. */
+/** @param max Events per name and minute. Beyond 10,000 names, the oldest is evicted. */
 export function createFixedWindow(clock: Clock, max: number): FixedWindow {
   const counts = new Map<string, Count>();
   const current = (name: string): Count | undefined => {
@@ -221,7 +222,7 @@ export function createFixedWindow(clock: Clock, max: number): FixedWindow {
   };
 }
 
-/** One subscriber: an IPv4 address, or the /64 an IPv6 address is in. */
+/** One subscriber: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;
@@ -235,7 +236,7 @@ export function networkOf(address: string): string {
   return groups.slice(0, 4).join(':');
 }
 
-/** How often one client address may do something in a minute, over whatever it says it is. */
+/** Limits how often a client address may do something per minute, under any identity. */
 export interface AddressLimit {
   /** @throws GatewayError `rate_limit_exceeded` with the seconds to wait. */
   admit(address: string | undefined): void;
@@ -244,7 +245,7 @@ export interface AddressLimit {
 export interface AddressLimitOptions {
   clock: Clock;
   perMinute: number;
-  /** What there is too much of, as the sentence begins. */
+  /** Start of the error message, e.g. "Too many sign-ins". */
   what: string;
 }
 

@@ -4,62 +4,72 @@ import { type FixedWindow, networkOf } from './addresses.js';
 /**
  * Memory for request bodies, shared by all requests of a process.
  *
- * Promise: nobody holds room that they do not use. Room is taken as bytes arrive, whatever a request announces. One owner
- * (an account, a key without one, or a network of addresses) has three eighths of it. A body that arrives too slowly is
- * ended, and a full room ends its slowest bodies before it refuses a newcomer, then those of the owner who holds the most.
- * How: a body up to 1 MiB counts its bytes; a larger one takes one of a few places instead. One timer for all bodies looks
- * at each once per interval.
- * Cost: two map operations and two set operations for each body.
+ * Promise: memory is reserved as bytes arrive, not as a request announces them. One owner (an account, a key without
+ * one, or a network of addresses) may use three eighths of it. A body that arrives too slowly is ended. When the memory
+ * is full, it first ends the slowest bodies, then those of the largest owner, before it refuses a new one.
+ * How: a body up to 1 MiB counts its bytes; a larger one takes one of a few slots instead. One timer for all bodies
+ * checks each once per interval.
+ * Cost: two map operations and two set operations per body.
  */
 export interface BodyBudget {
-  /** Opens the place of a body. `end` is called at most once, where the room ends the body before all of it has arrived. */
-  open(owner: string, end: (error: GatewayError) => void): BodyPlace;
-  /** What is taken of each kind, 0 to 1. */
+  /**
+   * Opens a reservation for a body. `end` is called at most once, if the body is ended before all of it has arrived.
+   */
+  open(owner: string, end: (error: GatewayError) => void): BodyReservation;
+  /** Used share of each kind, 0 to 1. */
   taken(): { small: number; big: number };
-  /** Counts refused requests with a body above 64 KiB. Default: nobody does. */
+  /** Counts refused requests with a body above 64 KiB. Default: no limit. */
   readonly refusals?: FixedWindow;
 }
 
-/** What one body takes of the room. */
-export interface BodyPlace {
+/** The reservation of one body. */
+export interface BodyReservation {
   /**
    * Counts bytes that have arrived.
-   * @throws GatewayError `queue_full` where there is no room, or the owner has their share.
+   * @throws GatewayError `queue_full` if the memory or the owner's share is used up.
    */
   add(bytes: number): void;
-  /** All of the body has arrived: from now on it is not ended for being slow. */
+  /** The body is complete: it is no longer ended for being slow. */
   arrived(): void;
-  /** Gives its room back. Idempotent. */
+  /** Releases the reservation. Idempotent. */
   release(): void;
 }
 
 const MEGABYTE = 1024 * 1024;
-/** Bodies of more bytes take one of a few places each. */
+/** Larger bodies take one of a few places each. */
 export const BIG_BYTES = MEGABYTE;
-/** What one owner may have of the room. */
+/** Maximum share of one owner. */
 const OWNER_SHARE = 3 / 8;
-/** What a body beyond 1 MiB brings at least in an interval. Evenly sent, a slower one would come too late anyway. */
+/**
+ * Minimum bytes per interval of a body beyond 1 MiB. At a constant rate, a slower one would exceed its time limit
+ * anyway.
+ */
 export const PACE_BYTES = 128 * 1024;
-/** What a smaller one brings at least in an interval, unless it ends. */
+/** Minimum bytes per interval of a smaller body, unless it ends. */
 export const SMALL_PACE_BYTES = 4 * 1024;
 const PACE_MS = 5_000;
 const MAX_MS = 30_000;
-/** A full room ends bodies that arrive slower than this, in bytes per second. */
+/** Bodies slower than this, in bytes per second, are ended if the memory is full. */
 const SLOW_BYTES_PER_SECOND = MEGABYTE;
-/** Milliseconds that a body has before a full room may end it, and if its owner holds more than the newcomer's. */
+/**
+ * Milliseconds before a body may be ended because the memory is full; and the same because its owner holds more than
+ * the owner of a new body.
+ */
 const GRACE_MS = 1_000;
 const SHORT_GRACE_MS = 100;
 
 export interface BodyBudgetOptions {
   /** Bytes of all bodies up to 1 MiB together. Default 64 MiB. */
   smallBytes?: number;
-  /** Bodies beyond that. They leave the room of the small ones alone. Default 8. */
+  /** Maximum number of larger bodies, which do not count in the memory of the small ones. Default 8. */
   bigBodies?: number;
-  /** Milliseconds of the interval in which each body brings 4 KiB, or 128 KiB if it is beyond 1 MiB. Default 5,000. */
+  /**
+   * Milliseconds of the interval in which each body must bring 4 KiB, or 128 KiB if it is beyond 1 MiB. Default 5,000.
+   */
   paceMs?: number;
-  /** Milliseconds in which a body of up to 1 MiB arrives whole. Default 30,000. */
+  /** Milliseconds in which a body of up to 1 MiB must arrive. Default 30,000. */
   maxMs?: number;
-  /** Counts refused requests with a body above 64 KiB. Default: nobody does. */
+  /** Counts refused requests with a body above 64 KiB. Default: no limit. */
   refusals?: FixedWindow;
 }
 
@@ -67,30 +77,30 @@ interface OpenBody {
   owner: string;
   end(error: GatewayError): void;
   pool: Pool;
-  /** Taken of the pool: bytes, or one place. */
+  /** Taken from the pool: bytes, or one place. */
   held: number;
   bytes: number;
   openedAt: number;
-  /** Bytes at the last look, and how many looks there were. */
+  /** Bytes at the last check, and the number of checks. */
   bytesBefore: number;
-  looks: number;
+  checks: number;
   /** Bytes at the last mark, and at the one before it: see {@link paceOf}. */
   bytesAtMark: number;
   bytesAtMarkBefore: number;
 }
 
-/** Marks of one interval. */
+/** Marks per interval. */
 const MARKS = 5;
 
 export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
   const { smallBytes = 64 * MEGABYTE, bigBodies = 8, paceMs = PACE_MS, maxMs = MAX_MS } = options;
   const small = createPool(smallBytes);
   const big = createPool(bigBodies);
-  /** Bodies of which more is to come. */
+  /** Incomplete bodies. */
   const arriving = new Set<OpenBody>();
   let timer: NodeJS.Timeout | undefined;
   const marks: Marks = { at: 0, before: 0 };
-  let marksSinceLook = 0;
+  let marksSinceCheck = 0;
 
   function mark(): void {
     marks.before = marks.at;
@@ -99,20 +109,20 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
       body.bytesAtMarkBefore = body.bytesAtMark;
       body.bytesAtMark = body.bytes;
     }
-    marksSinceLook += 1;
-    if (marksSinceLook < MARKS) return;
-    marksSinceLook = 0;
-    look();
+    marksSinceCheck += 1;
+    if (marksSinceCheck < MARKS) return;
+    marksSinceCheck = 0;
+    check();
   }
 
-  function look(): void {
+  function check(): void {
     for (const body of [...arriving]) {
       const isBig = body.pool === big;
       const wanted = isBig ? PACE_BYTES : SMALL_PACE_BYTES;
-      const isSlow = body.looks > 0 && body.bytes - body.bytesBefore < wanted;
+      const isSlow = body.checks > 0 && body.bytes - body.bytesBefore < wanted;
       body.bytesBefore = body.bytes;
-      body.looks += 1;
-      if (isSlow || (!isBig && body.looks * paceMs > maxMs)) stop(body, tooSlow());
+      body.checks += 1;
+      if (isSlow || (!isBig && body.checks * paceMs > maxMs)) stop(body, tooSlow());
     }
     if (arriving.size > 0) return;
     clearInterval(timer);
@@ -130,7 +140,7 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
     body.held = 0;
   }
 
-  /** Takes room for a body, and ends the slowest bodies where there is none. */
+  /** Reserves memory for a body, and ends the slowest bodies if there is none. */
   function take(body: OpenBody, pool: Pool, amount: number): void {
     for (;;) {
       const missing = pool.missing(body.owner, amount);
@@ -140,7 +150,7 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
           ? slowestOf(arriving, body, marks, body.owner)
           : (slowestOf(arriving, body, marks) ?? slowestOfLargest(arriving, body, marks, amount));
       if (!slowest) {
-        // What others hold is no fault of this owner.
+        // Does not blame this owner for what others hold.
         if (missing === 'share' && pool === big) options.refusals?.add(body.owner);
         throw queueFull(missing);
       }
@@ -160,12 +170,12 @@ export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
         bytes: 0,
         openedAt: performance.now(),
         bytesBefore: 0,
-        looks: 0,
+        checks: 0,
         bytesAtMark: 0,
         bytesAtMarkBefore: 0,
       };
       arriving.add(body);
-      if (!timer) marksSinceLook = 0;
+      if (!timer) marksSinceCheck = 0;
       timer ??= setInterval(mark, paceMs / MARKS).unref?.();
       return {
         add(bytes) {
@@ -193,14 +203,14 @@ interface Marks {
 }
 
 /**
- * Bytes per second since the mark before the last, one to two seconds ago: what came quickly before says nothing of a body
- * that stalls now.
+ * Bytes per second since the mark before the last, one to two seconds ago: earlier bytes say nothing about a body that
+ * stalls now.
  */
 function paceOf({ openedAt, bytes, bytesAtMarkBefore }: OpenBody, { before }: Marks, now: number): number {
   return ((bytes - bytesAtMarkBefore) / (now - Math.max(openedAt, before))) * 1_000;
 }
 
-/** The slowest of the bodies that are slow enough to be ended, where there is one. */
+/** The slowest of the bodies that are slow enough to be ended, if there is one. */
 function slowestOf(bodies: Iterable<OpenBody>, self: OpenBody, marks: Marks, owner?: string): OpenBody | undefined {
   const { pool } = self;
   const now = performance.now();
@@ -218,8 +228,9 @@ function slowestOf(bodies: Iterable<OpenBody>, self: OpenBody, marks: Marks, own
 }
 
 /**
- * The slowest body of the owner who holds the most, if that is more than the owner of this body would hold. It has a tenth of
- * a second: without this, owners could fill the room with bodies that they replace before they count as slow.
+ * The slowest body of the owner that holds the most, if that is more than the owner of this body would hold. It must be
+ * a tenth of a second old: otherwise owners could fill the memory with bodies that they replace before they count as
+ * slow.
  */
 function slowestOfLargest(
   bodies: Iterable<OpenBody>,
@@ -228,7 +239,7 @@ function slowestOfLargest(
   amount: number,
 ): OpenBody | undefined {
   const now = performance.now();
-  let most = pool.holds(owner) + amount;
+  let max = pool.holds(owner) + amount;
   let slowest: OpenBody | undefined;
   let slowestPace = Number.POSITIVE_INFINITY;
   for (const body of bodies) {
@@ -236,11 +247,11 @@ function slowestOfLargest(
     if (body.pool !== pool || body.owner === owner || body.held === 0 || age < SHORT_GRACE_MS) continue;
     const pace = paceOf(body, marks, now);
     const holds = pool.holds(body.owner);
-    if (pace >= SLOW_BYTES_PER_SECOND || holds < most || (holds === most && pace >= slowestPace)) continue;
-    if (!slowest && holds === most) continue;
+    if (pace >= SLOW_BYTES_PER_SECOND || holds < max || (holds === max && pace >= slowestPace)) continue;
+    if (!slowest && holds === max) continue;
     slowest = body;
     slowestPace = pace;
-    most = holds;
+    max = holds;
   }
   return slowest;
 }
@@ -253,7 +264,7 @@ function createPool(size: number) {
   let free = size;
 
   return {
-    /** What stands in the way of taking so much: the owner's share, or the whole room. */
+    /** The reason why so much cannot be reserved: the owner's share, or the whole memory. */
     missing(owner: string, amount: number): 'share' | 'room' | undefined {
       if ((held.get(owner) ?? 0) + amount > share) return 'share';
       return free < amount ? 'room' : undefined;
@@ -288,8 +299,8 @@ export function tooSlow(): GatewayError {
 }
 
 function queueFull(missing: 'share' | 'room'): GatewayError {
-  const whose = missing === 'share' ? ' of this account or address' : '';
-  return new GatewayError('queue_full', `Too many request bodies${whose} are being read at once.`, {
+  const scope = missing === 'share' ? ' of this account or address' : '';
+  return new GatewayError('queue_full', `Too many request bodies${scope} are being read at once.`, {
     retryAfterSeconds: 1,
   });
 }

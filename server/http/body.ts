@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError, isGatewayError } from 'mediagate';
-import { BIG_BYTES, type BodyBudget, type BodyPlace } from './body-budget.js';
+import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.js';
 import {
   createJsonScan,
   fingerprintOf,
@@ -16,39 +16,39 @@ import {
 } from './json-body.js';
 import { parseInWorker } from './json-threads.js';
 
-/** Larger bodies are parsed on another thread, and so are bodies with more values. */
+/** Larger bodies, and bodies with more values, are parsed on another thread. */
 const LARGE_BYTES = 256 * 1024;
 const LARGE_VALUES = 20_000;
-/** Refused requests with larger bodies count in the window of refused bodies. */
+/** Refused requests with larger bodies count towards the limit of refused bodies. */
 const COUNTED_BYTES = 64 * 1024;
-/** Chunks of one body that are kept as they came: a chunk of one byte takes hundreds of bytes of memory. */
+/** Maximum chunks of one body that are kept as they came: a chunk of one byte takes hundreds of bytes of memory. */
 const MAX_CHUNKS = 16;
-/** Bytes of one body that are taken in one turn of the event loop: others have theirs in between. */
+/** Bytes of one body read per turn of the event loop, so that other requests continue in between. */
 const TURN_BYTES = 512 * 1024;
 /** Smaller chunks are left to the garbage collector. */
 const FREED_BYTES = 16 * 1024;
-/** Values of one body, where a route says nothing else. */
+/** Default limit of values per body. */
 const MAX_VALUES = 20_000;
 const JSON_TYPE = 'application/json';
 const FORM = 'application/x-www-form-urlencoded';
 
 export interface BodyReaderOptions {
-  /** Bytes of one body. */
+  /** Maximum bytes of one body. */
   maxBytes: number;
-  /** JSON values of one body: each text, number, object and list in it. Default 20,000. */
+  /** Maximum JSON values of one body: each text, number, object and list in it. Default 20,000. */
   maxValues?: number;
   /** Shared by all routes. */
   budget: BodyBudget;
-  /** Who sends it: the account of the key, the key where it has none, or a network of addresses. */
+  /** The owner: the account of the key, the key if it has none, or a network of addresses. */
   owner: string;
-  /** The only fields of a body above 256 KiB that are used. Default: all. */
+  /** The only fields that are used of a body above 256 KiB. Default: all. */
   fields?: readonly string[];
 }
 
 /**
- * Reads a JSON object. To be called after the key was checked: nobody else's bytes are read.
+ * Reads a JSON object. Call it after the key was checked, so that no bytes of unauthorized clients are read.
  * @throws GatewayError `unsupported_media_type`, `request_too_large`, `queue_full`, `request_timeout`, `invalid_json`,
- * `bad_request`, `rate_limit_exceeded`.
+ *   `bad_request`, `rate_limit_exceeded`.
  */
 export async function readJsonBody(
   request: IncomingMessage,
@@ -62,11 +62,11 @@ export async function readJsonBody(
 }
 
 export interface JsonReaderOptions extends BodyReaderOptions {
-  /** Whether the fingerprint is wanted, for which all of the body is hashed. Else it is empty. */
+  /** Whether to compute the fingerprint, which hashes the whole body. Otherwise it is empty. */
   fingerprinted: boolean;
 }
 
-/** As {@link readJsonBody}, with what makes a later request the same as this one. */
+/** As {@link readJsonBody}, with the fingerprint that identifies an equal request. */
 export async function readJson(
   request: IncomingMessage,
   response: ServerResponse,
@@ -81,8 +81,7 @@ export async function readJson(
 }
 
 /**
- * As {@link readJsonBody}, for bodies whose contents stay in memory for a while: the body keeps its room until `use` has
- * ended.
+ * As {@link readJsonBody}, for bodies that stay in memory for a while: the reservation is held until `use` has ended.
  * @throws GatewayError as there, and what `use` throws.
  */
 export async function useJsonBody<Result>(
@@ -100,20 +99,20 @@ export async function useJsonBody<Result>(
   }
 }
 
-/** A JSON object as it came, and what it says. */
+/** The bytes of a JSON object, and its value. */
 export interface HeldBody {
   bytes: Buffer<ArrayBuffer>;
-  /** Of a body above 256 KiB or 20,000 values, only fields of up to 8 KiB where `brief` was asked for. */
+  /** Of a body above 256 KiB or 20,000 values, only fields of up to 8 KiB if `brief` was requested. */
   value: Record<string, unknown>;
-  /** Of a body whose longer fields are left out: the beginning of what a model reads. */
+  /** For a brief body: the beginning of the text that a model reads. */
   prompt?: PromptSample;
-  /** Gives its room back: nothing holds on to it any more. Idempotent. */
+  /** Releases the reservation: the body is no longer in memory. Idempotent. */
   release(): void;
 }
 
 /**
- * As {@link readJsonBody}, for bodies that go on as they are: the body keeps its room until it is released.
- * @throws GatewayError as there; it is released then.
+ * As {@link readJsonBody}, for bodies that are passed on unchanged: the reservation is held until it is released.
+ * @throws GatewayError as there; then it is released.
  */
 export function takeJsonBody(
   request: IncomingMessage,
@@ -124,8 +123,8 @@ export function takeJsonBody(
 }
 
 /**
- * Reads the fields of an HTML form, or of a request of OAuth. As {@link readJsonBody} otherwise.
- * @throws GatewayError as there; `invalid_value` for a field that is there twice.
+ * Reads the fields of an HTML form or an OAuth request. As {@link readJsonBody} otherwise.
+ * @throws GatewayError as there; `invalid_value` for a repeated field.
  */
 export async function readForm(
   request: IncomingMessage,
@@ -140,7 +139,7 @@ export async function readForm(
   return Object.fromEntries(fields);
 }
 
-/** Whether the body says that it is a form. */
+/** Whether the content type is that of a form. */
 export function isForm({ headers }: IncomingMessage): boolean {
   return mediaTypeOf(headers['content-type']) === FORM;
 }
@@ -158,7 +157,7 @@ async function takeJson(
       const { fields, owner } = options;
       // Before it is parsed: an object of so many fields takes twenty times the memory of its text.
       if (!fields && scan.fields() > MAX_FIELDS) orRefuse({ refusal: `The body has more than ${MAX_FIELDS} fields.` });
-      // However short it is, a thread has work with it.
+      // Even a short one is work for a thread.
       onBytes(Number.POSITIVE_INFINITY);
       // A small body may share its memory with the next request of its connection.
       const own = bytes.length > BIG_BYTES ? bytes : Buffer.from(new Uint8Array(bytes).buffer);
@@ -173,15 +172,15 @@ async function takeJson(
     return { bytes, value, fingerprint: plan.fingerprinted ? fingerprintOf(value) : '', release };
   } catch (error) {
     release();
-    // Only owners who have a queue full of bodies themselves are refused there.
+    // Only owners with a full queue of their own are refused there.
     if (isGatewayError(error) && error.code === 'queue_full') options.budget.refusals?.add(options.owner);
     throw error;
   }
 }
 
 /**
- * Gives the memory of bytes back at once, where they have it for themselves. Nothing may read them any more. Left to the
- * garbage collector, the chunks of large bodies take hundreds of megabytes and a full collection every few bodies.
+ * Frees the memory of bytes at once, if they own it. They must not be read afterwards. Left to the garbage collector,
+ * the chunks of large bodies take hundreds of megabytes and a full collection every few bodies.
  */
 export function freeMemory(bytes: Buffer<ArrayBuffer>): void {
   const { buffer, length } = bytes;
@@ -208,10 +207,10 @@ async function takeBody(
 }
 
 /**
- * Counts requests with a body above 64 KiB that are refused, so that large bodies cannot be sent for nothing without end.
- * Those that a thread parses count as such, however short they are.
- * @returns To be called with the bytes that are known of so far; throws `rate_limit_exceeded` where the owner has used up
- * their refusals.
+ * Counts refused requests with a body above 64 KiB, so that large bodies cannot be sent in vain without limit. Bodies
+ * parsed by a thread always count, even short ones.
+ * @returns Call it with the number of bytes known so far; it throws `rate_limit_exceeded` if the owner has reached the
+ *   limit.
  */
 export function countRefusals(
   response: ServerResponse,
@@ -279,21 +278,21 @@ export function brokenOff(cause: Error | undefined): GatewayError {
 interface ReadLimits {
   maxBytes: number;
   maxValues: number;
-  /** Bytes that the client has announced. */
+  /** The announced length. */
   expected: number | undefined;
   budget: BodyBudget;
   owner: string;
-  /** Looks at JSON while it arrives. */
+  /** Scans JSON while it arrives. */
   scan: JsonScan | undefined;
-  /** Called with the bytes so far. What it throws ends the reading. */
+  /** Called with the number of bytes so far. What it throws ends the reading. */
   onBytes(bytes: number): void;
 }
 
-/** Chunks that a body may have before they have to be of some size: each costs the HTTP parser about 10 µs. */
+/** Chunks that a body may have before a minimum size applies: each costs the HTTP parser about 10 µs. */
 const MAX_SMALL_CHUNKS = 4_096;
 const SMALL_CHUNK_BYTES = 64;
 
-/** Whether a body comes in so many small chunks that parsing them would hold up all other requests. */
+/** Whether a body comes in so many small chunks that parsing them would block other requests. */
 export function areTooSmall(chunks: number, bytes: number): boolean {
   return chunks > MAX_SMALL_CHUNKS && bytes < chunks * SMALL_CHUNK_BYTES;
 }
@@ -317,21 +316,21 @@ function readBytes(
       bytesOfTurn = 0;
       if (!isOver) request.resume();
     };
-    // Its listeners go with the request: taking each of them away again takes longer than looking whether it is over.
+    // Its listeners end with the request: removing each of them takes longer than checking whether it is over.
     const fail = (error: unknown) => {
       if (isOver) return;
       isOver = true;
-      place.release();
+      reservation.release();
       collected.drop();
       request.pause();
       reject(error);
     };
-    const place: BodyPlace = budget.open(owner, fail);
+    const reservation: BodyReservation = budget.open(owner, fail);
     const take = (chunk: Buffer<ArrayBuffer>) => {
       if (isOver) return;
       try {
         if (collected.size() + chunk.length > maxBytes) throw tooLarge(maxBytes);
-        place.add(chunk.length);
+        reservation.add(chunk.length);
         const isCopied = collected.add(chunk);
         onBytes(collected.size());
         chunks += 1;
@@ -350,8 +349,8 @@ function readBytes(
     const finish = () => {
       if (isOver) return;
       isOver = true;
-      place.arrived();
-      resolve({ bytes: collected.take(), release: place.release });
+      reservation.arrived();
+      resolve({ bytes: collected.take(), release: reservation.release });
     };
     const breakOff = (cause?: Error) => fail(brokenOff(cause));
     request.on('data', take).on('end', finish).on('close', breakOff).on('error', breakOff);
@@ -359,9 +358,9 @@ function readBytes(
 }
 
 /**
- * Gathers chunks. Beyond 1 MiB, or 16 chunks, they are copied into one buffer as they arrive, so that neither a large body
- * nor one of tiny chunks takes more memory than twice its size. Beyond 1 MiB the buffer has the announced length at once:
- * its pages take memory only once they are written.
+ * Collects chunks. Beyond 1 MiB, or 16 chunks, they are copied into one buffer as they arrive, so that neither a large
+ * body nor one of tiny chunks takes more memory than twice its size. Beyond 1 MiB the buffer has the announced length
+ * at once: its pages take memory only once they are written.
  */
 function collectBytes(expected: number | undefined, maxBytes: number) {
   let chunks: Buffer<ArrayBuffer>[] = [];
@@ -387,7 +386,7 @@ function collectBytes(expected: number | undefined, maxBytes: number) {
 
   return {
     size: () => size,
-    /** @returns Whether the chunk was copied, so that nothing here reads it any more. */
+    /** @returns Whether the chunk was copied, so that it is no longer read here. */
     add(chunk: Buffer<ArrayBuffer>): boolean {
       const next = size + chunk.length;
       const isStorable = !whole && next <= BIG_BYTES && chunks.length < MAX_CHUNKS;

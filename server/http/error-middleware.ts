@@ -14,24 +14,24 @@ interface DrainLimits {
 }
 
 const DRAIN_LIMITS: DrainLimits = { bytes: 65_536, ms: 1_000 };
-/** Whoever has a key is told why the largest of bodies is not wanted, rather than cut off while sending it. */
+/** A client with a key gets the reason for refusing a very large body, rather than a reset while sending. */
 const KEY_DRAIN_LIMITS: DrainLimits = { bytes: 64 * 1024 * 1024, ms: 10_000 };
-/** A client that sends nothing for so long waits for us. */
+/** A client that sends nothing for this time waits for the answer. */
 const DRAIN_IDLE_MS = 1_000;
-/** Bytes of one body that are read over in one turn of the event loop. */
+/** Bytes of one body that are discarded per turn of the event loop. */
 const DRAIN_TURN_BYTES = 512 * 1024;
 
-/** Renders an error as the page that a browser shows. */
+/** Renders an error as an HTML page. */
 export type RenderFailure = (error: GatewayError, requestId: string) => string;
 
-/** Checks the raw headers, and turns whatever is thrown from there on into the one error shape. */
+/** Checks the raw headers, and converts every error of the following middleware to the error format. */
 export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
   async function answer(context: RequestContext, thrown: unknown): Promise<void> {
     const error = toGatewayError(thrown);
     context.state.errorCode = error.code;
     logFailure(logger, error, context.state);
     if (context.headerSent) return;
-    // Also where nobody is left to read it: the log line says how it ended.
+    // Also after a disconnect: the log line states the result.
     context.status = errorClassOf(error.code, context.state).status;
     if (!context.writable) return;
     const body = writeHead(context, error, renderFailure);
@@ -49,21 +49,21 @@ export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
   };
 }
 
-/** What the client is not told: why something of ours failed. */
+/** Not sent to the client: the cause of an internal failure. */
 function logFailure(logger: Logger, error: GatewayError, state: RequestState): void {
   if (error.cause === undefined) return;
   const fields = { requestId: state.requestId, code: error.code, error: error.cause };
   if (error.code === 'internal_error') logger.error('a request failed in a way nobody foresaw', fields);
   else if (errorClassOf(error.code, state).status >= 500) logger.warn('a request failed', fields);
-  // Told to a person as their failure; it may be that of the provider, or of how the gateway is set up with it.
+  // Shown to a person as their failure; the cause may be the provider, or its configuration here.
   else if (error.code === 'sign_in_failed') logger.warn('a sign-in failed', fields);
 }
 
 function writeHead(context: RequestContext, error: GatewayError, renderFailure?: RenderFailure): string {
   const { requestId, link, imageJob, model, anthropic, oauth, loginUrl, isPage } = context.state;
   const problem = !anthropic && !oauth && wantsProblem(context.req);
-  const overWindow = error.code === 'rate_limit_exceeded' && context.res.hasHeader('RateLimit-Policy');
-  const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl, overWindow };
+  const isRateLimit = error.code === 'rate_limit_exceeded' && context.res.hasHeader('RateLimit-Policy');
+  const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl, isRateLimit };
   context.set(errorHeaders(error, details));
   if (isPage && renderFailure && context.accepts('json', 'html') === 'html') {
     setPageHeaders(context.res);
@@ -74,7 +74,7 @@ function writeHead(context: RequestContext, error: GatewayError, renderFailure?:
   return problem ? encodeProblem(error, details) : encodeError(error, details);
 }
 
-/** Only a client that names the type gets it; wildcards mean the usual shape. */
+/** Only for a client that names the type; wildcards mean the usual format. */
 function wantsProblem(request: IncomingMessage): boolean {
   const accept = request.headers.accept;
   if (!accept?.includes('application/problem+json')) return false;
@@ -93,9 +93,10 @@ function hasUnreadBody(request: IncomingMessage): boolean {
 }
 
 /**
- * Answers a request whose body was not read. Closing at once would reset the connection, and a client that is still
- * sending would then never see why; reading on without end would let anybody send for ever. So the answer goes out, at
- * most 64 KB more are read in at most a second (64 MiB in ten, of whoever has a key), and then the connection ends.
+ * Answers a request without reading its body. Closing at once would reset the connection, and a client that is still
+ * sending would never see the reason; reading without limit would let clients send for ever. So the answer is sent, at
+ * most 64 KB more are read in at most a second (64 MiB in ten for clients with a key), and then the connection is
+ * closed.
  */
 async function endAfterDraining(context: RequestContext, body: string): Promise<void> {
   const { req: request } = context;
@@ -149,19 +150,19 @@ function closeWhenSent(request: IncomingMessage, response: ServerResponse): void
   else response.once('finish', () => socket.destroySoon());
 }
 
-/** Errors of these routes say `ok: false`, and which link it was where one is known. */
+/** Errors of these routes contain `ok: false`, and the link if it is known. */
 export function markLinkData(context: RequestContext, next: Next): Promise<unknown> {
   context.state.link = {};
   return next();
 }
 
-/** Failures of these routes are classed as the vendors of models do it. */
+/** Failures of these routes are classified as by model vendors. */
 export function markModel(context: RequestContext, next: Next): Promise<unknown> {
   context.state.model = true;
   return next();
 }
 
-/** Errors of these routes have the shape that Anthropic's SDK knows, and every answer the header field that it reads. */
+/** Errors of these routes have the format of Anthropic's SDK, and every answer has the header that it reads. */
 export function markAnthropic(context: RequestContext, next: Next): Promise<unknown> {
   context.state.model = true;
   context.state.anthropic = true;
@@ -169,7 +170,7 @@ export function markAnthropic(context: RequestContext, next: Next): Promise<unkn
   return next();
 }
 
-/** Errors of these routes have the shape that clients of OAuth know. */
+/** Errors of these routes have the OAuth format. */
 export function markOauth(context: RequestContext, next: Next): Promise<unknown> {
   context.state.oauth = true;
   return next();

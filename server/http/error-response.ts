@@ -3,17 +3,17 @@ import { type ErrorCode, GatewayError, isGatewayError, type JobFailure } from 'm
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 const DAY_MS = 86_400_000;
 
-/** For programs that act for somebody. */
+/** For programs that act on behalf of a user. */
 export const SIGN_IN_INSTRUCTION =
   'Ask the user to open loginUrl in a browser and sign in there, or start the device flow at POST /api/agent/device. Never ask for a password.';
 
-/** How an error code looks on the wire. */
+/** How an error code appears in the response. */
 export interface ErrorClass {
   /** HTTP status. */
   status: number;
-  /** `error.type`: clients class errors by it. */
+  /** `error.type`: clients classify errors by it. */
   type: string;
-  /** False where asking again with the same request cannot help: `x-should-retry: false` says so to SDKs. */
+  /** False if repeating the same request cannot help; SDKs receive it as `x-should-retry: false`. */
   shouldRetry?: false;
 }
 
@@ -29,7 +29,7 @@ const sourceFailed = { status: 502, type: 'source_failed' };
 const sourceTimeout = { status: 504, type: 'source_timeout' };
 const overloaded = { status: 503, type: 'overloaded_error' };
 
-/** The one table from error code to HTTP status and `error.type`. */
+/** The single table from error code to HTTP status and `error.type`. */
 export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   invalid_json: badRequest,
   invalid_value: badRequest,
@@ -131,7 +131,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
 
 const modelFailed = { status: 502, type: 'server_error' };
 
-/** What is different on the routes of models, whose clients know these classes from the vendors themselves. */
+/** Differences on model routes: their clients know these types from the vendors. */
 export const MODEL_ERROR_CLASSES: Readonly<Partial<Record<ErrorCode, ErrorClass>>> = {
   upstream_rate_limited: { status: 429, type: 'rate_limit_error' },
   upstream_refused: modelFailed,
@@ -141,10 +141,10 @@ export const MODEL_ERROR_CLASSES: Readonly<Partial<Record<ErrorCode, ErrorClass>
   upstream_timeout: { status: 504, type: 'timeout_error' },
 };
 
-/** What Anthropic's SDK takes for an overload, and what its clients turn to another model at. */
+/** The type that Anthropic's SDK treats as an overload, so that its clients switch to another model. */
 const ANTHROPIC_OVERLOADED = 529;
 
-/** How an error looks on the wire of its route. */
+/** The error format of a route. */
 export function errorClassOf(code: ErrorCode, { model, anthropic }: RouteFormat): ErrorClass {
   const found = (model && MODEL_ERROR_CLASSES[code]) || ERROR_CLASSES[code];
   return anthropic && found === overloaded ? { ...found, status: ANTHROPIC_OVERLOADED } : found;
@@ -152,37 +152,37 @@ export function errorClassOf(code: ErrorCode, { model, anthropic }: RouteFormat)
 
 type RouteFormat = Pick<ErrorContext, 'model' | 'anthropic'>;
 
-/** What is known about the request that failed. */
+/** What is known about the failed request. */
 export interface ErrorContext {
   requestId: string;
-  /** Set on routes of models. */
+  /** Set on model routes. */
   model?: boolean;
-  /** Set on routes that Anthropic's SDK speaks to: their bodies have its shape. */
+  /** Set on routes for Anthropic's SDK: their bodies have its format. */
   anthropic?: boolean;
-  /** Set on routes that clients of OAuth speak to: their bodies have the shape of RFC 6749. */
+  /** Set on routes for OAuth clients: their bodies have the format of RFC 6749. */
   oauth?: boolean;
-  /** Set where somebody is not signed in: they are told where to. */
+  /** Set if the user is not signed in: the address of the sign-in. */
   loginUrl?: string;
-  /** Present on link-data routes: their bodies also say `ok: false` and which link it was. */
+  /** Set on link-data routes: their bodies contain `ok: false` and the link. */
   link?: { inputUrl?: string; platform?: string };
-  /** Present where an image was waited for: its job, and whether that has failed; else it is open, or cancelled. */
+  /** Set if the request waited for an image: its job, and whether it has failed; otherwise it is open or cancelled. */
   imageJob?: { id: string; failed: boolean };
-  /** Set where it was the rolling window of the key that refused; a plan's quota or a guard is another policy. */
-  overWindow?: boolean;
+  /** Set if the key's rate limit refused; a plan's quota or another guard is a different policy. */
+  isRateLimit?: boolean;
   /** Path of the request, for `instance` of a problem body. */
   path?: string;
 }
 
-/** Anything thrown, as the error that the client is told. What nobody foresaw becomes `internal_error`. */
+/** Converts anything thrown to the error sent to the client. An unexpected error becomes `internal_error`. */
 export function toGatewayError(error: unknown): GatewayError {
-  // Another copy of the package may know codes that this one does not.
+  // Another copy of the package may have codes that this one does not know.
   if (isGatewayError(error) && Object.hasOwn(ERROR_CLASSES, error.code)) return error;
   return new GatewayError('internal_error', 'The gateway failed. The request id names this failure in its log.', {
     cause: error,
   });
 }
 
-/** The usual body: `{"error":{message,type,param,code,request_id}}`, with what link-data routes add. */
+/** The usual body: `{"error":{message,type,param,code,request_id}}`, with the fields of link-data routes. */
 export function encodeError(error: GatewayError, context: ErrorContext): string {
   if (context.anthropic) return encodeAnthropicError(error, context);
   if (context.oauth) return encodeOauthError(error, context.requestId);
@@ -199,21 +199,23 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
     return JSON.stringify({ error: body, loginUrl: context.loginUrl, instruction: SIGN_IN_INSTRUCTION });
   }
   if (!context.link) return JSON.stringify({ error: body });
-  const told = status === 422 || status === 502 || status === 504;
+  const isMessageShown = status === 422 || status === 502 || status === 504;
   return JSON.stringify({
     ok: false,
-    error: told ? { ...body, reason: error.reason, retryable: error.retryable, attempts: error.attempts } : body,
+    error: isMessageShown
+      ? { ...body, reason: error.reason, retryable: error.retryable, attempts: error.attempts }
+      : body,
     platform: error.platform ?? context.link.platform,
     input_url: context.link.inputUrl,
   });
 }
 
-/** Clients of models show people the message alone, so that the model's own words are to be in it. */
+/** Clients of models show only the message, so it must contain the model's own message. */
 function messageOf({ message, reason }: GatewayError, { model }: ErrorContext): string {
   return model && reason !== undefined ? `${message} It says: ${reason}` : message;
 }
 
-/** Codes of RFC 6749 and RFC 8628 for what those name; our own for the rest. */
+/** Codes of RFC 6749 and RFC 8628 where they exist; our own otherwise. */
 function encodeOauthError(error: GatewayError, requestId: string): string {
   const { status } = ERROR_CLASSES[error.code];
   const known = status === 429 ? 'slow_down' : status >= 500 ? 'temporarily_unavailable' : 'invalid_request';
@@ -226,15 +228,15 @@ export function anthropicTypeOf({ code }: GatewayError, { model }: Pick<ErrorCon
   return ANTHROPIC_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
 }
 
-/** As Anthropic's SDK understands it; its classes go by the status. */
+/** Anthropic's SDK classifies errors by the status. */
 function encodeAnthropicError(error: GatewayError, context: ErrorContext): string {
-  const told = { type: anthropicTypeOf(error, context), message: messageOf(error, context) };
+  const isMessageShown = { type: anthropicTypeOf(error, context), message: messageOf(error, context) };
   const isUnthreaded = error.code === 'unsupported_value' && error.param === 'thread';
   const details = isUnthreaded ? NO_THREADS : undefined;
-  return JSON.stringify({ type: 'error', error: { ...told, details }, request_id: context.requestId });
+  return JSON.stringify({ type: 'error', error: { ...isMessageShown, details }, request_id: context.requestId });
 }
 
-/** The SDK's tool runner, which sends nothing but what is new in a conversation, takes it for word to send all of it. */
+/** The SDK's tool runner sends only new messages; it reads this as a request to send the whole conversation. */
 const NO_THREADS = { error_code: 'thread_unsupported_request' };
 
 const ANTHROPIC_TYPES: ReadonlyMap<number, string> = new Map([
@@ -246,7 +248,7 @@ const ANTHROPIC_TYPES: ReadonlyMap<number, string> = new Map([
   [504, 'timeout_error'],
 ]);
 
-/** A job that goes on can be polled. */
+/** A job that is still running can be polled. */
 function describeImageFailure(error: GatewayError, { id, failed }: { id: string; failed: boolean }, body: object) {
   const { reason, retryable } = error;
   const counts = { requested: 1, succeeded: 0, failed: failed ? 1 : 0 };
@@ -254,8 +256,8 @@ function describeImageFailure(error: GatewayError, { id, failed }: { id: string;
 }
 
 /**
- * A failure told inside of an answer that is itself no failure: a job that failed, one link of a batch. What would
- * otherwise be in header fields is a member here.
+ * A failure inside of a successful answer: a failed job, one link of a batch. What would otherwise be in headers is a
+ * field here.
  */
 export function describeFailure(failure: JobFailure & { param?: string }) {
   return {
@@ -270,7 +272,7 @@ export function describeFailure(failure: JobFailure & { param?: string }) {
   };
 }
 
-/** The same failure as RFC 9457 has it, for clients that ask for `application/problem+json`. */
+/** The same failure in the format of RFC 9457, for clients that ask for `application/problem+json`. */
 export function encodeProblem(error: GatewayError, context: ErrorContext): string {
   const { status } = errorClassOf(error.code, context);
   const overQuota = status === 429;
@@ -283,7 +285,7 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
     code: error.code,
     param: error.param ?? null,
     request_id: context.requestId,
-    ...(context.overWindow && { 'violated-policies': ['rpm'] }),
+    ...(context.isRateLimit && { 'violated-policies': ['rpm'] }),
     ...(context.imageJob && { job_id: context.imageJob.id }),
     ...(context.link && {
       platform: error.platform ?? context.link.platform,
@@ -296,19 +298,19 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
 }
 
 /**
- * Seconds, where nobody knows better. An overload of ours passes quickly, and one second is the least that Retry-After can say; a limit
- * of an upstream's that does not say for how long was waited for in vain a few times already.
+ * Default in seconds. An overload of this gateway passes quickly, and one second is the minimum of Retry-After; an
+ * upstream's limit without a stated time was already retried a few times in vain.
  */
 function usualWait(code: ErrorCode, { type }: ErrorClass): number | undefined {
   if (type === overloaded.type) return 1;
   return code === 'upstream_rate_limited' ? 5 : undefined;
 }
 
-/** Header fields that go with an error, besides the content type. */
+/** Headers of an error, besides the content type. */
 export function errorHeaders(error: GatewayError, context: ErrorContext): Record<string, string> {
   const found = errorClassOf(error.code, context);
   const { status, shouldRetry, type } = found;
-  // Clients repeat it by themselves, whatever is in its body.
+  // Clients repeat it by themselves, with any body.
   const isFinal = shouldRetry === false || (type === overloaded.type && !error.retryable);
   const headers: Record<string, string> = {};
   if (context.anthropic) headers['request-id'] = context.requestId;

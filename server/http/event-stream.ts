@@ -7,7 +7,7 @@ import { hasCurrentCopy } from './file-response.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
 
-/** What an answer begins with. */
+/** Status and headers of an answer. */
 export interface AnswerHead {
   status: number;
   /** Names in lower case. */
@@ -17,29 +17,29 @@ export interface AnswerHead {
 /** Media type of server-sent events. */
 export const EVENTS = 'text/event-stream; charset=utf-8';
 
-/** Answers with bytes that are all here. */
+/** Sends an answer with complete bytes. */
 export function sendWhole(context: RequestContext, { status, headers }: AnswerHead, body: Uint8Array): void {
   const response = takeResponse(context, status, headers);
   addField(response, 'Content-Length', String(body.length));
   response.end(body);
 }
 
-/** Answers with events as they come: as {@link sendStream}. */
+/** Sends events as they come: as {@link sendStream}. */
 export async function sendEvents(
   context: RequestContext,
   { status, headers }: AnswerHead,
   events: AsyncIterable<Uint8Array>,
 ): Promise<void> {
   context.set('Cache-Control', 'no-store, no-transform');
-  // Proxies of the nginx kind would gather events before they pass them on.
+  // Proxies such as nginx would buffer events.
   context.set('X-Accel-Buffering', 'no');
   await sendStream(context, { status, headers: { ...headers, 'content-type': EVENTS } }, events);
 }
 
 /**
- * Answers with bytes as they come, no faster than the client takes them.
- * Resolves when the last is handed over, or the client has gone. Rejects with what `stream` throws: whoever has the beginning
- * by then is cut off, and others can be told.
+ * Sends bytes as they come, no faster than the client reads. Resolves when the last is written, or the client has
+ * disconnected. Rejects with what `stream` throws: once the head is sent the connection is closed, before that an error
+ * can be sent.
  */
 export async function sendStream(
   context: RequestContext,
@@ -49,7 +49,7 @@ export async function sendStream(
   const response = takeResponse(context, status, headers);
   response.setTimeout(IDLE_MS, () => response.destroy());
   let begun = false;
-  // The first bytes mostly are here already, and then go out with the head.
+  // The first bytes are usually ready, and then are sent with the head.
   const hurry = setImmediate(() => {
     if (!begun && !response.destroyed) response.flushHeaders();
   });
@@ -69,7 +69,7 @@ export async function sendStream(
   }
 }
 
-/** Resolves when there is room again, or nobody left to write to. */
+/** Resolves when there is room again, or the connection is closed. */
 async function drained(response: ServerResponse): Promise<void> {
   if (response.destroyed) return;
   const gone = new AbortController();
@@ -84,15 +84,15 @@ async function drained(response: ServerResponse): Promise<void> {
   }
 }
 
-/** Hands a body to one reader, piece by piece: no more of it is in memory than the reader has not taken yet. */
+/** Passes a body to one reader in chunks: only the current chunk is in memory. */
 export interface HandOver {
-  /** To be read once, to its end or until it is told to return. */
+  /** Must be read once, to its end or until `return` is called. */
   readonly pieces: AsyncIterable<Uint8Array>;
-  /** Resolves when the reader wants the next piece, or wants none any more. */
+  /** Resolves when the reader wants the next chunk, or has stopped. */
   put(piece: Uint8Array): Promise<void>;
-  /** There is no more; or, with an error, there never will be. */
+  /** Ends the body; or, with an error, fails it. */
   end(failure?: { error: unknown }): void;
-  /** Nobody will read on. */
+  /** The reader has stopped. */
   leave(): void;
 }
 
@@ -144,7 +144,7 @@ export function createHandOver(): HandOver {
   };
 }
 
-/** Answers with what a text model said. Resolves when it is handed over, or the client has gone. */
+/** Sends the answer of a text model. Resolves when it is written, or the client has disconnected. */
 export async function sendText(context: RequestContext, answer: TextAnswer): Promise<void> {
   const { body, standIn } = answer;
   if (standIn !== undefined) addField(context.res, 'x-mediagate-stand-in', standIn);
@@ -152,13 +152,13 @@ export async function sendText(context: RequestContext, answer: TextAnswer): Pro
   else await sendEvents(context, answer, body);
 }
 
-/** Whoever closes the connection before the answer is out is told to the exchange at once. */
+/** If the client disconnects before the answer is complete, the exchange is notified at once. */
 export function leaveWithClient(response: ServerResponse, exchange: TextExchange): void {
   if (response.destroyed) exchange.leave();
   else response.once('close', () => exchange.leave());
 }
 
-/** Who may keep an answer: anybody for five minutes, or whoever asked, to be asked about each time. */
+/** Cache policy: public for five minutes, or private with revalidation. */
 export type Keeping = 'public' | 'private';
 
 const CACHE_CONTROL: Readonly<Record<Keeping, string>> = {
@@ -168,7 +168,7 @@ const CACHE_CONTROL: Readonly<Record<Keeping, string>> = {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Answers with JSON under a tag of its bytes; 304 where the client has them. */
+/** Sends JSON with an ETag of its bytes; 304 if the client has them. */
 export function sendJson(context: RequestContext, body: object, keeping: Keeping): void {
   sendTagged(context, JSON.stringify(body), { type: JSON_TYPE, keeping });
 }

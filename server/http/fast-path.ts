@@ -79,7 +79,7 @@ export function dispatch(router: Router<RequestState>) {
   return Object.assign(find, { router });
 }
 
-/** Makes no promise for each step, as asynchronous functions would. */
+/** Creates no promise per step, unlike asynchronous functions. */
 function run(steps: readonly Step[], index: number, context: RequestContext, next: Next): Promise<unknown> {
   const step = steps[index];
   if (!step) return next();
@@ -87,7 +87,7 @@ function run(steps: readonly Step[], index: number, context: RequestContext, nex
   return begun instanceof Promise ? begun : Promise.resolve(begun);
 }
 
-/** By method and path: the routes whose path no other route of that method matches. */
+/** By method and path: the routes with a path that no other route of that method matches. */
 function fixedRoutes({ stack: routes }: Router<RequestState>): Map<string, FixedRoute> {
   const fixed = new Map<string, FixedRoute>();
   for (const { path, methods, paramNames, stack } of routes) {
@@ -111,10 +111,10 @@ function fixedRoutes({ stack: routes }: Router<RequestState>): Map<string, Fixed
  * Gain: 2.5 µs (6 %) of a chat, which sets all its headers this way. None of a link, which sets some with `setHeader`.
  */
 export class AnswerResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
-  /** Names and values in turn, which are not in the table. */
+  /** Alternating names and values that are not in the table. */
   #fields: string[] = [];
 
-  /** Adds a header, or replaces an added one of that name. A header of that name that is set has precedence. */
+  /** Adds a header, or replaces an added one of the same name. A header that was set has precedence. */
   addField(name: string, value: string): void {
     const fields = this.#fields;
     for (let index = 0; index < fields.length; index += 2) {
@@ -125,7 +125,7 @@ export class AnswerResponse<Request extends IncomingMessage = IncomingMessage> e
     fields.push(name, value);
   }
 
-  /** Node calls this for every response, also where the code does not. */
+  /** Node calls this for every response, even if the code does not. */
   override writeHead(
     status: number,
     reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],

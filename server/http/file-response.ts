@@ -11,13 +11,13 @@ export interface ServedFile {
   read(range?: ByteRange): Promise<StoredBody | undefined>;
 }
 
-export interface FileTerms {
-  /** Name to save it under; ASCII letters, digits, `.`, `_` and `-`. */
+export interface FileOptions {
+  /** Download name; ASCII letters, digits, `.`, `_` and `-`. */
   downloadName: string;
-  /** Whole seconds that anybody may keep a copy. */
+  /** Seconds of public caching, a whole number. */
   maxAgeSeconds: number;
-  /** Whether a browser shows it rather than saving it; then nobody asks for it again within its time. Default false. */
-  shown?: boolean;
+  /** Whether a browser displays it rather than saving it; then it is also immutable within its time. Default false. */
+  isInline?: boolean;
 }
 
 type Bytes = AsyncIterable<Uint8Array>;
@@ -30,10 +30,10 @@ const BUFFERED_BYTES = 64 * 1024;
 const WHOLE = 'bytes=0-';
 
 /**
- * Answers GET and HEAD with a stored file (RFC 9110): 200, 206 for one range, 304 for a copy that is still good, 412 for
- * another file than the client has a part of, 416 for a range that lies outside. Several ranges at once get the whole file.
+ * Answers GET and HEAD with a stored file (RFC 9110): 200, 206 for one range, 304 for a valid cached copy, 412 if the
+ * client has a part of another file, 416 for a range outside of the file. Several ranges at once get the whole file.
  */
-export async function sendFile(context: RequestContext, { file, read }: ServedFile, terms: FileTerms): Promise<void> {
+export async function sendFile(context: RequestContext, { file, read }: ServedFile, terms: FileOptions): Promise<void> {
   const { req: request, method } = context;
   const validators = { etag: file.etag, 'last-modified': file.modifiedAt.toUTCString() };
   if (isOfAnother(request.headers, validators)) {
@@ -58,7 +58,8 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   }
   const found = method === 'GET' ? await read(range) : undefined;
   if (method === 'GET' && !found) throw new GatewayError('file_not_found', 'The file is gone.');
-  // More than the announced length would be taken for the answer to the next request on the connection, less be waited for.
+  // Extra bytes would be read as the answer to the next request on the connection, and missing bytes would be waited
+  // for.
   if (found && (found.etag !== file.etag || found.size !== file.size)) {
     throw new GatewayError('upstream_unavailable', 'The file was replaced while it was asked for.');
   }
@@ -72,38 +73,41 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
   if (found) sendBytes(context, found.body);
 }
 
-/** Whether the client has what bears this tag already. */
+/** Whether the client has the version with this tag. */
 export function hasCurrentCopy({ req: request }: RequestContext, etag: string): boolean {
   return fresh({ 'if-none-match': request.headers['if-none-match'] }, { etag });
 }
 
-/** Whether the client wants no other file than one that this is not: it goes on with what it has a part of. */
+/** Whether the client requires another version than this one: it has a part of that. */
 function isOfAnother(headers: IncomingHttpHeaders, { etag, 'last-modified': modified }: Validators): boolean {
   const { 'if-match': tags, 'if-unmodified-since': since = '' } = headers;
   if (tags === undefined) return Date.parse(modified) > Date.parse(since);
   return tags !== '*' && !tags.split(',').some((tag) => tag.trim() === etag);
 }
 
-/** What the client has. What it tells caches on the way (`fetch` says no-cache with these) is not for us. */
+/**
+ * The cached version of the client. Its directives for intermediate caches (`fetch` sends no-cache with these) are
+ * ignored.
+ */
 function conditionsOf(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { 'if-none-match': tags, 'if-modified-since': since } = headers;
   return { 'if-none-match': tags, 'if-modified-since': since };
 }
 
-/** Answers GET with a file whose length is not known yet. */
-export function sendGrowing(context: RequestContext, contentType: string, body: Bytes, terms: FileTerms): void {
+/** Answers GET with a file of unknown length. */
+export function sendGrowing(context: RequestContext, contentType: string, body: Bytes, terms: FileOptions): void {
   setFileHeaders(context, terms);
   context.status = 200;
   context.set('Content-Type', contentType);
   sendBytes(context, body);
 }
 
-/** What goes with a public file. Pages of other origins may use it; nothing in it can run. */
-function setFileHeaders(context: RequestContext, terms: FileTerms): void {
-  const { downloadName, maxAgeSeconds, shown = false } = terms;
+/** Headers of a public file. Pages of other origins may use it; nothing in it can run. */
+function setFileHeaders(context: RequestContext, terms: FileOptions): void {
+  const { downloadName, maxAgeSeconds, isInline = false } = terms;
   context.set({
-    'Cache-Control': `public, max-age=${maxAgeSeconds}${shown ? ', immutable' : ''}`,
-    'Content-Disposition': `${shown ? 'inline' : 'attachment'}; filename="${downloadName}"`,
+    'Cache-Control': `public, max-age=${maxAgeSeconds}${isInline ? ', immutable' : ''}`,
+    'Content-Disposition': `${isInline ? 'inline' : 'attachment'}; filename="${downloadName}"`,
     'Content-Security-Policy': "default-src 'none'; sandbox",
   });
   setSharing(context);
@@ -122,14 +126,14 @@ function setValidators(context: RequestContext, validators: Validators): void {
   context.set({ 'Accept-Ranges': 'bytes', ETag: validators.etag, 'Last-Modified': validators['last-modified'] });
 }
 
-/** Sends bytes as the client takes them, a few at a time in memory. A failure of theirs cuts the connection. */
+/** Sends bytes at the client's pace, with few in memory. An error of the bytes closes the connection. */
 export function sendBytes(context: RequestContext, bytes: Bytes): void {
   const { res: response } = context;
   response.setTimeout(IDLE_MS, () => response.destroy());
   context.body = Readable.from(bytes, { objectMode: false, highWaterMark: BUFFERED_BYTES });
 }
 
-/** Undefined where the whole file is to be sent, which a client that asks for anything unusual must accept. */
+/** Undefined if the whole file is to be sent, which a client with an unusual range must accept. */
 function rangeOf(
   headers: IncomingHttpHeaders,
   size: number,
@@ -139,7 +143,7 @@ function rangeOf(
   if (!range?.startsWith('bytes=')) return undefined;
   const condition = headers['if-range'];
   const current = condition === undefined || Object.values(validators).includes(condition);
-  // The parser takes "the last n bytes" of a shorter file for a mistake; it means all of them (RFC 9110, 14.1.2).
+  // The parser rejects "the last n bytes" of a shorter file; they mean the whole file (RFC 9110, 14.1.2).
   const last = Number(/^bytes=-(\d+)$/.exec(range)?.[1] ?? 0);
   const ranges = current ? parseRange(size, last > size ? WHOLE : range) : [];
   if (ranges === -1) return 'outside';

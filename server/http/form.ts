@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { BusboyHeaders, BusboyInstance } from '@fastify/busboy';
-import { type Audio, GatewayError, type UploadedSound } from 'mediagate';
+import { type Audio, GatewayError, type UploadedAudio } from 'mediagate';
 import { brokenOff, countRefusals, refuseCoding, tooLarge } from './body.js';
-import type { BodyBudget, BodyPlace } from './body-budget.js';
+import type { BodyBudget, BodyReservation } from './body-budget.js';
 import { fingerprintOf } from './json-body.js';
 import type { RequestContext } from './koa-app.js';
 
@@ -17,43 +17,43 @@ const FRAME_BYTES = MAX_PARTS * (MAX_FIELD_BYTES + MAX_PART_HEADER_BYTES);
 
 export interface FormOptions {
   audio: Audio;
-  /** Names that the sound may have in the form. */
-  soundNames: readonly string[];
-  /** Bytes of the sound. */
+  /** Field names of the audio file in the form. */
+  audioFields: readonly string[];
+  /** Maximum bytes of the audio file. */
   maxBytes: number;
   /** Shared by all forms. */
   budget: BodyBudget;
-  /** Who sends it: the account of the key, or the key where it has none. */
+  /** The owner: the account of the key, or the key if it has none. */
   owner: string;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has disconnected. */
   signal: AbortSignal;
-  /** Whether its fingerprint is wanted, for which everything in it is hashed. */
+  /** Whether to compute the fingerprint, which hashes the whole content. */
   fingerprinted: boolean;
 }
 
-export interface SoundForm {
-  /** Every value of each field, in the order of sending. */
+export interface AudioForm {
+  /** All values of each field, in sending order. */
   fields: ReadonlyMap<string, readonly string[]>;
-  /** Undefined where none was sent. */
-  sound?: UploadedSound;
+  /** Undefined if none was sent. */
+  audio?: UploadedAudio;
   /**
-   * SHA-256 in hex of fields and files, empty where it is not wanted. What the boundary is and how files are called makes no
-   * difference, nor the order, but among those of one name.
+   * SHA-256 in hex of fields and files, or empty. The boundary, file names and the order of different fields make no
+   * difference.
    */
   fingerprint: string;
 }
 
 /**
- * Reads a form with a sound, which goes to a file while it arrives and is there until `use` has ended. To be called after
- * the key was checked.
+ * Reads a form with an audio file, which is written to disk while it arrives and exists until `use` has ended. Call it
+ * after the key was checked.
  * @throws GatewayError `unsupported_media_type`, `request_too_large`, `queue_full`, `request_timeout`, `bad_request`,
- * `invalid_value`, and what `use` throws.
+ *   `invalid_value`, and what `use` throws.
  */
-export async function useSoundForm<Result>(
+export async function useAudioForm<Result>(
   request: IncomingMessage,
   response: ServerResponse,
   options: FormOptions,
-  use: (form: SoundForm) => Promise<Result>,
+  use: (form: AudioForm) => Promise<Result>,
 ): Promise<Result> {
   checkType(request);
   const { budget, owner } = options;
@@ -64,18 +64,18 @@ export async function useSoundForm<Result>(
   if (Number(announced ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const slow = Promise.withResolvers<never>();
   slow.promise.catch(() => undefined);
-  const place = budget.open(owner, slow.reject);
+  const reservation = budget.open(owner, slow.reject);
   try {
     if (request.headers.expect !== undefined) response.writeContinue();
-    const limits = { ...options, formBytes: maxBytes, place, onBytes };
+    const limits = { ...options, formBytes: maxBytes, reservation, onBytes };
     const form = await readForm(request, limits, slow.promise);
     try {
       return await use(form);
     } finally {
-      await form.sound?.remove();
+      await form.audio?.remove();
     }
   } finally {
-    place.release();
+    reservation.release();
   }
 }
 
@@ -87,22 +87,22 @@ function checkType({ headers }: IncomingMessage): void {
 }
 
 interface ReadLimits extends FormOptions {
-  /** Bytes of everything together. */
+  /** Maximum bytes of the whole form. */
   formBytes: number;
-  place: BodyPlace;
-  /** Called with the bytes so far. What it throws ends the reading. */
+  reservation: BodyReservation;
+  /** Called with the number of bytes so far. What it throws ends the reading. */
   onBytes(bytes: number): void;
 }
 
 type Fail = (error: unknown) => void;
 
-/** @param slow Rejects where the form arrives too slowly. */
-async function readForm(request: IncomingMessage, limits: ReadLimits, slow: Promise<never>): Promise<SoundForm> {
-  const parser = await openParser(request, limits.soundNames);
+/** @param slow Rejects if the form arrives too slowly. */
+async function readForm(request: IncomingMessage, limits: ReadLimits, slow: Promise<never>): Promise<AudioForm> {
+  const parser = await openParser(request, limits.audioFields);
   const { promise: whole, resolve, reject: fail } = Promise.withResolvers<void>();
   const fields = collectFields(parser, fail);
   const files = limits.fingerprinted ? new Map<string, string[]>() : undefined;
-  const sound = collectSound(parser, limits, fail, files);
+  const audio = collectAudio(parser, limits, fail, files);
   const unwatch = watch(request, limits, fail);
   parser
     .on('partsLimit', () => fail(new GatewayError('bad_request', `The form has more than ${MAX_PARTS} parts.`)))
@@ -112,23 +112,23 @@ async function readForm(request: IncomingMessage, limits: ReadLimits, slow: Prom
   request.pipe(parser);
   try {
     await whole;
-    const received = await sound.received();
+    const received = await audio.received();
     const fingerprint = files
       ? fingerprintOf({ fields: Object.fromEntries(fields), files: Object.fromEntries(files) })
       : '';
-    return { fields, ...(received && { sound: received }), fingerprint };
+    return { fields, ...(received && { audio: received }), fingerprint };
   } catch (error) {
-    await sound.abandon();
+    await audio.abandon();
     throw error;
   } finally {
     unwatch();
     request.unpipe(parser);
-    // Whatever comes after the form: unread, it would hide that the client has gone.
+    // Discards bytes after the form: unread, they would hide a disconnect.
     request.resume();
   }
 }
 
-async function openParser(request: IncomingMessage, soundNames: readonly string[]): Promise<BusboyInstance> {
+async function openParser(request: IncomingMessage, audioFields: readonly string[]): Promise<BusboyInstance> {
   const { Busboy } = await import('@fastify/busboy');
   try {
     return new Busboy({
@@ -139,7 +139,7 @@ async function openParser(request: IncomingMessage, soundNames: readonly string[
         headerSize: MAX_PART_HEADER_BYTES,
         headerPairs: MAX_PART_HEADERS,
       },
-      isPartAFile: (name, _type, filename) => filename !== undefined || soundNames.includes(name ?? ''),
+      isPartAFile: (name, _type, filename) => filename !== undefined || audioFields.includes(name ?? ''),
     });
   } catch (cause) {
     throw new GatewayError('bad_request', 'The Content-Type names no boundary.', { cause });
@@ -157,22 +157,22 @@ function collectFields(parser: BusboyInstance, fail: Fail): ReadonlyMap<string, 
 }
 
 /**
- * Takes the one sound of a form; other files in it are read over.
- * @param hashes Takes the hashes of all files, by their names. Default: they are not wanted.
+ * Takes the audio file of a form; other files are skipped.
+ * @param hashes Receives the hashes of all files by name. Default: none.
  */
-function collectSound(
+function collectAudio(
   parser: BusboyInstance,
-  { audio, soundNames, maxBytes, signal }: ReadLimits,
+  { audio, audioFields, maxBytes, signal }: ReadLimits,
   fail: Fail,
   hashes?: Map<string, string[]>,
 ) {
   let incoming: Readable | undefined;
-  let receiving: Promise<UploadedSound> | undefined;
+  let receiving: Promise<UploadedAudio> | undefined;
   parser.on('file', (name: string | undefined, stream) => {
-    // A form that breaks off says so itself.
+    // A truncated form fails by itself.
     stream.on('error', () => {});
     if (hashes && name !== undefined) hashInto(hashes, name, stream);
-    if (name === undefined || !soundNames.includes(name)) return void stream.resume();
+    if (name === undefined || !audioFields.includes(name)) return void stream.resume();
     if (receiving) {
       stream.resume();
       return fail(invalid(name, 'Send one sound, and once.'));
@@ -186,14 +186,14 @@ function collectSound(
     async abandon(): Promise<void> {
       incoming?.destroy();
       await receiving?.then(
-        (sound) => sound.remove(),
+        (audio) => audio.remove(),
         () => undefined,
       );
     },
   };
 }
 
-/** Listens without asking for anything: whoever takes the file sets the pace. */
+/** Listens without reading: the reader of the file sets the pace. */
 function hashInto(hashes: Map<string, string[]>, name: string, stream: Readable): void {
   const hash = createHash('sha256');
   stream.pause();
@@ -201,20 +201,20 @@ function hashInto(hashes: Map<string, string[]>, name: string, stream: Readable)
   stream.on('end', () => hashes.set(name, [...(hashes.get(name) ?? []), hash.digest('hex')]));
 }
 
-/** Counts what arrives of the form, and sees to it that the form ends. */
-function watch(request: IncomingMessage, { formBytes, place, onBytes }: ReadLimits, fail: Fail): () => void {
+/** Counts the bytes of the form as they arrive, and makes sure that it ends. */
+function watch(request: IncomingMessage, { formBytes, reservation, onBytes }: ReadLimits, fail: Fail): () => void {
   let bytes = 0;
   const count = (chunk: Uint8Array) => {
     bytes += chunk.length;
     try {
       if (bytes > formBytes) throw tooLarge(formBytes);
-      place.add(chunk.length);
+      reservation.add(chunk.length);
       onBytes(bytes);
     } catch (error) {
       fail(error);
     }
   };
-  const arrived = () => place.arrived();
+  const arrived = () => reservation.arrived();
   const broken = (cause?: Error) => {
     if (!request.readableEnded) fail(brokenOff(cause));
   };
@@ -229,12 +229,12 @@ function invalid(param: string, message: string): GatewayError {
   return new GatewayError('invalid_value', message, { param });
 }
 
-/** Texts of a form, by their names. */
+/** Text fields of a form, by name. */
 export type FormFields = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The one value of a field; undefined where it is absent or empty.
- * @throws GatewayError `invalid_value` where it is sent twice.
+ * The single value of a field; undefined if it is absent or empty.
+ * @throws GatewayError `invalid_value` if it was sent twice.
  */
 export function fieldOf(fields: FormFields, name: string): string | undefined {
   const values = fields.get(name) ?? [];
@@ -243,7 +243,7 @@ export function fieldOf(fields: FormFields, name: string): string | undefined {
 }
 
 /**
- * As {@link fieldOf}, for what a request must have.
+ * As {@link fieldOf}, for a required field.
  * @throws GatewayError `missing_required_parameter` as well.
  */
 export function requiredField(fields: FormFields, name: string, what: string): string {
@@ -255,11 +255,11 @@ export function missing(param: string, what: string): never {
   throw new GatewayError('missing_required_parameter', `${param} is missing: send ${what}.`, { param });
 }
 
-/** Of a header field, which is to stay short whatever is sent. */
-const MOST_NAMES = 20;
+/** Maximum length of the header. */
+const MAX_NAMES = 20;
 
-/** Names what was left out; the names are those of the open format, or the caller's own. */
+/** Lists ignored fields; the names are those of the open format, or the client's own. */
 export function nameIgnored({ res: response }: RequestContext, ignored: readonly string[]): void {
-  const names = [...new Set(ignored)].filter((name) => /^[\w.[\]-]{1,64}$/.test(name)).slice(0, MOST_NAMES);
+  const names = [...new Set(ignored)].filter((name) => /^[\w.[\]-]{1,64}$/.test(name)).slice(0, MAX_NAMES);
   if (names.length > 0) response.setHeader('x-ignored-params', names.join(', '));
 }

@@ -12,50 +12,50 @@ import { newRequestId, SECURITY_HEADERS } from './request.js';
 
 const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 
-/** A connection that lives for ever keeps its client on one node for ever. */
+/** A connection without a time limit would keep its client on one node for ever. */
 const MAX_REQUESTS_PER_CONNECTION = 1_000;
-/** Requests of one connection that wait for the answers before theirs; a client that sends more of them loses it. */
+/** Maximum pipelined requests of a connection; it is closed beyond that. */
 const MAX_WAITING = 32;
-/** Milliseconds: a client that takes nothing for so long has gone without saying so. */
+/** Milliseconds: a client that reads nothing for this time has disconnected without closing. */
 export const IDLE_MS = 120_000;
-/** What a client whose request was refused may take to read that and to close; closing at once could take it away again. */
+/** Milliseconds for a client to read a refusal and to close; closing at once could discard the answer. */
 const LINGER_MS = 2_000;
 
 export interface HttpServerOptions {
   handler: RequestListener;
-  /** Sockets open at the same time; more are closed at once. Default 10,000. */
+  /** Maximum open sockets; more are closed at once. Default 10,000. */
   maxConnections?: number;
-  /** Sockets of one address, or IPv6 /64, open at the same time. One more closes the oldest idle one. Default 1,000. */
+  /** Maximum open sockets of one address, or IPv6 /64. One more closes the oldest idle one. Default 1,000. */
   maxConnectionsPerAddress?: number;
-  /** Addresses that are not counted: proxies, which have all clients behind them. Default: none. */
+  /** Addresses that are not limited: proxies, which carry all clients. Default: none. */
   isProxy?(address: string): boolean;
-  /** Milliseconds for a request to arrive whole. Default 30,000. */
+  /** Milliseconds for a request to arrive completely. Default 30,000. */
   requestMs?: number;
   /** Milliseconds for its header. Default 10,000. */
   headersMs?: number;
-  /** Milliseconds that a client may take nothing of an answer that is whole. Default 120,000. */
+  /** Milliseconds that a client may read nothing of a complete answer. Default 120,000. */
   idleMs?: number;
 }
 
 interface Connection {
-  /** Begun so far. */
+  /** Requests started so far. */
   requests: number;
-  /** Here, and not begun. */
+  /** Requests received but not started. */
   waiting: number;
-  /** The latest that was begun. */
+  /** The latest started request. */
   response: ServerResponse;
-  /** The latest that is here. */
+  /** The latest received request. */
   last: ServerResponse;
 }
 
 export interface HttpServer extends Server {
-  /** Hangs up on whoever has a connection and no request on it: nothing was sent yet, or not a whole header. */
+  /** Closes connections without a request: nothing was sent yet, or only a part of a header. */
   closeUnasked(): void;
-  /** Answers all that have no answer yet with this, and hangs up on them. */
+  /** Sends this answer to all requests without one, and closes their connections. */
   refuseUnanswered(error: GatewayError): void;
 }
 
-/** A Node server that slow, broken and hostile clients cannot hold up. Not listening yet. */
+/** A Node server that slow, broken and hostile clients cannot block. It does not listen yet. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { handler, maxConnections = 10_000, maxConnectionsPerAddress = 1_000, isProxy } = options;
   const { requestMs = 30_000, headersMs = 10_000, idleMs = IDLE_MS } = options;
@@ -63,11 +63,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     ServerResponse: AnswerResponse,
     headersTimeout: Math.min(headersMs, requestMs),
     requestTimeout: requestMs,
-    // Node's default of 30 s would let a slow header live that much longer than its timeout says.
+    // Node's default of 30 s would let a slow header live that much longer than its timeout.
     connectionsCheckingInterval: Math.min(1_000, headersMs),
-    // Longer than the 60 s after which common load balancers close an idle connection, so that they are the ones to do it.
+    // Longer than the 60 s after which common load balancers close an idle connection, so that they close first.
     keepAliveTimeout: 65_000,
-    // A missing Host is refused by the app like two of them, with an error body; Node's refusal has none.
+    // The app refuses a missing Host like two of them, with an error body; Node's refusal has none.
     requireHostHeader: false,
   });
   server.maxHeadersCount = 100;
@@ -80,14 +80,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     response.once('prefinish', () => {
       if (request.socket.writableLength > 0) request.socket.setTimeout(idleMs);
     });
-    // Node's own limit asks the client to close and answers 503 to one that does not; this closes.
+    // Node's own limit asks the client to close and answers 503 if it does not; this closes.
     if (connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.setHeader('Connection', 'close');
     if (isTarget(request.url ?? '')) return handler(request, response);
     const { status, headers, body } = refusal(new GatewayError('bad_request', 'The target of the request is no URL.'));
     response.writeHead(status, headers).end(body);
   };
-  // Requests may be sent without waiting for answers. Begun all at once, they would each hold a file, a place or a model
-  // of which the client takes nothing yet.
+  // Pipelined requests. Started all at once, each could hold a file, a permit or a model while the client reads
+  // nothing.
   const handle: RequestListener = (request, response) => {
     const known = connections.get(request.socket);
     const connection = known ?? { requests: 0, waiting: 0, response, last: response };
@@ -99,14 +99,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       connection.waiting += 1;
       response.once('socket', () => {
         connection.waiting -= 1;
-        // Of the answer before; Node forgets it only where no request waits.
+        // The timeout of the answer before; Node clears it only if no request waits.
         request.socket.setTimeout(0);
         begin(request, response, connection);
       });
     }
   };
   server.on('request', handle);
-  // Without a listener Node says "continue" to anybody; here only a reader of the body does, after the key was checked.
+  // Without a listener Node sends "continue" to every client; here only the reader of the body does, after the key was
+  // checked.
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
   server.on('connect', (_request, socket) => {
@@ -118,7 +119,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const last = connections.get(socket)?.last;
     if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
     else if (!last || last.req.complete) refuseBehind(last, socket, ...parserFailure(error.code));
-    // What is wrong is the body of the latest request; where its answer is under way or out, another one would be garbage.
+    // The error is in the body of the latest request; if its answer has started, another one would be invalid.
     else if (last.socket && !last.headersSent) refuse(socket, ...parserFailure(error.code));
     else if (last.writableEnded) endLingering(socket);
     else socket.destroy();
@@ -166,7 +167,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   });
 }
 
-/** A path, an asterisk, or the whole URL that RFC 9112 3.2.2 has servers accept. */
+/** A path, an asterisk, or the absolute URL that servers must accept by RFC 9112 3.2.2. */
 function isTarget(target: string): boolean {
   if (target.startsWith('/') || target === '*') return true;
   return /^https?:\/\//i.test(target) && URL.canParse(target);
@@ -185,20 +186,20 @@ function parserFailure(code: string | undefined): [GatewayError, number?] {
   }
 }
 
-/** Refuses what came behind a whole request once that is answered: it has been accepted, whatever follows it. */
+/** Bytes after a complete request are refused once that request is answered: the request itself is valid. */
 function refuseBehind(before: ServerResponse | undefined, socket: Duplex, error: GatewayError, status?: number): void {
   if (!before || before.writableFinished) {
     refuse(socket, error, status);
     return;
   }
-  // More of it would be another failure.
+  // More bytes would be another failure.
   socket.pause();
   before.once('finish', () => {
     if (socket.writable) refuse(socket, error, status);
   });
 }
 
-/** An answer where there is no response object to write it to. */
+/** Writes an answer without a response object. */
 function refuse(socket: Duplex, error: GatewayError, given?: number): void {
   const { status, headers, body } = refusal(error, given);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -206,12 +207,12 @@ function refuse(socket: Duplex, error: GatewayError, given?: number): void {
   endLingering(socket);
 }
 
-/** Says that nothing more comes, and lets the connection go soon, whatever the client does. */
+/** Ends the connection: sends the end, and closes soon in any case. */
 function endLingering(socket: Duplex): void {
-  // Of a socket that Node has let go of, nobody else would hear that it broke.
+  // Node has released this socket, so its errors need a listener.
   socket.on('error', () => undefined);
   socket.end();
-  // What is still sent is of no interest, but has to be read for the client's own end to be seen.
+  // Later bytes are discarded, but must be read to see the client's end.
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once('close', () => clearTimeout(timer));
@@ -234,36 +235,36 @@ function refusal(error: GatewayError, status = ERROR_CLASSES[error.code].status)
 
 const POLL_MS = 50;
 const FAREWELL_MS = 300;
-/** For a first request that is on its way. */
+/** Milliseconds for a first request in transit. */
 const FIRST_REQUEST_MS = 1_000;
-/** For what is cut off to say so. */
+/** Milliseconds for aborted requests to send their errors. */
 const LAST_WORDS_MS = 1_000;
 
 export interface DrainOptions {
-  /** Milliseconds that new connections are still accepted, for balancers to see that they should not come. */
+  /** Milliseconds in which new connections are still accepted, so that balancers notice the shutdown. */
   acceptMs: number;
-  /** Milliseconds for requests in flight to finish from then on. */
+  /** Milliseconds for requests in flight to finish after that. */
   timeoutMs: number;
-  /** Called where there is no more time, for those to tell their clients who can. */
+  /** Called when the time is over, so that requests can send an error. */
   cutOff(): void;
 }
 
 /**
- * Says goodbye to clients, then stops accepting connections and lets requests in flight finish. For a while every answer
- * says that it is the last of its connection: a connection that is closed without a word may be the one on which a client
- * is sending its next request.
- * @returns True where all of them did in time. Of the others, those without an answer are told to ask again, and the rest is
- *   cut off.
+ * Shuts down gracefully: stops accepting connections and lets requests in flight finish. For a while every answer
+ * announces the end of its connection, since a connection closed without notice may be the one on which a client is
+ * sending its next request.
+ * @returns True if all of them finished in time. Of the others, those without an answer receive one that asks for a
+ *   retry, and the rest is closed.
  */
 export async function drain(server: HttpServer, { acceptMs, timeoutMs, cutOff }: DrainOptions): Promise<boolean> {
   const farewellMs = (await countConnections(server)) > 0 ? Math.min(FAREWELL_MS, timeoutMs) : 0;
   await sleep(Math.max(acceptMs, farewellMs));
-  // Connections that wait to be accepted are accepted before this goes on; closing would reset them.
+  // Connections in the accept queue are accepted before this continues; closing would reset them.
   await eventsOfThisTurn();
-  // Not the method of HTTP servers, which hangs up on whoever has connected and is about to send the first request.
+  // Not the method of HTTP servers, which also closes connections that are about to send their first request.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   if ((await countConnections(server)) > 0) await endsWithin(Math.min(FAREWELL_MS, timeoutMs), () => closed);
-  // A connection that was busy when the server closed turns idle when its answer is out, and then nobody closes it.
+  // A connection that was busy when the server closed becomes idle after its answer, and then nothing else closes it.
   const closedAt = performance.now();
   const poll = setInterval(() => {
     server.closeIdleConnections();

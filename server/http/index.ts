@@ -41,13 +41,13 @@ export {
 export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
 export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
 export {
+  type AudioForm,
   type FormFields,
   fieldOf,
   missing,
   nameIgnored,
   requiredField,
-  type SoundForm,
-  useSoundForm,
+  useAudioForm,
 } from './form.js';
 export { createHttpServer, drain, type HttpServer, type HttpServerOptions } from './http-server.js';
 export { type Next, newRouter, type ParamsContext, type RequestContext, type RequestState } from './koa-app.js';
@@ -64,10 +64,10 @@ export {
   clientSignal,
   createPollGuard,
   createSemaphore,
-  knownMembers,
+  fieldError,
+  knownFields,
   logRequest,
   MAX_WAIT_SECONDS,
-  memberError,
   newRequestId,
   type PollGuard,
   readPreferences,

@@ -2,27 +2,27 @@ import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 
 export const MAX_DEPTH = 64;
-/** A field that is longer than this is left out of a brief body. */
+/** Longer fields are omitted from a brief body. */
 const BRIEF_BYTES = 8 * 1024;
-/** Fields of a brief body that are never left out: what the gateway decides by them would be decided without them. */
+/** Fields of a brief body that are never omitted: the gateway decides by them. */
 const NEEDED = ['stream_options', 'reasoning'];
-/** Characters of JSON of all objects and lists in a brief body; further ones are left out. */
+/** Maximum characters of JSON of all objects and lists in a brief body; further ones are omitted. */
 const BRIEF_TOTAL = 64 * 1024;
-/** Fields of a large body: each of them would have to be copied on the main thread. */
+/** Maximum fields of a large body: each of them has to be copied on the main thread. */
 export const MAX_FIELDS = 1_000;
 
-/** Bytes of long strings that are no plain ASCII. Parsing takes several times their size. */
+/** Maximum bytes of long strings that are not plain ASCII. Parsing takes several times their size. */
 const MAX_PARSED_TEXT = 4 * 1024 * 1024;
 const PARSED_TEXT_REFUSAL = 'Texts of more than 4 MiB in a body must be plain ASCII without escapes, such as base64.';
 
 /** A request body, read and parsed. */
 export interface JsonBody {
   value: Record<string, unknown>;
-  /** SHA-256 in hex of what it says: the order of members and the space between them make no difference. */
+  /** SHA-256 in hex of the value: the order of fields and white space make no difference. */
   fingerprint: string;
 }
 
-/** What became of it; `refusal` says in words for the client why it is no JSON object. */
+/** The result; `refusal` states for the client why it is no JSON object. */
 export type Parsed<Value> = { value: Value } | { refusal: string };
 
 /** SHA-256 in hex of canonical JSON. */
@@ -32,7 +32,7 @@ export function fingerprintOf(value: unknown, cut?: Cut): string {
   return hash.digest('hex');
 }
 
-/** Where the long strings are that a short text stands for. */
+/** Positions of the long strings that were replaced by short texts. */
 interface Cut extends Pick<LargeBody, 'mark' | 'cuts'> {
   bytes: Buffer;
 }
@@ -82,19 +82,19 @@ function feed(hash: Hash, value: unknown, cut?: Cut): void {
   } else hash.update(JSON.stringify(value));
 }
 
-/** What a large body is reduced to before it goes back to the main thread. */
+/** How a large body is reduced before it returns to the main thread. */
 export interface LargeBodyPlan {
   /** Offsets of the quotes around long strings, as `JsonScan` finds them. */
   longStrings: readonly (readonly [start: number, end: number])[];
-  /** Whether the fingerprint is wanted; else it is empty. */
+  /** Whether to compute the fingerprint; otherwise it is empty. */
   fingerprinted: boolean;
-  /** The only fields that come back. Default: all. */
+  /** The only fields to return. Default: all. */
   fields?: readonly string[];
-  /** Whether fields of more than 8 KiB stay behind; a sample of the prompt comes instead. Default false. */
+  /** Whether to omit fields of more than 8 KiB; a sample of the prompt is returned instead. Default false. */
   brief?: boolean;
 }
 
-/** The beginning of what a model reads, and how many times as long the whole is. */
+/** The beginning of the text that a model reads, and the ratio of the whole length to it. */
 export interface PromptSample {
   text: string;
   scale: number;
@@ -102,17 +102,17 @@ export interface PromptSample {
 
 /** A large body without its long strings. */
 export interface LargeBody extends JsonBody {
-  /** The text that stands for a long string begins with this and ends with the index of it in `cuts`. */
+  /** The text that replaces a long string begins with this and ends with its index in `cuts`. */
   mark: string;
-  /** Offsets of what stood between the quotes, all of it ASCII without escapes. */
+  /** Offsets of the content between the quotes, all of it ASCII without escapes. */
   cuts: readonly (readonly [start: number, end: number])[];
-  /** Of a brief body. */
+  /** Set for a brief body. */
   prompt?: PromptSample;
 }
 
 /**
- * Parses a large body. Runs on a thread that loads nothing else. Long strings of plain ASCII, such as base64, are neither parsed nor copied: a short text stands for
- * each, and {@link restoreCuts} puts them back.
+ * Parses a large body. Runs on a thread that loads nothing else. Long strings of plain ASCII, such as base64, are
+ * neither parsed nor copied: short texts replace them, and {@link restoreCuts} restores them.
  */
 export function parseLargeBody(
   bytes: Buffer,
@@ -150,7 +150,7 @@ export function parseLargeBody(
   return { value: { value: reduce(value, plan), fingerprint, mark, cuts, ...(prompt && { prompt }) } };
 }
 
-/** Puts the long strings of a large body back, in place. */
+/** Restores the long strings of a large body, in place. */
 export function restoreCuts({ value, mark, cuts }: LargeBody, bytes: Buffer): Record<string, unknown> {
   const restored = (one: unknown): unknown => {
     if (typeof one === 'string')
@@ -186,13 +186,13 @@ function reduce(value: Record<string, unknown>, { fields, brief = false }: Large
     left -= length;
     return true;
   };
-  const kept = Object.entries(value).filter(
+  const short = Object.entries(value).filter(
     ([name, field]) => (!fields || fields.includes(name)) && (!brief || NEEDED.includes(name) || isBrief(field)),
   );
-  return Object.fromEntries(kept);
+  return Object.fromEntries(short);
 }
 
-/** What a byte of a long string means: 0 printable ASCII, 1 a backslash, 2 something else. */
+/** Class of a byte of a long string: 0 printable ASCII, 1 a backslash, 2 something else. */
 const KINDS = new Uint8Array(256).fill(2);
 KINDS.fill(0, 0x20, 0x7f);
 KINDS[0x5c] = 1;
@@ -200,9 +200,9 @@ const SLASH = 0x2f;
 const COLON = 0x3a;
 
 /**
- * Where the text of a long string is, if it is a value of printable ASCII, so that its bytes are its text. Escaped slashes,
- * which some encoders write into base64, are unescaped in place.
- * @returns Undefined where the string has to be parsed.
+ * The position of a long string's text, if it is a value of printable ASCII, so that its bytes are its text. Escaped
+ * slashes, which some encoders write into base64, are unescaped in place.
+ * @returns Undefined if the string has to be parsed.
  */
 function plainSpan(bytes: Buffer, [start, end]: readonly [number, number]): Cut['cuts'][number] | undefined {
   let next = end + 1;
@@ -223,25 +223,25 @@ function plainSpan(bytes: Buffer, [start, end]: readonly [number, number]): Cut[
     bytes[to] = bytes[index] ?? 0;
     to += 1;
   }
-  // What is left over is no part of the body any more.
+  // The remaining bytes are no longer part of the body.
   bytes.fill(0x20, to, end);
   return [start + 1, to];
 }
 
 /**
- * A look at the bytes of a JSON body while they arrive, before anything is parsed. It counts the values and the nesting,
- * and remembers where long strings are. Strings are skipped with a native search, so a scan runs at several hundred
- * megabytes per second. It does not check the grammar: the parser does.
+ * Scans the bytes of a JSON body while they arrive, before anything is parsed. It counts the values and the nesting,
+ * and records the positions of long strings. Strings are skipped with a native search, so a scan runs at several
+ * hundred megabytes per second. It does not check the grammar: the parser does.
  */
 export interface JsonScan {
   /**
-   * Looks at the next chunk.
-   * @returns What exceeds its limit, where something does.
+   * Scans the next chunk.
+   * @returns The exceeded limit, if any.
    */
   push(chunk: Uint8Array): 'depth' | 'values' | undefined;
-  /** Values so far: at most one more than there really are for each object or list. */
+  /** Number of values so far: at most one too many per object or list. */
   values(): number;
-  /** Fields of the object so far, those that stand there twice included. */
+  /** Fields of the object so far, including repeated ones. */
   fields(): number;
   /** Offsets of the quotes around each string of at least 16 KiB. */
   readonly longStrings: readonly (readonly [start: number, end: number])[];
@@ -257,7 +257,7 @@ const MANY_ESCAPES = 8;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** What a byte outside a string means: 0 nothing, 1 a quote, 2 opens, 3 closes, 4 separates. */
+/** Class of a byte outside a string: 0 nothing, 1 a quote, 2 opens, 3 closes, 4 separates. */
 const MEANING = new Uint8Array(256);
 MEANING[QUOTE] = 1;
 MEANING[0x7b] = 2;
@@ -272,16 +272,16 @@ export function createJsonScan({ maxValues, maxDepth }: JsonScanLimits): JsonSca
   let fields = 1;
   let depth = 0;
   let offset = 0;
-  /** Where the string began that goes on in the next chunk; -1 outside strings. */
+  /** Start of the string that continues in the next chunk; -1 outside strings. */
   let stringStart = -1;
   /** Whether the last chunk ended with a backslash that escapes the next byte. */
   let isEscaping = false;
 
-  /** @returns Index behind the quote that ends the string; the length of the chunk where none does. */
+  /** @returns Index after the quote that ends the string; the length of the chunk if there is none. */
   function skipString(chunk: Buffer, start: number): number {
     let from = start;
     for (let escaped = 0; ; escaped += 1) {
-      // Where many quotes are escaped, a search for each of them takes longer than a look at each byte.
+      // With many escaped quotes, searching for each takes longer than reading each byte.
       if (escaped === MANY_ESCAPES) return skipBytewise(chunk, from);
       const quote = chunk.indexOf(QUOTE, from);
       const end = quote === -1 ? chunk.length : quote;

@@ -3,11 +3,11 @@ import { GatewayError } from 'mediagate';
 import type { LargeBody, LargeBodyPlan, Parsed } from './json-body.js';
 
 /**
- * Parses large bodies on threads of their own: on the main thread, 55 MB of JSON would hold up all other requests for a third
+ * Parses large bodies on separate threads: on the main thread, 55 MB of JSON would block all other requests for a third
  * of a second.
  *
- * There are two lanes, each one thread, started when it is first needed. A lane parses one body at a time. Owners with
- * bodies waiting take turns, so that one account with many large bodies delays another account by one of them.
+ * There are two threads, each started on first use. A thread parses one body at a time. Owners with waiting bodies take
+ * turns, so that one account with many large bodies delays another account by one of them.
  */
 export interface ParseOrder {
   bytes: Uint8Array<ArrayBuffer>;
@@ -23,27 +23,27 @@ interface Waiting extends ParseOrder {
   answer: PromiseWithResolvers<ParseAnswer>;
 }
 
-interface Lane {
+interface ParseThread {
   worker: Worker;
   current?: Waiting;
 }
 
-const LANES = 2;
-/** Bodies that may wait, over all owners, and of one owner. */
+const MAX_THREADS = 2;
+/** Maximum waiting bodies, over all owners, and of one owner. */
 const MAX_WAITING = 64;
 const MAX_WAITING_OF_OWNER = 24;
-/** Megabytes of a lane's heap. Scanned bodies stay far below it. */
+/** Megabytes of a thread's heap. Scanned bodies stay far below it. */
 const HEAP_MB = 512;
 
-const lanes: Lane[] = [];
-/** Owner → their bodies, oldest first. The owner whose turn is next stands first. */
+const threads: ParseThread[] = [];
+/** Owner → their bodies, oldest first. The next owner is first. */
 const waiting = new Map<string, Waiting[]>();
 let waitingCount = 0;
 
 /**
  * Parses a body on another thread.
- * @param bytes Given away until the answer, which gives them back.
- * @throws GatewayError `queue_full` where too many bodies wait.
+ * @param bytes Transferred until the answer, which returns them.
+ * @throws GatewayError `queue_full` if too many bodies wait.
  */
 export function parseInWorker(
   owner: string,
@@ -56,7 +56,7 @@ export function parseInWorker(
   if (own) own.push(order);
   else waiting.set(owner, [order]);
   waitingCount += 1;
-  fillLanes();
+  assignOrders();
   return order.answer.promise.then(({ parsed, bytes }) => ({
     parsed,
     bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
@@ -64,8 +64,8 @@ export function parseInWorker(
 }
 
 /**
- * A full queue drops the latest body of the owner who has the most in it, so that no owner keeps others out.
- * @throws GatewayError `queue_full` where that would be this owner.
+ * A full queue drops the latest body of the owner with the most bodies, so that no owner blocks others.
+ * @throws GatewayError `queue_full` if it is this owner.
  */
 function makeRoom(owner: string): void {
   const own = waiting.get(owner)?.length ?? 0;
@@ -82,18 +82,19 @@ function queueFull(): GatewayError {
   return new GatewayError('queue_full', 'Too many large request bodies wait to be parsed.', { retryAfterSeconds: 1 });
 }
 
-function fillLanes(): void {
+function assignOrders(): void {
   while (waitingCount > 0) {
-    const lane = lanes.find(({ current }) => !current) ?? (lanes.length < LANES ? startLane() : undefined);
-    if (!lane) return;
+    const thread =
+      threads.find(({ current }) => !current) ?? (threads.length < MAX_THREADS ? startThread() : undefined);
+    if (!thread) return;
     const order = takeNext();
     if (!order) return;
     const { bytes, plan } = order;
     try {
-      lane.worker.postMessage({ bytes, plan } satisfies ParseOrder, [bytes.buffer]);
-      lane.current = order;
+      thread.worker.postMessage({ bytes, plan } satisfies ParseOrder, [bytes.buffer]);
+      thread.current = order;
     } catch (error) {
-      // What cannot be sent leaves the lane to others.
+      // A body that cannot be transferred must not occupy the thread.
       order.answer.reject(error);
     }
   }
@@ -102,7 +103,7 @@ function fillLanes(): void {
 function takeNext(): Waiting | undefined {
   for (const [owner, orders] of waiting) {
     const order = orders.shift();
-    // To the end of the map: each of the others has a turn first.
+    // Moves the owner to the end of the map, behind all others.
     waiting.delete(owner);
     if (orders.length > 0) waiting.set(owner, orders);
     if (!order) continue;
@@ -112,28 +113,28 @@ function takeNext(): Waiting | undefined {
   return undefined;
 }
 
-function startLane(): Lane {
+function startThread(): ParseThread {
   const worker = new Worker(new URL('./json-thread.js', import.meta.url), {
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
   });
-  const lane: Lane = { worker };
-  lanes.push(lane);
+  const thread: ParseThread = { worker };
+  threads.push(thread);
   worker.on('message', (answer: ParseAnswer) => {
-    const { current } = lane;
-    lane.current = undefined;
+    const { current } = thread;
+    thread.current = undefined;
     current?.answer.resolve(answer);
-    fillLanes();
+    assignOrders();
   });
   const fail = (cause: unknown) => {
-    const index = lanes.indexOf(lane);
+    const index = threads.indexOf(thread);
     if (index === -1) return;
-    lanes.splice(index, 1);
-    lane.current?.answer.reject(new Error('the thread that parses bodies ended', { cause }));
-    fillLanes();
+    threads.splice(index, 1);
+    thread.current?.answer.reject(new Error('the thread that parses bodies ended', { cause }));
+    assignOrders();
   };
   worker.on('error', fail).on('exit', fail);
-  // After the listeners, which would undo it: a thread keeps no process alive.
+  // Must follow the listeners, which would undo it: the thread must not keep the process alive.
   worker.unref();
-  return lane;
+  return thread;
 }

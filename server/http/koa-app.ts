@@ -3,40 +3,40 @@ import type Router from '@koa/router';
 import type { ParameterizedContext } from 'koa';
 import type { Span } from 'mediagate';
 
-// Its other form imports node:http, which may not be: see test/architecture.test.ts.
+// Its other form imports node:http, which is not allowed: see test/architecture.test.ts.
 const { Router: KoaRouter } = createRequire(import.meta.url)('@koa/router') as { Router: typeof Router };
 
-/** A router without routes, to which a path is as it is written. */
+/** A router without routes that takes paths literally. */
 export function newRouter(): Router<RequestState> {
   return new KoaRouter<RequestState>({ sensitive: true, strict: true });
 }
 
-/** What middleware leaves for those after it, as `ctx.state`. Folders that leave more there add their fields to it. */
+/** What middleware passes on in `ctx.state`. Other folders add their fields by declaration merging. */
 export interface RequestState {
   requestId: string;
-  /** Monotonic milliseconds when it came. */
+  /** Monotonic milliseconds of the request's arrival. */
   startedAt: number;
   /** Set on link-data routes: their errors name the link and, once it is known, its platform. */
   link?: { inputUrl?: string; platform?: string };
-  /** Set on routes of models: their failures are classed as model vendors do. */
+  /** Set on model routes: their failures are classified as by model vendors. */
   model?: true;
-  /** Set on routes that another vendor's SDK speaks to: their errors have its shape. */
+  /** Set on routes for another vendor's SDK: their errors have its format. */
   anthropic?: true;
-  /** The image that this request waited for in vain. */
+  /** The image job that this request waited for without success. */
   imageJob?: { id: string; failed: boolean };
-  /** Set on routes that people visit: a browser is shown its errors as a page. */
+  /** Set on routes for people: a browser receives errors as a page. */
   isPage?: true;
-  /** Set on routes that clients of OAuth speak to: their errors have its shape. */
+  /** Set on routes for OAuth clients: their errors have its format. */
   oauth?: true;
-  /** Set where somebody is not signed in: they are told where to. */
+  /** Set if the user is not signed in: the address of the sign-in. */
   loginUrl?: string;
-  /** Where there are traces, what this request is in its. */
+  /** The span of this request, if tracing is on. */
   span?: Span;
-  /** Code of the error that was answered, one of ours or of OAuth, for the log line and the metrics. */
+  /** Code of the error that was sent, ours or of OAuth, for the log line and the metrics. */
   errorCode?: string;
 }
 
 export type RequestContext = ParameterizedContext<RequestState>;
-/** Of a route with parameters. */
+/** Set on a route with parameters. */
 export type ParamsContext = RequestContext & { params: Readonly<Record<string, string>> };
 export type Next = () => Promise<unknown>;

@@ -4,21 +4,21 @@ import { GatewayError } from 'mediagate';
 import type { SiteAddress } from './addresses.js';
 import type { Next, RequestContext } from './koa-app.js';
 
-/** People who visit these routes with a browser are shown a failure as a page. */
+/** Browsers receive errors of these routes as a page. */
 export function markPage(context: RequestContext, next: Next): Promise<unknown> {
   context.state.isPage = true;
   return next();
 }
 
-/** Paths of programs: whoever asks for these is told in JSON what went wrong. */
+/** Paths for programs: their errors are always JSON. */
 const PROGRAMS = /^\/(v1|api|health|metrics|assets)(\/|$)/;
 
-/** As {@link markPage}, for every address that nothing else is at. */
+/** As {@link markPage}, for every address without a route. */
 export function markVisits(context: RequestContext, next: Next): Promise<unknown> {
   return PROGRAMS.test(context.path) ? next() : markPage(context, next);
 }
 
-/** Sends a browser on, by GET, to a path of the site or to an address. */
+/** Redirects a browser, by GET, to a path of the site or to an address. */
 export function seeOther(context: RequestContext, location: string): void {
   context.status = 303;
   context.set('Location', location);
@@ -28,7 +28,7 @@ export function seeOther(context: RequestContext, location: string): void {
 export interface NewCookie {
   name: string;
   value: string;
-  /** 0 removes it. */
+  /** 0 deletes it. */
   maxAgeSeconds: number;
 }
 
@@ -44,15 +44,16 @@ export function removeCookie(context: RequestContext, site: SiteAddress, name: s
 }
 
 export function readCookie(context: RequestContext, name: string): string | undefined {
-  // Our values need no escapes: an escaped one is not what we have set.
+  // Our values need no escapes: an escaped value is not ours.
   return parseCookie(context.req.headers.cookie ?? '', { decode: (value) => value })[name];
 }
 
 const MAX_LENGTH = 1_024;
 
 /**
- * Where to go on to after a sign-in: a path of the site itself. Default `/`.
- * @throws GatewayError `invalid_value` for whatever a browser could take for another host, and for sign-in itself.
+ * The path of the site to continue at after a sign-in. Default `/`.
+ * @throws GatewayError `invalid_value` for a path that a browser could read as another host, and for the sign-in
+ *   itself.
  */
 export function readReturnPath(value: string | string[] | undefined, { origin }: SiteAddress): string {
   if (value === undefined || value === '') return '/';
@@ -63,14 +64,14 @@ export function readReturnPath(value: string | string[] | undefined, { origin }:
 }
 
 function isOwnPath(text: string, origin: string): boolean {
-  // Browsers read a backslash as a slash, and leave out tabs and line feeds wherever they stand.
+  // Browsers read a backslash as a slash, and drop tabs and line feeds anywhere.
   if (text.length > MAX_LENGTH || !/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(text)) return false;
   const url = URL.parse(text, origin);
-  // What comes out may have lost dots: `/.//host` is a path, and as a path by itself it would not be one.
+  // Normalization may remove dots: `/.//host` is a path, but its normalized form would be another host.
   return url?.origin === origin && !url.pathname.startsWith('//') && !/^\/signin(\/|$)/.test(url.pathname);
 }
 
-/** Nothing of anybody else's but pictures and sound of links, and no script or style that is not a file of ours. */
+/** Allows pictures and audio of links, but only scripts and styles that are files of ours. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -84,7 +85,7 @@ const PAGE_POLICY = [
   "base-uri 'none'",
 ].join('; ');
 
-/** Of every page. Forms tell their origin to the site alone, so that it can be checked. */
+/** Headers of every page. Forms send their origin only to the site itself, which checks it. */
 export function setPageHeaders(response: ServerResponse): void {
   response.setHeader('Content-Security-Policy', PAGE_POLICY);
   response.setHeader('Referrer-Policy', 'same-origin');

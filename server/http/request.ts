@@ -6,7 +6,7 @@ import type { RequestContext } from './koa-app.js';
 const SANE = /^[A-Za-z0-9._-]{1,64}$/;
 const BYTES = 12;
 
-/** The caller's own `x-request-id` where it is 1 to 64 characters of `A-Za-z0-9._-`; a new one otherwise. */
+/** The caller's own `x-request-id` if it is 1 to 64 characters of `A-Za-z0-9._-`; a new one otherwise. */
 export function requestIdOf(request: IncomingMessage): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && SANE.test(given) ? given : newRequestId();
@@ -36,7 +36,7 @@ export function setSecurityHeaders(response: ServerResponse, isHttps: boolean): 
   if (isHttps) addField(response, 'Strict-Transport-Security', STRICT_TRANSPORT);
 }
 
-/** One line for a request: names and figures only, never a header, a query or a body. */
+/** One line per request: names and numbers only, never a header, a query or a body. */
 export function logRequest(logger: Logger, context: RequestContext, route: string | undefined, ms: number): void {
   const { requestId, key, errorCode, span } = context.state;
   logger.info('request', {
@@ -51,7 +51,7 @@ export function logRequest(logger: Logger, context: RequestContext, route: strin
   });
 }
 
-/** Fields whose repetition means that two readers of the request could see two different requests. */
+/** Fields that could make two readers see two different requests if they are repeated. */
 const SINGLE = new Set([
   'host',
   'authorization',
@@ -63,21 +63,21 @@ const SINGLE = new Set([
 ]);
 const LENGTHS = new Set([...SINGLE].map((name) => name.length));
 
-/** Whether it can be told where the request ends (RFC 9112 6.1). */
+/** Whether the end of the request is well-defined (RFC 9112 6.1). */
 export function isFramed({ headers, httpVersionMinor }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
   return coding === undefined || (coding.toLowerCase() === 'chunked' && httpVersionMinor > 0);
 }
 
-/** A name or an address, in brackets where it is one of IPv6, and a port. Empty is allowed by RFC 9112 3.2. */
+/** A name or an address (IPv6 in brackets), and a port. RFC 9112 3.2 allows an empty field. */
 function isHost(text: string): boolean {
   return /^(?:[a-z0-9._~%!$&'()*+;=-]*|\[[0-9a-f:.%]+\])(?::\d{0,5})?$/i.test(text);
 }
 
 /**
- * Refuses what Node's parser lets through although RFC 9112 or common sense does not: two Host fields or none,
- * two Authorization fields (it keeps the first), two X-API-Key fields (it joins them), codings besides `chunked`, an
- * HTTP version in the request line that this is not, and methods that reflect or tunnel.
+ * Refuses requests that Node's parser accepts although RFC 9112 or common sense does not: no Host field or two, two
+ * Authorization fields (it keeps the first), two X-API-Key fields (it joins them), codings besides `chunked`, another
+ * HTTP version in the request line, and methods that reflect or tunnel.
  * @throws GatewayError `bad_request`, `method_not_allowed`.
  */
 export function checkRawHeaders(request: IncomingMessage): void {
@@ -113,7 +113,7 @@ export function checkRawHeaders(request: IncomingMessage): void {
   }
 }
 
-/** Aborts when the client closes the connection before its answer is out. */
+/** Aborts when the client closes the connection before the answer is complete. */
 export function clientSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   const leave = () => {
@@ -124,14 +124,14 @@ export function clientSignal(response: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
-/** What a client asks for in `Prefer` (RFC 7240), of what is understood here. */
+/** The supported preferences of a client in `Prefer` (RFC 7240). */
 export interface Preferences {
   respondAsync: boolean;
   /** Seconds. */
   wait?: number;
 }
 
-/** Whatever else is preferred is ignored, as the RFC has it; of two of a kind, the first counts. */
+/** Other preferences are ignored, as the RFC says; of two equal ones, the first counts. */
 export function readPreferences({ prefer }: IncomingHttpHeaders): Preferences {
   const preferences: Preferences = { respondAsync: false };
   for (const part of String(prefer ?? '').split(',')) {
@@ -147,29 +147,29 @@ const RETRY_SECONDS = 5;
 
 export interface SemaphoreOptions {
   /** Default 2,000. */
-  places?: number;
-  /** Places of one holder. Default 500. */
-  placesEach?: number;
+  permits?: number;
+  /** Permits of one holder. Default 500. */
+  permitsEach?: number;
 }
 
 /**
- * Requests that are held open until something ends: few enough that they cannot use up the connections, and of each holder few
- * enough that there is room for others.
+ * Limits requests that are held open until something ends, so that they cannot use up the connections, in total and per
+ * holder.
  */
 export interface Semaphore {
-  /** Takes a place; what comes back gives it back. Undefined where all are taken. */
-  enter(holder: string): (() => void) | undefined;
-  /** As `enter`. @throws GatewayError `queue_full` where all are taken. */
-  demand(holder: string): () => void;
+  /** Takes a permit; call the result to release it. Undefined if none is free. */
+  tryAcquire(holder: string): (() => void) | undefined;
+  /** As `tryAcquire`. @throws GatewayError `queue_full` if none is free. */
+  acquire(holder: string): () => void;
 }
 
-export function createSemaphore({ places = 2_000, placesEach = 500 }: SemaphoreOptions = {}): Semaphore {
+export function createSemaphore({ permits = 2_000, permitsEach = 500 }: SemaphoreOptions = {}): Semaphore {
   const taken = new Map<string, number>();
-  let free = places;
+  let free = permits;
 
-  function enter(holder: string): (() => void) | undefined {
+  function tryAcquire(holder: string): (() => void) | undefined {
     const own = taken.get(holder) ?? 0;
-    if (free === 0 || own === placesEach) return undefined;
+    if (free === 0 || own === permitsEach) return undefined;
     free -= 1;
     taken.set(holder, own + 1);
     return () => {
@@ -181,9 +181,9 @@ export function createSemaphore({ places = 2_000, placesEach = 500 }: SemaphoreO
   }
 
   return {
-    enter,
-    demand(holder) {
-      const leave = enter(holder);
+    tryAcquire,
+    acquire(holder) {
+      const leave = tryAcquire(holder);
       if (leave) return leave;
       throw new GatewayError('queue_full', 'Too many requests wait for their answers.', {
         retryAfterSeconds: RETRY_SECONDS,
@@ -195,7 +195,7 @@ export function createSemaphore({ places = 2_000, placesEach = 500 }: SemaphoreO
 export const MAX_WAIT_SECONDS = 60;
 
 /**
- * Seconds that an answer may be held back, as `?wait=` or `Prefer: wait=` has it; 0 where neither is there.
+ * Seconds that an answer may be held back, from `?wait=` or `Prefer: wait=`; 0 by default.
  * @throws GatewayError `invalid_value`.
  */
 export function readWait({ query: { wait }, req }: RequestContext): number {
@@ -207,12 +207,12 @@ export function readWait({ query: { wait }, req }: RequestContext): number {
 }
 
 const WINDOW_MS = 1_000;
-/** Polls of one key in a second. */
+/** Maximum polls of one key per second. */
 const MAX_POLLS = 20;
-/** Counts of a second; whoever polls is good for an API key, so there is no more than one for each key in use. */
+/** Maximum counters per second; only valid API keys can poll, so there is at most one for each key in use. */
 const MAX_KEYS = 10_000;
 
-/** Polls cost no slot, so somebody has to see to it that nobody polls in a loop without a pause. */
+/** Polls are not rate limited per minute, so this prevents polling in a loop without a pause. */
 export interface PollGuard {
   /** @throws GatewayError `rate_limit_exceeded`. */
   admit(keyId: string): void;
@@ -239,7 +239,7 @@ export function createPollGuard(clock: Clock): PollGuard {
 }
 
 /** Own members that the schema knows; `null` counts as not sent. */
-export function knownMembers(
+export function knownFields(
   sent: Readonly<Record<string, unknown>>,
   { properties }: { properties: object },
 ): Record<string, unknown> {
@@ -254,7 +254,7 @@ export function knownMembers(
  * The refusal of a body for a member of its own.
  * @param accepted What each member accepts, in words.
  */
-export function memberError(
+export function fieldError(
   { path = '', keyword }: Partial<Issue> = {},
   accepted: Readonly<Record<string, string>>,
 ): GatewayError {

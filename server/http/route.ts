@@ -5,29 +5,29 @@ import type { Next, ParamsContext, RequestContext, RequestState } from './koa-ap
 import { markPage } from './pages.js';
 
 /*
- * A route is declared once, in the folder of its subject. The router, the check of the caller, the OpenAPI document, the
- * endpoints of the service manifest and the table of routes in the documentation are made from the declarations.
+ * A route is declared once, in the folder of its subject. The router, the grant check, the OpenAPI document, the
+ * endpoints of the service manifest and the route tables of the documentation are made from the declarations.
  */
 
-/** A group of routes that an API key may be good for. */
+/** A group of routes that an API key may be granted. */
 export type Grant = 'images' | 'extract' | 'text' | 'audio';
 
 /**
- * Who may call a route: a client with an API key that has the grant (or one of several), a client with any valid API key, a
- * user who is signed in, a sender who signs the body, or everybody.
+ * Who may call a route: a client with an API key that has the grant (or one of several), a client with any valid API
+ * key, a signed-in user, a sender with a signed body, or everyone.
  */
 export type RouteGrant = Grant | readonly Grant[] | 'any' | 'session' | 'signature' | 'none';
 
-/** Format of the errors: of link data, of model vendors, of Anthropic's SDK, of OAuth, or a page where a browser asks. */
+/** Format of the errors: link data, model vendors, Anthropic's SDK, OAuth, or a page for browsers. */
 export type ErrorFormat = 'link' | 'model' | 'anthropic' | 'oauth' | 'page';
 
 export interface RouteAnswer {
   description: string;
   /** Default `application/json`. */
   type?: string;
-  /** Default: the answer has no body, or bytes. */
+  /** Default: the answer has no JSON body. */
   schema?: TSchema;
-  /** Name under which the API reference lists the schema. Default: it is written out with the route. */
+  /** Name of the schema in the API reference. Default: it is inlined. */
   name?: string;
   /** Valid by the schema; a test checks it. */
   example?: unknown;
@@ -42,27 +42,27 @@ export interface RouteBody {
 
 export interface Route {
   method: 'GET' | 'POST' | 'DELETE';
-  /** As the router reads it: `/v1/images/jobs/:id`. */
+  /** In the router's form: `/v1/images/jobs/:id`. */
   path: string;
   grant: RouteGrant;
   /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
   apiKeyHeader?: boolean;
-  /** Whether requests without a session are let in as well, with the grant `session`. Default: on pages alone. */
+  /** Whether requests without a session are also accepted, with the grant `session`. Default: only on pages. */
   sessionOptional?: boolean;
   /** Default: the usual format. */
   format?: ErrorFormat | ((context: RequestContext) => ErrorFormat | undefined);
   /** Name in the service manifest; routes of one path share it. Default: the manifest does not list the route. */
   endpoint?: string;
-  /** Name of the path's parameter in the service manifest. Default: as in the path. */
+  /** Name of the path parameter in the service manifest. Default: as in the path. */
   parameter?: string;
   /** Group in the API reference. */
   tag: 'Link data' | 'Images' | 'Models' | 'Account' | 'Payments' | 'Process' | 'Pages';
   /** In the API reference. */
   summary: string;
-  /** In the table of routes of the documentation. Default: the summary. */
+  /** Text in the route tables of the documentation. Default: the summary. */
   description?: string;
   query?: Readonly<Record<string, { schema: TSchema; description: string; required?: boolean }>>;
-  /** Request headers besides that of the key: name → what it does. */
+  /** Request headers besides the key: name → description. */
   headers?: Readonly<Record<string, string>>;
   body?: RouteBody;
   /** By status. */
@@ -77,7 +77,7 @@ export interface SentWebhook {
   name: string;
   /** As OpenAPI describes an operation. */
   operation: object;
-  /** Schemas that the operation refers to, by their names. */
+  /** Schemas that the operation refers to, by name. */
   schemas: Readonly<Record<string, TSchema>>;
 }
 
@@ -88,7 +88,7 @@ export function defineRoute(route: Route): Route {
 
 export type Middleware = (context: RequestContext, next: Next) => Promise<unknown>;
 
-/** The check that a route needs before its handler; undefined where it needs none. */
+/** The check before a route's handler; undefined if it needs none. */
 export type GuardOf = (route: Route) => Middleware | undefined;
 
 const VERBS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const;
@@ -101,7 +101,7 @@ const MARKS: Readonly<Record<ErrorFormat, Middleware>> = {
   page: markPage,
 };
 
-/** Adds the routes in their order. Each request is marked with the format of its errors, checked, and handled. */
+/** Adds the routes in order. Each request is marked with its error format, checked, and handled. */
 export function addRoutes(router: Router<RequestState>, routes: readonly Route[], guardOf: GuardOf): void {
   for (const route of routes) {
     const { method, path, handler } = route;
@@ -118,7 +118,7 @@ function markOf({ format }: Route): Middleware | undefined {
   };
 }
 
-/* Parts of schemas of answers. */
+/* Parts of response schemas. */
 export const Text = Type.String();
 export const Count = Type.Integer({ minimum: 0 });
 export const Time = Type.String({ description: 'RFC 3339, UTC' });

@@ -5,36 +5,36 @@ import type { PollGuard, Semaphore } from './request.js';
 import type { Route } from './route.js';
 
 /*
- * What the handlers of routes share. A folder adds what it brings by declaration merging, so that the routes of one subject
- * see the types of others without an import of all of them. `server-context.ts` above this folder makes the values.
+ * What route handlers share. A folder adds its fields by declaration merging, so that the routes of one subject see the
+ * types of others without importing all of them. `server-context.ts` above this folder creates the values.
  */
 
-/** What an app is made from. */
+/** The dependencies of an app. */
 export interface AppDependencies {
   gateway: Gateway;
   logger: Logger;
   clock: Clock;
-  /** Public address of this gateway, without a trailing slash. Asked whenever a link is made. */
+  /** Public address of this gateway, without a trailing slash. Called whenever a link is made. */
   baseUrl(): string;
-  /** Whether image sizes beside the named ones are accepted. */
+  /** Whether other image sizes than the named ones are accepted. */
   anyImageSize: boolean;
-  /** Images that an account may ask for on one day (UTC). Default: any number. */
+  /** Images per account and UTC day. Default: unlimited. */
   imageDailyLimit?: number;
-  /** Bytes of one sound that is sent. Default 26,214,400. */
+  /** Maximum bytes of an uploaded audio file. Default 26,214,400. */
   audioMaxBytes?: number;
-  /** Whether the routes of Anthropic's format do anything. Default false. */
+  /** Whether the routes of Anthropic's format are enabled. Default false. */
   messagesEnabled?: boolean;
-  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. Default: none. */
+  /** Addresses and networks of proxies with a trusted `X-Forwarded-For`. Default: none. */
   trustedProxies?: readonly string[];
-  /** Accounts of people. Default: there are none, and nobody signs in. */
+  /** User accounts. Default: none, and sign-in is disabled. */
   account?: AccountDependencies;
-  /** Where keys are made; named in errors about missing keys. Default: not named. */
+  /** URL of the page where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
-  /** Default: there are no traces. */
+  /** Default: no tracing. */
   tracer?: Tracer;
-  /** Refused requests with a body above 64 KiB of one account in a minute, before more of them are 429. Default 60. */
+  /** Refused requests with a body above 64 KiB per account and minute, before more of them get 429. Default 60. */
   refusedBodiesPerMinute?: number;
-  /** Whether they are served here as well, to everybody. Default false. */
+  /** Whether metrics are also served here, publicly. Default false. */
   publicMetrics?: boolean;
 }
 
@@ -42,34 +42,34 @@ export interface AppDependencies {
 // biome-ignore lint/suspicious/noEmptyInterface: folders that own a part of it fill it
 export interface AccountStores {}
 
-/** What the account half of the server is made of. */
+/** The dependencies of the account part of the server. */
 export interface AccountDependencies {
   state: AccountStores;
-  /** Where people reach the site. */
+  /** The public address of the site. */
   site(): SiteAddress;
 }
 
-/** What the handlers of routes share. Each app has one. */
+/** What route handlers share. Each app has one. */
 export interface ServerContext extends AppDependencies {
   audioMaxBytes: number;
   messagesEnabled: boolean;
   addressOf: AddressOf;
-  /** Bodies in memory. */
+  /** Budget of bodies in memory. */
   bodies: BodyBudget;
-  /** Forms, whose sounds are on the disk. */
+  /** Budget of forms; their audio files are on disk. */
   uploads: BodyBudget;
   polls: PollGuard;
-  /** Requests that wait for an image. */
+  /** Permits of requests that wait for an image. */
   waiting: Semaphore;
-  /** Aborts when the gateway begins to finish. */
+  /** Aborts when the shutdown begins. */
   drain: AbortSignal;
   /** Every route, as it is declared. */
   routes: Route[];
 }
 
-/** The same for routes of accounts. */
+/** The same for account routes. */
 export interface AccountContext extends ServerContext {
   account: AccountDependencies;
-  /** Bodies of callers without a key or a session. */
+  /** Budget of bodies of callers without a key or a session. */
   publicBodies: BodyBudget;
 }

@@ -4,36 +4,33 @@ import { createRowInsertScript, type Kysely, rowsOf, type Script, type Tables } 
 import { hashText } from '../../core/jobs/index.js';
 import type { IdempotencyKeysTable } from './idempotent-responses.js';
 
-const KEPT_MS = 24 * 60 * 60 * 1000;
+const RETENTION_MS = 24 * 60 * 60 * 1000;
 
-/** Requests of the same scope and key are one request. Only hashes of the texts are stored. */
+/** Requests of the same scope and key are the same request. Only hashes of the texts are stored. */
 export interface Idempotency {
-  /** Whose key it is: the API key and the route. */
+  /** The API key and the route. */
   scope: string;
   key: string;
-  /** Of everything in the request that matters. */
+  /** Fingerprint of everything relevant in the request. */
   fingerprint: string;
-  /** Milliseconds that the key is remembered. Default 24 hours. */
-  keptMs?: number;
-  /**
-   * False only remembers: the job is a new one whatever was remembered, and the one that later requests get again. Default
-   * true.
-   */
+  /** Milliseconds that the key is stored. Default 24 hours. */
+  retentionMs?: number;
+  /** False ignores a stored job and stores the new one, which later requests then receive. Default true. */
   replay?: boolean;
 }
 
-/** A key that a request came with, as it is stored. */
+/** The idempotency key of a request, as it is stored. */
 export interface KeyHash {
   hash: string;
   fingerprint: string;
-  keptMs: number;
+  retentionMs: number;
   replay: boolean;
 }
 
-/** A key whose answer is a job, as a row. */
+/** The row of a key with a job as its answer. */
 export type JobKeyRow = Pick<IdempotencyKeysTable, 'hash' | 'fingerprint' | 'jobId' | 'expiresAt'>;
 
-/** What rows of such keys have in the place of an answer. */
+/** Column values of such rows in place of an answer. */
 const NO_ANSWER = {
   accountId: null,
   answerId: null,
@@ -48,8 +45,8 @@ export interface Remembered {
   jobId: string;
 }
 
-export function hashKey({ scope, key, fingerprint, keptMs = KEPT_MS, replay = true }: Idempotency): KeyHash {
-  return { hash: hashText(JSON.stringify([scope, key])), fingerprint: hashText(fingerprint), keptMs, replay };
+export function hashKey({ scope, key, fingerprint, retentionMs = RETENTION_MS, replay = true }: Idempotency): KeyHash {
+  return { hash: hashText(JSON.stringify([scope, key])), fingerprint: hashText(fingerprint), retentionMs, replay };
 }
 
 export type IdempotencyKeys = ReturnType<typeof createIdempotencyKeys>;
@@ -72,7 +69,7 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
   });
 
   return {
-    /** Those of the keys that are remembered at this time and whose job is still there, by their hashes. */
+    /** Keys that have not expired and still have their job, by hash. */
     *find(hashes: readonly string[], at: number): Script<Map<string, Remembered>> {
       if (hashes.length === 0) return new Map();
       const rows = yield* rowsOf(
@@ -87,14 +84,14 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
       return new Map(rows.map(({ hash, fingerprint, jobId }) => [hash, { fingerprint, jobId }]));
     },
 
-    /** In the place of what was remembered of the same keys before; each key once. */
+    /** Replaces the stored rows of the same keys; each key once. */
     *remember(rows: readonly JobKeyRow[]): Script<void> {
       yield* insert(rows.map((row) => ({ ...row, ...NO_ANSWER })));
     },
   };
 }
 
-/** At most `limit` of those whose time is over; how many. */
+/** Deletes at most `limit` expired keys. Returns how many. */
 export async function forgetExpired(queries: Kysely<Tables>, at: number, limit: number): Promise<number> {
   const { numDeletedRows } = await queries
     .deleteFrom('idempotency_keys')
@@ -114,12 +111,12 @@ export function keyReused(): GatewayError {
 const MAX_LENGTH = 255;
 const RETRY_SECONDS = 5;
 
-/** The header of routes that take a key, as they declare it. */
+/** The request header, as routes that support keys declare it. */
 export const IDEMPOTENCY_HEADER = {
   'Idempotency-Key': 'The same key with the same body is answered as the first request was, for 24 hours.',
 } as const;
 
-/** Errors of a key on routes whose clients wait for the answer itself. */
+/** Errors of a key on routes where clients wait for the answer itself. */
 export const IDEMPOTENCY_ERRORS = [
   'invalid_idempotency_key',
   'idempotency_key_reused',
@@ -127,7 +124,7 @@ export const IDEMPOTENCY_ERRORS = [
 ] as const satisfies readonly ErrorCode[];
 
 /**
- * The caller's Idempotency-Key: 1 to 255 visible ASCII characters, bare or in quotes; undefined where none was sent.
+ * The caller's Idempotency-Key: 1 to 255 visible ASCII characters, bare or in quotes; undefined if none was sent.
  * @throws GatewayError `invalid_idempotency_key`.
  */
 export function readIdempotencyKey(headers: IncomingHttpHeaders): string | undefined {
@@ -140,7 +137,7 @@ export function readIdempotencyKey(headers: IncomingHttpHeaders): string | undef
   throw new GatewayError('invalid_idempotency_key', message, { param: 'Idempotency-Key' });
 }
 
-/** Says that the answer is that of an earlier request, by both names that clients know. */
+/** Marks the answer as that of an earlier request, with both header names that clients know. */
 export function markReplayed(response: ServerResponse): void {
   response.setHeader('Idempotency-Replayed', 'true');
   response.setHeader('Idempotent-Replayed', 'true');
@@ -152,7 +149,7 @@ export function inProgress(): GatewayError {
   return new GatewayError('idempotency_in_progress', message, { retryAfterSeconds: RETRY_SECONDS });
 }
 
-/** How often an SDK has sent the same request before, as OpenAI's clients tell; 0 where nothing is said. */
+/** How often an SDK has retried the request, in the header of OpenAI's clients; 0 without it. */
 export function readRetryCount(headers: IncomingHttpHeaders): number {
   const sent = headers['x-stainless-retry-count'];
   return typeof sent === 'string' && /^\d{1,3}$/.test(sent) ? Number(sent) : 0;
@@ -160,7 +157,7 @@ export function readRetryCount(headers: IncomingHttpHeaders): number {
 
 /** Three bytes are four letters. */
 const GROUP = 3;
-/** A text that no encoder of ours writes, to be replaced. */
+/** A placeholder that none of our encoders produces. */
 const MARK = 'base64 goes here';
 
 export interface LongBody {
@@ -169,9 +166,9 @@ export interface LongBody {
 }
 
 /**
- * JSON with a file in base64 in one place of it. The file passes through a little at a time: as one text, a picture would
- * be in memory three times over, and everybody else would wait while it is put together.
- * @param encode Makes the value around the text that it is given.
+ * Encodes JSON that contains a base64 file in one place. The file is streamed: as one text, an image would be in memory
+ * three times, and assembling it would block the event loop.
+ * @param encode Creates the value around the given text.
  */
 export function encodeAround(file: StoredBody, encode: (base64: string) => unknown): LongBody {
   const [head = '', tail = ''] = JSON.stringify(encode(MARK)).split(MARK);

@@ -28,51 +28,51 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** For a first request that is at work. */
+/** Retry-After while the first request is running. */
 const JOIN_MS = 300_000;
 const UNREADABLE_SECONDS = 5;
-/** What answers say beside their content type. What they say of the rate limit was true when they were made. */
-const KEPT_HEADERS = ['x-ignored-params', 'x-mediagate-stand-in'] as const;
+/** Stored headers besides the content type. Rate-limit headers would be outdated. */
+const STORED_HEADERS = ['x-ignored-params', 'x-mediagate-stand-in'] as const;
 
 export interface KeyedRequest {
   /** Template: `/v1/audio/speech`. */
   route: string;
-  /** The caller's Idempotency-Key. Undefined: the request is one of its own. */
+  /** The caller's Idempotency-Key. Undefined: every request is new. */
   key: string | undefined;
-  /** SHA-256 of what it says; empty without a key. */
+  /** SHA-256 of the request; empty without a key. */
   fingerprint: string;
 }
 
 export interface Answering {
-  /** Aborts when nobody wants the answer any more: without a key, when the client has gone. */
+  /** Aborts when the answer is no longer needed: without a key, when the client has disconnected. */
   signal: AbortSignal;
-  /** To be called once, and waited for. */
+  /** Call it once, and await it. */
   send(answer: OutgoingAnswer): Promise<void>;
 }
 
-/** Does each request with an Idempotency-Key once, and gives the same answer to those that repeat it. */
+/** Runs each request with an Idempotency-Key once, and returns the same answer to repetitions. */
 export interface IdempotencyService {
   /**
-   * Has the answer made and sent, unless there is one already. With a key, a client that hangs up ends nothing: the work goes
-   * on for five minutes at most, and its answer is there for the client's next try; where 64 others go on like that, it ends
-   * at once. What fails is not kept.
-   * @throws GatewayError `idempotency_key_reused`, `idempotency_in_progress`, `queue_full` where too many wait,
-   * `upstream_unavailable` where the database does not answer, or a kept answer cannot be read; what the work throws.
+   * Makes and sends the answer, unless there is one already. With a key, a disconnect ends nothing: the work continues
+   * for at most five minutes, and its answer is stored for the client's next attempt; if 64 others continue like that,
+   * it ends at once. Failures are not stored.
+   * @throws GatewayError `idempotency_key_reused`, `idempotency_in_progress`, `queue_full` if too many wait,
+   *   `upstream_unavailable` if the database does not answer, or a stored answer cannot be read; what the work throws.
    */
   answer(context: RequestContext, request: KeyedRequest, work: (answering: Answering) => Promise<void>): Promise<void>;
-  /** Ends the work whose clients have left, and resolves when it has ended. */
+  /** Ends work without a connected client, and resolves when it has ended. */
   close(): Promise<void>;
 }
 
 export interface IdempotencyServiceOptions {
   answers: IdempotentResponses;
-  /** Where bodies are kept. */
+  /** Storage of the bodies. */
   files: Storage;
   clock: Clock;
   logger: Logger;
-  /** Aborts when the gateway begins to finish. */
+  /** Aborts when the shutdown begins. */
   drain: AbortSignal;
-  /** Milliseconds that work without a client may still take from then on. Default 0. */
+  /** Milliseconds that work without a client may take after that. Default 0. */
   graceMs?: number;
 }
 
@@ -89,7 +89,7 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
     grace = setTimeout(stop, graceMs);
   });
 
-  /** Waits where another request is at it. */
+  /** Waits if another request is running. */
   async function claim(request: AnswerRequest, holder: string, gone: AbortSignal) {
     const until = clock.monotonic() + JOIN_MS;
     let leave: (() => void) | undefined;
@@ -99,7 +99,7 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
         if (claimed.state !== 'running') return claimed;
         const timeoutMs = until - clock.monotonic();
         if (timeoutMs <= 0) throw inProgress();
-        leave ??= waiting.demand(holder);
+        leave ??= waiting.acquire(holder);
         const failure = await answers.waitFor(claimed.id, { timeoutMs, signal: AbortSignal.any([gone, drain]) });
         if (failure) throw failure;
       }
@@ -112,7 +112,7 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
     const { res: response } = context;
     const body = await files.read(file);
     if (!body) {
-      // Not done anew: it was charged.
+      // Not repeated: it was charged.
       const message = 'The answer to this Idempotency-Key cannot be read now. Ask again, or send another key.';
       throw new GatewayError('upstream_unavailable', message, { retryAfterSeconds: UNREADABLE_SECONDS });
     }
@@ -135,7 +135,7 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
         signal: life.signal,
         async send(outgoing) {
           const headers: Record<string, string> = { 'content-type': outgoing.contentType };
-          for (const name of KEPT_HEADERS) {
+          for (const name of STORED_HEADERS) {
             const value = response.getHeader(name);
             if (value !== undefined) headers[name] = String(value);
           }
@@ -159,7 +159,7 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
     }
   }
 
-  /** Before anybody hears of the failure, so that whoever asks again does not get it a second time. */
+  /** Before the failure is sent, so that a retry does not receive it again. */
   async function release(work: AnswerWork, error: unknown): Promise<void> {
     try {
       await answers.release(work, toGatewayError(error));
@@ -199,7 +199,7 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
   };
 }
 
-/** A file goes after the key that leads to it. */
+/** The file is deleted after the row that names it. */
 const FILE_LONGER_MS = 3_600_000;
 const FILE_TYPE = 'application/octet-stream';
 
@@ -213,20 +213,21 @@ export interface KeepingOptions {
 }
 
 export interface Keeping {
-  /** What the client is to be sent in the place of the answer. It ends once the answer is kept, or is known not to be. */
+  /** What the client receives in place of the answer. It ends once the answer is stored, or is known not to be. */
   toSend: OutgoingAnswer | Promise<OutgoingAnswer>;
-  /** The client has gone; the rest is for the file alone. */
+  /** The client has disconnected; the rest is only written to the file. */
   leave(): void;
-  /** Resolves when it is written down how the work has ended; never rejects. */
+  /** Resolves when the end of the work is stored; never rejects. */
   ended: Promise<void>;
 }
 
 /**
- * Keeps an answer while it is sent. The client paces both for as long as it reads; its last byte goes out when the answer
- * is safe, so that whoever has heard all of it hears the same again. What cannot be kept is sent all the same.
+ * Stores an answer while it is sent. The client sets the pace of both while it reads. Its last byte is sent when the
+ * answer is durable, so that a client with the complete answer receives the same again. An answer that cannot be stored
+ * is sent anyway.
  */
 export function keepWhileSending({ outgoing, head, work, answers, files, logger }: KeepingOptions): Keeping {
-  const { body, ended: told, ...rest } = outgoing;
+  const { body, ended: completion, ...rest } = outgoing;
   const file = answerFileOf(work);
   const copy = createHandOver();
   const client = createHandOver();
@@ -257,7 +258,7 @@ export function keepWhileSending({ outgoing, head, work, answers, files, logger 
     await Promise.all([client.put(piece), isRoom && copy.put(piece)]);
   }
 
-  /** The answer was all there is of it. */
+  /** The answer was complete. */
   async function keep(): Promise<void> {
     copy.end();
     const isStorable = (await isStored) && (await answers.keep(work, { ...head, bytes }));
@@ -279,38 +280,40 @@ export function keepWhileSending({ outgoing, head, work, answers, files, logger 
     } catch (error) {
       broken = { error };
     }
-    const failure = broken ? toGatewayError(broken.error) : (await told)?.failure;
+    const failure = broken ? toGatewayError(broken.error) : (await completion)?.failure;
     await (failure ? giveUp(failure) : keep()).catch(report);
     client.end(broken);
   }
 
   if (body instanceof Uint8Array) {
-    // It is not sent in pieces, so that nobody reads them.
+    // It is not streamed, so it has no reader.
     client.leave();
     const ended = pump([body]);
     return { toSend: ended.then(() => outgoing), leave: client.leave, ended };
   }
-  const toSend = { ...rest, body: client.pieces, ...(told && { ended: told }) };
+  const toSend = { ...rest, body: client.pieces, ...(completion && { ended: completion }) };
   return { toSend, leave: client.leave, ended: pump(body) };
 }
 
-/** Ends the writing of a file that is not wanted. */
+/** Stops writing a file that is not needed. */
 class NoRoom extends Error {}
 
-/** An answer that goes out as it comes, or as a whole. */
+/** An answer that is streamed, or complete. */
 export interface OutgoingAnswer {
   contentType: string;
   body: Uint8Array | AsyncIterable<Uint8Array>;
-  /** Of a body that tells its readers by itself where it breaks off: resolves when it has ended, with why it is not whole. */
+  /**
+   * For a body that reports its own failures to its readers: resolves at its end, with the failure if it is incomplete.
+   */
   ended?: Promise<{ failure?: GatewayError }>;
 }
 
-/** Answers with 200. A body that breaks off cuts the connection, unless it says so itself. */
+/** Answers with 200. A body that breaks off closes the connection, unless it reports that itself. */
 export async function sendAnswer(context: RequestContext, { contentType, body, ended }: OutgoingAnswer): Promise<void> {
   const { res: response, state } = context;
   const head = { status: 200, headers: { 'content-type': contentType } };
   if (body instanceof Uint8Array) {
-    // Sent once the route has cleared up.
+    // Sent after the route has cleaned up.
     response.setHeader('Content-Type', contentType);
     context.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     return;

@@ -1,11 +1,11 @@
 import type { JobFailure, Logger } from '../../core/contracts/index.js';
 import {
   type CompiledQuery,
-  DATABASE_PATIENCE_MS,
+  DATABASE_TIMEOUT_MS,
   type Database,
   type DatabaseClock,
-  hasEnded,
   type Instances,
+  isProcessDead,
   lockNamed,
   type Migrations,
   rowsOf,
@@ -31,22 +31,22 @@ import {
 import type { AnswerHead } from '../http/index.js';
 import { hashKey, type Idempotency, type KeyHash, keyReused } from './idempotency-keys.js';
 
-/** A request with an idempotency key whose answer is no job. */
+/** A request with an idempotency key and an answer that is no job. */
 export interface AnswerRequest extends Pick<Idempotency, 'scope' | 'key' | 'fingerprint'> {
-  /** Whose answers are counted together. */
+  /** The account; its answers share a limit. */
   accountId: string;
 }
 
-/** The work of the one request of its key that does it. */
+/** The work of the one request that runs for a key. */
 export interface AnswerWork {
-  /** `answer_` and 128 random bits in hex; also names the file that the body is to be kept in, {@link answerFileOf}. */
+  /** `answer_` and 128 random bits in hex; also names the file of the body, {@link answerFileOf}. */
   readonly id: string;
-  /** Of scope and key. */
+  /** Hash of scope and key. */
   readonly hash: string;
   readonly accountId: string;
-  /** Milliseconds since 1970: until then the answer is given again. */
+  /** Milliseconds since 1970: until then the answer is repeated. */
   readonly expiresAt: number;
-  /** Bytes that its body may have, by what the account has kept already; 0 where nothing more is kept. */
+  /** Maximum bytes of its body, by what the account has stored already; 0 if nothing more can be stored. */
   readonly room: number;
 }
 
@@ -56,9 +56,9 @@ export interface IdempotentResponse extends AnswerHead {
 }
 
 export type AnswerClaim =
-  /** The caller is to do the work, and to say how it ended. */
+  /** The caller must do the work, and report its end. */
   | { state: 'begun'; work: AnswerWork }
-  /** Somebody else does it. */
+  /** Another request does it. */
   | { state: 'running'; id: string }
   | { state: 'answered'; answer: IdempotentResponse };
 
@@ -69,20 +69,23 @@ export type AnswerClaim =
  * does not answer.
  */
 export interface IdempotentResponses {
-  /** @throws GatewayError `idempotency_key_reused` where the key is that of another request. */
+  /** @throws GatewayError `idempotency_key_reused` if the key belongs to a different request. */
   claim(request: AnswerRequest): Promise<AnswerClaim>;
   /**
-   * The work has ended with an answer, whose body is in its file. False where it is not kept: the account has no room for it,
-   * or the work was taken for dead. Then the next request with the key is a new one.
+   * The work has ended with an answer; its body is in its file. False if it is not stored: the account has no room for
+   * it, or the work was considered dead. Then the next request with the key is a new one.
    */
   keep(work: AnswerWork, answer: AnswerHead & { bytes: number }): Promise<boolean>;
-  /** The work has ended, and its answer is not kept. The next request is a new one; those that wait get the failure, if any. */
+  /**
+   * The work has ended without a stored answer. The next request is a new one; waiting requests receive the failure, if
+   * any.
+   */
   release(work: AnswerWork, failure?: GatewayError): Promise<void>;
-  /** Resolves when the work has ended or the time is over, with the failure that it ended with. */
+  /** Resolves when the work has ended or the time is over, with the failure of the work. */
   waitFor(id: string, options: WaitOptions): Promise<GatewayError | undefined>;
 }
 
-/** Name of the file that the answer of a work is kept in. */
+/** File name of a work's answer. */
 export function answerFileOf({ id }: Pick<AnswerWork, 'id'>): string {
   return `${id}.bin`;
 }
@@ -92,7 +95,7 @@ export interface IdempotentResponsesOptions {
   dispatcher: Dispatcher;
   instances: Instances;
   clock: DatabaseClock;
-  /** Milliseconds after which those who wait look by themselves. Default 1,000. */
+  /** Milliseconds between two polls of a waiting request. Default 1,000. */
   pollMs?: number;
   logger: Logger;
 }
@@ -131,8 +134,8 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
   /** Those of them that are under way; what a process was at that has ended is free at once. */
   async function running(ids: readonly string[]): Promise<WorkSeen[]> {
     const found = await table.running(ids);
-    if (!found.some(({ processId }) => hasEnded(processId))) return found;
-    await instances.look();
+    if (!found.some(({ processId }) => isProcessDead(processId))) return found;
+    await instances.check();
     return table.running(ids);
   }
 
@@ -147,7 +150,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
     if (ids.length === 0) return;
     await table.free(ids);
     // By then the database has come to all it was asked.
-    for (const [id, since] of doubted) if (begun - since > 2 * DATABASE_PATIENCE_MS) doubted.delete(id);
+    for (const [id, since] of doubted) if (begun - since > 2 * DATABASE_TIMEOUT_MS) doubted.delete(id);
   }
 
   /** Whatever comes of it, this process is at it no longer. */
@@ -170,10 +173,10 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
       const { taken, at } = await database
         .script(
           function* () {
-            const now = yield* clock.look();
+            const now = yield* clock.readScript();
             return { at: now, taken: yield* table.take({ key, id, accountId, processId: instances.id, at: now }) };
           },
-          { survives: 'process-end' },
+          { durability: 'relaxed' },
         )
         .catch((error: unknown) => {
           // It may have been committed all the same.
@@ -182,7 +185,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
         });
       if ('room' in taken) {
         const { room } = taken;
-        return { state: 'begun', work: { id, hash: key.hash, accountId, expiresAt: at + key.keptMs, room } };
+        return { state: 'begun', work: { id, hash: key.hash, accountId, expiresAt: at + key.retentionMs, room } };
       }
       if (taken.answerId === null) throw new Error('an idempotency key of an answer is that of a job');
       if (taken.processId !== null) return { state: 'running', id: taken.answerId };
@@ -193,7 +196,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
     keep: (work, { status, headers, bytes }) =>
       end(work, () =>
         database.script(function* () {
-          const at = yield* clock.look();
+          const at = yield* clock.readScript();
           const isStorable = yield* table.keep(work, { head: toJson({ status, headers }), bytes, at });
           if (!isStorable) yield* table.release(work, { failure: null, at });
           yield* dispatcher.announceEnds([work.id]);
@@ -205,13 +208,13 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
       end(work, () =>
         database.script(
           function* () {
-            // That this process is ending is no answer: whoever waits elsewhere takes the work.
-            const isTold = failure !== undefined && failure.code !== 'shutting_down';
-            const told = isTold ? toJson(toFailure(failure)) : null;
-            yield* table.release(work, { failure: told, at: yield* clock.look() });
+            // A shutdown of this process is no answer: another waiting process takes over the work.
+            const isReported = failure !== undefined && failure.code !== 'shutting_down';
+            const stored = isReported ? toJson(toFailure(failure)) : null;
+            yield* table.release(work, { failure: stored, at: yield* clock.readScript() });
             yield* dispatcher.announceEnds([work.id]);
           },
-          { survives: 'process-end' },
+          { durability: 'relaxed' },
         ),
       ),
 
@@ -238,18 +241,18 @@ function toError({ code, message, ...details }: JobFailure): GatewayError {
   return new GatewayError(code, message, details);
 }
 
-/** Answers of one account that are remembered at the same time, those at work included. */
-const MOST_ANSWERS = 10_000;
-/** Their bytes. */
-const MOST_BYTES = 256 * 1024 * 1024;
-/** Milliseconds that those who wait have for hearing of a failure. */
-const TOLD_MS = 60_000;
+/** Maximum answers of one account, including running ones. */
+const MAX_ANSWERS = 10_000;
+/** Their maximum bytes. */
+const MAX_BYTES = 256 * 1024 * 1024;
+/** Milliseconds in which waiting requests can read a failure. */
+const FAILURE_RETENTION_MS = 60_000;
 const FREE = sql<boolean>`(idempotency_keys."answerId" is not null and idempotency_keys."processId" is null
   and idempotency_keys.head is null)`;
-/** A key that somebody frees again and again while it is asked for is in more hands than its client can have. */
+/** A key that is freed again and again while it is requested is used by too many clients. */
 const TRIES = 5;
 
-/** What is known of a key whose work is not the caller's. */
+/** The state of a key that another request runs. */
 export type AnswerRow = Pick<IdempotencyKeysTable, 'answerId' | 'processId' | 'head'>;
 
 export interface NewAnswer {
@@ -260,19 +263,19 @@ export interface NewAnswer {
   at: number;
 }
 
-/** Work as others see it. */
+/** Running work as other processes see it. */
 export type WorkSeen = { id: string; processId: string };
 
 export type AnswerTable = ReturnType<typeof createAnswerTable>;
 
-/** The statements on keys whose answer is no job. Each that ends work names it, so that it ends once. */
+/** The statements for keys with an answer that is no job. Each that ends work names it, so that it ends once. */
 export function createAnswerTable({ engine, queries, run }: Database) {
-  /** A row that is free, or whose time is over, is as good as none: the one statement that takes a key decides who does the work. */
+  /** A free or expired row counts as missing: the one statement that takes a key decides who does the work. */
   function insert({ key, id, accountId, processId, at }: NewAnswer): CompiledQuery<{ hash: string }> {
     const row = {
       fingerprint: key.fingerprint,
       jobId: '',
-      expiresAt: at + key.keptMs,
+      expiresAt: at + key.retentionMs,
       accountId,
       answerId: id,
       processId,
@@ -301,9 +304,9 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       .compile();
   }
 
-  /** Bytes that are free for one more answer of the account. */
+  /** Free bytes for one more answer of the account. */
   function* room(accountId: string, at: number): Script<number> {
-    const [kept] = yield* rowsOf(
+    const [existing] = yield* rowsOf(
       queries
         .selectFrom('idempotency_keys')
         .select(({ fn }) => [
@@ -314,8 +317,8 @@ export function createAnswerTable({ engine, queries, run }: Database) {
         .where('expiresAt', '>', at)
         .compile(),
     );
-    const { count, bytes } = kept as { count: number; bytes: number };
-    return count > MOST_ANSWERS ? 0 : Math.max(0, MOST_BYTES - bytes);
+    const { count, bytes } = existing as { count: number; bytes: number };
+    return count > MAX_ANSWERS ? 0 : Math.max(0, MAX_BYTES - bytes);
   }
 
   function* isEnded(end: CompiledQuery<{ hash: string }>): Script<boolean> {
@@ -334,7 +337,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
 
   return {
     /**
-     * Takes the key, with the room that there is for its answer; or what is known of it.
+     * Takes the key, with the room for its answer; or returns its state.
      * @throws GatewayError `idempotency_key_reused`.
      */
     *take(wanted: NewAnswer): Script<{ room: number } | AnswerRow> {
@@ -343,21 +346,21 @@ export function createAnswerTable({ engine, queries, run }: Database) {
         const [row] = yield* rowsOf(select(wanted.key.hash));
         if (row && row.fingerprint !== wanted.key.fingerprint) throw keyReused();
         if (row) return row;
-        // It was freed between the two.
+        // It was freed between the two statements.
       }
       throw new Error('an idempotency key was taken and freed again and again');
     },
 
-    /** Where there is still room: others may have been kept meanwhile. */
+    /** If there is still room: others may have stored answers meanwhile. */
     *keep(work: AnswerWork, { head, bytes, at }: { head: string; bytes: number; at: number }): Script<boolean> {
       if (engine === 'postgres') yield lockNamed(`mediagate answers ${work.accountId}`);
       const isRoom = bytes <= (yield* room(work.accountId, at));
       return isRoom && (yield* isEnded(update(work, { head, bytes })));
     },
 
-    /** The key is free at once. The failure stays for those who wait, unless somebody takes the key before. */
+    /** The key is free at once. The failure stays for waiting requests, unless the key is taken before. */
     *release(work: AnswerWork, { failure, at }: { failure: string | null; at: number }): Script<void> {
-      yield update(work, { failure, expiresAt: at + TOLD_MS });
+      yield update(work, { failure, expiresAt: at + FAILURE_RETENTION_MS });
     },
 
     async failureOf(id: string): Promise<string | null> {
@@ -367,7 +370,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       return row?.failure ?? null;
     },
 
-    /** Those of them that are under way. */
+    /** Those that are still running. */
     async running(ids: readonly string[]): Promise<WorkSeen[]> {
       const rows = await run((processId) =>
         processId
@@ -422,20 +425,20 @@ export interface IdempotencyKeysTable {
   hash: string;
   /** SHA-256, too. */
   fingerprint: string;
-  /** Of the job that was the answer; empty where there is none. */
+  /** Id of the job that was the answer; empty if there is none. */
   jobId: string;
   expiresAt: number;
-  /** The rest is of answers that are not jobs; see the top of this file. Null, or 0, where a job is. */
+  /** The other columns belong to answers that are no jobs; see the top of this file. Null, or 0, for a job. */
   accountId: string | null;
-  /** Names the work that makes the answer, and the file that keeps it. */
+  /** Names the work, and the file of its answer. */
   answerId: string | null;
   /** Id of the process that is at that work; see heartbeat.ts. Null once it has ended. */
   processId: string | null;
-  /** JSON: what the answer begins with. Null in a row of work that has ended: it was not kept, and the key is free. */
+  /** JSON: status and headers of the answer. Null in a row of ended work: it was not stored, and the key is free. */
   head: string | null;
-  /** JSON: why there is no answer, for those who wait for it. */
+  /** JSON: the failure, for requests that wait. */
   failure: string | null;
-  /** Of the answer's body. */
+  /** Bytes of the answer's body. */
   bytes: number;
 }
 

@@ -23,7 +23,7 @@ export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
         const image = await gateway.images.file(name);
         const lifetimeMs = (image.file.expiresAt?.getTime() ?? 0) - clock.now();
         const maxAgeSeconds = Math.max(0, Math.floor(lifetimeMs / 1000));
-        await sendFile(context, image, { downloadName: name, maxAgeSeconds, shown: true });
+        await sendFile(context, image, { downloadName: name, maxAgeSeconds, isInline: true });
       },
     }),
   ];

@@ -30,10 +30,10 @@ import { encodeFirstSubmitted, encodeImageResult, encodeSubmitted, isOpen, sendS
 
 const ROUTE = '/v1/images/generations';
 const MAX_WAIT_MS = 300_000;
-/** For so long, an SDK's own retry without a key is answered with the image it asked for before. */
+/** Period in which an SDK's own retry without a key receives the image of its first request. */
 const RETRY_MS = 600_000;
 
-/** The blocking call: a job, and waiting for it. */
+/** The synchronous route: submits a job and waits for it. */
 export function imageGenerationRoutes(server: ServerContext): Route[] {
   const { gateway, waiting, drain, clock, baseUrl } = server;
   const waiters = new Map<string, number>();
@@ -46,22 +46,22 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
     const { respondAsync, wait } = readPreferences(request.headers);
     const askedMs = wait === undefined ? undefined : Math.min(wait * 1000, MAX_WAIT_MS);
     const timeoutMs = askedMs ?? (respondAsync ? 0 : MAX_WAIT_MS);
-    /** Without a key, only what an SDK itself calls a retry is the same request. */
+    /** Without a key, only a request that an SDK marks as a retry is the same request. */
     const retry = (fingerprint: string): Idempotency => ({
       scope: `${keyId} retry of POST ${ROUTE}`,
       key: fingerprint,
       fingerprint,
-      keptMs: RETRY_MS,
+      retentionMs: RETRY_MS,
       replay: readRetryCount(request.headers) > 0,
     });
     const gone = clientSignal(response);
-    const leave = waiting.demand(quotaSubject(caller));
+    const leave = waiting.acquire(quotaSubject(caller));
     try {
       const keyed = key !== undefined;
       const { job: first, replayed } = await submitImage(server, context, {
         rememberAs: (fingerprint) =>
           keyed ? { scope: `${keyId} POST ${ROUTE}`, key, fingerprint } : retry(fingerprint),
-        // Nobody who sends no key means the image that was given up when its first request broke off.
+        // A client without a key does not want the image of a request that broke off.
         renewsCancelled: !keyed,
         takesWebhook: false,
       });
@@ -89,14 +89,14 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
     keyed: boolean;
   }
 
-  /** The job as it then is, also where the gateway is about to end. */
+  /** The current state of the job, also if the gateway is shutting down. */
   async function waitFor(job: ImageJob, { accountId, timeoutMs, gone, keyed }: Wait): Promise<ImageJob> {
     waiters.set(job.id, (waiters.get(job.id) ?? 0) + 1);
     try {
       return await gateway.images.wait(job.id, accountId, { timeoutMs, signal: AbortSignal.any([gone, drain]) });
     } catch (error) {
       if (drain.aborted && error === drain.reason) return await gateway.images.find(job.id, accountId);
-      // Who has a key may come back with it, and others may wait as well.
+      // A client with a key may return, and others may wait as well.
       if (gone.aborted && !keyed && waiters.get(job.id) === 1) await giveUp(gateway, job.id, accountId);
       throw error;
     } finally {
@@ -111,7 +111,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
     const { image, delivery } = job;
     if (!image) {
       state.imageJob = { id: job.id, failed: job.state === 'failed' };
-      // The same request would be answered with the same job.
+      // The same request would return the same job.
       response.setHeader('x-should-retry', 'false');
       throw failureOf(job);
     }
@@ -154,7 +154,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
   ];
 }
 
-/** What is still queued is for nobody; what was sent to the model is most likely billed, and kept for a retry. */
+/** A queued job is cancelled; a job that the model has received is probably billed, and is kept for a retry. */
 async function giveUp({ images }: Gateway, id: string, accountId: string): Promise<void> {
   const { state } = await images.find(id, accountId);
   if (state === 'queued') await images.cancel(id, accountId);

@@ -11,8 +11,8 @@ import {
 } from 'mediagate';
 import {
   Count,
-  knownMembers,
-  memberError,
+  fieldError,
+  knownFields,
   Nullable,
   OneOf,
   type RequestContext,
@@ -25,7 +25,7 @@ import {
 } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
-import { acceptSlot, type SlotAnswer, slotRequest } from '../limits/index.js';
+import { consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import { toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
@@ -37,7 +37,7 @@ const MAX_PROMPT_LENGTH = 32_000;
 const MAX_NAME_LENGTH = 64;
 const MAX_USER_LENGTH = 512;
 
-/** The canvases that the service document names. */
+/** The canvas sizes of the service document. */
 export const NAMED_SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048'] as const;
 const DEFAULT_SIZE: ImageSize = { width: 1024, height: 1024 };
 const SIZE_STEP = 16;
@@ -47,7 +47,7 @@ const MAX_PIXELS = 3840 * 2160;
 
 const LINK = 'an https link, a data URI, or a list of at most 4 of them';
 
-/** What each member accepts, in words: descriptions of the schema and the end of every refusal. */
+/** What each field accepts: for descriptions of the schema and error messages. */
 const ACCEPTED = {
   model: 'the name of an image model, e.g. "gen-img-2"',
   prompt: `a text of 1 to ${MAX_PROMPT_LENGTH} characters`,
@@ -70,13 +70,13 @@ const ACCEPTED = {
 } as const;
 
 const Links = Type.Union([Type.String(), Type.Array(Type.String())], { description: LINK });
-const name = (member: keyof typeof ACCEPTED) =>
-  Type.Optional(Type.String({ maxLength: MAX_NAME_LENGTH, description: ACCEPTED[member] }));
+const name = (field: keyof typeof ACCEPTED) =>
+  Type.Optional(Type.String({ maxLength: MAX_NAME_LENGTH, description: ACCEPTED[field] }));
 const Prompt = Type.String({ pattern: '\\S', maxLength: MAX_PROMPT_LENGTH, description: ACCEPTED.prompt });
 
 const ItemSchema = Type.Object({ prompt: Type.Optional(Prompt), image_url: Type.Optional(Links) });
 
-/** Body of the image routes (service document 2.1). Members besides these are ignored. */
+/** Body of the image routes (service document 2.1). Other fields are ignored. */
 export const ImageBodySchema = Type.Object({
   model: Type.String({ description: ACCEPTED.model }),
   prompt: Type.Optional(Prompt),
@@ -106,7 +106,7 @@ export const ImageBodySchema = Type.Object({
   user: Type.Optional(Type.String({ maxLength: MAX_USER_LENGTH, description: ACCEPTED.user })),
 });
 
-/** Of an image as a job. */
+/** Body of an image job. */
 export const ImageJobBodySchema = Type.Object({
   ...ImageBodySchema.properties,
   webhook_url: Type.Optional(
@@ -117,7 +117,7 @@ export const ImageJobBodySchema = Type.Object({
   ),
 });
 
-/** What is read of a large body. */
+/** The fields that are read of a large body. */
 export const IMAGE_FIELDS: readonly string[] = Object.keys(ImageJobBodySchema.properties);
 
 type ImageBody = Static<typeof ImageBodySchema>;
@@ -126,11 +126,11 @@ type Item = Static<typeof ItemSchema>;
 const bodyValidator = createValidator(ImageBodySchema);
 const itemValidator = createValidator(ItemSchema);
 
-/** What all routes of images declare. */
+/** Declarations that all image routes share. */
 export const IMAGE_ROUTE = { grant: 'images', tag: 'Images' } as const;
 export const IMAGE_EXAMPLE = { model: 'gen-img-2', prompt: 'A tug in the harbour at dawn', size: '1024x1024' };
 
-/** Errors of a request for an image. */
+/** Errors of an image request. */
 export const SUBMISSION_ERRORS = [
   'unsupported_parameter',
   'too_many_images',
@@ -148,14 +148,14 @@ export const SUBMISSION_ERRORS = [
 ] as const;
 
 export interface SizeRule {
-  /** Whether canvases beside the named ones are accepted. */
+  /** Whether other canvas sizes than the named ones are accepted. */
   anySize: boolean;
 }
 
 /**
- * Checks a body and says what it asks for. Types are strict, `null` counts as not sent.
+ * Checks and decodes a body. Types are strict, `null` counts as not sent.
  * @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_parameter`, `too_many_images` with
- * `param`.
+ *   `param`.
  */
 export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeRule): ImageRequest {
   const body = checkBody(sent);
@@ -184,13 +184,13 @@ export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeR
 }
 
 function checkBody(sent: Readonly<Record<string, unknown>>): ImageBody {
-  const checked = bodyValidator.check(knownMembers(sent, ImageBodySchema));
+  const checked = bodyValidator.check(knownFields(sent, ImageBodySchema));
   if (checked.ok) return checked.value;
-  throw memberError(checked.issues[0], ACCEPTED);
+  throw fieldError(checked.issues[0], ACCEPTED);
 }
 
 function checkItem(sent: object): Item {
-  const checked = itemValidator.check(knownMembers(sent as Readonly<Record<string, unknown>>, ItemSchema));
+  const checked = itemValidator.check(knownFields(sent as Readonly<Record<string, unknown>>, ItemSchema));
   if (checked.ok) return checked.value;
   const [param = ''] = checked.issues[0]?.path.split('.') ?? [];
   const accepted = ACCEPTED[param as keyof typeof ACCEPTED];
@@ -223,7 +223,7 @@ function isPossible({ width, height }: ImageSize): boolean {
   );
 }
 
-/** In the order of the document's members, then the item's. */
+/** In the order of the document's fields, then the item's. */
 function readReferences(body: ImageBody, item: Item | undefined): ReferenceInput[] {
   const references = [
     ...listLinks('image_url', body.image_url),
@@ -234,7 +234,7 @@ function readReferences(body: ImageBody, item: Item | undefined): ReferenceInput
   const extra = references[MAX_REFERENCES];
   if (!extra) return references;
   const message = `A request takes at most ${MAX_REFERENCES} input images; this one has ${references.length}.`;
-  throw new GatewayError('too_many_images', message, { param: memberOf(extra.param) });
+  throw new GatewayError('too_many_images', message, { param: fieldOf(extra.param) });
 }
 
 function listLinks(param: string, links: Static<typeof Links> = []): ReferenceInput[] {
@@ -243,28 +243,28 @@ function listLinks(param: string, links: Static<typeof Links> = []): ReferenceIn
 }
 
 /** `image[4]` → `image`. */
-function memberOf(param: string): string {
+function fieldOf(param: string): string {
   return param.replace(/\[\d+\]$/, '');
 }
 
 export interface Submitted {
   job: ImageJob;
-  /** Whether an earlier request made the job. */
+  /** Whether an earlier request created the job. */
   replayed: boolean;
 }
 
 export interface SubmitTerms {
-  /** What makes a later request the same as this one, by the fingerprint of its body; undefined where nothing does. */
+  /** The idempotency key of a body fingerprint; undefined without one. */
   rememberAs(fingerprint: string): Idempotency | undefined;
-  /** Whether a replay of what was cancelled is a new request. */
+  /** Whether a replay of a cancelled job is a new request. */
   renewsCancelled: boolean;
-  /** Whether the body may name a webhook. */
+  /** Whether the body may contain a webhook URL. */
   takesWebhook: boolean;
 }
 
 /**
- * Reads an image request, submits it, and says in header fields how the key's window stands and whether this is a replay.
- * @throws GatewayError of body, fields, input images, idempotency, quota, window and queue.
+ * Reads and submits an image request, and sets the rate-limit and replay headers.
+ * @throws GatewayError of body, fields, input images, idempotency, quota, rate limit and queue.
  */
 export async function submitImage(
   server: ServerContext,
@@ -274,7 +274,7 @@ export async function submitImage(
   const { gateway, bodies, anyImageSize: anySize, imageDailyLimit, webhooks } = server;
   const { req: request, res: response, state } = context;
   const key = keyOf(context);
-  const slot = slotRequest({ key, family: 'image' });
+  const rateLimit = consumeRequest({ key, family: 'image' });
   const imagesPerDay = key.imageDailyLimit ?? imageDailyLimit;
   const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: quotaSubject(key), fields: IMAGE_FIELDS };
   const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
@@ -287,7 +287,7 @@ export async function submitImage(
         ...wanted,
         requestId: state.requestId,
         terms: toJobTerms({
-          slot,
+          rateLimit,
           idempotency,
           ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
         }),
@@ -297,14 +297,14 @@ export async function submitImage(
     const renews = renewsCancelled && 'job' in first && first.replayed && first.job.state === 'cancelled';
     return idempotency && renews ? submit({ ...idempotency, replay: false }) : first;
   });
-  if (slot && submission.answer) acceptSlot(response, slot, submission.answer as SlotAnswer);
+  if (rateLimit && submission.answer) sendRateLimit(response, rateLimit, submission.answer as RateLimitResult);
   if (!('job' in submission)) throw new GatewayError('rate_limit_exceeded', 'This API key has no free slot.');
   const { job, replayed } = submission;
   if (replayed) markReplayed(response);
   return { job, replayed };
 }
 
-/* Answers of images, as the API reference describes them. Members may be added to any of them. */
+/* Response schemas of images for the API reference. Fields may be added to any of them. */
 
 const SubmittedSchema = {
   id: Text,

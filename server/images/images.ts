@@ -41,7 +41,7 @@ import {
 
 const ROUTE = '/v1/images/jobs';
 
-/** Images as jobs: submitted, looked at, listened to, cancelled. */
+/** Image jobs: submit, poll, stream events, cancel. */
 export function imageRoutes(server: ServerContext): Route[] {
   const { gateway, polls, waiting, drain, clock, baseUrl } = server;
 
@@ -61,7 +61,7 @@ export function imageRoutes(server: ServerContext): Route[] {
     polls.admit(keyId);
     const { images } = gateway;
     const job = await images.find(context.params.id ?? '', accountId);
-    // A reader that comes back by itself is to stop where it has heard everything.
+    // A reconnecting reader must stop after the last event.
     if (!isOpen(job) && context.req.headers['last-event-id'] === tagOf(job)) {
       context.status = 204;
       return;
@@ -71,7 +71,7 @@ export function imageRoutes(server: ServerContext): Route[] {
       context.type = EVENTS;
       return;
     }
-    const leave = waiting.demand(quotaSubject(keyOf(context)));
+    const leave = waiting.acquire(quotaSubject(keyOf(context)));
     try {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);
       const events = imageJobEvents({
@@ -94,13 +94,13 @@ export function imageRoutes(server: ServerContext): Route[] {
     await sendJob(context, await gateway.images.cancel(context.params.id ?? '', accountId));
   }
 
-  /** At once where there is no room to wait, or the gateway is about to end. */
-  async function look(context: ParamsContext, timeoutMs: number): Promise<ImageJob> {
+  /** Answers at once if there is no permit to wait, or the gateway is shutting down. */
+  async function find(context: ParamsContext, timeoutMs: number): Promise<ImageJob> {
     const { images } = gateway;
     const key = keyOf(context);
     const { accountId } = key;
     const id = context.params.id ?? '';
-    const leave = timeoutMs > 0 && !drain.aborted ? waiting.enter(quotaSubject(key)) : undefined;
+    const leave = timeoutMs > 0 && !drain.aborted ? waiting.tryAcquire(quotaSubject(key)) : undefined;
     if (!leave) return images.find(id, accountId);
     try {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);
@@ -121,7 +121,7 @@ export function imageRoutes(server: ServerContext): Route[] {
     return imageJobTag(job, answerNow());
   }
 
-  /** With the picture in it, where the job delivers it so. */
+  /** Includes the image, if the job delivers it inline. */
   async function encode(job: ImageJob, answer = answerNow()): Promise<string | LongBody> {
     const { image } = job;
     const file = image && job.delivery !== 'url' ? await gateway.images.content(image) : undefined;
@@ -139,7 +139,7 @@ export function imageRoutes(server: ServerContext): Route[] {
     const { res: response } = context;
     const answer = answerNow();
     const etag = `"${imageJobTag(job, answer)}"`;
-    // Before the head is written, which is not that of a picture which cannot be read.
+    // Before the head is written, so that an unreadable image becomes an error.
     const form = hasCurrentCopy(context, etag) ? undefined : await encode(job, answer);
     response.setHeader('ETag', etag);
     response.setHeader('Cache-Control', 'private, no-cache');
@@ -190,7 +190,7 @@ export function imageRoutes(server: ServerContext): Route[] {
       errors: ['job_not_found', 'rate_limit_exceeded', 'invalid_value'],
       async handler(context) {
         polls.admit(keyOf(context).id);
-        await sendJob(context, await look(context, readWait(context) * 1000));
+        await sendJob(context, await find(context, readWait(context) * 1000));
       },
     }),
     defineRoute({
@@ -237,7 +237,7 @@ export function imageRoutes(server: ServerContext): Route[] {
   ];
 }
 
-/** 202 with a job's submit form. */
+/** 202 with the submit form of a job. */
 export function sendSubmitted(context: RequestContext, id: string, body: object): void {
   context.status = 202;
   context.res.setHeader('Location', statusUrlOf(id));
@@ -248,7 +248,7 @@ export function sendSubmitted(context: RequestContext, id: string, body: object)
 
 /** Seconds between two polls of an open job. */
 export const POLL_AFTER_SECONDS = 5;
-/** Likewise, of a job that will not be done at once. */
+/** Likewise, for a job that will take longer. */
 const SLOW_POLL_AFTER_SECONDS = 10;
 const SLOW_AFTER_MS = 60_000;
 const DEEP_IN_QUEUE = 20;
@@ -271,14 +271,14 @@ export function statusUrlOf(id: string): string {
   return `/v1/images/jobs/${id}`;
 }
 
-/** Seconds to wait before the next poll; 0 where there is nothing to wait for. */
+/** Seconds until the next poll; 0 if there is nothing to wait for. */
 export function pollAfterSeconds(job: Pick<ImageJob, 'state' | 'createdAt' | 'queuePosition'>, now: number): number {
   if (!isOpen(job)) return 0;
   const slow = now - job.createdAt > SLOW_AFTER_MS || (job.queuePosition ?? 0) > DEEP_IN_QUEUE;
   return slow ? SLOW_POLL_AFTER_SECONDS : POLL_AFTER_SECONDS;
 }
 
-/** The submit form: these eight members and no others. */
+/** The submit form: exactly these eight fields. */
 export function encodeSubmitted(job: ImageJob, now: number) {
   const { id, state } = job;
   return {
@@ -287,14 +287,14 @@ export function encodeSubmitted(job: ImageJob, now: number) {
     status_url: statusUrlOf(id),
     poll_after_seconds: pollAfterSeconds(job, now),
     requested: 1,
-    // Of a cancelled job, none of the three.
+    // A cancelled job has none of the three.
     succeeded: state === 'completed' ? 1 : 0,
     failed: state === 'failed' ? 1 : 0,
     pending: isOpen(job) ? 1 : 0,
   };
 }
 
-/** As a replay answers: what the first submission was told, whatever has become of it. */
+/** A replay returns the answer of the first submission, in any state of the job. */
 export function encodeFirstSubmitted(job: ImageJob) {
   const { createdAt } = job;
   return encodeSubmitted({ ...job, state: 'queued', queuePosition: undefined }, createdAt);
@@ -304,7 +304,7 @@ export interface JobAnswer {
   baseUrl: string;
   /** Milliseconds since 1970. */
   now: number;
-  /** The picture in base64, where the job delivers it so and it is still there. */
+  /** The image in base64, if the job delivers it inline and it still exists. */
   base64?: string | null;
 }
 
@@ -342,18 +342,18 @@ export function encodeImageJob(job: ImageJob, { baseUrl, now, base64 }: JobAnswe
 }
 
 /**
- * What an ETag of the poll form has between its quotes, made without the form: of all that changes in it while the job lives.
- * Error and picture come with the end and stay as they are.
+ * The ETag of the poll form, computed without the form: from everything that changes during the job. Error and image
+ * come with the end and do not change.
  */
 export function imageJobTag(job: ImageJob, { baseUrl, now }: Pick<JobAnswer, 'baseUrl' | 'now'>): string {
   const { id, state, attempts, queuePosition, startedAt, finishedAt } = job;
   const times = [startedAt, finishedAt, pollAfterSeconds(job, now)];
-  // Another version may write the form in another way.
+  // Another version may encode the form differently.
   const changing = [id, state, attempts, queuePosition, ...times, baseUrl, PACKAGE_VERSION];
   return hash('sha1', changing.join(' '), 'base64url');
 }
 
-/** The synchronous result (service document 2.3); `usage` where the model's vendor told it. */
+/** The synchronous result (service document 2.3); `usage` if the model's vendor reported it. */
 export function encodeImageResult(image: FinishedImage, options: EntryOptions & { createdAt: number }) {
   return {
     created: Math.floor(options.createdAt / 1000),
@@ -365,7 +365,7 @@ export function encodeImageResult(image: FinishedImage, options: EntryOptions & 
   };
 }
 
-/** As the vendor tells it: clients of the format read the details of the input wherever there is a usage. */
+/** In the vendor's form: clients of the format read the input details whenever there is a usage. */
 function encodeUsage(usage: Usage) {
   const { inputTokens, outputTokens, totalTokens, cachedTokens } = usage;
   const { inputTextTokens, inputImageTokens, outputTextTokens, outputImageTokens } = usage;
@@ -382,23 +382,23 @@ function encodeUsage(usage: Usage) {
   };
 }
 
-/** Undefined, and so left out, where nothing of it is known. */
+/** Undefined, and so omitted, if nothing is known. */
 function known<Counts extends Record<string, number | undefined>>(counts: Counts): Counts | undefined {
   return Object.values(counts).some((count) => count !== undefined) ? counts : undefined;
 }
 
-/** What the file is called where it is no public one: of no use to a client, who saves a picture as any other. */
+/** An internal file name is omitted: clients cannot use it. */
 const INLINE = /^inline_/;
 
 export interface EntryOptions {
   delivery: ImageDelivery;
   /** Without a trailing slash. */
   baseUrl: string;
-  /** The picture in base64; null where its time is over. */
+  /** The image in base64; null if it has expired. */
   base64?: string | null;
 }
 
-/** One picture in `data`: as public links, in base64, or as both. */
+/** One image in `data`: as public links, in base64, or both. */
 export function encodeImageEntry(image: FinishedImage, { delivery, baseUrl, base64 = null }: EntryOptions) {
   const { name, rawName, source, contentType } = image;
   const links = {
@@ -417,54 +417,54 @@ function fileUrl(baseUrl: string, name: string): string {
   return `${baseUrl}/v1/images/files/${name}`;
 }
 
-/** Milliseconds between two looks at what becomes of an open job; its end is heard of at once. */
-const LOOK_MS = 2_000;
-/** Milliseconds without an event after which a comment says that the connection is alive. */
+/** Milliseconds between two polls of an open job; its end is notified at once. */
+const POLL_MS = 2_000;
+/** Milliseconds without an event after which a comment shows that the connection is alive. */
 const QUIET_MS = 15_000;
-/** For readers that come back by themselves: https://html.spec.whatwg.org/multipage/server-sent-events.html */
+/** For reconnecting readers: https://html.spec.whatwg.org/multipage/server-sent-events.html */
 const RETRY = Buffer.from('retry: 2000\n\n');
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
 const END = Buffer.from('\n\n');
 
 export interface JobEventsOptions {
-  /** As it is when the events begin. */
+  /** The job when the events begin. */
   job: ImageJob;
-  /** Resolves when the job has ended, or so many milliseconds have gone by. */
+  /** Resolves when the job has ended, or after so many milliseconds. */
   wait(timeoutMs: number): Promise<ImageJob>;
-  /** Differs where the form of the job does. One line. */
+  /** Changes with the form of the job. One line. */
   tagOf(job: ImageJob): string;
   /** The form of the job, JSON in one line. */
   encode(job: ImageJob): AsyncIterable<Uint8Array>;
-  /** Ends the events without a word: nobody reads on, or the reader is to come back. */
+  /** Ends the stream without a final event: the reader has disconnected or should reconnect. */
   signal: AbortSignal;
   request: ErrorContext;
 }
 
 /**
- * How a job is now, then how it is each time that has changed, and last how it ended; the id of each event is the tag of what it
- * tells. An event `error` ends them where the job cannot be looked at any more. Throws what `encode` throws.
+ * Sends the state of a job now, after each change, and at its end; the id of each event is the tag of its content. An
+ * event `error` ends the stream if the job can no longer be read. Throws what `encode` throws.
  */
 export async function* imageJobEvents(options: JobEventsOptions): AsyncGenerator<Uint8Array> {
   const { wait, tagOf, encode, signal, request } = options;
   let { job } = options;
-  let told: string | undefined;
-  let toldAt = performance.now();
+  let sent: string | undefined;
+  let sentAt = performance.now();
   yield RETRY;
   for (;;) {
     const tag = tagOf(job);
-    if (tag !== told) {
+    if (tag !== sent) {
       yield Buffer.from(`id: ${tag}\ndata: `);
       yield* encode(job);
       yield END;
-      told = tag;
-      toldAt = performance.now();
-    } else if (performance.now() - toldAt >= QUIET_MS) {
+      sent = tag;
+      sentAt = performance.now();
+    } else if (performance.now() - sentAt >= QUIET_MS) {
       yield KEEP_ALIVE;
-      toldAt = performance.now();
+      sentAt = performance.now();
     }
     if (!isOpen(job) || signal.aborted) return;
     try {
-      job = await wait(LOOK_MS);
+      job = await wait(POLL_MS);
     } catch (error) {
       if (signal.aborted) return;
       if (!isGatewayError(error)) throw error;

@@ -21,71 +21,71 @@ export type KeyPlan = Pick<
   'grants' | 'rpm' | 'planId' | 'budgetId' | 'models' | 'imageDailyLimit' | 'expiresAt'
 >;
 
-/** A key as stored: no secret in it, only its keyed hash. Times in milliseconds since 1970. */
+/** A key as stored: without its secret, only its keyed hash. Times are milliseconds since 1970. */
 export interface ApiKeyRecord {
   /** Public part of the key: 8 characters. */
   id: string;
   name: string;
-  /** HMAC-SHA-256 of the whole key under the pepper of `pepperVersion`, 32 bytes in lower-case hex. */
+  /** HMAC-SHA-256 of the whole key with the pepper of `pepperVersion`, 32 bytes in lower-case hex. */
   hash: string;
   pepperVersion: number;
   grants: readonly Grant[];
   /** Requests per minute and route family; null is unlimited, 0 refuses. */
   rpm: number | null;
   accountId: string;
-  /** Of the catalogue; null where the key was made without a plan. */
+  /** Plan of the catalogue; null if the key was made without a plan. */
   planId: string | null;
-  /** What model requests are counted against; null is unlimited. */
+  /** Budget that model requests are counted against; null is unlimited. */
   budgetId: string | null;
-  /** Ids of the models it may use; null is all. */
+  /** Ids of the allowed models; null is all. */
   models: readonly string[] | null;
-  /** Images of one day by UTC; null is whatever the gateway is set to. */
+  /** Images per UTC day; null is the gateway's setting. */
   imageDailyLimit: number | null;
   createdAt: number;
-  /** Its own end or that of its plan, whichever is sooner. */
+  /** The earlier of its own end and that of its plan. */
   expiresAt: number | null;
-  /** Plans that come back at that end, one after the other. Default: none. */
+  /** Plans that resume after that end, one after the other. Default: none. */
   followingPlans?: readonly KeyPlan[];
   revokedAt: number | null;
-  /** Since when the user of its account is suspended: it answers `account_suspended`. */
+  /** When the user of its account was suspended: then it answers `account_suspended`. */
   suspendedAt: number | null;
-  /** Id of the key that it was rotated to. */
+  /** Id of the key that replaced it in a rotation. */
   replacedBy: string | null;
   lastUsedAt: number | null;
 }
 
-/** A key that is to be stored: what the account's plan gives comes with it. */
+/** A key to be stored, with the properties of the account's plan. */
 export type NewKeyRecord = Pick<ApiKeyRecord, 'id' | 'name' | 'hash' | 'pepperVersion'>;
 
-/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface ApiKeys {
-  /** Throws where the id is taken. */
+  /** Throws if the id exists. */
   insert(record: ApiKeyRecord): Promise<void>;
   /** Oldest first. */
   list(): Promise<readonly ApiKeyRecord[]>;
   find(id: string): Promise<ApiKeyRecord | undefined>;
   /** Changed at or after `since` (created, revoked, altered): how a node keeps its table in memory up to date. */
   changedSince(since: number): Promise<readonly ApiKeyRecord[]>;
-  /** The time that changes are noted by: one clock for all nodes. */
+  /** The time of the change marks: one clock for all nodes. */
   now(): Promise<number>;
   /**
-   * All of an account, oldest first. Of those that are no longer good and that the ledger does not need any more, the 20
-   * latest are kept once another is made.
+   * All keys of an account, oldest first. Of the invalid ones that the usage log no longer needs, only the 20 latest
+   * survive the next creation.
    */
   listOf(accountId: string): Promise<readonly ApiKeyRecord[]>;
-  /** False where there is no such key, or none of that account where one is given, or it was revoked before. */
+  /** False if there is no such key, if it belongs to another account than a given one, or if it was revoked before. */
   revoke(id: string, at: number, accountId?: string): Promise<boolean>;
-  /** Key id → when it was last used; several at once. An earlier time than the one known changes nothing. */
+  /** Key id → time of last use; several at once. An earlier time than the stored one has no effect. */
   touch(uses: ReadonlyMap<string, number>): Promise<void>;
 }
 
 const PAGE = 5_000;
 
-/** API keys in SQL. Those that go by the plan of their account are made by server/accounts/key-issue.ts. */
+/** API keys in SQL. Keys that follow the plan of their account are made by server/accounts/key-issue.ts. */
 export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys {
   const writeUses = createUseStatement(database);
 
-  /** With the plan that its account has now. The time is read only for a key whose plan another one follows. */
+  /** With the current plan of its account. The time is read only for a key with a following plan. */
   async function currentRecord(queries: Kysely<Tables>, row: ApiKeyRow): Promise<ApiKeyRecord> {
     const record = toKeyRecord(row);
     return row.followingPlans === null ? record : keyAt(record, await times.read(queries));
@@ -99,7 +99,7 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
     async list() {
       const records: ApiKeyRecord[] = [];
       let at = 0;
-      // In pages, each of which is read in time, and between which this process does something else.
+      // Read in pages, and this process continues other work between two pages.
       for (let full = true; full; ) {
         const after = records.at(-1)?.id ?? '';
         const rows = await database.run(async (queries) => {
@@ -145,7 +145,7 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
     },
     async touch(uses) {
       if (uses.size === 0) return;
-      // Nodes lock the rows in one order, so that two that write at once do not wait for each other in a ring.
+      // All nodes lock the rows in one order, so that two writers do not deadlock.
       const ordered = [...uses].sort(([left], [right]) => (left < right ? -1 : 1));
       await database.transaction(async (transaction) => {
         await writeUses(transaction, ordered);
@@ -172,7 +172,7 @@ export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
   };
 }
 
-/** Of two ends; null is never. */
+/** The earlier of two ends; null is never. */
 export function soonerOf(left: number | null, right: number | null): number | null {
   return left === null || right === null ? (left ?? right) : Math.min(left, right);
 }
@@ -186,7 +186,7 @@ function followingOf(row: ApiKeyRow): KeyPlan[] {
   return decodeFollowing(row).map((plan) => ({ ...plan, expiresAt: soonerOf(row.expiresAt, plan.expiresAt) }));
 }
 
-/** Of an account, oldest first. */
+/** Keys of an account, oldest first. */
 export function keysOf(queries: Kysely<Tables>, accountId: string): Promise<ApiKeyRow[]> {
   return queries
     .selectFrom('api_keys')
@@ -197,7 +197,7 @@ export function keysOf(queries: Kysely<Tables>, accountId: string): Promise<ApiK
     .execute();
 }
 
-/** The statement that writes down when keys were last used, for any number of them: id and time of each, in one order. */
+/** The statement that writes when keys were last used, for any number of them: id and time of each, in one order. */
 export function createUseStatement({ engine, queries }: Pick<Database, 'engine' | 'queries'>) {
   const lock = engine === 'postgres' ? sql`order by api_keys.id for no key update of api_keys` : sql``;
   return createListStatement((length) => {
@@ -212,8 +212,8 @@ export function createUseStatement({ engine, queries }: Pick<Database, 'engine' 
 }
 
 /*
- * Rows of accounts and keys hold the running plan in columns, and those that come after its end as JSON. So a plan that comes
- * back needs no write: each reader of a row computes which plan it is.
+ * Rows of accounts and keys have the current plan in columns, and later plans as JSON. So resuming a plan needs no
+ * write: each reader of a row computes the plan.
  */
 
 type PlanColumns = Pick<
@@ -225,7 +225,7 @@ export function decodeFollowing({ followingPlans: plans }: Pick<PlanColumns, 'fo
   return plans === null ? [] : (JSON.parse(plans) as KeyPlan[]);
 }
 
-/** The row of an account with the plan that it has at that time. */
+/** The row of an account with its plan at that time. */
 export function accountAt<Row extends PlanColumns>(row: Row, at: number): Row {
   if (row.followingPlans === null || row.planExpiresAt === null || row.planExpiresAt > at) return row;
   const [plan, ...rest] = decodeFollowing(row);
@@ -259,7 +259,7 @@ export interface ApiKeysTable {
   rpm: number | null;
   accountId: string;
   createdAt: number;
-  /** Its own; the key is good until then and no longer than its plan. */
+  /** Its own end; the key is valid until then and no longer than its plan. */
   expiresAt: number | null;
   revokedAt: number | null;
   lastUsedAt: number | null;
@@ -270,7 +270,7 @@ export interface ApiKeysTable {
   models: string | null;
   imageDailyLimit: number | null;
   planExpiresAt: number | null;
-  /** JSON array of KeyPlan: what comes back at that end, one after the other. */
+  /** JSON array of KeyPlan: the plans that follow that end, one after the other. */
   followingPlans: string | null;
   suspendedAt: number | null;
   replacedBy: string | null;

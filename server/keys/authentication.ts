@@ -7,9 +7,9 @@ import { isDeviceToken } from './keys.js';
 
 declare module '../http/koa-app.js' {
   interface RequestState {
-    /** The key that was shown, once it is known to be good. */
+    /** The API key of the request, once it is verified. */
     key?: ApiKeyRecord;
-    /** The key that a page of the site acts with; set once its session is known to be good. */
+    /** The key of a signed-in user, for requests from the playground; set once the session is verified. */
     playedKey?: ApiKeyRecord;
   }
 }
@@ -18,18 +18,20 @@ export interface AuthOptions {
   keys: KeyTable;
   failures: FixedWindowLimiter;
   addressOf: AddressOf;
-  /** Page where keys are made, named in errors. */
+  /** URL of the page where keys are made, named in errors. */
   siteUrl?: string;
 }
 
 export interface RouteAuth {
   /** One of several is enough. */
   grant: Grant | readonly Grant[] | 'any';
-  /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`; in Anthropic's format it always is. Default false. */
+  /**
+   * Whether `X-API-Key` is accepted besides `Authorization: Bearer`; in Anthropic's format it always is. Default false.
+   */
   apiKeyHeader?: boolean;
 }
 
-/** Checks the key and its grant, before anything reads the body. */
+/** Checks the key and its grant, before the body is read. */
 export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) {
   const whereToGet = siteUrl ? ` Keys are made at ${siteUrl}.` : '';
 
@@ -42,7 +44,7 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
         cause: error,
       });
     }
-    // A forgotten key is no guess, and a database that is away is not the caller's doing.
+    // A missing key is no guess, and an unavailable database is not the caller's fault.
     if (isGatewayError(error) && error.code === 'invalid_api_key') failures.add(address);
     throw error;
   }
@@ -71,18 +73,18 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
     function verify(context: RequestContext): ApiKeyRecord | Promise<ApiKeyRecord> {
       try {
         const isHeaderAllowed = apiKeyHeader || context.state.anthropic === true;
-        const shown = shownKey(context.req, isHeaderAllowed);
-        if (shown === undefined) {
+        const token = sentKey(context.req, isHeaderAllowed);
+        if (token === undefined) {
           const accepted = isHeaderAllowed
             ? 'Authorization: Bearer <key> or X-API-Key: <key>'
             : 'Authorization: Bearer <key>';
           throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
         }
-        if (isDeviceToken(shown)) {
+        if (isDeviceToken(token)) {
           const message = 'This is the token of a sign-in, which opens routes under /api. This one takes an API key.';
           throw new GatewayError('invalid_api_key', message);
         }
-        const verified = keys.verify(shown);
+        const verified = keys.verify(token);
         return verified instanceof Promise ? verified.catch((error) => refuse(context, error)) : verified;
       } catch (error) {
         return refuse(context, error);
@@ -91,20 +93,20 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
   };
 }
 
-/** The key that stands behind {@link createAuth}. */
+/** The key that {@link createAuth} verified. */
 export function keyOf({ state: { key } }: RequestContext): ApiKeyRecord {
   if (!key) throw new Error('a route asked for the key before it was checked');
   return key;
 }
 
-function shownKey(request: IncomingMessage, allowApiKeyHeader: boolean): string | undefined {
+function sentKey(request: IncomingMessage, allowApiKeyHeader: boolean): string | undefined {
   const { authorization } = request.headers;
   const header = request.headers['x-api-key'];
   const apiKey = typeof header === 'string' && header !== '' ? header : undefined;
   if (authorization === undefined) return allowApiKeyHeader ? apiKey : undefined;
   const bearer = authorization.slice(0, 7).toLowerCase() === 'bearer ' ? authorization.slice(7).trim() : undefined;
   if (!bearer) throw new GatewayError('invalid_api_key', 'The Authorization header must read "Bearer <key>".');
-  // Also where the second header opens nothing: whoever sends two keys does not know whose request this is.
+  // Even if the second header has no effect: with two keys the caller is ambiguous.
   if (apiKey !== undefined && apiKey !== bearer) {
     throw new GatewayError('invalid_api_key', 'Authorization and X-API-Key name two different keys.');
   }

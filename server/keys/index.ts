@@ -14,7 +14,7 @@ export {
   toKeyRecord,
 } from './api-keys.js';
 export { createAuth, keyOf } from './authentication.js';
-export { type KeyTable, type KeyWindows, openKeyTable, readWindows } from './key-table.js';
+export { type KeyRateLimits, type KeyTable, openKeyTable, readRateLimits } from './key-table.js';
 export {
   createKey,
   createKeyRecord,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Clock, GatewayError, type Logger } from 'mediagate';
-import { type SlotAnswer, slotRequest, type WindowFamily, type Windows } from '../limits/index.js';
+import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
 import { type ApiKeyRecord, type ApiKeys, type Grant } from './api-keys.js';
 import { hashKey, isSameHash, keyAt, keyIdOf, type Pepper } from './keys.js';
 
@@ -11,7 +11,7 @@ declare module '../http/server-context.js' {
 }
 
 const REFRESH_MS = 2_000;
-/** Asked for again at each refresh, so that a slow commit hides no change. */
+/** Read again at each refresh, so that a slow commit hides no change. */
 const OVERLAP_MS = 60_000;
 const TOUCH_MS = 10_000;
 const LOOKUPS_PER_SECOND = 50;
@@ -26,27 +26,27 @@ export interface KeyTableOptions {
   logger: Logger;
 }
 
-/** All keys in memory: checking one needs no database, so keys go on working while it is away. */
+/** All keys in memory: a check needs no database, so keys keep working while it is unavailable. */
 export interface KeyTable {
   /**
-   * The record of a good key; at once where it was shown before.
+   * The record of a valid key; synchronous if it was used before.
    * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
   verify(key: string): ApiKeyRecord | Promise<ApiKeyRecord>;
-  /** Reads what has changed, so that what was changed here a moment ago holds here at once. Never rejects. */
+  /** Reads changes, so that a change made here is effective here at once. Never rejects. */
   refresh(): Promise<void>;
   /**
-   * The same for a key that nobody showed, since who asks is known otherwise.
+   * The same without the secret, for a caller that is authenticated otherwise.
    * @throws GatewayError `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
   admit(record: ApiKeyRecord): ApiKeyRecord;
-  /** Milliseconds since what is in memory was what the database has. */
+  /** Age of the data in memory, in milliseconds. */
   ageMs(): number;
-  /** Writes down what is still to be written and stops refreshing. */
+  /** Writes pending changes and stops refreshing. */
   close(): Promise<void>;
 }
 
-/** Loads all keys, then follows changes within 2 s; a key made a moment ago elsewhere is looked up at once. */
+/** Loads all keys, then follows changes within 2 s; an unknown key, made elsewhere a moment ago, is read at once. */
 export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> {
   const { keys, clock, logger } = options;
   const peppers = new Map(options.peppers.map((pepper) => [pepper.version, pepper]));
@@ -58,7 +58,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   let uses = new Map<string, number>();
   let second = 0;
   let lookupsInSecond = 0;
-  let away = false;
+  let isUnavailable = false;
 
   let refreshedAt = await keys.now();
   let readAt = clock.monotonic();
@@ -67,7 +67,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   let refreshes = 0;
   let latest = Promise.resolve();
 
-  /** One after the other: what was read before a change must not take the place of what was read after it. */
+  /** One after the other: an older read must not overwrite a newer one. */
   function refresh(): Promise<void> {
     refreshes += 1;
     latest = latest.then(readChanges).finally(() => {
@@ -84,18 +84,18 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     const beganAt = clock.monotonic();
     try {
       const startedAt = await keys.now();
-      // Whichever is earlier: a clock may have been set back meanwhile.
+      // The earlier one: a clock may have been set back meanwhile.
       for (const record of await keys.changedSince(Math.min(refreshedAt, startedAt) - OVERLAP_MS)) {
         table.set(record.id, record);
         unknown.delete(record.id);
       }
       refreshedAt = startedAt;
       readAt = beganAt;
-      if (away) logger.info('keys are being refreshed again');
-      away = false;
+      if (isUnavailable) logger.info('keys are being refreshed again');
+      isUnavailable = false;
     } catch (error) {
-      if (!away) logger.warn('keys cannot be refreshed; those in memory go on working', { error });
-      away = true;
+      if (!isUnavailable) logger.warn('keys cannot be refreshed; those in memory go on working', { error });
+      isUnavailable = true;
     }
   }
 
@@ -110,7 +110,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     }
   }
 
-  function mayLookUp(id: string): boolean {
+  function mayRead(id: string): boolean {
     const now = clock.monotonic();
     const askedAt = unknown.get(id);
     if (askedAt !== undefined && now - askedAt < REFRESH_MS) return false;
@@ -122,7 +122,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     return lookupsInSecond <= LOOKUPS_PER_SECOND;
   }
 
-  async function lookUp(id: string): Promise<ApiKeyRecord | undefined> {
+  async function readKey(id: string): Promise<ApiKeyRecord | undefined> {
     try {
       const record = await keys.find(id);
       if (record) table.set(id, record);
@@ -139,8 +139,8 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   function find(id: string): Promise<ApiKeyRecord | undefined> | undefined {
     const running = lookups.get(id);
     if (running) return running;
-    if (!mayLookUp(id)) return undefined;
-    const started = lookUp(id);
+    if (!mayRead(id)) return undefined;
+    const started = readKey(id);
     lookups.set(id, started);
     return started;
   }
@@ -149,7 +149,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     const id = keyIdOf(key);
     if (id === undefined) throw invalid();
     const record = table.get(id) ?? (await find(id));
-    // An unknown id costs the same work as a wrong secret, so that time tells nothing about ids.
+    // An unknown id costs the same work as a wrong secret, so that timing reveals no ids.
     const pepper = peppers.get(record?.pepperVersion ?? -1);
     const same = isSameHash(hashKey(key, pepper ?? options.peppers[0]), record?.hash ?? UNKNOWN_HASH);
     if (record && pepper && same) return record;
@@ -159,7 +159,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
 
   function admit(stored: ApiKeyRecord): ApiKeyRecord {
     const now = clock.now();
-    // A plan may have ended since it was read, and another one come back.
+    // A plan may have ended since it was read, and another one resumed.
     const record = keyAt(stored, now);
     if (record.revokedAt !== null) throw new GatewayError('revoked_api_key', 'This API key was revoked.');
     if (record.expiresAt !== null && record.expiresAt <= now) {
@@ -193,7 +193,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   };
 }
 
-/** Adds to a bounded memory: where there is no more room, the oldest goes. */
+/** Adds to a bounded map: beyond its limit, the oldest entry is evicted. */
 function remember<Value>(memory: Map<string, Value>, name: string, value: Value): void {
   if (memory.size >= MAX_REMEMBERED) {
     const [oldest] = memory.keys();
@@ -206,23 +206,23 @@ function invalid(): GatewayError {
   return new GatewayError('invalid_api_key', 'This API key is not valid.');
 }
 
-const FAMILIES: Readonly<Record<Grant, WindowFamily>> = {
+const FAMILIES: Readonly<Record<Grant, RateLimitFamily>> = {
   images: 'image',
   extract: 'link_data',
   text: 'model',
   audio: 'model',
 };
 
-/** How the windows of a key stand, by family. Undefined where it has none. Takes no slot. */
-export type KeyWindows = Readonly<Record<string, SlotAnswer>>;
+/** The rate limits of a key, by family. Undefined if it has none. Consumes nothing. */
+export type KeyRateLimits = Readonly<Record<string, RateLimitResult>>;
 
-export async function readWindows(windows: Windows, key: ApiKeyRecord): Promise<KeyWindows | undefined> {
+export async function readRateLimits(rateLimits: RateLimits, key: ApiKeyRecord): Promise<KeyRateLimits | undefined> {
   if (key.rpm === null) return undefined;
   const families = [...new Set(key.grants.map((grant) => FAMILIES[grant]))];
-  const looked: Record<string, SlotAnswer> = {};
+  const results: Record<string, RateLimitResult> = {};
   for (const family of families) {
-    const request = slotRequest({ key, family });
-    if (request) looked[family] = await windows.peek(request);
+    const request = consumeRequest({ key, family });
+    if (request) results[family] = await rateLimits.peek(request);
   }
-  return looked;
+  return results;
 }

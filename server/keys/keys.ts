@@ -13,7 +13,7 @@ import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
 
 declare module '../http/server-context.js' {
   interface AccountDependencies {
-    /** What new keys are hashed with. */
+    /** The pepper for hashing new keys. */
     pepper: Pepper;
   }
 }
@@ -28,40 +28,40 @@ const FORM = /^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}$/;
 
 export const GRANTS: readonly Grant[] = ['images', 'extract', 'text', 'audio'];
 
-/** What is mixed into every stored hash: a copy of the database alone verifies no key. */
+/** Mixed into every stored hash: a copy of the database alone verifies no key. */
 export interface Pepper {
-  /** Stored beside each hash, so that keys made under an older pepper are still checked with it. */
+  /** Stored beside each hash, so that keys made with an older pepper are still verified with it. */
   version: number;
-  /** Made once: handing raw bytes to each HMAC costs six times the HMAC itself. */
+  /** Created once: passing raw bytes to each HMAC costs six times the HMAC itself. */
   secret: KeyObject;
 }
 
-/** The version follows from the secret: nobody has to number peppers. */
+/** The version is derived from the secret, so that peppers need no numbering. */
 export function createPepper(secret: Uint8Array): Pepper {
-  // 31 bits, since that is what an integer column of PostgreSQL holds.
+  // 31 bits, the size of a PostgreSQL integer column.
   const version = createHash('sha256').update('pepper version\n').update(secret).digest().readUInt32BE() >>> 1;
   return { version, secret: createSecretKey(secret) };
 }
 
 /**
- * A new key: `sk-mg-`, a public id of 8 characters, `-`, 32 random characters (190 bits), and a checksum of 6 over all
- * before it, by which a mistyped key is told from a refused one without any look-up.
+ * A new key: `sk-mg-`, a public id of 8 characters, `-`, 32 random characters (190 bits), and a checksum of 6
+ * characters over everything before it, which detects a mistyped key without a lookup.
  */
 export function createKey(): KeyText {
   return composeKey(randomText(ID_LENGTH), randomText(SECRET_LENGTH));
 }
 
-/** The key that follows from 32 secret bytes: whoever has them makes the same one again. */
+/** Derives a key from 32 secret bytes: the same bytes always result in the same key. */
 export function deriveKey(seed: Uint8Array): KeyText {
   const pairs = Buffer.from(hkdfSync('sha256', seed, '', 'mediagate key', 2 * (ID_LENGTH + SECRET_LENGTH)));
-  // Two bytes for each character: of 65,536 values none of 62 characters gets noticeably more than another.
+  // Two bytes per character: of 65,536 values, the bias between 62 characters is negligible.
   const text = Array.from({ length: ID_LENGTH + SECRET_LENGTH }, (_, index) =>
     ALPHABET.charAt(pairs.readUInt16BE(2 * index) % ALPHABET.length),
   ).join('');
   return composeKey(text.slice(0, ID_LENGTH), text.slice(ID_LENGTH));
 }
 
-/** A key, and the public id that is a part of it. */
+/** A key, and its public id. */
 export interface KeyText {
   id: string;
   key: string;
@@ -72,24 +72,27 @@ function composeKey(id: string, secret: string): KeyText {
   return { id, key: body + checksum(body) };
 }
 
-/** A key as it may be shown: `sk-mg-AbCd1234-…`. */
+/** A key as it may be displayed: `sk-mg-AbCd1234-…`. */
 export function maskedKey(id: string): string {
   return `${PREFIX}${id}-…`;
 }
 
-/** The public id in what names a key: the id alone, the key, or the key as it may be shown. Undefined where it is none of these. */
+/** The public id from any form of a key: the id alone, the key, or its displayed form. Undefined for anything else. */
 export function namedKeyId(text: string): string | undefined {
   return NAMED.exec(text)?.[1];
 }
 
-/** The public id of a well-formed key; undefined where the form or the checksum is wrong. */
+/** The public id of a well-formed key; undefined if the form or the checksum is wrong. */
 export function keyIdOf(key: string): string | undefined {
   if (!FORM.test(key)) return undefined;
   const body = key.slice(0, -CHECK_LENGTH);
   return checksum(body) === key.slice(-CHECK_LENGTH) ? key.slice(PREFIX.length, PREFIX.length + ID_LENGTH) : undefined;
 }
 
-/** HMAC-SHA-256 of the whole key in hex. A fast hash is right for 190 random bits; a slow one would be a way to stall us. */
+/**
+ * HMAC-SHA-256 of the whole key in hex. A fast hash is right for 190 random bits; a slow one could be used to overload
+ * the server.
+ */
 export function hashKey(key: string, pepper: Pepper): string {
   return createHmac('sha256', pepper.secret).update(key).digest('hex');
 }
@@ -100,10 +103,10 @@ export function isSameHash(left: string, right: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Of the keys that operators make. */
+/** Account of the keys that operators make. */
 export const LOCAL_ACCOUNT = 'local';
 
-/** Whose share of what there is little of a request takes: that of all keys of its account; operators give each to somebody else. */
+/** The owner of the quotas that a request uses: the account, shared by all its keys; each operator key is its own. */
 export function quotaSubject({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accountId'>): string {
   return accountId === LOCAL_ACCOUNT ? id : accountId;
 }
@@ -115,15 +118,15 @@ export interface NewKey {
   rpm: number | null;
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
-  /** Default: that of all keys without one. */
+  /** Default: the account of all keys without one. */
   accountId?: string;
-  /** Default: none, and then neither a budget nor a bound of models, nor a limit of images that is its own. */
+  /** Default: none; then there is no budget, model restriction or image limit of its own. */
   plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models' | 'imageDailyLimit'>;
 }
 
 const NO_PLAN = { planId: null, budgetId: null, models: null, imageDailyLimit: null } as const;
 
-/** A key and the record to store for it. The key itself is in no record. */
+/** A key and the record to store for it. The record does not contain the key. */
 export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { key: string; record: ApiKeyRecord } {
   const { id, key } = createKey();
   const { name, grants, rpm, expiresAt, accountId = LOCAL_ACCOUNT, plan = NO_PLAN } = wanted;
@@ -167,7 +170,7 @@ export function keyAt(record: ApiKeyRecord, at: number): ApiKeyRecord {
   return keyAt({ ...record, ...plan, followingPlans: rest }, at);
 }
 
-/** `active`, `rotated` (it goes on until the end of its overlap), or why it is good no longer. */
+/** `active`, `rotated` (it works until the end of its overlap), or why it is no longer valid. */
 export type KeyState = 'active' | 'rotated' | 'suspended' | 'expired' | 'revoked';
 
 export function keyState({ revokedAt, expiresAt, suspendedAt, replacedBy }: ApiKeyRecord, now: number): KeyState {
@@ -177,7 +180,7 @@ export function keyState({ revokedAt, expiresAt, suspendedAt, replacedBy }: ApiK
   return replacedBy === null ? 'active' : 'rotated';
 }
 
-/** Whether it opens anything. */
+/** Whether it is valid. */
 export function isValidKey(record: ApiKeyRecord, now: number): boolean {
   return isValidState(keyState(record, now));
 }
@@ -186,7 +189,7 @@ export function isValidState(state: KeyState): boolean {
   return state === 'active' || state === 'rotated';
 }
 
-/** The key that an account acts with on pages. */
+/** The key that an account uses on pages. */
 export async function newestKey(
   keys: Pick<ApiKeys, 'listOf'>,
   accountId: string,
@@ -196,17 +199,17 @@ export async function newestKey(
   return all.findLast((key) => key.revokedAt === null && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now);
 }
 
-/** 256 random bits, as 43 characters that any address, cookie or header takes. */
+/** 256 random bits, as 43 characters that any URL, cookie or header accepts. */
 export function newToken(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** What is kept of a token. A fast hash is right: nobody guesses 256 bits. */
+/** The stored hash of a token. A fast hash is right, since 256 bits cannot be guessed. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/** Tells the tokens of devices from API keys, for people as for scanners, and from what browsers hold. */
+/** Distinguishes device tokens from API keys and session tokens, for people and scanners. */
 const DEVICE_PREFIX = 'mgd_';
 
 export function newDeviceToken(): string {

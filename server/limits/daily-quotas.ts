@@ -2,11 +2,11 @@ import { type Kysely, rowsOf, type Script, sql, type Tables } from '../../core/d
 import type { JobKind } from '../../core/jobs/index.js';
 import type { DailyQuotasTable } from './rate-limit-statements.js';
 
-/** Days that are looked at by nobody any more. */
-const KEPT_DAYS = 31;
+/** Days after which quota rows are deleted. */
+const RETENTION_DAYS = 31;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Jobs of one kind and account that may be accepted in one day by UTC. Those that fail or are cancelled do not count. */
+/** The daily quota: jobs of one kind that an account may submit per UTC day. Failed and cancelled jobs do not count. */
 export interface DailyQuota {
   limit: number;
 }
@@ -14,7 +14,7 @@ export interface DailyQuota {
 let day = Number.NaN;
 let dayText = '';
 
-/** The day of a time by UTC: `2026-06-15`. Mostly it is the one of the time before. */
+/** The UTC day of a time: `2026-06-15`. The last one is cached. */
 export function dayOf(at: number): string {
   const current = Math.floor(at / DAY_MS);
   if (current !== day) {
@@ -25,8 +25,8 @@ export function dayOf(at: number): string {
 }
 
 /**
- * What these accounts have taken of a day; accounts that took nothing are absent.
- * @param queries Only compiles them, here and below.
+ * Used quota of these accounts on a day; accounts without usage are absent.
+ * @param queries Only compiles the queries, here and below.
  */
 export function* readUsed(
   queries: Kysely<Tables>,
@@ -47,7 +47,7 @@ export function* readUsed(
   return new Map(rows.map(({ accountId, used }) => [accountId, used]));
 }
 
-/** Counts up, one for each row that is given; or down, by `sign`. */
+/** Adds one per row, or subtracts one, by `sign`. */
 export function* countUse(
   queries: Kysely<Tables>,
   rows: readonly Pick<DailyQuotasTable, 'accountId' | 'kind' | 'day'>[],
@@ -61,7 +61,7 @@ export function* countUse(
     sums.set(name, sum);
   }
   if (sums.size === 0) return;
-  // In one order, so that two transactions do not wait for each other in a ring.
+  // A fixed order, so that two transactions do not deadlock.
   const values = [...sums.entries()].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, sum]) => sum);
   yield queries
     .insertInto('daily_quotas')
@@ -77,6 +77,6 @@ export function* countUse(
 export async function forgetOldDays(queries: Kysely<Tables>, at: number): Promise<void> {
   await queries
     .deleteFrom('daily_quotas')
-    .where('day', '<', dayOf(at - KEPT_DAYS * DAY_MS))
+    .where('day', '<', dayOf(at - RETENTION_DAYS * DAY_MS))
     .execute();
 }

@@ -1,14 +1,14 @@
 export { countUse, type DailyQuota, dayOf, forgetOldDays, readUsed } from './daily-quotas.js';
 export {
-  acceptSlot,
+  type ConsumeRequest,
   consumeRateLimit,
-  createWindows,
+  consumeRequest,
+  createRateLimits,
   openWindows,
-  type SlotAnswer,
-  type SlotRequest,
-  slotRequest,
-  type WindowFamily,
-  type Windows,
+  type RateLimitFamily,
+  type RateLimitResult,
+  type RateLimits,
+  sendRateLimit,
 } from './rate-limit.js';
 export { limitMigrations } from './rate-limit-statements.js';
-export { createSlotTable, type SlotTable } from './rate-limit-table.js';
+export { createRateLimitTable, type RateLimitTable } from './rate-limit-table.js';

@@ -15,10 +15,10 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
-import type { SlotRun, WindowKey } from './rate-limit-table.js';
+import type { RateLimitKey, RequestRun } from './rate-limit-table.js';
 
-/** What the clocks said. */
-export interface Reading {
+/** Readings of the two clocks. */
+export interface ClockReading {
   clockSource: string;
   wallTime: number;
   monotonicTime: number;
@@ -26,7 +26,7 @@ export interface Reading {
 
 export type WindowRow = Selectable<RateWindowsTable> & { databaseNow: number };
 
-export interface WindowChange extends Reading {
+export interface WindowChange extends ClockReading {
   keyId: string;
   family: string;
   time: number;
@@ -35,23 +35,23 @@ export interface WindowChange extends Reading {
   tailAt: number;
   lastAt: number;
   recent: string;
-  /** Slots that get rows of their own. */
-  written: readonly SlotRun[];
-  /** Whether the rows of slots that have passed are deleted. */
+  /** Requests that get rows of their own. */
+  written: readonly RequestRun[];
+  /** Whether the rows of expired requests are deleted. */
   cleared: boolean;
 }
 
-/** By the number of its window; null where all slots with rows have passed. */
-interface FoundRun {
+/** By index of the window; null if all requests with rows have expired. */
+interface LiveRun {
   number: number;
   seq: number | null;
   at: number | null;
 }
 
-/** Not a parameter: SQLite would plan the statement anew each time it runs. */
+/** No parameter: SQLite would plan the statement again at each run. */
 const ONE_ROW = sql.lit(1);
 
-/** Read for the first time, it has seen no time go by since 1970 on the wall clock: its time then is the wall's. */
+/** A new row has not seen any time pass: its own time starts with the wall clock. */
 const EMPTY_WINDOW = {
   time: 0,
   clockSource: '',
@@ -64,22 +64,22 @@ const EMPTY_WINDOW = {
   recent: '',
 };
 
-/** A parameter whose type PostgreSQL could not tell. */
+/** A parameter of a type that PostgreSQL cannot infer. */
 const WHOLE = sql`cast(${0} as bigint)`;
 const WINDOW_COLUMNS = ['keyId', 'family', ...Object.keys(EMPTY_WINDOW)];
 const TEXTS = ['clockSource', 'recent'] as const;
 const COUNTED = ['time', 'wallTime', 'monotonicTime', 'nextSeq', 'tailSeq', 'tailAt', 'lastAt'] as const;
 
-/** Every statement is built once; see statements.ts. */
-export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
+/** Every statement is compiled once; see statements.ts. */
+export function compileRateLimitStatements(engine: Engine, queries: Kysely<Tables>) {
   const postgres = engine === 'postgres';
   const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
-  // The clock is read outside of the locking part: after a row's lock was had, not before it was waited for.
+  // Reads the clock outside of the locking part: after the row lock was acquired, not before the wait for it.
   const lockWindows = createListScript<WindowRow>((length) => {
     const order = postgres ? sql`order by "keyId" collate "C", family collate "C" for update` : sql``;
     const columns = sql.join(WINDOW_COLUMNS.map((name) => sql.ref(name)));
-    // Mostly it is one, which a list takes as long again to find.
+    // Usually there is one window, for which a list takes twice as long.
     const wanted =
       length === 1
         ? sql`"keyId" = ${''} and family = ${''}`
@@ -96,14 +96,14 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()),
   });
 
-  // Of each window the oldest slot from its tail on that is younger than that.
-  const firstLive = createListScript<FoundRun>((length) => {
-    const of = (column: keyof SlotRun) => sql`(
+  // For each window, the oldest request from its tail on that has not expired.
+  const firstLive = createListScript<LiveRun>((length) => {
+    const of = (column: keyof RequestRun) => sql`(
       select ${sql.ref(column)} from rate_slots
       where rate_slots."keyId" = passed."keyId" and rate_slots.family = passed.family
         and rate_slots.seq >= passed.tail and rate_slots.at > passed."passedAt"
       order by rate_slots.seq limit 1)`;
-    return sql<FoundRun>`with passed (number, "keyId", family, tail, "passedAt") as (
+    return sql<LiveRun>`with passed (number, "keyId", family, tail, "passedAt") as (
         values ${listOf(length, sql`(${WHOLE}, ${''}, ${''}, ${WHOLE}, ${WHOLE})`)})
       select number, ${of('seq')} as seq, ${of('at')} as at from passed`.compile(queries);
   });
@@ -140,7 +140,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     parameters.push(clockSource, recent, time, wallTime, monotonicTime, next, tail, tailAt, lastAt, keyId, family);
   });
 
-  const insertSlots = createRowInsertScript({
+  const insertRequests = createRowInsertScript({
     queries,
     table: 'rate_slots',
     sample: { keyId: '', family: '', seq: 0, at: 0 },
@@ -156,21 +156,27 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
   );
 
   return {
-    *createWindows(keys: readonly WindowKey[]): Script<void> {
+    *createWindows(keys: readonly RateLimitKey[]): Script<void> {
       if (keys.length === 0) return;
       yield* createWindows(keys.map(({ keyId, family }) => ({ keyId, family, ...EMPTY_WINDOW })));
     },
-    /** Those that are there, locked in the order that is given. */
-    lockWindows: (keys: readonly WindowKey[]): Script<readonly WindowRow[]> =>
+    /** Locks existing windows in the given order. */
+    lockWindows: (keys: readonly RateLimitKey[]): Script<readonly WindowRow[]> =>
       lockWindows(keys.map(({ keyId, family }) => [keyId, family])),
-    /** The oldest slots that have not passed and have rows, by the windows. */
-    *firstLive(windows: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, SlotRun>> {
-      if (windows.length === 0) return new Map();
-      const asked = windows.map(({ row, passedAt }, number) => [number, row.keyId, row.family, row.tailSeq, passedAt]);
+    /** The oldest live requests that have rows, by window. */
+    *firstLive(rateLimits: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, RequestRun>> {
+      if (rateLimits.length === 0) return new Map();
+      const asked = rateLimits.map(({ row, passedAt }, number) => [
+        number,
+        row.keyId,
+        row.family,
+        row.tailSeq,
+        passedAt,
+      ]);
       const found = yield* firstLive(asked);
       return new Map(
         found.flatMap(({ number, seq, at }) =>
-          seq === null || at === null ? [] : [[(windows[number] as { row: WindowRow }).row, { seq, at }]],
+          seq === null || at === null ? [] : [[(rateLimits[number] as { row: WindowRow }).row, { seq, at }]],
         ),
       );
     },
@@ -182,7 +188,7 @@ export function compileSlotStatements(engine: Engine, queries: Kysely<Tables>) {
     *saveWindows(changes: readonly WindowChange[]): Script<void> {
       if (changes.length === 0) return;
       yield* saveWindows(changes);
-      yield* insertSlots(
+      yield* insertRequests(
         changes.flatMap(({ keyId, family, written }) => written.map((run) => ({ keyId, family, ...run }))),
       );
       const clearing = changes.filter(({ cleared }) => cleared);
@@ -203,7 +209,7 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** One row for each key and route family that ever had a limit; see rate-limit-table.ts. */
+/** One row per key and route family that ever had a limit; see rate-limit-table.ts. */
 export interface RateWindowsTable {
   keyId: string;
   family: string;
@@ -216,15 +222,18 @@ export interface RateWindowsTable {
   /** Number of the next slot to be taken; the live ones are `tailSeq` up to here. */
   nextSeq: number;
   tailSeq: number;
-  /** When the oldest live slot was taken. */
+  /** When the oldest live request was counted. */
   tailAt: number;
-  /** When the youngest slot was taken; -1 before the first. */
+  /** When the latest request was counted; -1 before the first. */
   lastAt: number;
-  /** The youngest slots, which have no rows of their own; see rate-limit-table.ts. */
+  /** The latest requests, which have no rows of their own; see rate-limit-table.ts. */
   recent: string;
 }
 
-/** Slots taken at the same time share a row: it begins with slot `seq` and ends where the next row begins, or `recent`. */
+/**
+ * Requests counted at the same time share a row: it begins with number `seq` and ends where the next row, or `recent`,
+ * begins.
+ */
 export interface RateSlotsTable {
   keyId: string;
   family: string;
@@ -232,11 +241,11 @@ export interface RateSlotsTable {
   at: number;
 }
 
-/** What an account took of a day's quota and did not give back. */
+/** Quota that an account has used on a day and that was not refunded. */
 export interface DailyQuotasTable {
   accountId: string;
   kind: JobKind;
-  /** By UTC: `2026-06-15`. */
+  /** UTC day: `2026-06-15`. */
   day: string;
   used: number;
 }

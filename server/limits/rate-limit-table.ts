@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../core/contracts/index.js';
 import type { Engine, Kysely, Script, Tables } from '../../core/database/index.js';
-import type { SlotAnswer, SlotRequest } from './rate-limit.js';
-import { compileSlotStatements, type Reading, type WindowChange, type WindowRow } from './rate-limit-statements.js';
+import type { ConsumeRequest, RateLimitResult } from './rate-limit.js';
+import {
+  type ClockReading,
+  compileRateLimitStatements,
+  type WindowChange,
+  type WindowRow,
+} from './rate-limit-statements.js';
 
 /*
  * How a window works. Its slots are numbered in the order they were taken; the live ones are `tailSeq` up to
@@ -21,42 +26,42 @@ import { compileSlotStatements, type Reading, type WindowChange, type WindowRow 
 const WINDOW_MS = 60_000;
 /** Of the youngest slots in the row of a window. PostgreSQL keeps every slot in a row of its own. */
 const RECENT_CHARACTERS: Readonly<Record<Engine, number>> = { sqlite: 180, postgres: 0 };
-const NO_RUNS: readonly SlotRun[] = [];
-/** Windows that are remembered to be there. */
+const NO_RUNS: readonly RequestRun[] = [];
+/** Maximum number of windows that are cached as existing. */
 const MAX_KNOWN = 100_000;
 
-/** What is wanted of an open window. */
-export type SlotCount = Pick<SlotRequest, 'slots' | 'limit'>;
+/** Number of requests and limit of one check. */
+export type RequestCount = Pick<ConsumeRequest, 'count' | 'limit'>;
 
 /** One key's window of one family, locked until the transaction ends. */
 export interface OpenWindow {
-  /** Whether as many slots are free, with what was taken before. */
-  has(wish: SlotCount): boolean;
-  /** How it stands where it has the slots; nothing is taken. */
-  foresee(wish: SlotCount): SlotAnswer;
-  /** Takes slots that it has. */
-  take(wish: SlotCount): SlotAnswer;
-  /** How it stands; nothing is taken. */
-  look(wish: SlotCount): Script<SlotAnswer>;
-  /** What is to be written down; undefined where nothing has changed. */
+  /** Whether there is room for the requests, including what this transaction has consumed before. */
+  has(request: RequestCount): boolean;
+  /** The result if there is room, without consuming. */
+  foresee(request: RequestCount): RateLimitResult;
+  /** Consumes requests for which there is room. */
+  consume(request: RequestCount): RateLimitResult;
+  /** The current result, without consuming. */
+  peek(request: RequestCount): Script<RateLimitResult>;
+  /** The changes to be written; undefined if there are none. */
   change(): WindowChange | undefined;
 }
 
-/** Whose window of which family. */
-export type WindowKey = Pick<SlotRequest, 'keyId' | 'family'>;
+/** Key and family of a window. */
+export type RateLimitKey = Pick<ConsumeRequest, 'keyId' | 'family'>;
 
-export interface SlotTable {
-  /** Locks and reads windows, all of them together; by their names. Each may be named several times. */
-  open(wanted: readonly WindowKey[]): Script<Map<string, OpenWindow>>;
-  /** Writes down what was taken of open windows; it counts when the transaction commits. */
-  save(windows: Iterable<OpenWindow>): Script<void>;
+export interface RateLimitTable {
+  /** Locks and reads windows together; returns them by name. Names may repeat. */
+  open(wanted: readonly RateLimitKey[]): Script<Map<string, OpenWindow>>;
+  /** Writes what was consumed; it counts when the transaction commits. */
+  save(rateLimits: Iterable<OpenWindow>): Script<void>;
 }
 
-export function windowName({ keyId, family }: WindowKey): string {
+export function windowName({ keyId, family }: RateLimitKey): string {
   return `${keyId}\n${family}`;
 }
 
-export interface SlotTableOptions {
+export interface RateLimitTableOptions {
   engine: Engine;
   /** Only compiles queries. */
   queries: Kysely<Tables>;
@@ -64,13 +69,13 @@ export interface SlotTableOptions {
   clock?: Clock;
 }
 
-export function createSlotTable({ engine, queries, clock }: SlotTableOptions): SlotTable {
-  const statements = compileSlotStatements(engine, queries);
+export function createRateLimitTable({ engine, queries, clock }: RateLimitTableOptions): RateLimitTable {
+  const statements = compileRateLimitStatements(engine, queries);
   const recentCharacters = RECENT_CHARACTERS[engine];
   const clockSource = randomUUID();
   const known = new Set<string>();
 
-  function readTime(row: WindowRow): Reading {
+  function readTime(row: WindowRow): ClockReading {
     if (!clock) return { clockSource: 'database', wallTime: row.databaseNow, monotonicTime: row.databaseNow };
     return { clockSource, wallTime: Math.floor(clock.now()), monotonicTime: Math.floor(clock.monotonic()) };
   }
@@ -85,10 +90,10 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
   }
 
   /**
-   * Those that are not there yet are made before any is locked: whoever holds a lock waits for nobody who makes one, so no
-   * two transactions wait for each other in a ring.
+   * Creates missing windows before locking any: a transaction that holds a lock never waits for one that creates a
+   * window, so no two transactions deadlock.
    */
-  function* lockWindows(wanted: readonly WindowKey[]): Script<readonly WindowRow[]> {
+  function* lockWindows(wanted: readonly RateLimitKey[]): Script<readonly WindowRow[]> {
     const unknown = wanted.filter((key) => !known.has(windowName(key)));
     yield* statements.createWindows(unknown);
     const rows = yield* statements.lockWindows(wanted);
@@ -96,16 +101,20 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     const found = new Set(rows.map(nameOf));
     for (const name of found) known.add(name);
     if (found.size === wanted.length) return rows;
-    // The transaction that made them was rolled back after all, or their key has been removed since.
+    // The transaction that created them was rolled back, or their key has been deleted since.
     const missing = wanted.filter((key) => !found.has(windowName(key)));
     yield* statements.createWindows(missing);
     return [...rows, ...(yield* statements.lockWindows(missing))];
   }
 
-  function readWindow(row: WindowRow, { reading, elapsed, now }: WindowTime, ofRows: SlotRun | undefined): OpenWindow {
+  function readWindow(
+    row: WindowRow,
+    { reading, elapsed, now }: WindowTime,
+    ofRows: RequestRun | undefined,
+  ): OpenWindow {
     const { keyId, family } = row;
     const head = row.nextSeq;
-    let runs: SlotRun[] | undefined;
+    let runs: RequestRun[] | undefined;
     const recentRuns = () => {
       runs ??= readRuns(row.recent);
       return runs;
@@ -114,20 +123,20 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
     let tail = row.tailSeq;
     let tailAt = row.tailAt;
     if (hasPassed(row, now)) {
-      // Slots with rows are older than those without.
+      // Requests with rows are older than those without.
       const live = ofRows ?? recentRuns().find(({ at }) => at > now - WINDOW_MS);
       tail = live?.seq ?? next;
       tailAt = live?.at ?? now;
     }
     const tailMoved = tail !== row.tailSeq;
 
-    /** Where a run goes that was taken just now, and those before it that it leaves no room for. */
-    function keep(run: SlotRun): Pick<WindowChange, 'recent' | 'written'> {
+    /** Decides where a new run is stored, and which older runs must move out of the row. */
+    function keep(run: RequestRun): Pick<WindowChange, 'recent' | 'written'> {
       const recent = addRun(row.recent, run);
       if (recent.length <= recentCharacters) return { recent, written: NO_RUNS };
       const all = readRuns(recent);
       const live = liveRuns(all, tail);
-      // A row that is soon full again would be looked through at most requests.
+      // A row that is soon full again would be cleaned up at almost every request.
       if (live.length > all.length / 2) return { recent: '', written: live };
       return { recent: writeRuns(live), written: NO_RUNS };
     }
@@ -141,7 +150,7 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
       return known;
     }
 
-    function answer(limit: number, retryAfterMs: number): SlotAnswer {
+    function answer(limit: number, retryAfterMs: number): RateLimitResult {
       return {
         accepted: retryAfterMs === 0,
         limit,
@@ -151,28 +160,28 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
       };
     }
 
-    /** Slots that are wanted and not free. */
-    const missing = ({ slots, limit }: SlotCount) => next - tail + slots - limit;
+    /** Number of requests beyond the free ones. */
+    const missing = ({ count, limit }: RequestCount) => next - tail + count - limit;
 
     return {
-      has: (wish) => missing(wish) <= 0,
+      has: (request) => missing(request) <= 0,
       foresee: ({ limit }) => answer(limit, 0),
-      take({ slots, limit }) {
+      consume({ count, limit }) {
         if (next === tail) tailAt = now;
-        next += slots;
+        next += count;
         return answer(limit, 0);
       },
-      *look(wish) {
-        const { slots, limit } = wish;
-        const excess = missing(wish);
+      *peek(request) {
+        const { count, limit } = request;
+        const excess = missing(request);
         if (excess <= 0) return answer(limit, 0);
-        // More than the window ever holds: there is no such time, and the longest wait says so best.
-        if (slots > limit) return answer(limit, WINDOW_MS);
+        // More than the limit never fits; the longest wait is the closest answer.
+        if (count > limit) return answer(limit, WINDOW_MS);
         return answer(limit, (yield* whenTaken(tail + excess - 1)) + WINDOW_MS - now);
       },
       change() {
-        // A clock that was set back is written down too, or the next look would again see no time gone by; and so is
-        // another process, whose steady clock counts from then on, however its other one is set.
+        // A clock that was set back is written too, or the next access would again see no time pass; so is a change of
+        // process: from then on its monotonic clock counts.
         if (next === head && !tailMoved && elapsed >= 0 && reading.clockSource === row.clockSource) return undefined;
         const lastAt = next === head ? row.lastAt : now;
         const isNewRun = next !== head && now !== row.lastAt;
@@ -186,8 +195,8 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
   return {
     *open(requests) {
       const byName = new Map(requests.map((request) => [windowName(request), request]));
-      // Nodes lock windows in one order, so that two that commit at once do not wait for each other in a ring.
-      const wanted = [...byName.keys()].sort().map((name) => byName.get(name) as WindowKey);
+      // All nodes lock windows in one order, so that two commits do not deadlock.
+      const wanted = [...byName.keys()].sort().map((name) => byName.get(name) as RateLimitKey);
       const rows = (yield* lockWindows(wanted)).map((row) => ({ row, time: timeOf(row) }));
       const passed = rows.filter(({ row, time: { now } }) => hasPassed(row, now) && !hasTail(row));
       const firstLive = yield* statements.firstLive(
@@ -195,8 +204,8 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
       );
       return new Map(rows.map(({ row, time }) => [nameOf(row), readWindow(row, time, firstLive.get(row))]));
     },
-    *save(windows) {
-      const changes = Array.from(windows, (window) => window.change()).filter((change) => change !== undefined);
+    *save(rateLimits) {
+      const changes = Array.from(rateLimits, (window) => window.change()).filter((change) => change !== undefined);
       yield* statements.saveWindows(changes);
     },
   };
@@ -204,35 +213,35 @@ export function createSlotTable({ engine, queries, clock }: SlotTableOptions): S
 
 /** When a window was read. */
 interface WindowTime {
-  reading: Reading;
+  reading: ClockReading;
   /** Milliseconds since its row was written. */
   elapsed: number;
-  /** By its own time. */
+  /** By the window's own time. */
   now: number;
 }
 
-/** Whether the oldest of its slots was live when the row was written, and is so no longer. */
+/** Whether the oldest request was live when the row was written and has expired since. */
 function hasPassed({ tailSeq, nextSeq, tailAt }: WindowRow, now: number): boolean {
   return tailSeq < nextSeq && now - tailAt >= WINDOW_MS;
 }
 
-/** Whether the row itself has the oldest of its slots, so that no other row does. */
+/** Whether the row itself contains the oldest request, so that no other row does. */
 function hasTail({ recent, tailSeq }: WindowRow): boolean {
   return recent !== '' && Number.parseInt(recent, 10) <= tailSeq;
 }
 
 function nameOf({ keyId, family }: WindowRow): string {
-  return windowName({ keyId, family: family as WindowKey['family'] });
+  return windowName({ keyId, family: family as RateLimitKey['family'] });
 }
 
-/** Slots that were taken at the same time: from number `seq` up to where the next run begins. */
-export interface SlotRun {
+/** Requests counted at the same time: from number `seq` up to the start of the next run. */
+export interface RequestRun {
   seq: number;
   at: number;
 }
 
 /** @param text Runs, oldest first: `12,1700000000000,13,1700000000250`. */
-export function readRuns(text: string): SlotRun[] {
+export function readRuns(text: string): RequestRun[] {
   const numbers: number[] = JSON.parse(`[${text}]`);
   return Array.from({ length: numbers.length / 2 }, (_, index) => ({
     seq: numbers[2 * index] as number,
@@ -240,15 +249,15 @@ export function readRuns(text: string): SlotRun[] {
   }));
 }
 
-export function writeRuns(runs: readonly SlotRun[]): string {
+export function writeRuns(runs: readonly RequestRun[]): string {
   return runs.map(({ seq, at }) => `${seq},${at}`).join();
 }
 
-export function addRun(text: string, { seq, at }: SlotRun): string {
+export function addRun(text: string, { seq, at }: RequestRun): string {
   return text === '' ? `${seq},${at}` : `${text},${seq},${at}`;
 }
 
-/** Those that still have a slot at or after number `tail`. */
-export function liveRuns(runs: readonly SlotRun[], tail: number): SlotRun[] {
+/** Runs that contain a request with number `tail` or later. */
+export function liveRuns(runs: readonly RequestRun[], tail: number): RequestRun[] {
   return runs.filter((_, index) => (runs[index + 1]?.seq ?? Number.POSITIVE_INFINITY) > tail);
 }

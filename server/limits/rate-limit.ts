@@ -2,148 +2,154 @@ import type { ServerResponse } from 'node:http';
 import { GatewayError } from 'mediagate';
 import { createShards, type Database, type Script } from '../../core/database/index.js';
 import { addField } from '../http/index.js';
-import { type OpenWindow, type SlotTable, type WindowKey, windowName } from './rate-limit-table.js';
+import { type OpenWindow, type RateLimitKey, type RateLimitTable, windowName } from './rate-limit-table.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {
-    windows: Windows;
+    rateLimits: RateLimits;
   }
 }
 
-/** A key's slots of one route family: each accepted request takes one, and it is free again 60 s after its acceptance. */
-export type WindowFamily = 'image' | 'link_data' | 'model';
+/** The rate limit of a key and route family: each accepted request counts for 60 s after its acceptance. */
+export type RateLimitFamily = 'image' | 'link_data' | 'model';
 
-export interface SlotRequest {
+export interface ConsumeRequest {
   keyId: string;
-  family: WindowFamily;
-  /** Slots wanted at once, all or nothing. At least 1. */
-  slots: number;
-  /** Slots in the window: the key's requests per minute. */
+  family: RateLimitFamily;
+  /** Number of requests to consume at once, all or nothing. At least 1. */
+  count: number;
+  /** The key's requests per minute. */
   limit: number;
 }
 
-export interface SlotAnswer {
+export interface RateLimitResult {
   accepted: boolean;
   limit: number;
-  /** Free slots after this answer. */
+  /** Free requests after this result. */
   remaining: number;
   /**
-   * Milliseconds until the wanted slots are free (0 where accepted). Waiting exactly this long suffices, unless others take
-   * them; 60,000 where more is wanted than the limit, which no waiting helps.
+   * Milliseconds until the requests would be accepted (0 if accepted). Waiting exactly this long is enough, unless
+   * other requests come first; 60,000 if more is requested than the limit.
    */
   retryAfterMs: number;
-  /** Milliseconds until the next slot is free (0 where none is taken). */
+  /** Milliseconds until the next request is free again (0 if none is in use). */
   resetMs: number;
 }
 
 /**
- * The rolling 60 s windows, in SQL: exact over restarts and over several nodes. Both throw GatewayError
- * `upstream_unavailable` within 2.5 s where the database does not answer or too many wait for it.
+ * Rolling 60 s rate limits in SQL: exact over restarts and several nodes. Both methods throw GatewayError
+ * `upstream_unavailable` within 2.5 s if the database does not answer or is overloaded.
  */
-export interface Windows {
-  take(request: SlotRequest): Promise<SlotAnswer>;
-  /** As `take`, taking nothing. */
-  peek(request: SlotRequest): Promise<SlotAnswer>;
+export interface RateLimits {
+  consume(request: ConsumeRequest): Promise<RateLimitResult>;
+  /** As `consume`, without consuming. */
+  peek(request: ConsumeRequest): Promise<RateLimitResult>;
 }
 
-export interface WindowsOptions {
+export interface RateLimitsOptions {
   database: Database;
-  slots: SlotTable;
+  rateLimitTable: RateLimitTable;
 }
 
-interface Wish extends SlotRequest {
-  /** False only asks. */
-  take: boolean;
+interface ConsumeOrPeek extends ConsumeRequest {
+  /** False for a peek. */
+  consumes: boolean;
 }
 
 /**
- * Windows with group commit: requests that arrive while a transaction runs share the next one. An answer is given when
- * its transaction has committed, so it survives a crash of the process.
+ * Rate limits with group commit: requests that arrive while a transaction runs share the next one. A result is returned
+ * after its commit, so it survives a crash of the process.
  */
-export function createWindows({ database, slots }: WindowsOptions): Windows {
-  function* answer(wishes: readonly Wish[]): Script<SlotAnswer[]> {
-    const windows = yield* openWindows(slots, wishes);
-    const answers: SlotAnswer[] = [];
-    for (const wish of wishes) {
-      const window = windows.of(wish);
-      answers.push(wish.take && window.has(wish) ? window.take(wish) : yield* window.look(wish));
+export function createRateLimits({ database, rateLimitTable }: RateLimitsOptions): RateLimits {
+  function* answer(requests: readonly ConsumeOrPeek[]): Script<RateLimitResult[]> {
+    const rateLimits = yield* openWindows(rateLimitTable, requests);
+    const answers: RateLimitResult[] = [];
+    for (const request of requests) {
+      const window = rateLimits.of(request);
+      answers.push(request.consumes && window.has(request) ? window.consume(request) : yield* window.peek(request));
     }
-    yield* windows.save();
+    yield* rateLimits.save();
     return answers;
   }
 
-  // A power cut ends the requests too, and forgets the slots of the last moment with them.
-  const lanes = createShards<Wish, SlotAnswer>({ database, survives: 'process-end', script: answer });
+  // A power cut also ends the requests themselves, so losing the last moment is acceptable.
+  const shards = createShards<ConsumeOrPeek, RateLimitResult>({ database, durability: 'relaxed', script: answer });
 
   return {
-    take: (request) => lanes.submit(request.keyId, { ...request, take: true }),
-    peek: (request) => lanes.submit(request.keyId, { ...request, take: false }),
+    consume: (request) => shards.submit(request.keyId, { ...request, consumes: true }),
+    peek: (request) => shards.submit(request.keyId, { ...request, consumes: false }),
   };
 }
 
-/** The windows of one transaction: locked and read together, however many ask, and written down together. */
+/** The windows of one transaction: locked, read and written together for all requests. */
 export interface OpenWindows {
-  /** One of those that were opened. */
-  of(key: WindowKey): OpenWindow;
-  /** Writes down what was taken of all of them; it counts when the transaction commits. */
+  /** Returns one of the opened windows. */
+  of(key: RateLimitKey): OpenWindow;
+  /** Writes what was consumed; it counts when the transaction commits. */
   save(): Script<void>;
 }
 
-/** @param wanted What may be asked for later; what is not there costs nothing. */
-export function* openWindows(slots: SlotTable, wanted: readonly (WindowKey | undefined)[]): Script<OpenWindows> {
-  const windows = yield* slots.open(wanted.filter((key) => key !== undefined));
+/** @param wanted Keys that may be used later; undefined entries are skipped. */
+export function* openWindows(
+  table: RateLimitTable,
+  wanted: readonly (RateLimitKey | undefined)[],
+): Script<OpenWindows> {
+  const rateLimits = yield* table.open(wanted.filter((key) => key !== undefined));
   return {
     of(key) {
-      const window = windows.get(windowName(key));
+      const window = rateLimits.get(windowName(key));
       if (!window) throw new Error('A window is asked that was not opened.');
       return window;
     },
-    save: () => slots.save(windows.values()),
+    save: () => table.save(rateLimits.values()),
   };
 }
 
 export interface RateLimitRequest {
   /** `rpm` null is unlimited, 0 refuses. */
   key: { id: string; rpm: number | null };
-  family: WindowFamily;
+  family: RateLimitFamily;
   /** Default 1. */
-  slots?: number;
+  count?: number;
 }
 
 /**
- * Takes slots of the key's rolling minute and says in header fields how the window stands. Keys without a limit have no
- * window and no such fields.
+ * Consumes requests from the key's rate limit and sets the rate-limit headers. Keys without a limit get no headers.
  * @throws GatewayError `rate_limit_exceeded` with the seconds to wait.
  */
 export async function consumeRateLimit(
-  windows: Windows,
+  rateLimits: RateLimits,
   response: ServerResponse,
-  wish: RateLimitRequest,
+  input: RateLimitRequest,
 ): Promise<void> {
-  const request = slotRequest(wish);
-  if (request) acceptSlot(response, request, await windows.take(request));
+  const request = consumeRequest(input);
+  if (request) sendRateLimit(response, request, await rateLimits.consume(request));
 }
 
 /** Undefined for keys without a limit. */
-export function slotRequest({ key, family, slots = 1 }: RateLimitRequest): SlotRequest | undefined {
-  return key.rpm === null ? undefined : { keyId: key.id, family, slots, limit: key.rpm };
+export function consumeRequest({ key, family, count = 1 }: RateLimitRequest): ConsumeRequest | undefined {
+  return key.rpm === null ? undefined : { keyId: key.id, family, count, limit: key.rpm };
 }
 
 /**
- * Passes an answer of the windows on to the client.
- * @throws GatewayError `rate_limit_exceeded` where it is no.
+ * Sends a rate-limit result to the client.
+ * @throws GatewayError `rate_limit_exceeded` if it was refused.
  */
-export function acceptSlot(response: ServerResponse, { slots, limit }: SlotRequest, answer: SlotAnswer): void {
-  setWindowHeaders(response, answer);
+export function sendRateLimit(
+  response: ServerResponse,
+  { count, limit }: ConsumeRequest,
+  answer: RateLimitResult,
+): void {
+  setRateLimitHeaders(response, answer);
   if (answer.accepted) return;
-  if (slots > limit) {
-    // No waiting helps: without a time to come back at, and said to clients that retry by themselves.
+  if (count > limit) {
+    // Waiting does not help: no retry time is sent, and SDKs must not retry.
     response.setHeader('x-should-retry', 'false');
-    const message = `This needs ${slots} requests of this API key, which may make ${limit} in 60 seconds: send at most ${limit} links at once.`;
+    const message = `This needs ${count} requests of this API key, which may make ${limit} in 60 seconds: send at most ${limit} links at once.`;
     throw new GatewayError('rate_limit_exceeded', message);
   }
   response.setHeader('retry-after-ms', String(Math.max(1, Math.ceil(answer.retryAfterMs))));
-  const needed = slots > 1 ? ` It has ${answer.remaining} left, and ${slots} are needed.` : '';
+  const needed = count > 1 ? ` It has ${answer.remaining} left, and ${count} are needed.` : '';
   throw new GatewayError(
     'rate_limit_exceeded',
     `This API key may make ${limit === 1 ? 'one request' : `${limit} requests`} in 60 seconds.${needed}`,
@@ -153,8 +159,8 @@ export function acceptSlot(response: ServerResponse, { slots, limit }: SlotReque
   );
 }
 
-/** As `draft-ietf-httpapi-ratelimit-headers` has it, and as clients of model vendors know it. */
-function setWindowHeaders(response: ServerResponse, answer: SlotAnswer): void {
+/** The headers of `draft-ietf-httpapi-ratelimit-headers`, and those that clients of model vendors know. */
+function setRateLimitHeaders(response: ServerResponse, answer: RateLimitResult): void {
   const { accepted, limit, remaining, retryAfterMs, resetMs } = answer;
   const seconds = accepted ? Math.ceil(resetMs / 1000) : Math.max(1, Math.ceil(retryAfterMs / 1000));
   addField(response, 'RateLimit-Policy', `"rpm";q=${limit};w=60`);

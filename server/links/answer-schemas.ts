@@ -1,29 +1,29 @@
 import { PostDataSchema, ProductDataSchema, type TObject, type TSchema, Type } from 'mediagate';
 import { Count, Nullable, OneOf, type RouteAnswer, Text, Time, Url } from '../http/index.js';
 
-/* Answers of link data, as the API reference describes them. Members may be added to any of them. */
+/* Response schemas of link data for the API reference. Fields may be added to any of them. */
 
-/** Members that the wire adds, by the member of the document that they are put into. */
+/** Fields that only the response has, by the document field that contains them. */
 type Additions = Readonly<Record<string, Readonly<Record<string, TSchema>>>>;
 
 /**
- * A schema of the core, in which absent is absent, as the wire shows it: what is unknown is null, or not there. Members may be
- * added.
+ * Converts a core schema, where unknown fields are absent, to the response schema, where they are null or absent.
+ * Fields may be added.
  */
 function framed(schema: TObject, additions: Additions = {}): TSchema {
   const required: readonly string[] = schema.required ?? [];
-  const members = Object.entries(schema.properties).map(([name, member]): [string, TSchema] => {
-    const shown = frame(member, additions[name]);
+  const fields = Object.entries(schema.properties).map(([name, field]): [string, TSchema] => {
+    const framedSchema = frame(field, additions[name]);
     const isCertain = required.includes(name) || additions[name] !== undefined;
-    return [name, isCertain ? shown : Type.Optional(Type.Union([shown, Type.Null()]))];
+    return [name, isCertain ? framedSchema : Type.Optional(Type.Union([framedSchema, Type.Null()]))];
   });
-  return Type.Object(Object.fromEntries(members));
+  return Type.Object(Object.fromEntries(fields));
 }
 
 function frame(schema: TSchema, added: Readonly<Record<string, TSchema>> = {}): TSchema {
   if (isObject(schema)) {
-    const shown = framed(schema) as TObject;
-    return Type.Object({ ...shown.properties, ...added });
+    const framedSchema = framed(schema) as TObject;
+    return Type.Object({ ...framedSchema.properties, ...added });
   }
   if (isRecord(schema)) {
     const [value = Type.Unknown()] = Object.values(schema.patternProperties);

@@ -1,9 +1,9 @@
 import type { Author, ExtractionData, PostData, ProductData, Review } from 'mediagate';
 
 /**
- * The members that a response always has, in the order they are sent: those the service document names and those of its
- * records that were filled in. In the core absent is absent; here what is unknown becomes null or an empty list, so that
- * typed clients need no guards. Members that are not named here are sent only when known.
+ * The fields that a response always has, in sending order: those of the service document, and those that its records
+ * fill. In core unknown fields are absent; here they become null or an empty list, so that typed clients need no
+ * guards. Other fields are sent only when known.
  */
 const AUTHOR = { id: null, name: null, username: null, url: null, avatar: null };
 const COMMON = {
@@ -60,7 +60,7 @@ const REVIEW = {
   country: null,
 };
 
-/** The document with its whole frame. */
+/** The document with all of these fields. */
 export function frameDocument(data: ExtractionData) {
   return 'product' in data ? frameProduct(data) : framePost(data);
 }

@@ -20,8 +20,11 @@ import {
 const ROUTE = '/v1/extract/batch';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Several links at once. A link that is no good is told where it stands, and costs its slot like any other. */
-export function extractBatchRoutes({ gateway, windows, answers, bodies }: ServerContext): Route[] {
+/**
+ * Several links at once. An invalid link gets its error at its position, and counts against the rate limit like any
+ * other.
+ */
+export function extractBatchRoutes({ gateway, rateLimits, answers, bodies }: ServerContext): Route[] {
   return [
     defineRoute({
       ...LINK_ROUTE,
@@ -48,7 +51,7 @@ export function extractBatchRoutes({ gateway, windows, answers, bodies }: Server
         await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
           const batch = { ...decodeOptions(body), urls, refresh, owner: accountId, requestId, signal };
           await gateway.checkQueue(batch);
-          await consumeRateLimit(windows, response, { key: apiKey, family: 'link_data', slots: urls.length });
+          await consumeRateLimit(rateLimits, response, { key: apiKey, family: 'link_data', count: urls.length });
           const items = await gateway.extractBatch(batch);
           const notesFor = (platform: string) => ignoredOptions(body, gateway, platform);
           await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });
@@ -58,15 +61,15 @@ export function extractBatchRoutes({ gateway, windows, answers, bodies }: Server
   ];
 }
 
-/** What is to be said about the options of a batch, platform by platform. */
+/** Limitations from the options of a batch, by platform. */
 export type NotesFor = (platform: string) => readonly string[];
 
 /**
- * The answer to a batch in UTF-8, item by item in the order of the links, so that fifty documents need not be in memory
- * as one text. What failed says so where it stands.
+ * The answer to a batch in UTF-8, streamed item by item in the order of the links, so that fifty documents need not be
+ * in memory as one text. A failed link has its error at its position.
  */
 export function* encodeBatch(items: readonly BatchItem[], notesFor: NotesFor): Generator<Buffer> {
-  const countOf = (member: string) => items.filter((item) => member in item).length;
+  const countOf = (field: string) => items.filter((item) => field in item).length;
   const counts = {
     count: items.length,
     succeeded: countOf('result'),

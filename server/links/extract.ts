@@ -21,15 +21,15 @@ import {
   clientSignal,
   defineRoute,
   describeFailure,
-  knownMembers,
-  memberError,
+  fieldError,
+  knownFields,
   type RequestContext,
   type Route,
   readJsonBody,
   type ServerContext,
 } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, quotaSubject } from '../keys/index.js';
-import { acceptSlot, consumeRateLimit, type SlotAnswer, slotRequest } from '../limits/index.js';
+import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
@@ -48,12 +48,12 @@ const REFUSALS = [
   'rate_limit_exceeded',
 ] as const;
 
-/** What all routes of link data declare. */
+/** Declarations that all link-data routes share. */
 export const LINK_ROUTE = { grant: 'extract', apiKeyHeader: true, format: 'link', tag: 'Link data' } as const;
 export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 
-/** Link data: what can be extracted, extracting it, and what became of it in the background. */
-export function extractRoutes({ gateway, windows, bodies, polls }: ServerContext): Route[] {
+/** Link data: supported platforms, extraction, and background jobs. */
+export function extractRoutes({ gateway, rateLimits, bodies, polls }: ServerContext): Route[] {
   async function extract(context: RequestContext): Promise<void> {
     const { req: request, res: response, state } = context;
     const owner = quotaSubject(keyOf(context));
@@ -63,38 +63,42 @@ export function extractRoutes({ gateway, windows, bodies, polls }: ServerContext
     const wanted = decodeExtract(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
     match(context, body);
-    await consumeRateLimit(windows, response, { key: keyOf(context), family: FAMILY });
+    await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: FAMILY });
     sendResult(context, body, await gateway.extract(wanted));
   }
 
-  /** Whatever is refused from here on names the platform. */
+  /** Every later error names the platform. */
   function match({ state }: RequestContext, { url }: ExtractBody) {
     const matched = gateway.match(url);
     state.link = { inputUrl: url, platform: matched.platform };
     return matched;
   }
 
-  /** The slot goes with the job where the link alone says that there may be one; else it is taken before any work. */
+  /**
+   * The job consumes the rate limit if the link alone shows that there may be one; otherwise it is consumed before any
+   * work.
+   */
   async function submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest): Promise<void> {
     const key = keyOf(context);
     const { platform, link } = match(context, body);
     const isJob = link.kind !== 'short_link' && gateway.platformFeatures(platform)?.async;
-    const slot = isJob ? slotRequest({ key, family: FAMILY }) : undefined;
+    const rateLimit = isJob ? consumeRequest({ key, family: FAMILY }) : undefined;
     const { requestId } = context.state;
     const submitted = {
       ...wanted,
       owner: key.accountId,
       requestId,
       refresh: body.force_async,
-      terms: toJobTerms({ slot }),
+      terms: toJobTerms({ rateLimit }),
     };
     if (!isJob) {
       await gateway.checkQueue({ ...submitted, urls: [body.url] });
-      await consumeRateLimit(windows, context.res, { key, family: FAMILY });
+      await consumeRateLimit(rateLimits, context.res, { key, family: FAMILY });
     }
     const submission = await gateway.submitExtraction(submitted);
-    if (slot && 'answer' in submission) acceptSlot(context.res, slot, submission.answer as SlotAnswer);
-    else if (slot) await consumeRateLimit(windows, context.res, { key, family: FAMILY });
+    if (rateLimit && 'answer' in submission)
+      sendRateLimit(context.res, rateLimit, submission.answer as RateLimitResult);
+    else if (rateLimit) await consumeRateLimit(rateLimits, context.res, { key, family: FAMILY });
     if ('refusal' in submission) throw submission.refusal;
     if ('result' in submission) sendResult(context, body, submission.result);
     else if ('job' in submission) sendJob(context, submission.job, body);
@@ -188,10 +192,10 @@ export const MAX_URL_LENGTH = 2048;
 export const REVIEW_LIMIT = { min: 1, max: 100, default: EXTRACT_DEFAULTS.clipReviewLimit } as const;
 export const MAX_BODY_BYTES = 65_536;
 export const MAX_BATCH_URLS = 50;
-/** Holds as many links of the full length, each character escaped. */
+/** Room for the maximum number of links of full length, each character escaped. */
 export const MAX_BATCH_BYTES = 655_360;
 
-/** What each member accepts, in words: descriptions of the schema and the end of every refusal. */
+/** What each field accepts: for descriptions of the schema and error messages. */
 const ACCEPTED = {
   url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
   urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
@@ -215,14 +219,14 @@ const options = {
   force_async: Type.Optional(Type.Boolean({ description: ACCEPTED.force_async })),
 };
 
-/** Body of `POST /v1/extract` (service document 2.4). Members besides these are ignored. */
+/** Body of `POST /v1/extract` (service document 2.4). Other fields are ignored. */
 export const ExtractBodySchema = Type.Object({
   url: Type.String({ description: ACCEPTED.url }),
   ...options,
   async_mode: Type.Optional(Type.Boolean({ description: ACCEPTED.async_mode })),
 });
 
-/** Body of `POST /v1/extract/batch`. Members besides these are ignored. */
+/** Body of `POST /v1/extract/batch`. Other fields are ignored. */
 export const BatchBodySchema = Type.Object({
   urls: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS, description: ACCEPTED.urls }),
   ...options,
@@ -242,7 +246,7 @@ export function checkExtractBody(body: Readonly<Record<string, unknown>>): Extra
   return check(extractValidator, ExtractBodySchema, body);
 }
 
-/** As {@link checkExtractBody}. Whether the links are any good is told for each of them, later. */
+/** As {@link checkExtractBody}. Each link is checked later and gets its own error. */
 export function checkBatchBody(body: Readonly<Record<string, unknown>>): BatchBody {
   return check(batchValidator, BatchBodySchema, body);
 }
@@ -252,14 +256,14 @@ function check<Body>(
   schema: { properties: object },
   body: Readonly<Record<string, unknown>>,
 ): Body {
-  const checked = validator.check(knownMembers(body, schema));
+  const checked = validator.check(knownFields(body, schema));
   if (checked.ok) return checked.value;
   throw toError(checked.issues[0]);
 }
 
 function toError(issue: Issue | undefined): GatewayError {
   const [param = '', index] = issue?.path.split('.') ?? [];
-  if (index === undefined) return memberError(issue, ACCEPTED);
+  if (index === undefined) return fieldError(issue, ACCEPTED);
   return new GatewayError('invalid_value', `${param}[${index}] is no string: ${param} must be ${ACCEPTED.urls}.`, {
     param,
   });
@@ -279,7 +283,7 @@ export function decodeOptions(body: Omit<ExtractBody, 'url'>) {
   };
 }
 
-/** Options that were sent and change nothing for this platform: accepted, and said in `limitations`. */
+/** Options that were sent but have no effect on this platform: accepted, and listed in `limitations`. */
 export function ignoredOptions(
   body: Omit<ExtractBody, 'url'>,
   gateway: Pick<Gateway, 'platformFeatures'>,
@@ -296,20 +300,20 @@ export function ignoredOptions(
   return notes;
 }
 
-/** A document in JSON, cut where the MP3 link goes. */
+/** A document in JSON, split at the position of the MP3 link. */
 interface EncodedDocument {
   before: Buffer;
-  /** Undefined for documents that have no place for an MP3 link. */
+  /** Undefined for documents without an MP3 link. */
   after?: Buffer;
 }
 
-/** Encoding is the dearest part of a cached answer, so what the core gives us again is not encoded again. */
+/** Encoding is the most expensive part of a cached answer, so it is cached by the identity of the extraction. */
 const encoded = new WeakMap<object, EncodedDocument>();
 
 export interface Additions {
   /** Added to the result's own limitations. */
   notes?: readonly string[];
-  /** Stands before the members of the document, in `data`. */
+  /** Precedes the fields of the document, in `data`. */
   data?: object;
 }
 
@@ -326,7 +330,7 @@ export function encodeExtraction(result: ExtractResult, { notes = [], data }: Ad
   return Buffer.concat([head, before, Buffer.from(encodeAudioLink(result.audioLink)), after, tail]);
 }
 
-/** The encoded one has members of its own. */
+/** The encoded document has fields of its own. */
 function joinObjects(first: object, encodedSecond: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${JSON.stringify(first).slice(0, -1)},`), encodedSecond.subarray(1)]);
 }
@@ -384,8 +388,9 @@ export interface JobAnswer {
 }
 
 /**
- * An extraction job in UTF-8: the extraction response with `data.job` and `data.queue`; `data.product` and `data.reviews`
- * are empty until there is a result. A failed job is `ok: false`, with the failure where link-data errors have it too.
+ * An extraction job in UTF-8: the extraction response with `data.job` and `data.queue`; `data.product` and
+ * `data.reviews` are empty until there is a result. A failed job is `ok: false`, with its failure at the same position
+ * as link-data errors.
  */
 export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes = [] }: JobAnswer = {}): Buffer {
   const error = job.error && describeFailure(job.error);
@@ -418,7 +423,7 @@ export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes =
   );
 }
 
-/** What can be extracted, with the limits that hold for the asking key. */
+/** The supported platforms, with the limits of the calling key. */
 export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActiveJobs'>, key: ApiKeyRecord) {
   const platforms = gateway.platforms();
   return {
@@ -436,9 +441,9 @@ export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActi
       body_max_bytes: MAX_BODY_BYTES,
       batch_max_urls: MAX_BATCH_URLS,
       batch_body_max_bytes: MAX_BATCH_BYTES,
-      /** Background jobs that may be queued or running; null where none are offered. */
+      /** Maximum number of queued and running background jobs; null if there are none. */
       max_active: gateway.maxActiveJobs,
-      /** Requests in a rolling minute; null is unlimited. */
+      /** Requests per rolling minute; null is unlimited. */
       rpm: key.rpm,
     },
     version: API_VERSION,

@@ -30,15 +30,15 @@ import { decodeCounted, decodeMessage, type MessageRequest, readInputTokens } fr
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
 import { MODEL_ERRORS, ModelId, Stream } from './text.js';
 
-type Members = Readonly<Record<string, unknown>>;
+type JsonRecord = Readonly<Record<string, unknown>>;
 
 const MESSAGES = '/v1/messages';
 const COUNT_TOKENS = '/v1/messages/count_tokens';
 const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 50_000 };
-/** Counting uses none; but a budget that is used up is used up. */
-const LEAST_TOKENS = 1;
+/** Counting uses no tokens, but it is refused if the budget is used up. */
+const MIN_TOKENS = 1;
 
-/** Fields that the gateway reads of a message; the documentation says what becomes of the others. */
+/** Fields of a message that the gateway reads; the documentation describes the others. */
 const MessageBody = {
   model: ModelId,
   messages: Type.Array(Type.Object({}), { minItems: 1 }),
@@ -62,7 +62,10 @@ const Message = Type.Object(
 
 const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
 
-/** The text models for clients of Anthropic's format: each request is put into a format of the models, and its answer back. */
+/**
+ * The text models for clients of Anthropic's format: each request is converted to a format of the models, and its
+ * answer back.
+ */
 export function messageRoutes(server: ServerContext): Route[] {
   const { bodies, messagesEnabled } = server;
 
@@ -70,7 +73,7 @@ export function messageRoutes(server: ServerContext): Route[] {
     const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(keyOf(context)) };
     const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
     try {
-      const work = await ready(context, server, { members: exactly(bytes, value), pause: pauseFor(bytes.length) });
+      const work = await ready(context, server, { fields: exactly(bytes, value), pause: pauseFor(bytes.length) });
       await work(release);
     } finally {
       release();
@@ -79,7 +82,7 @@ export function messageRoutes(server: ServerContext): Route[] {
 
   const common = {
     method: 'POST',
-    // Where the routes are disabled, clients with any key are told which routes to use.
+    // If the routes are disabled, clients with any key receive the names of the routes to use.
     grant: messagesEnabled ? 'text' : GRANTS,
     apiKeyHeader: true,
     format: 'anthropic',
@@ -120,8 +123,8 @@ function refuseDisabled(): never {
 }
 
 /**
- * What a request that was found good comes to; nothing of its body is kept in it for as long as the answer takes.
- * @param release Gives the body's place in the budget back.
+ * The work of a valid request; its body is not kept in memory during the answer.
+ * @param release Releases the body's reservation.
  */
 type Work = (release: () => void) => Promise<void>;
 
@@ -130,8 +133,8 @@ function pauseFor(bytes: number): Sent['pause'] {
 }
 
 interface Sent {
-  members: Members;
-  /** Gives all others a turn between two steps over a body that is long. */
+  fields: JsonRecord;
+  /** Lets the event loop continue between two steps over a long body. */
   pause(): Promise<unknown>;
 }
 
@@ -146,25 +149,25 @@ async function answerMessage(
   { prepared, stream, ignored, ...how }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
-  const { model, mostTokens: tokens } = prepared;
+  const { model, maxTokens: tokens } = prepared;
   await usage.admitted(context, { route: MESSAGES, model, tokens }, async (work) => {
     const exchange = prepared.send();
     work.uses(exchange.ended);
     leaveWithClient(context.res, exchange);
-    const said = await exchange.answer;
-    // The upstream has the body; what it says may take long.
+    const reply = await exchange.answer;
+    // The upstream has the body; its answer may take long.
     release();
     nameIgnored(context, ignored);
     const { requestId } = context.state;
     const options = { ...how, model, exchange, requestId, monotonic: () => clock.monotonic() };
-    const body = stream ? messageEvents(said, options) : await wholeMessage(said, options);
-    await sendText(context, { ...inJson(said), body });
+    const body = stream ? messageEvents(reply, options) : await wholeMessage(reply, options);
+    await sendText(context, { ...inJson(reply), body });
   });
 }
 
-type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'showsThinking'>;
+type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'includesThinking'>;
 
-/** What is left of a request when it is on its way to the model. */
+/** What is kept of a request during the call of the model. */
 interface PreparedMessage extends HowToAnswer {
   prepared: PreparedText;
   stream: boolean;
@@ -173,7 +176,7 @@ interface PreparedMessage extends HowToAnswer {
 
 async function prepareMessage(context: RequestContext, gateway: Gateway, sent: Sent): Promise<PreparedMessage> {
   await sent.pause();
-  const request = decodeMessage(sent.members);
+  const request = decodeMessage(sent.fields);
   const { route, efforts } = formatOf(gateway, request);
   await sent.pause();
   const encoded = route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts);
@@ -181,11 +184,18 @@ async function prepareMessage(context: RequestContext, gateway: Gateway, sent: S
   await sent.pause();
   const prepared = await gateway.text.prepare({ route, ...body });
   const { stream, stopSequences: stops, thinking, ignored } = request;
-  const showsThinking = thinking.shown;
-  return { prepared, stream, route, stops, showsThinking, ignored: [...ignored, ...ignoredEffort(thinking, efforts)] };
+  const includesThinking = thinking.isVisible;
+  return {
+    prepared,
+    stream,
+    route,
+    stops,
+    includesThinking,
+    ignored: [...ignored, ...ignoredEffort(thinking, efforts)],
+  };
 }
 
-/** Of a model that has both formats, the one that says more. What is no text model is told so by who looks for it. */
+/** If a model has both formats, the richer one is used. An unknown model is refused later. */
 function formatOf(gateway: Gateway, { model }: MessageRequest) {
   const found = gateway.text.models().find(({ id }) => id === model);
   const { routes = ['responses'], efforts = [] } = found ?? {};
@@ -193,30 +203,30 @@ function formatOf(gateway: Gateway, { model }: MessageRequest) {
   return { isThere: found !== undefined, route, efforts };
 }
 
-function bodyOf(context: RequestContext, encoded: Members) {
+function bodyOf(context: RequestContext, encoded: JsonRecord) {
   const { accountId } = keyOf(context);
   const marked = JSON.stringify(encoded);
   const text = restoreNumbers(marked);
-  const parsed: Members = text === marked ? encoded : JSON.parse(text);
+  const parsed: JsonRecord = text === marked ? encoded : JSON.parse(text);
   return { body: Buffer.from(text), parsed, owner: accountId, requestId: context.state.requestId };
 }
 
-/** @param parsed of the bytes: mostly no number in it is another than was sent. */
-function exactly(bytes: Buffer, parsed: Members): Members {
+/** @param parsed The parsed bytes, which are usually exact. */
+function exactly(bytes: Buffer, parsed: JsonRecord): JsonRecord {
   const text = bytes.toString('utf8');
   const marked = markNumbers(text);
   return marked === text ? parsed : JSON.parse(marked);
 }
 
-/** Whatever an upstream says of its own format is not said of this one. */
+/** Headers of an upstream describe its own format, so they are dropped. */
 function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
   return { status, headers: { 'content-type': 'application/json' }, ...(standIn !== undefined && { standIn }) };
 }
 
-/** Where the upstream of the model counts, it is asked; elsewhere the gateway counts by itself. It costs one request. */
+/** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */
 async function readyToCount(context: RequestContext, { gateway, usage }: ServerContext, sent: Sent): Promise<Work> {
   await sent.pause();
-  const request = decodeCounted(sent.members);
+  const request = decodeCounted(sent.fields);
   const { isThere, route, efforts } = formatOf(gateway, request);
   const { model } = request;
   await sent.pause();
@@ -227,20 +237,20 @@ async function readyToCount(context: RequestContext, { gateway, usage }: ServerC
   const prepared = isThere ? await whereAble(prepare) : await prepare();
   const { parsed } = body;
   return () =>
-    usage.admitted(context, { route: COUNT_TOKENS, model, tokens: LEAST_TOKENS }, async (work) => {
+    usage.admitted(context, { route: COUNT_TOKENS, model, tokens: MIN_TOKENS }, async (work) => {
       const counted = await whereAble(async () => {
         const exchange = prepared?.send();
         if (!exchange) return undefined;
         work.uses(exchange.ended);
         leaveWithClient(context.res, exchange);
-        const said = await exchange.answer;
-        return readInputTokens(said);
+        const reply = await exchange.answer;
+        return readInputTokens(reply);
       });
       context.body = { input_tokens: counted ?? (await gateway.text.countTokens(parsed)) };
     });
 }
 
-/** @returns Undefined where the model's upstream does not do this. */
+/** @returns Undefined if the model's upstream does not support it. */
 async function whereAble<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await work();

@@ -1,7 +1,7 @@
 import { MODEL_NOTES } from '../plans/index.js';
 
 const { chat, audio, image } = MODEL_NOTES;
-/** The models of the service in the order that it names them; others come after them. */
+/** The models of the service in display order; other models follow. */
 const ORDER: readonly string[] = [...chat.models, ...audio.map(({ model }) => model), image.listed, image.model];
 /** Seconds since 1970: the same on each node and at each start, since clients compare it. */
 export const CREATED = 1_781_481_600;
@@ -17,7 +17,7 @@ export function encodeModel(id: string): ModelObject {
   return { id, object: 'model', created: CREATED, owned_by: 'gateway' };
 }
 
-/** @param ids of the models that are ready; one may be named more than once. */
+/** @param ids The models that are ready; repetitions are allowed. */
 export function encodeModelList(ids: readonly string[]): { object: 'list'; data: ModelObject[] } {
   return { object: 'list', data: orderModels(ids).map(encodeModel) };
 }

@@ -32,8 +32,8 @@ const FOR_ANTHROPIC = {
 } as const;
 
 /**
- * Models of all kinds that are ready and that the plan of the key allows; which routes it is granted is another matter. Clients of
- * Anthropic's format, who name its version, are told of those that it is for, and in it.
+ * Lists the models of all kinds that are ready and allowed by the key's plan, regardless of the key's grants. Clients
+ * of Anthropic's format, identified by its version header, get the models of that format, in that format.
  */
 export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[] {
   const common = {
@@ -88,7 +88,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
 
 const ROUTE = '/v1/responses/:id';
 
-/** What became of a response: asked for where it was made. It costs no slot and no tokens. */
+/** Stored responses: fetched from their upstream. Costs no request of the rate limit and no tokens. */
 export function storedResponseRoutes({ gateway, polls }: ServerContext): Route[] {
   const ask = (action: StoredResponseAction) => async (context: ParamsContext) => {
     const { id: keyId, accountId } = keyOf(context);

@@ -12,7 +12,7 @@ import {
 } from '../../core/database/index.js';
 import type { Admissions } from '../usage/index.js';
 
-/** Responses that wait for the database; then the oldest are not remembered. */
+/** Maximum responses that wait for the database; beyond that, the oldest are dropped. */
 const CAPACITY = 10_000;
 
 export interface ClosableStoredResponses extends StoredResponses {
@@ -39,7 +39,7 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
     database,
     name: 'stored responses',
     capacity: CAPACITY,
-    shed(waiting) {
+    evict(waiting) {
       const excess = Math.ceil(waiting.length / 10);
       for (const response of waiting.slice(0, excess)) forgetFresh(response);
       logger.warn('responses will not be found again', { count: excess });
@@ -75,7 +75,7 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
     },
     async forget(id, owner) {
       fresh.delete(nameOf({ id, owner }));
-      // What is being written at this moment is there afterwards.
+      // A response that is being written now will be in the database.
       await writing.tried();
       await database.run((queries) =>
         queries.deleteFrom('stored_responses').where('id', '=', id).where('owner', '=', owner).execute(),
@@ -92,11 +92,11 @@ function nameOf({ id, owner }: Pick<StoredResponse, 'id' | 'owner'>): string {
 export interface BackgroundResponsesOptions {
   database: Database;
   times: DatabaseClock;
-  /** What counts them. */
+  /** Statements that count them. */
   admissions: Pick<Admissions, 'correct' | 'flushInTime'>;
 }
 
-/** Responses in the background, in SQL. */
+/** Background responses in SQL. */
 export function createBackgroundResponses(options: BackgroundResponsesOptions): BackgroundResponses {
   const { database, times, admissions } = options;
   const due = dueRows(database.engine, {
@@ -119,7 +119,7 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
       return row !== undefined;
     },
 
-    async takeDue(most, { firstMs, lastMs }) {
+    async takeDue(max, { firstMs, lastMs }) {
       return database.run(async (queries) => {
         const now = await times.read(queries);
         if (!(await due.isAny(queries, now))) return [];
@@ -128,7 +128,7 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
         const rows = await queries
           .updateTable('background_responses')
           .set({ waitMs: wait, dueAt: sql<number>`cast(${now} as bigint) + ${wait}` })
-          .where(due.first({ now, most }))
+          .where(due.first({ now, max }))
           .returningAll()
           .execute();
         return rows.map(({ id, accountId: owner, model, upstream, at, waitMs }) => ({

@@ -15,7 +15,7 @@ import type { AdmittedWork } from '../usage/index.js';
 /** Lists of tokens and long conversations with tools have many values. */
 const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 500_000, brief: true };
 
-/** Errors of every request to a model. */
+/** Errors of every model request. */
 export const MODEL_ERRORS = [
   'model_not_found',
   'model_not_supported',
@@ -29,18 +29,20 @@ export const MODEL_ERRORS = [
   'plugin_unavailable',
 ] as const;
 
-/** What all routes of text models declare. */
+/** Declarations that all text routes share. */
 export const TEXT_ROUTE = { grant: 'text', format: 'model', tag: 'Models' } as const;
 
 export const ModelId = Type.String({ description: 'Id of a model; GET /v1/models lists them.' });
 export const Stream = Type.Optional(Type.Boolean({ description: 'Answers in events as it is made.' }));
 const Input = Type.Union([Type.String(), Type.Array(Type.Object({}))]);
-/** The gateway reads these fields of a chat and of a response; every other field goes to the model as it is. */
+/**
+ * The fields of a chat and of a response that the gateway reads; every other field is passed to the model unchanged.
+ */
 const ChatBody = Type.Object({ model: ModelId, stream: Stream, messages: Type.Array(Type.Object({})) });
 const ResponseBody = Type.Object({ model: ModelId, stream: Stream, input: Input });
 const TaskBody = Type.Object({ model: ModelId, input: Type.Optional(Input) });
 
-/** As an upstream answers it: the gateway passes it on. */
+/** In the form of the upstream: the gateway passes it on. */
 const passedOn = (description: string) => Type.Object({ id: Text, object: Text, model: Text }, { description });
 const CHAT_COMPLETION = {
   name: 'ChatCompletion',
@@ -50,7 +52,7 @@ export const RESPONSE = { name: 'Response', schema: passedOn("A response in Open
 
 const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
-/** Chats and responses, whole or streamed, and what is done with long ones. */
+/** Chats and responses, complete or streamed, and the tasks of the responses route. */
 export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
   const handle = (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
     const key = keyOf(context);
@@ -60,7 +62,7 @@ export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
     try {
       const { requestId } = context.state;
       const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });
-      const { model, mostTokens: tokens } = prepared;
+      const { model, maxTokens: tokens } = prepared;
       await usage.admitted(context, { route: path, model, tokens }, (admitted) =>
         answer(context, prepared, release, admitted),
       );
@@ -130,7 +132,7 @@ export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
   ];
 }
 
-/** @param release Gives the body's place in the budget back. */
+/** @param release Releases the body's reservation. */
 async function answer(
   context: RequestContext,
   prepared: PreparedText,
@@ -140,9 +142,9 @@ async function answer(
   const exchange = prepared.send();
   work.uses(exchange.ended, exchange.background);
   leaveWithClient(context.res, exchange);
-  const said = await exchange.answer;
-  // The upstream has the body; what it says may take long.
+  const reply = await exchange.answer;
+  // The upstream has the body; its answer may take long.
   release();
-  if (exchange.background && said.body instanceof Uint8Array) await work.kept();
-  await sendText(context, said);
+  if (exchange.background && reply.body instanceof Uint8Array) await work.settled();
+  await sendText(context, reply);
 }

@@ -22,31 +22,31 @@ declare module '../http/server-context.js' {
 }
 
 const FRESH_MS = 1_000;
-const PATIENCE_MS = 2_000;
-/** A loop that was held up this long has made callers wait; below it, it is ordinary work. */
+const TIMEOUT_MS = 2_000;
+/** An event loop that was blocked this long has made callers wait; below it, it is ordinary work. */
 const STALL_MS = 1_000;
 
 export interface HealthOptions {
   gateway: Pick<Gateway, 'plugins' | 'platforms' | 'meets'>;
-  /** What the operator means this machine to have; where one of these is missing, health is degraded. */
+  /** Capabilities that the operator expects on this machine; if one is missing, health is degraded. */
   wants: readonly Need[];
   clock: Clock;
-  /** Named checks that resolve when all is well, e.g. a database ping. Each is asked at most once a second. */
+  /** Named checks that resolve if all is well, e.g. a database ping. Each runs at most once a second. */
   checks: Readonly<Record<string, () => Promise<unknown>>>;
-  /** As `checks`, for what the gateway can do without for a while: where one fails it is degraded, and still ready. */
+  /** As `checks`, for dependencies that may be unavailable for a while: if one fails, health is degraded but ready. */
   softChecks?: Readonly<Record<string, () => Promise<unknown>>>;
-  /** How sign-in stands. Default: there is none. */
+  /** Status of the sign-in. Default: none. */
   signIn?(): SignInStatus;
 }
 
 export interface CheckResult {
   ok: boolean;
   ms: number;
-  /** Why it is not, where the gateway's own words say so. */
+  /** The failure, if the gateway's own message explains it. */
   message?: string;
 }
 
-/** `off`: not there, and the operator wants it so. */
+/** `off`: disabled by the operator. */
 interface NeedCheck {
   ok: boolean;
   state: 'ready' | 'missing' | 'off';
@@ -55,13 +55,13 @@ interface NeedCheck {
 export interface Health {
   /** Body of `/health`. */
   report(): Promise<object>;
-  /** Body of `/health/ready`; `ok` is false where requests should go elsewhere. */
+  /** Body of `/health/ready`; `ok` is false if requests should go to other nodes. */
   readiness(): Promise<{ ok: boolean; status: string }>;
-  /** From now on the gateway is not ready: it is finishing. */
+  /** From now on the gateway is not ready: it is shutting down. */
   startDraining(): void;
-  /** Whether what the gateway rests on answers, by name; at most a second old. */
+  /** Whether the gateway's dependencies answer, by name; at most a second old. */
   checks(): Promise<Readonly<Record<string, CheckResult>>>;
-  /** Aborts when draining starts: whoever only waits for something ends then. */
+  /** Aborts when the shutdown begins: pure waits end then. */
   readonly drain: AbortSignal;
   close(): void;
 }
@@ -75,7 +75,7 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {}, s
 
   async function check(run: () => Promise<unknown>): Promise<CheckResult> {
     const begun = clock.monotonic();
-    const answered = async () => ({ ok: await endsWithin(PATIENCE_MS, run, { clock }) });
+    const answered = async () => ({ ok: await endsWithin(TIMEOUT_MS, run, { clock }) });
     const answer = await answered().catch((error: unknown) => ({
       ok: false,
       ...(isGatewayError(error) && { message: error.message }),
@@ -143,7 +143,7 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {}, s
   };
 }
 
-/** An operator who wants nobody to sign in has a healthy gateway. */
+/** A gateway without sign-in is healthy if the operator wants that. */
 function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
   return {
     ok: true,
@@ -154,7 +154,7 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
   };
 }
 
-/** How the process is doing. No key needed; nothing secret in them. */
+/** Health of the process. No key needed; contains nothing secret. */
 export function healthRoutes(health: Health): Route[] {
   const answer = { name: 'Health', schema: Type.Object({ ok: Type.Boolean(), status: Text }) };
   const common = {
@@ -204,7 +204,7 @@ export function healthRoutes(health: Health): Route[] {
 }
 
 export interface PlatformsCheck {
-  /** False where a platform is out. */
+  /** False if a platform is unavailable. */
   ok: boolean;
   entries: readonly PlatformCheck[];
 }
@@ -212,18 +212,18 @@ export interface PlatformsCheck {
 export interface PlatformCheck {
   /** Platform key. */
   key: string;
-  /** False where every method that this gateway could use rests: most links of the platform fail until one is rested. */
+  /** False if every available method is in cool-down: most links of the platform fail until one has recovered. */
   ok: boolean;
-  /** Why each method rests, and for how many seconds still. */
+  /** The methods in cool-down, with cause and remaining seconds. */
   resting: readonly { method: string; code: TransientCode; seconds: number }[];
 }
 
-/** A method that rests is worth knowing and no more; a platform without any method left is out. */
+/** A method in cool-down is information only; a platform without any method is unavailable. */
 export function checkPlatforms(platforms: readonly Pick<PlatformInfo, 'key' | 'methods'>[]): PlatformsCheck {
   const entries = platforms.map(({ key, methods }) => ({
     key,
-    ok: methods.length === 0 || methods.some(({ available, rest }) => available && !rest),
-    resting: methods.flatMap(({ name, rest }) => (rest ? [{ method: name, ...rest }] : [])),
+    ok: methods.length === 0 || methods.some(({ available, coolDown }) => available && !coolDown),
+    resting: methods.flatMap(({ name, coolDown }) => (coolDown ? [{ method: name, ...coolDown }] : [])),
   }));
   return { ok: entries.every(({ ok }) => ok), entries };
 }

@@ -1,34 +1,34 @@
 import type { ServerResponse } from 'node:http';
-import { type Placed, SwapRemoveList } from 'mediagate';
+import { type ListItem, SwapRemoveList } from 'mediagate';
 import type { Registry } from 'prom-client';
 import type { Admissions, Settlement } from '../usage/index.js';
-import type { AddLookedUp, MetricSources } from './metrics.js';
+import type { AddPolledMetric, MetricSources } from './metrics.js';
 
-/** Requests that are counted at once: one after the other, between other work, each takes five times as long. */
+/** Requests counted in one batch: counting each separately, between other work, takes five times as long. */
 const BATCH = 100;
 /** Seconds. A stream of a model takes minutes. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE']);
-/** In place of a label's value that callers could make up. */
+/** Replaces label values that callers could invent. */
 const OTHER = 'other';
 
-/** A request whose handler is at work. */
-export interface OpenRequest extends Placed {
+/** A request with a running handler. */
+export interface OpenRequest extends ListItem {
   response: ServerResponse;
 }
 
-/** A request whose answer is on its way. */
+/** A request while its answer is being sent. */
 export interface FinishedRequest {
-  /** Template; undefined where there is no such route. */
+  /** Route template; undefined if there is no such route. */
   route: string | undefined;
   method: string;
   status: number;
-  /** Milliseconds from the request until its handler was done. */
+  /** Milliseconds from the request to the end of its handler. */
   ms: number;
-  /** Of the error that was answered. */
+  /** Code of the error that was sent. */
   code?: string;
-  /** Whether the answer says how the window of a key stands. */
-  hasWindow: boolean;
+  /** Whether the answer contains rate-limit headers. */
+  hasRateLimit: boolean;
 }
 
 /** Requests of a model and route that ended with the same status. */
@@ -41,27 +41,27 @@ interface Used {
   outputTokens: number;
 }
 
-/** Figures of requests. Counting takes a microsecond or two of a request. */
-export interface RequestFigures {
-  /** To be called when a request has come, and when its handler is done. */
+/** Metrics of requests. Counting takes a microsecond or two per request. */
+export interface RequestMetrics {
+  /** Call it when a request arrives; call the result when its handler has ended. */
   requestCame(response: ServerResponse): OpenRequest;
   requestDone(request: OpenRequest, done: FinishedRequest): void;
-  /** The same admissions, those that are settled counted. */
+  /** The same admissions, with settled ones counted. */
   watchAdmissions(admissions: Admissions): Admissions;
-  /** Counts what has not been counted yet. */
+  /** Counts the pending batch. */
   count(): void;
 }
 
-export function createRequestFigures(
+export function createRequestMetrics(
   { Counter, Histogram }: typeof import('prom-client'),
   registry: Registry,
-  add: AddLookedUp,
+  add: AddPolledMetric,
   sources: MetricSources,
-): RequestFigures {
+): RequestMetrics {
   const registers = [registry];
   const open = new SwapRemoveList<OpenRequest>();
   let uncounted: FinishedRequest[] = [];
-  /** By model, route and status: telling prom-client takes longer than adding up. */
+  /** By model, route and status: calling prom-client takes longer than summing up. */
   const uncountedUse = new Map<string, Used>();
 
   const requests = new Counter({
@@ -83,7 +83,7 @@ export function createRequestFigures(
     labelNames: ['route', 'code'],
     registers,
   });
-  const windowRefusals = new Counter({
+  const rateLimitRefusals = new Counter({
     name: 'mediagate_window_refusals_total',
     help: 'Requests that found no free slot in the rolling minute of their key, by route template.',
     labelNames: ['route'],
@@ -104,12 +104,12 @@ export function createRequestFigures(
   add({
     name: 'mediagate_open_requests',
     help: 'Requests whose handler is at work, streams of models included.',
-    look: () => [[{}, open.size]],
+    read: () => [[{}, open.size]],
   });
   add({
     name: 'mediagate_open_streams',
     help: 'Of them, streams of events that have begun.',
-    look() {
+    read() {
       let streams = 0;
       open.visit(({ response }) => {
         if (isEventStream(response)) streams += 1;
@@ -120,13 +120,13 @@ export function createRequestFigures(
   add({
     name: 'mediagate_open_connections',
     help: 'Connections of clients that are open, idle ones included.',
-    look: async () => sources.connections && [[{}, await sources.connections()]],
+    read: async () => sources.connections && [[{}, await sources.connections()]],
   });
   add({
     name: 'mediagate_request_body_room_taken_ratio',
     help: 'Of the room for request bodies up to 1 MiB, and of that for larger ones, what is taken, 0 to 1.',
     labelNames: ['size'],
-    look() {
+    read() {
       const { small = 0, big = 0 } = sources.bodies?.taken() ?? {};
       return [
         [{ size: 'small' }, small],
@@ -138,14 +138,14 @@ export function createRequestFigures(
   function countRequests(): void {
     const done = uncounted;
     uncounted = [];
-    for (const { route = '(none)', method: sent, status, ms, code, hasWindow } of done) {
+    for (const { route = '(none)', method: sent, status, ms, code, hasRateLimit } of done) {
       const method = METHODS.has(sent) ? sent : OTHER;
       requests.inc({ route, method, status });
       durations.observe({ route, method }, ms / 1000);
       if (code === undefined) continue;
       errors.inc({ route, code });
-      // Polls that come too often and guessed keys are told the same code, without a word about a window.
-      if (code === 'rate_limit_exceeded' && hasWindow) windowRefusals.inc({ route });
+      // Excessive polls and guessed keys get the same error code, without rate-limit headers.
+      if (code === 'rate_limit_exceeded' && hasRateLimit) rateLimitRefusals.inc({ route });
     }
   }
 
@@ -174,7 +174,7 @@ export function createRequestFigures(
 
   return {
     requestCame(response) {
-      const request = { place: 0, response };
+      const request = { listIndex: 0, response };
       open.add(request);
       return request;
     },

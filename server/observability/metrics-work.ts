@@ -1,40 +1,40 @@
 import type { Clock, Jobs, Meter, UpstreamState } from 'mediagate';
 import type { Registry } from 'prom-client';
 import type { WebhookOutcome } from '../webhooks/index.js';
-import type { AddLookedUp, Figure, MetricSources } from './metrics.js';
+import type { AddPolledMetric, MetricSources, Sample } from './metrics.js';
 
-/** The database is asked for the sizes of queues no more often. */
+/** Minimum interval between two database reads of queue sizes. */
 const FRESH_MS = 1_000;
-/** Seconds, for work of models and platforms and the waiting for it. */
+/** Seconds, for work of models and platforms and for queue times. */
 const RUN_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600];
 /** Seconds, for transactions. */
 const COMMIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-export type JobFigures = Omit<Meter, 'upstreamAnswered' | 'extractionAnswered'>;
+export type JobMetrics = Omit<Meter, 'upstreamAnswered' | 'extractionAnswered'>;
 
-/** Figures of background jobs: of the queue over all processes, and of what this process did. */
-export function createJobFigures(
+/** Metrics of background jobs: of the queue over all processes, and of the work of this process. */
+export function createJobMetrics(
   { Counter, Histogram }: typeof import('prom-client'),
   registry: Registry,
-  add: AddLookedUp,
+  add: AddPolledMetric,
   sources: MetricSources & { clock: Clock },
-): JobFigures {
+): JobMetrics {
   const registers = [registry];
   let asked: { at: number; counts: ReturnType<Jobs['counts']> } | undefined;
 
-  async function queueFigures<Kind>(figuresOf: (kind: string, counts: Counts) => Kind[]): Promise<Kind[] | undefined> {
+  async function queueSamples<Kind>(samplesOf: (kind: string, counts: Counts) => Kind[]): Promise<Kind[] | undefined> {
     if (!sources.jobs) return undefined;
     const now = sources.clock.monotonic();
     if (!asked || now - asked.at >= FRESH_MS) asked = { at: now, counts: sources.jobs.counts() };
-    return Object.entries(await asked.counts).flatMap(([kind, counts]) => figuresOf(kind, counts));
+    return Object.entries(await asked.counts).flatMap(([kind, counts]) => samplesOf(kind, counts));
   }
 
   add({
     name: 'mediagate_jobs',
     help: 'Background jobs by kind and state, over all processes.',
     labelNames: ['kind', 'state'],
-    look: () =>
-      queueFigures((kind, { queued, running }): Figure[] => [
+    read: () =>
+      queueSamples((kind, { queued, running }): Sample[] => [
         [{ kind, state: 'queued' }, queued],
         [{ kind, state: 'running' }, running],
       ]),
@@ -43,7 +43,7 @@ export function createJobFigures(
     name: 'mediagate_job_oldest_queued_seconds',
     help: 'How long the oldest queued job of a kind has waited, over all processes; 0 where none is queued.',
     labelNames: ['kind'],
-    look: () => queueFigures((kind, { oldestQueuedMs }): Figure[] => [[{ kind }, oldestQueuedMs / 1000]]),
+    read: () => queueSamples((kind, { oldestQueuedMs }): Sample[] => [[{ kind }, oldestQueuedMs / 1000]]),
   });
 
   const commits = new Histogram({
@@ -118,25 +118,25 @@ export function createJobFigures(
 
 type Counts = Awaited<ReturnType<Jobs['counts']>>['image'];
 
-/** Requests that are counted at once. */
+/** Requests counted in one batch. */
 const BATCH = 100;
 /** Seconds until the header of an answer, or its end. */
 const BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300];
 
 type Answered = Parameters<Meter['upstreamAnswered']>[0];
 
-export interface UpstreamFigures extends Pick<Meter, 'upstreamAnswered' | 'extractionAnswered'> {
-  /** Counts what has not been counted yet. */
+export interface UpstreamMetrics extends Pick<Meter, 'upstreamAnswered' | 'extractionAnswered'> {
+  /** Counts the pending batch. */
   count(): void;
 }
 
-/** Figures of what the gateway asks others, and of how those do. */
-export function createUpstreamFigures(
+/** Metrics of outgoing requests, and of the upstreams' state. */
+export function createUpstreamMetrics(
   { Counter, Histogram }: typeof import('prom-client'),
   registry: Registry,
-  add: AddLookedUp,
+  add: AddPolledMetric,
   sources: MetricSources,
-): UpstreamFigures {
+): UpstreamMetrics {
   const registers = [registry];
   let uncounted: Answered[] = [];
 
@@ -154,11 +154,11 @@ export function createUpstreamFigures(
     registers,
   });
 
-  const perUpstream = (value: (state: UpstreamState) => number): Figure[] | undefined =>
+  const perUpstream = (value: (state: UpstreamState) => number): Sample[] | undefined =>
     sources.gateway
       ?.plugins()
       .flatMap(({ id: entry, upstreams }) =>
-        upstreams.map((state): Figure => [{ entry, upstream: state.name }, value(state)]),
+        upstreams.map((state): Sample => [{ entry, upstream: state.name }, value(state)]),
       );
   const labelNames = ['entry', 'upstream'];
   add({
@@ -166,31 +166,31 @@ export function createUpstreamFigures(
     help: 'Tries at each upstream of a model entry.',
     labelNames,
     total: true,
-    look: () => perUpstream(({ tries }) => tries),
+    read: () => perUpstream(({ tries }) => tries),
   });
   add({
     name: 'mediagate_upstream_failures_total',
     help: 'Of them, those that failed other than by the fault of a caller.',
     labelNames,
     total: true,
-    look: () => perUpstream(({ failures }) => failures),
+    read: () => perUpstream(({ failures }) => failures),
   });
   add({
     name: 'mediagate_upstream_resting',
     help: '1 while an upstream is left alone after failing: its circuit is open, or it asked us to wait.',
     labelNames,
-    look: () => perUpstream(({ resting }) => (resting ? 1 : 0)),
+    read: () => perUpstream(({ isCoolingDown }) => (isCoolingDown ? 1 : 0)),
   });
   add({
     name: 'mediagate_method_cooling_down',
     help: '1 while a way to a platform is left alone after failing; ways that this gateway lacks are left out.',
     labelNames: ['platform', 'method'],
-    look: () =>
+    read: () =>
       sources.gateway
         ?.platforms()
         .flatMap(({ key: platform, methods }) =>
-          methods.flatMap(({ name: method, available, rest }): Figure[] =>
-            available ? [[{ platform, method }, rest ? 1 : 0]] : [],
+          methods.flatMap(({ name: method, available, coolDown }): Sample[] =>
+            available ? [[{ platform, method }, coolDown ? 1 : 0]] : [],
           ),
         ),
   });
@@ -211,22 +211,22 @@ export function createUpstreamFigures(
   };
 }
 
-export interface WebhookFigures {
+export interface WebhookMetrics {
   webhookTried(outcome: WebhookOutcome): void;
 }
 
-/** Figures of webhooks: what waits over all processes, and what came of the tries of this one. */
-export function createWebhookFigures(
+/** Metrics of webhooks: the queue over all processes, and the attempts of this one. */
+export function createWebhookMetrics(
   { Counter }: typeof import('prom-client'),
   registry: Registry,
-  add: AddLookedUp,
+  add: AddPolledMetric,
   sources: MetricSources,
-): WebhookFigures {
+): WebhookMetrics {
   add({
     name: 'mediagate_webhooks_waiting',
     help: 'Webhooks of jobs that have ended that are neither delivered nor given up, over all processes.',
     labelNames: [],
-    look: async () => sources.webhooks && [[{}, await sources.webhooks.waiting()]],
+    read: async () => sources.webhooks && [[{}, await sources.webhooks.waiting()]],
   });
   const tries = new Counter({
     name: 'mediagate_webhook_tries_total',

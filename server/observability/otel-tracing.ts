@@ -38,18 +38,20 @@ const TIMEOUT_MS = 10_000;
 const DELAY_MS = 5_000;
 const QUEUE_SIZE = 2_048;
 const BATCH_SIZE = 512;
-/** The process does not wait longer for a collector at its end. */
+/** Maximum wait for a collector at the end of the process. */
 const CLOSE_MS = 3_000;
 
 export interface Tracing {
   readonly tracer: Tracer;
-  /** Finished spans by what became of them, since the start. */
+  /** Finished spans by result, since the start. */
   spans(): { sent: number; failed: number; dropped: number };
-  /** Sends what waits, for a moment. Idempotent. */
+  /** Sends pending spans, with a short timeout. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Traces by OpenTelemetry. Its processor gathers the spans in batches; they go out with the gateway's own HTTP client. */
+/**
+ * OpenTelemetry traces. Its processor collects the spans in batches; they are sent with the gateway's own HTTP client.
+ */
 export async function openOtelTracing(
   settings: TracingSettings & { otlpEndpoint: string },
   logger: Logger,
@@ -70,7 +72,7 @@ export async function openOtelTracing(
   let ended = 0;
   return {
     tracer: createOtelTracer(settings, (span) => {
-      // The processor drops spans in this case too, but does not tell how many.
+      // The processor also drops spans in this case, but does not report how many.
       if (ended - exporter.begun() >= spanQueueSize) counts.dropped += 1;
       else {
         ended += 1;
@@ -102,7 +104,7 @@ const KINDS: Readonly<Record<NonNullable<NewSpan['kind']>, SpanKind>> = {
 /** A span that has ended. */
 export type EndedSpan = ReadableSpan;
 
-/** @param onEnd Told of each span that is to be sent, when it has ended. */
+/** @param onEnd Called with each sampled span when it has ended. */
 export function createOtelTracer(settings: TracingSettings, onEnd: (span: EndedSpan) => void): Tracer {
   const provider = new TracerProvider({
     sampler: samplerOf(settings),
@@ -157,7 +159,7 @@ export function createOtelTracer(settings: TracingSettings, onEnd: (span: EndedS
   return { start: ({ parent, ...wanted }) => start(wanted, parent === undefined ? undefined : readParent(parent)) };
 }
 
-/** Undefined where it is no `traceparent`, or one of a version whose first part is not ours. */
+/** Undefined if it is no `traceparent`, or one of an incompatible version. */
 function readParent(traceparent: string): SpanContext | undefined {
   const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
@@ -174,7 +176,7 @@ function samplerOf({ sampler = 'parentbased_always_on', samplerRatio = 1 }: Trac
   return sampler.startsWith('parentbased') ? new ParentBasedSampler({ root }) : root;
 }
 
-/** The response of a collector is not used beyond its status. */
+/** Only the status of a collector's response is used. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 interface ExporterOptions {
@@ -183,7 +185,7 @@ interface ExporterOptions {
   headers: Readonly<Record<string, string>>;
   protocol: 'http/protobuf' | 'http/json';
   timeoutMs: number;
-  /** Spans by what became of them; counted here. */
+  /** Spans by result; counted here. */
   counts: { sent: number; failed: number };
   logger: Logger;
 }
@@ -191,13 +193,13 @@ interface ExporterOptions {
 interface Exporter extends SpanExporter {
   /** Spans that were sent or are being sent. */
   begun(): number;
-  /** Gives up all requests under way, and those that follow. */
+  /** Aborts all running and later requests. */
   abort(): void;
 }
 
 /**
- * Sends batches to the collector. A failure costs the spans of its batch and nothing else: it is counted, and nothing is sent
- * again. The packages of OpenTelemetry for this would bring an HTTP client of their own, which repeats requests.
+ * Sends batches to the collector. A failure loses the spans of its batch and nothing else: it is counted, and there is
+ * no retry. OpenTelemetry's own exporters have an HTTP client of their own, which repeats requests.
  */
 function createExporter({ client, endpoint, headers, protocol, timeoutMs, counts, logger }: ExporterOptions): Exporter {
   const isJson = protocol === 'http/json';
@@ -208,7 +210,7 @@ function createExporter({ client, endpoint, headers, protocol, timeoutMs, counts
   let begun = 0;
   let isFailing = false;
 
-  /** Undefined where the collector took them. */
+  /** Undefined if the collector accepted them. */
   async function post(spans: ReadableSpan[]): Promise<{ status?: number; error?: unknown } | undefined> {
     try {
       const { status } = await client.request({
@@ -230,7 +232,7 @@ function createExporter({ client, endpoint, headers, protocol, timeoutMs, counts
     const failure = await post(spans);
     const count = spans.length;
     counts[failure ? 'failed' : 'sent'] += count;
-    // Once for an outage, not for each batch.
+    // Once per outage, not per batch.
     if (failure && !isFailing) logger.warn('the collector of traces does not take them', { ...failure, count });
     if (!failure && isFailing) logger.info('the collector of traces takes them again');
     isFailing = failure !== undefined;
@@ -241,13 +243,13 @@ function createExporter({ client, endpoint, headers, protocol, timeoutMs, counts
     abort: () => end.abort(new Error('There is no time left.')),
     export(spans, done) {
       begun += spans.length;
-      // A request set the timer of the processor; the batch is no part of that request.
+      // A request started the timer of the processor; the batch does not belong to that request.
       const sent = leaveScope(() => send(spans)).finally(() => sending.delete(sent));
       sending.add(sent);
-      // The processor has nothing to do about a failure.
+      // The processor cannot handle a failure.
       void sent.then(() => done({ code: 0 }));
     },
-    // The processor waits for the batches of its own end, but not for those that were sent before.
+    // At its end the processor waits for its own batches, but not for earlier ones.
     shutdown: async () => void (await Promise.all(sending)),
   };
 }

@@ -3,18 +3,18 @@ import type { RequestContext } from '../http/index.js';
 import { isTracing, type TracingSettings } from '../settings/index.js';
 import type { Tracing } from './otel-tracing.js';
 
-/** Undefined where the settings name no collector: OpenTelemetry is not loaded then. */
+/** Undefined if no collector is configured: OpenTelemetry is not loaded then. */
 export async function openTracing(settings: TracingSettings, logger: Logger): Promise<Tracing | undefined> {
   if (!isTracing(settings)) return undefined;
   const { openOtelTracing } = await import('./otel-tracing.js');
   return openOtelTracing(settings, logger);
 }
 
-/** Asked every few seconds by whoever watches the gateway. */
+/** Monitoring calls these every few seconds. */
 const UNTRACED = /^\/(?:health|metrics)(?:\/|$)/;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** A request as a span, which goes on with the trace of its `traceparent`. Everything done for it belongs to that. */
+/** A request as a span, which continues the trace of its `traceparent`. All its work belongs to that span. */
 export function handleInSpan(
   tracer: Tracer,
   context: RequestContext,
@@ -37,20 +37,20 @@ export function handleInSpan(
   return runInScope({ requestId, span }, handle);
 }
 
-/** @param route Template: a path as sent may hold what only its caller knows, as signed links do. */
+/** @param route Template: a path as sent may be private, e.g. a signed link. */
 export function endRequestSpan(span: Span, context: RequestContext, route: string | undefined): void {
   const { res: response, state } = context;
   const { statusCode: status } = response;
   if (route !== undefined) span.rename(`${methodOf(context)} ${route}`);
   span.set({
     'http.route': route,
-    // A template without places for names is the path.
+    // A template without parameters is the path.
     'url.path': route !== undefined && !/[:*{(]/.test(route) ? route : undefined,
     'http.response.status_code': status,
     'mediagate.key.id': state.key?.id,
     ...(status >= 400 && { 'error.type': state.errorCode ?? String(status) }),
   });
-  // What a caller did wrong is no failure of the server's.
+  // A caller's error is no failure of the server.
   span.end(status >= 500 ? { failure: state.errorCode ?? String(status) } : {});
 }
 

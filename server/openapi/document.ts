@@ -2,7 +2,7 @@ import { ERROR_CODES, type ErrorCode, type TSchema, Type } from 'mediagate';
 import { errorClassOf, Nullable, OneOf, type Route, type RouteAnswer, type SentWebhook, Text } from '../http/index.js';
 import { API_VERSION } from '../version.js';
 
-/** How a request shows who sends it. `key` is a bearer API key; `linkKey` may be in `X-API-Key` as well. */
+/** Authentication schemes. `key` is a bearer API key; `linkKey` may also be in `X-API-Key`. */
 type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
 
 const TAGS: Readonly<Record<Route['tag'], string>> = {
@@ -53,7 +53,7 @@ export interface DocumentOptions {
   baseUrl: string;
 }
 
-/** The routes there are as an OpenAPI 3.1 document; what checks requests describes them as well. */
+/** Builds an OpenAPI 3.1 document of all routes, from the same schemas that validate requests. */
 export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
@@ -77,7 +77,7 @@ export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
   };
 }
 
-/** The schemas that have a name, by their names. */
+/** Named schemas, by name. */
 function schemasOf(routes: readonly Route[], webhooks: readonly SentWebhook[]): Record<string, TSchema> {
   const answers = routes.flatMap((route) => Object.values(route.answers));
   const named = answers.flatMap(({ name, schema }) => (name && schema ? [[name, schema] as const] : []));
@@ -99,7 +99,7 @@ const ErrorBody = Type.Object({
   attempts: Type.Optional(Type.Array(Type.Object({ method: Text, outcome: Text, ms: Type.Number() }))),
 });
 
-/** Bodies of errors. Members may be added to any of them. */
+/** Error bodies. Fields may be added to any of them. */
 const ERROR_SCHEMAS = {
   Error: Type.Object(
     {
@@ -176,7 +176,7 @@ function describe(route: Route) {
 }
 
 function accessOf({ method, grant, apiKeyHeader, format }: Route): Access {
-  // A browser without a session is led to the sign-in.
+  // A browser without a session is redirected to the sign-in.
   if (method === 'GET' && format === 'page') return 'none';
   if (grant === 'none' || grant === 'session' || grant === 'signature') return grant;
   return apiKeyHeader ? 'linkKey' : 'key';
@@ -216,17 +216,17 @@ function headerParameters({ headers = {} }: Route) {
   }));
 }
 
-function describeAnswer({ description, type = 'application/json', name, ...shown }: RouteAnswer) {
-  const schema = name ? referTo(name) : shown.schema;
+function describeAnswer({ description, type = 'application/json', name, ...body }: RouteAnswer) {
+  const schema = name ? referTo(name) : body.schema;
   if (!schema && type === 'application/json') return { description };
-  return { description, content: { [type]: { ...(schema && { schema }), ...exampleOf(shown) } } };
+  return { description, content: { [type]: { ...(schema && { schema }), ...exampleOf(body) } } };
 }
 
 function exampleOf({ example }: Pick<RouteAnswer, 'example'>) {
   return example === undefined ? {} : { example };
 }
 
-/** By status: which codes it may have. */
+/** By status: the possible error codes. */
 function describeErrors(route: Route) {
   const { body, errors = [], format: name } = route;
   const codes = [...new Set<ErrorCode>([...ACCESS_ERRORS[accessOf(route)], ...(body ? BODY_ERRORS : []), ...errors])];

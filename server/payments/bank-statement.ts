@@ -9,14 +9,14 @@ export type StatementTransfer = Omit<BankTransaction, 'provider'>;
 const MAX_BYTES = 16 * 1024 * 1024;
 const COLUMNS = ['id', 'amount', 'currency', 'text', 'at'] as const;
 
-/** A file that cannot be used. The message names it, and the line. */
+/** An invalid file. The message names it, and the line. */
 export class BankStatementError extends Error {
   override readonly name = 'BankStatementError';
 }
 
 /**
- * Transfers that came in, of a bank's file. CSV has columns `id`, `amount` (`12.34`), `currency`, `text` and `at` among others,
- * and what went out is left out; JSON is a list of objects with these members, the amount in minor units.
+ * Incoming transfers of a bank's file. CSV has columns `id`, `amount` (`12.34`), `currency`, `text` and `at` among
+ * others, and outgoing transfers are skipped; JSON is a list of objects with these fields, the amount in minor units.
  * @throws BankStatementError
  */
 export async function readBankStatement(file: string): Promise<readonly StatementTransfer[]> {
@@ -31,20 +31,20 @@ export async function readBankStatement(file: string): Promise<readonly Statemen
     const amount = kind === 'csv' ? minorUnits(values.amount, currency) : wholeNumber(values.amount);
     if (amount === undefined) throw problem(`amount is no amount of ${currency}`);
     if (amount <= 0) return [];
-    const { id = '', text: said = '', at: day = '' } = values;
+    const { id = '', text: description = '', at: day = '' } = values;
     if (id === '' || id.length > 200) throw problem('id must have 1 to 200 characters');
     const at = parseIsoTime(day);
     if (at === undefined) {
       throw problem('at must be a day such as 2026-06-15, or a time such as 2026-06-15T18:25:00Z');
     }
-    const transfer = { id, amount, currency, text: said, at };
+    const transfer = { id, amount, currency, text: description, at };
     const unkept = reasonAgainst(transfer);
     if (unkept !== undefined) throw problem(unkept);
     return [transfer];
   });
 }
 
-/** Why it could not be kept: found out before any of the file is counted. */
+/** Why it could not be stored: checked before any transfer of the file is counted. */
 function reasonAgainst(transfer: StatementTransfer): string | undefined {
   try {
     checkTransaction({ ...transfer, provider: 'statement' });
@@ -56,7 +56,7 @@ function reasonAgainst(transfer: StatementTransfer): string | undefined {
 }
 
 interface Line {
-  /** For whoever has to find it. */
+  /** Line or index, for error messages. */
   name: string;
   values: Readonly<Partial<Record<(typeof COLUMNS)[number], string>>>;
 }
@@ -74,14 +74,14 @@ async function readText(file: string): Promise<string> {
 async function csvLines(file: string, text: string): Promise<Line[]> {
   const [head, ...rows] = await readCsv(file, text);
   const names = (head?.cells ?? []).map((cell) => cell.trim().toLowerCase());
-  const places = COLUMNS.map((column) => {
-    const place = names.indexOf(column);
-    if (place === -1) throw new BankStatementError(`${file} has no column ${column} in its first line.`);
-    return [column, place] as const;
+  const indexes = COLUMNS.map((column) => {
+    const index = names.indexOf(column);
+    if (index === -1) throw new BankStatementError(`${file} has no column ${column} in its first line.`);
+    return [column, index] as const;
   });
   return rows.map(({ cells, line }) => ({
     name: `line ${line}`,
-    values: Object.fromEntries(places.map(([column, place]) => [column, cells[place]?.trim()])),
+    values: Object.fromEntries(indexes.map(([column, index]) => [column, cells[index]?.trim()])),
   }));
 }
 
@@ -91,7 +91,7 @@ interface CsvRow {
   line: number;
 }
 
-/** CSV of spreadsheets and banks: separated by commas, or by semicolons where the first line has more of those. */
+/** CSV of spreadsheets and banks: separated by commas, or by semicolons if the first line has more of those. */
 async function readCsv(file: string, text: string): Promise<CsvRow[]> {
   const { parse } = await import('csv-parse/sync');
   const [head = ''] = text.split(/[\r\n]/, 1);
@@ -103,15 +103,15 @@ async function readCsv(file: string, text: string): Promise<CsvRow[]> {
     info: true,
   } as const;
   try {
-    // One line end alone, since the parser would count two lines for CR and LF in quotes.
+    // Only one kind of line end, since the parser would count two lines for CR and LF in quotes.
     const parsed: unknown[] = parse(text.replace(/\r\n?/g, '\n'), { ...options, record_delimiter: '\n' });
-    // Its types leave out what the option `info` adds.
+    // Its types omit what the option `info` adds.
     return (parsed as { record: string[]; info: { lines: number } }[]).map(({ record, info }) => {
       const breaks = record.join('').split('\n').length - 1;
       return { cells: record, line: info.lines - breaks };
     });
   } catch (cause) {
-    // With these options it is the only mistake; the parser knows no line for it but the last.
+    // With these options it is the only possible error; the parser reports only the last line for it.
     throw new BankStatementError(`${file} cannot be read as CSV: a quoted cell does not end.`, { cause });
   }
 }
@@ -125,13 +125,13 @@ function jsonLines(file: string, text: string): Line[] {
   }
   if (!Array.isArray(list)) throw new BankStatementError(`${file} is not a list.`);
   return list.map((each: unknown, index) => {
-    const members = Object.entries(typeof each === 'object' && each !== null ? each : {});
-    const values = Object.fromEntries(members.map(([name, value]) => [name, String(value ?? '')]));
+    const fields = Object.entries(typeof each === 'object' && each !== null ? each : {});
+    const values = Object.fromEntries(fields.map(([name, value]) => [name, String(value ?? '')]));
     return { name: `number ${index + 1}`, values };
   });
 }
 
-/** `12.34` in cents; undefined for what is no amount of the currency. */
+/** `12.34` in cents; undefined if it is no amount of the currency. */
 function minorUnits(text: string | undefined, currency: string): number | undefined {
   const [, sign, whole = '', part = ''] = /^([+-]?)(\d{1,12})(?:\.(\d+))?$/.exec(text ?? '') ?? [];
   const digits = minorDigits(currency);

@@ -4,13 +4,13 @@ import { GatewayError } from 'mediagate';
 import { isDay, parseIsoTime } from '../format/index.js';
 import type { BankTransaction } from './orders.js';
 
-/** A request that says that money has come. */
+/** A webhook about an incoming transfer. */
 export interface PaymentNotice {
   headers: IncomingHttpHeaders;
   bytes: Uint8Array;
-  /** What they say. */
+  /** Its body. */
   body: Readonly<Record<string, unknown>>;
-  /** Shared with the sender. */
+  /** Secret shared with the sender. */
   secret: string;
   /** Milliseconds since 1970. */
   now: number;
@@ -19,14 +19,14 @@ export interface PaymentNotice {
 export type NoticedTransfer = Omit<BankTransaction, 'provider'>;
 
 /**
- * Reads what one sender sends: the transfer; undefined where it tells of something else.
+ * Reads the webhook of one sender: the transfer; undefined if it is about something else.
  * @throws GatewayError `invalid_signature`, `invalid_value` with `param`.
  */
 export type NoticeReader = (notice: PaymentNotice) => NoticedTransfer | undefined;
 
 const TOLERANCE_MS = 5 * 60 * 1000;
 
-/** What a signature over a time and a body is made of. */
+/** The parts of a signature over a time and a body. */
 export interface TimedSignature {
   /** Seconds since 1970, as it was sent. */
   timestamp: string;
@@ -41,14 +41,14 @@ export function checkTimedSignature(
 ): void {
   const hmac = createHmac('sha256', secret).update(`${timestamp}.`).update(bytes).digest('hex');
   const isRight = isSame(signature, hmac);
-  // Looked at in this order, so that whoever has no secret learns nothing of our clock.
+  // In this order, so that a sender without the secret learns nothing about our clock.
   if (!isRight) throw badSignature();
   if (!/^\d{1,12}$/.test(timestamp) || Math.abs(Number(timestamp) * 1_000 - now) > TOLERANCE_MS) {
     throw new GatewayError('invalid_signature', 'This was signed more than 5 minutes ago, or the clocks differ.');
   }
 }
 
-/** Takes the same time wherever they differ, and however long they are. */
+/** Constant time, for any length and position of a difference. */
 export function isSame(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
@@ -61,91 +61,94 @@ export function badSignature(): GatewayError {
   return new GatewayError('invalid_signature', 'The signature is missing, or it is not right.');
 }
 
-/** A header field that is there once; empty otherwise. */
+/** A header that is sent once; empty otherwise. */
 export function headerOf(headers: IncomingHttpHeaders, name: string): string {
   const value = headers[name];
   return typeof value === 'string' ? value.trim() : '';
 }
 
 /** @throws GatewayError `invalid_value`. */
-export function textMember(body: Readonly<Record<string, unknown>>, name: string): string {
+export function textField(body: Readonly<Record<string, unknown>>, name: string): string {
   const value = body[name];
   if (typeof value === 'string') return value;
-  throw badMember(name, 'a string');
+  throw badField(name, 'a string');
 }
 
 /** Whole minor units. @throws GatewayError `invalid_value`. */
-export function amountMember(body: Readonly<Record<string, unknown>>, name: string): number {
+export function amountField(body: Readonly<Record<string, unknown>>, name: string): number {
   const value = body[name];
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
-  throw badMember(name, 'a whole number of minor units above 0');
+  throw badField(name, 'a whole number of minor units above 0');
 }
 
-export function badMember(param: string, accepted: string): GatewayError {
+export function badField(param: string, accepted: string): GatewayError {
   return new GatewayError('invalid_value', `${param} must be ${accepted}.`, { param });
 }
 
-/** Banks in Vietnam tell local time without saying so: `2026-06-15 18:25:00`. @throws GatewayError `invalid_value`. */
+/** Banks in Vietnam send local time without a zone: `2026-06-15 18:25:00`. @throws GatewayError `invalid_value`. */
 export function vietnamTime(body: Readonly<Record<string, unknown>>, name: string): number {
-  const text = textMember(body, name);
+  const text = textField(body, name);
   const [, day, time] = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)$/.exec(text) ?? [];
   const at = day !== undefined && isDay(day) ? Date.parse(`${day}T${time}+07:00`) : Number.NaN;
   if (!Number.isNaN(at)) return at;
-  throw badMember(name, 'a time such as 2026-06-15 18:25:00');
+  throw badField(name, 'a time such as 2026-06-15 18:25:00');
 }
 
 /**
- * What anybody can send who has the secret, in `id`, `amount` (minor units), `currency`, `text` and `at` (ISO 8601), with
- * `X-Mediagate-Timestamp` (seconds since 1970) and `X-Mediagate-Signature`: `sha256=` and the HMAC-SHA256 in hex of the
- * timestamp, a dot and the body.
+ * The generic format for any sender with the secret: `id`, `amount` (minor units), `currency`, `text` and `at` (ISO
+ * 8601), with `X-Mediagate-Timestamp` (seconds since 1970) and `X-Mediagate-Signature`: `sha256=` and the HMAC-SHA256
+ * in hex of the timestamp, a dot and the body.
  */
 export const readGenericNotice: NoticeReader = (notice: PaymentNotice) => {
   const { headers, body } = notice;
   const [, signature = ''] = /^sha256=([0-9a-f]{64})$/.exec(headerOf(headers, 'x-mediagate-signature')) ?? [];
   checkTimedSignature(notice, { timestamp: headerOf(headers, 'x-mediagate-timestamp'), signature });
-  const currency = textMember(body, 'currency');
-  if (!/^[A-Z]{3}$/.test(currency)) throw badMember('currency', 'three capital letters of ISO 4217');
+  const currency = textField(body, 'currency');
+  if (!/^[A-Z]{3}$/.test(currency)) throw badField('currency', 'three capital letters of ISO 4217');
   return {
-    id: textMember(body, 'id'),
-    amount: amountMember(body, 'amount'),
+    id: textField(body, 'id'),
+    amount: amountField(body, 'amount'),
     currency,
-    text: textMember(body, 'text'),
-    at: timeOf(textMember(body, 'at')),
+    text: textField(body, 'text'),
+    at: timeOf(textField(body, 'at')),
   };
 };
 
 function timeOf(text: string): number {
   const at = isDay(text) ? undefined : parseIsoTime(text);
   if (at !== undefined) return at;
-  throw badMember('at', 'a time such as 2026-06-15T18:25:00Z');
+  throw badField('at', 'a time such as 2026-06-15T18:25:00Z');
 }
 
-type Members = Readonly<Record<string, unknown>>;
+type JsonRecord = Readonly<Record<string, unknown>>;
 
 const SUCCESS = '00';
 
-/** What payOS sends: `data` and a signature over its members, sorted by name. There is no time in it; ids are counted once. */
+/**
+ * The format of payOS: `data` and a signature over its fields, sorted by name. It contains no time; ids are counted
+ * once.
+ */
 export const readPayosNotice: NoticeReader = ({ body, secret }) => {
   const { data, signature } = body;
-  if (!isMembers(data) || typeof signature !== 'string') throw badSignature();
+  if (!isRecord(data) || typeof signature !== 'string') throw badSignature();
   const hmac = createHmac('sha256', secret).update(signedText(data)).digest('hex');
   if (!isSame(signature, hmac)) throw badSignature();
   checkUnambiguous(data);
-  // What the code beside it says is signed by nobody.
+  // The code beside it is not signed.
   if (data.code !== SUCCESS) return undefined;
   const { currency = 'VND' } = data;
-  if (typeof currency !== 'string') throw badMember('currency', 'a string');
+  if (typeof currency !== 'string') throw badField('currency', 'a string');
   return {
-    id: textMember(data, 'reference'),
-    amount: amountMember(data, 'amount'),
+    id: textField(data, 'reference'),
+    amount: amountField(data, 'amount'),
     currency,
-    text: textMember(data, 'description'),
+    text: textField(data, 'description'),
     at: vietnamTime(data, 'transactionDateTime'),
   };
 };
 
 /** `amount=3000&code=00&…` */
-function signedText(data: Members): string {
+function signedText(data: JsonRecord): string {
   return Object.keys(data)
     .sort()
     .map((name) => `${name}=${signedValue(data[name])}`)
@@ -153,45 +156,45 @@ function signedText(data: Members): string {
 }
 
 /**
- * The signature is over text in which one field could pass for two: `description=A&reference=B` is a description, or a
- * description and a reference. Only what can be read in one way is accepted: each `&` that is followed by `name=` begins a
- * field, and no name holds either mark. Who has seen one signed body cannot move words from one field to another then.
+ * The signature is over text in which one field could be read as two: `description=A&reference=B` is a description, or
+ * a description and a reference. Only unambiguous text is accepted: each `&` that is followed by `name=` begins a
+ * field, and no name contains either character. So a known signed body cannot be rearranged into other fields.
  */
-function checkUnambiguous(data: Members): void {
+function checkUnambiguous(data: JsonRecord): void {
   for (const name of Object.keys(data)) {
-    if (!/^[\w.-]+$/.test(name)) throw badMember('data', 'an object whose names are letters, digits and _ . - alone');
+    if (!/^[\w.-]+$/.test(name)) throw badField('data', 'an object whose names are letters, digits and _ . - alone');
     if (/&[^&]*=/.test(signedValue(data[name]))) {
-      throw badMember(`data.${name}`, 'text without "&" before "=": the signature would not tell it from a field');
+      throw badField(`data.${name}`, 'text without "&" before "=": the signature would not tell it from a field');
     }
   }
 }
 
 function signedValue(value: unknown): string {
   if (value === null || value === 'null' || value === 'undefined') return '';
-  if (Array.isArray(value)) return JSON.stringify(value.map((each) => (isMembers(each) ? sorted(each) : each)));
-  return isMembers(value) ? JSON.stringify(sorted(value)) : String(value);
+  if (Array.isArray(value)) return JSON.stringify(value.map((each) => (isRecord(each) ? sorted(each) : each)));
+  return isRecord(value) ? JSON.stringify(sorted(value)) : String(value);
 }
 
-function sorted(members: Members): Members {
-  return Object.fromEntries(Object.entries(members).sort(([one], [other]) => (one < other ? -1 : 1)));
+function sorted(fields: JsonRecord): JsonRecord {
+  return Object.fromEntries(Object.entries(fields).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-function isMembers(value: unknown): value is Members {
+function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What SePay sends of transfers in đồng, signed with the secret or, where it is set up so, showing it. */
+/** The format of SePay for transfers in đồng, signed with the secret or, if so configured, containing it. */
 export const readSepayNotice: NoticeReader = (notice) => {
   authenticate(notice);
   const { body } = notice;
   const { id, transferType } = body;
   if (transferType !== 'in') return undefined;
-  if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw badMember('id', 'a whole number');
+  if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw badField('id', 'a whole number');
   return {
     id: String(id),
-    amount: amountMember(body, 'transferAmount'),
+    amount: amountField(body, 'transferAmount'),
     currency: 'VND',
-    text: textMember(body, 'content'),
+    text: textField(body, 'content'),
     at: vietnamTime(body, 'transactionDate'),
   };
 };
@@ -199,8 +202,8 @@ export const readSepayNotice: NoticeReader = (notice) => {
 function authenticate(notice: PaymentNotice): void {
   const { headers, secret } = notice;
   const [, signature] = /^sha256=([0-9a-f]{64})$/.exec(headerOf(headers, 'x-sepay-signature')) ?? [];
-  const [, shown] = /^apikey +(\S+)$/i.exec(headerOf(headers, 'authorization')) ?? [];
+  const [, sentKey] = /^apikey +(\S+)$/i.exec(headerOf(headers, 'authorization')) ?? [];
   if (signature !== undefined) {
     checkTimedSignature(notice, { timestamp: headerOf(headers, 'x-sepay-timestamp'), signature });
-  } else if (shown === undefined || !isSame(shown, secret)) throw badSignature();
+  } else if (sentKey === undefined || !isSame(sentKey, secret)) throw badSignature();
 }

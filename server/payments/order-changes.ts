@@ -30,7 +30,7 @@ import type {
   ReviewReason,
 } from './orders.js';
 
-/** What operators do to orders, and users to their own, in SQL. */
+/** Changes of orders by operators, and by users to their own, in SQL. */
 export function createOrderChanges({ database, times }: AccountsOptions): Pick<Orders, ChangeName> {
   const { engine } = database;
 
@@ -51,7 +51,7 @@ export function createOrderChanges({ database, times }: AccountsOptions): Pick<O
       const plan = { transaction, engine, account, at };
       const line = { actor, action, note };
       const moved = await moveOrder({ ...plan, order, to, paidAmount: order.paidAmount, line });
-      // Whoever decides over the order has looked at its money.
+      // A decision about the order settles the review of its transfers.
       await transaction.updateTable('bank_transactions').set({ review: null }).where('orderCode', '=', code).execute();
       return toOrder(moved, at);
     });
@@ -73,7 +73,7 @@ function notFound(): GatewayError {
   return new GatewayError('order_not_found', 'There is no such order.');
 }
 
-/** A change of an order whose row, and that of its account, are locked. */
+/** A change of an order. Its row, and that of its account, are locked. */
 export interface OrderMove extends PlanChange {
   order: OrderRow;
   to: OrderState;
@@ -81,7 +81,7 @@ export interface OrderMove extends PlanChange {
   line: Pick<AuditLine, 'actor' | 'action' | 'note'>;
 }
 
-/** Writes the new state, and in the same transaction whatever follows from it: the plan, and the audit. */
+/** Writes the new state, and its consequences in the same transaction: the plan, and the audit log. */
 export async function moveOrder(move: OrderMove): Promise<OrderRow> {
   const { transaction, order, account, at, to, paidAmount, line } = move;
   const { code } = order;
@@ -92,7 +92,7 @@ export async function moveOrder(move: OrderMove): Promise<OrderRow> {
   await writeAudit(transaction, { ...line, subject: code, at, from, to });
   const plan = { subject: account.id, at, actor: line.actor, note: code, to: order.planId };
   if (isGranted) {
-    // By what it really costs, whatever the catalogue says by now.
+    // At the price of the order, not the current one of the catalogue.
     const price = { amount: order.amount, currency: order.currency };
     const terms = { ...(JSON.parse(order.terms) as PlanTerms), price };
     await grantPlan({ ...move, id: code, terms });
@@ -105,11 +105,11 @@ export async function moveOrder(move: OrderMove): Promise<OrderRow> {
   return { ...order, ...change };
 }
 
-/** What money makes of an order. */
+/** The effect of a transfer on an order. */
 export interface AfterMoney {
   state: OrderState;
   paidAmount: number;
-  /** Why somebody has to look at the transfer. */
+  /** Why the transfer needs a review. */
   review: ReviewReason | null;
 }
 
@@ -129,7 +129,7 @@ export function afterMoney(order: Standing, money: Pick<BankTransaction, 'amount
   return { state: paidAmount === order.amount ? 'paid' : 'underpaid', paidAmount, review: null };
 }
 
-/** What somebody does to an order, and from which states it leads where. */
+/** Actions on an order, and the state transitions they cause. */
 export const CHANGES = {
   confirm: { to: 'paid', from: ['pending', 'underpaid', 'expired', 'needs_review'], action: 'order.confirmed' },
   cancel: { to: 'cancelled', from: ['pending'], action: 'order.cancelled' },
@@ -140,7 +140,7 @@ export type ChangeName = keyof typeof CHANGES;
 
 export type OrderRow = Selectable<OrdersTable>;
 
-/** Time expires an order, whether or not that has been written down. */
+/** An order expires by time, whether or not that was written. */
 export function stateAt({ state, expiresAt }: OrderRow, at: number): OrderState {
   return state === 'pending' && expiresAt <= at ? 'expired' : state;
 }
@@ -150,7 +150,7 @@ export function toOrder(row: OrderRow, at: number): OrderRecord {
   return { ...order, state: stateAt(row, at) };
 }
 
-/** Whoever calls holds the lock of its account. */
+/** The caller holds the lock of its account. */
 export function lockOrder(
   transaction: Transaction<Tables>,
   engine: Engine,
@@ -160,9 +160,9 @@ export function lockOrder(
 }
 
 const ROWS = 200;
-const KEPT_MS = 90 * 24 * 60 * 60 * 1000;
+const RETENTION_MS = 90 * 24 * 60 * 60 * 1000;
 
-/** Ends what nobody paid for. */
+/** Expires unpaid orders. */
 export function createOrderSweep(database: Database, times: DatabaseClock): Pick<Orders, 'sweep'> {
   return {
     sweep: () =>
@@ -170,13 +170,13 @@ export function createOrderSweep(database: Database, times: DatabaseClock): Pick
         const at = await times.read(transaction);
         return {
           expired: await expire(transaction, database.engine, at),
-          forgotten: await forget(transaction, database.engine, at - KEPT_MS),
+          forgotten: await forget(transaction, database.engine, at - RETENTION_MS),
         };
       }),
   };
 }
 
-/** An order that somebody is changing at this moment is left to the next time. */
+/** An order that is being changed at this moment is skipped until the next sweep. */
 async function expire(transaction: Transaction<Tables>, engine: Engine, at: number): Promise<number> {
   const due = transaction
     .selectFrom('orders')
@@ -221,8 +221,8 @@ export function newOrderCode(): string {
 }
 
 /**
- * Everything in a text that may be a code. Banks change case and drop blanks and punctuation, which may also make one word of
- * a code and its neighbours; people write O for 0 and I or L for 1.
+ * Every part of a text that may be a code. Banks change case and drop blanks and punctuation, which may also join a
+ * code and adjacent words; people write O for 0 and I or L for 1.
  */
 export function orderCodesIn(text: string): string[] {
   const plain = text

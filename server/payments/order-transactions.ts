@@ -13,7 +13,7 @@ import { writeAudit } from '../audit/index.js';
 import { afterMoney, lockOrder, moveOrder, type OrderRow, orderCodesIn, toOrder } from './order-changes.js';
 import type { BankTransaction, Orders, RecordedTransaction, Recording } from './orders.js';
 
-/** Transfers that banks tell of, in SQL. */
+/** Reported bank transfers, in SQL. */
 export function createOrderTransactions({
   database,
   times,
@@ -21,12 +21,12 @@ export function createOrderTransactions({
   const { engine } = database;
 
   return {
-    async record(told) {
-      checkTransaction(told);
+    async record(reported) {
+      checkTransaction(reported);
       return database.transaction(async (transaction) => {
         const at = await times.read(transaction);
-        const row = await insertTransaction(transaction, told, at);
-        if (!row) return findRecorded(transaction, told, at);
+        const row = await insertTransaction(transaction, reported, at);
+        if (!row) return findRecorded(transaction, reported, at);
         const match = await matchOrder(transaction, row.text);
         const counted = match && (await count(transaction, row, match, at));
         return counted ?? { transaction: row, replayed: false };
@@ -58,7 +58,7 @@ export function createOrderTransactions({
           .executeTakeFirst();
         if (!known) return false;
         const { orderCode: code } = known;
-        // The order first, as whoever confirms it does.
+        // The order is locked first, as in a confirmation.
         const order = code === null ? undefined : await lockOrder(transaction, engine, code);
         const { numUpdatedRows } = await transaction
           .updateTable('bank_transactions')
@@ -70,13 +70,13 @@ export function createOrderTransactions({
         if (numUpdatedRows === 0n) return false;
         const at = await times.read(transaction);
         const subject = order?.code ?? `${provider}:${id}`;
-        const said = note === undefined ? `${provider} ${id}` : `${provider} ${id}: ${note}`;
-        await writeAudit(transaction, { subject, at, actor, action: 'transaction.reviewed', note: said });
+        const source = note === undefined ? `${provider} ${id}` : `${provider} ${id}: ${note}`;
+        await writeAudit(transaction, { subject, at, actor, action: 'transaction.reviewed', note: source });
         return true;
       }),
   };
 
-  /** Undefined where the order was forgotten at this moment. */
+  /** Undefined if the order was deleted at this moment. */
   async function count(
     transaction: Transaction<Tables>,
     row: TransactionRow,
@@ -107,7 +107,10 @@ const MAX_TEXT = 500;
 
 export type TransactionRow = Selectable<RecordedTransaction>;
 
-/** A transfer that nobody has looked for an order of. Undefined where it was recorded before; who records it at the same moment is waited for. */
+/**
+ * Inserts a transfer that is not matched to an order yet. Undefined if it was recorded before; a concurrent insert of
+ * the same one is waited for.
+ */
 export function insertTransaction(
   transaction: Transaction<Tables>,
   { provider, id, amount, currency, text, at }: BankTransaction,
@@ -150,7 +153,7 @@ export async function findRecorded(
   return { transaction: row, ...(order && { order: toOrder(order, at) }), replayed: true };
 }
 
-/** The order that is meant; none where the text names several. */
+/** The matching order; none if the text names several. */
 export async function matchOrder(
   queries: Kysely<Tables>,
   text: string,
@@ -172,9 +175,9 @@ export function checkTransaction({ provider, id, amount, currency, at }: BankTra
     ['provider', provider, MAX_PROVIDER],
     ['id', id, MAX_ID],
   ] as const;
-  for (const [param, text, most] of names) {
-    if (text !== '' && storable(text, most) === text) continue;
-    throw invalid(param, `1 to ${most} characters without control characters`);
+  for (const [param, text, max] of names) {
+    if (text !== '' && storable(text, max) === text) continue;
+    throw invalid(param, `1 to ${max} characters without control characters`);
   }
   checkMoney({ amount, currency });
   if (!Number.isSafeInteger(at)) throw invalid('at', 'whole milliseconds since 1970');

@@ -29,10 +29,11 @@ declare module '../http/server-context.js' {
 }
 
 /**
- * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has come; `needs_review`
- * where more has come, or money in another currency, or for a cancelled order; `expired` by time where nothing has come, which
- * money still turns into the others; `cancelled` where nothing has come. An operator turns any of them but `cancelled` and
- * `refunded` into `paid`, and `paid`, `underpaid` and `needs_review` into `refunded`. Nothing leaves `refunded`.
+ * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has arrived;
+ * `needs_review` if more has arrived, or money in another currency, or for a cancelled order; `expired` by time if
+ * nothing has arrived, which a later transfer still changes into the others; `cancelled` if nothing has arrived. An
+ * operator changes any of them but `cancelled` and `refunded` into `paid`, and `paid`, `underpaid` and `needs_review`
+ * into `refunded`. `refunded` is final.
  */
 export type OrderState = 'pending' | 'underpaid' | 'paid' | 'expired' | 'cancelled' | 'refunded' | 'needs_review';
 
@@ -46,10 +47,10 @@ export interface OrderRecord {
   /** ISO 4217. */
   currency: string;
   state: OrderState;
-  /** What has come in the currency of the order, whatever became of it. */
+  /** Received amount in the currency of the order, in any state. */
   paidAmount: number;
   createdAt: number;
-  /** Of a pending order. */
+  /** Expiry of a pending order. */
   expiresAt: number;
   /** When the plan was granted. */
   paidAt: number | null;
@@ -57,121 +58,124 @@ export interface OrderRecord {
 
 export interface NewOrder {
   accountId: string;
-  /** What is granted when it is paid. */
+  /** The plan that is granted when it is paid. */
   terms: PlanTerms;
   /** From the catalogue; a whole number above 0. */
   amount: number;
   currency: string;
-  /** Who makes it, for the audit: `user:user_…`. */
+  /** Actor for the audit log: `user:user_…`. */
   actor: string;
   /** Milliseconds until it expires. */
   lifetimeMs: number;
-  /** Of the account; remembered as long as the order is. `fingerprint` is whatever tells one request from another. */
+  /**
+   * Idempotency key of the account; kept as long as the order. `fingerprint` contains everything that distinguishes
+   * requests.
+   */
   idempotency?: { key: string; fingerprint: string };
 }
 
 export interface CreatedOrder {
   order: OrderRecord;
-  /** Whether it was made before, under the same Idempotency-Key. */
+  /** Whether it was created before, with the same Idempotency-Key. */
   replayed: boolean;
 }
 
-/** One transfer that a bank told of. */
+/** One reported bank transfer. */
 export interface BankTransaction {
-  /** Whose ids these are: `payos`. */
+  /** Provider of the id: `payos`. */
   provider: string;
   /** Unique within the provider; at most 200 characters. */
   id: string;
   /** Minor units; above 0. */
   amount: number;
   currency: string;
-  /** What was written on it: the order's code is found in there, whatever a bank made of case, blanks and punctuation. */
+  /** The transfer's text: the order's code is found in it regardless of case, blanks and punctuation. */
   text: string;
-  /** When the bank booked it. */
+  /** The bank's booking time. */
   at: number;
 }
 
-/** Why somebody has to look at a transaction. */
+/** Why a transaction needs a review. */
 export type ReviewReason = 'unmatched' | 'wrong_currency' | 'overpaid' | 'duplicate' | 'cancelled';
 
 export interface RecordedTransaction extends BankTransaction {
   recordedAt: number;
-  /** Of the order it was for; null where none was found. */
+  /** Code of its order; null if none was found. */
   orderCode: string | null;
-  /** Null where nobody has to look at it, or somebody did. */
+  /** Null if it needs no review, or was reviewed. */
   review: ReviewReason | null;
 }
 
 export interface Recording {
   transaction: RecordedTransaction;
-  /** As it stands now; undefined where none was found. */
+  /** The current order; undefined if none was found. */
   order?: OrderRecord;
   /** Whether it had been recorded before, and nothing was changed. */
   replayed: boolean;
 }
 
-/** Something that an operator does to an order, or its user (cancelling). */
+/** An action of an operator on an order, or of its user (cancelling). */
 export interface OrderChange {
   code: string;
-  /** For the audit: `operator:ann`. */
+  /** Actor for the audit log: `operator:ann`. */
   actor: string;
   note?: string;
-  /** Default: of any account. With it, orders of others are not there. */
+  /** Default: any account. Otherwise, orders of other accounts are not found. */
   accountId?: string;
 }
 
 export interface OrderPage {
-  /** At most this many. */
+  /** Maximum number of orders. */
   limit: number;
   accountId?: string;
   state?: OrderState;
-  /** Those made before this one, by its code. Default: from the newest on. */
+  /** Orders created before this one, by its code. Default: from the newest on. */
   before?: string;
 }
 
-/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface Orders {
   /**
-   * @throws GatewayError `too_many_open_orders` where 5 of the account are pending or underpaid, `idempotency_key_reused`,
-   * `account_not_found`, `account_suspended`, `invalid_value`.
+   * @throws GatewayError `too_many_open_orders` if 5 of the account are pending or underpaid, `idempotency_key_reused`,
+   *   `account_not_found`, `account_suspended`, `invalid_value`.
    */
   create(order: NewOrder): Promise<CreatedOrder>;
   /** By its code, exactly. */
   find(code: string): Promise<OrderRecord | undefined>;
-  /** What the order would make of its account's plan, if it were paid now. Undefined where there is no such order. */
+  /** The account's plan if the order were paid now. Undefined if there is no such order. */
   preview(code: string): Promise<PlanPreview | undefined>;
   /** Newest first. */
   list(page: OrderPage): Promise<readonly OrderRecord[]>;
   /**
-   * Counts a transfer, once however often it is told: the order's state, its plan and the audit row change in the same
-   * transaction. Resolves when that is durable.
-   * @throws GatewayError `invalid_value` for what cannot be kept.
+   * Counts a transfer once, even if it is reported repeatedly: the order's state, its plan and the audit row change in
+   * the same transaction. Resolves when that is durable.
+   * @throws GatewayError `invalid_value` if it cannot be stored.
    */
   record(transaction: BankTransaction): Promise<Recording>;
   /**
-   * Paid by the word of an operator. An order that is paid is left as it is.
+   * An operator marks the order as paid. No effect on a paid order.
    * @throws GatewayError `order_not_found`, `order_state_conflict`.
    */
   confirm(change: OrderChange): Promise<OrderRecord>;
-  /** An order that is cancelled is left as it is. Throws as `confirm` does. */
+  /** No effect on a cancelled order. Throws as `confirm` does. */
   cancel(change: OrderChange): Promise<OrderRecord>;
   /**
-   * Notes that the money went back, and takes back what the order granted: its tokens and requests, its time. The account
-   * has the plan that its other grants give, or none. An order that is refunded is left as it is. Throws as `confirm` does.
+   * Records a refund, and revokes the order's grant with its tokens, requests and time. The account keeps the plan of
+   * its other grants, or none. No effect on a refunded order. Throws as `confirm` does.
    */
   refund(change: OrderChange): Promise<OrderRecord>;
-  /** Of one order, oldest first; those that wait for a look, latest first. At most `limit`. */
+  /** Transfers of one order, oldest first; or those that need a review, latest first. At most `limit`. */
   transactions(of: { code: string } | { review: true }, limit: number): Promise<readonly RecordedTransaction[]>;
-  /** Whether somebody has to look at it no longer. False where nobody had to. Audit row where it has an order. */
+  /** Marks a transfer as reviewed. False if it needed no review. Writes an audit row if it has an order. */
   settleReview(
     transaction: Pick<BankTransaction, 'provider' | 'id'>,
     change: Omit<OrderChange, 'code'>,
   ): Promise<boolean>;
-  /** Expires what is due, and forgets what brought no money and was over 90 days ago; 200 of each at most. */
+  /** Expires due orders, and deletes unpaid ones that ended more than 90 days ago; at most 200 of each. */
   sweep(): Promise<{ expired: number; forgotten: number }>;
 }
 
-const MOST_OPEN = 5;
+const MAX_OPEN = 5;
 
 /** Payment orders in SQL. */
 export function createOrders(options: AccountsOptions): Orders {
@@ -193,7 +197,7 @@ export function createOrders(options: AccountsOptions): Orders {
         if (known && known.fingerprint !== key.fingerprint) throw keyReused();
         if (known) return { order: toOrder(known, at), replayed: true };
         refuseSuspended(account);
-        if ((await countOpen(transaction, accountId, at)) >= MOST_OPEN) throw tooManyOpen();
+        if ((await countOpen(transaction, accountId, at)) >= MAX_OPEN) throw tooManyOpen();
         const row = await insertOrder(transaction, wanted, { at, ...key });
         await writeAudit(transaction, { subject: row.code, at, actor, action: 'order.created', to: row.state });
         return { order: toOrder(row, at), replayed: false };
@@ -275,7 +279,7 @@ async function countOpen(transaction: Transaction<Tables>, accountId: string, at
         where.and([where('state', '=', 'pending'), where('expiresAt', '>', at)]),
       ]),
     )
-    .limit(MOST_OPEN)
+    .limit(MAX_OPEN)
     .execute();
   return open.length;
 }
@@ -313,7 +317,7 @@ async function selectPage(
 }
 
 function tooManyOpen(): GatewayError {
-  const message = `This account has ${MOST_OPEN} open orders; pay or cancel one first.`;
+  const message = `This account has ${MAX_OPEN} open orders; pay or cancel one first.`;
   return new GatewayError('too_many_open_orders', message);
 }
 

@@ -41,7 +41,7 @@ import {
 import { isOpen, type PaymentProvider } from './payment-service.js';
 import { drawPng, drawSvg } from './transfer-qr.js';
 
-/** Of one person: orders are kept for months, also those that were cancelled. */
+/** Limit per user: orders are kept for months, also cancelled ones. */
 const ORDERS_PER_MINUTE = 20;
 
 const Payment = Type.Object({
@@ -55,7 +55,7 @@ const Payment = Type.Object({
 });
 const One = Type.Object({ payment: Payment });
 
-/** Orders of the user who is signed in. */
+/** Orders of the signed-in user. */
 export function paymentRoutes({ account, sessions, bodies, polls, clock }: AccountContext): Route[] {
   const { payments, site } = account;
   const { support } = payments;
@@ -159,7 +159,7 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       errors: ['order_not_found', 'order_state_conflict'],
       async handler(context) {
         const user = await begin(context);
-        // A form of another page cannot have this type, whatever the browser tells of its origin.
+        // A form of another site cannot have this content type, with any origin that the browser sends.
         const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, owner: user.accountId };
         await readJsonBody(context.req, context.res, limits);
         context.body = { payment: await encode(await payments.cancel(user, context.params.code ?? '')) };
@@ -194,28 +194,28 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
   ];
 }
 
-/** What it shows may be less tomorrow, or nothing. */
+/** No caching: its content may change or disappear. */
 function setPicture(context: RequestContext, type: string): void {
   context.set('Content-Type', type);
   context.set('Cache-Control', 'private, no-store');
 }
 
-/** Questions of one address: far more than pages ask, far fewer than guessing a code takes. */
-const LOOKS_PER_MINUTE = 600;
-const LOOK_EVERY_MS = 1_000;
-const WAITING = { places: 500, placesEach: 100 };
+/** Limit of requests per address: far more than pages send, far fewer than guessing a code needs. */
+const POLLS_PER_MINUTE = 600;
+const POLL_EVERY_MS = 1_000;
+const WAITING = { permits: 500, permitsEach: 100 };
 const RETRY_SECONDS = 5;
 
-/** How an order stands, for whoever knows its code. */
+/** The public status of an order, for clients with its code. */
 export function paymentStatusRoutes({ account, clock, addressOf, drain }: AccountContext): Route[] {
   const { payments } = account;
-  const looks = createAddressLimit({ clock, perMinute: LOOKS_PER_MINUTE, what: 'Too many questions about orders' });
+  const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many questions about orders' });
   const waiting = createSemaphore(WAITING);
 
   async function sendStatus(context: RequestContext): Promise<void> {
     const { req: request, res: response, query } = context;
     const address = addressOf(request);
-    looks.admit(address);
+    polls.admit(address);
     const waitMs = readWait(context) * 1_000;
     const { code } = query;
     if (code === undefined) {
@@ -223,8 +223,8 @@ export function paymentStatusRoutes({ account, clock, addressOf, drain }: Accoun
       throw new GatewayError('missing_required_parameter', message, { param: 'code' });
     }
     if (!isOrderCode(code)) throw new GatewayError('order_not_found', 'There is no such order.');
-    let order = await payments.look(code);
-    const leave = waitMs > 0 && isOpen(order) && !drain.aborted ? waiting.enter(address) : undefined;
+    let order = await payments.check(code);
+    const leave = waitMs > 0 && isOpen(order) && !drain.aborted ? waiting.tryAcquire(address) : undefined;
     if (leave) {
       const signal = AbortSignal.any([clientSignal(response), drain]);
       order = await untilChanged(order, { waitMs, signal }).finally(leave);
@@ -234,7 +234,7 @@ export function paymentStatusRoutes({ account, clock, addressOf, drain }: Accoun
     context.body = { payment: encodePaymentStatus(order) };
   }
 
-  /** As it stands once that is another way, or the time is over, or nobody waits any more. */
+  /** Resolves when the order changes, the time is over, or the client has disconnected. */
   async function untilChanged(
     before: OrderRecord,
     { waitMs, signal }: { waitMs: number; signal: AbortSignal },
@@ -243,9 +243,9 @@ export function paymentStatusRoutes({ account, clock, addressOf, drain }: Accoun
     for (;;) {
       const left = endsAt - clock.monotonic();
       if (left <= 0 || signal.aborted) return before;
-      // An end of the waiting is no failure of it.
-      await clock.sleep(Math.min(left, LOOK_EVERY_MS), signal).catch(() => undefined);
-      const now = await payments.look(before.code);
+      // The end of the wait is not an error.
+      await clock.sleep(Math.min(left, POLL_EVERY_MS), signal).catch(() => undefined);
+      const now = await payments.check(before.code);
       if (now.state !== before.state || now.paidAmount !== before.paidAmount) return now;
     }
   }
@@ -275,8 +275,8 @@ export function paymentStatusRoutes({ account, clock, addressOf, drain }: Accoun
 
 const MAX_BODY_BYTES = 65_536;
 /**
- * Of one address in a minute. A bank whose secret is right never meets it, although others may send from its address: through
- * the same proxy, or as customers of the same payment service.
+ * Failed signatures per address and minute. A bank with the right secret is not affected, although others may send from
+ * its address: through the same proxy, or as customers of the same payment service.
  */
 const WRONG_SIGNATURES = 60;
 
@@ -287,8 +287,8 @@ const READERS: Readonly<Record<PaymentProvider, NoticeReader>> = {
 };
 
 /**
- * Where banks and payment services tell of transfers. A 2xx means that the transfer is kept, whatever it was for: what fits no
- * order waits for an operator. Anything else means that it has to be told again.
+ * Webhooks of banks and payment services. A 2xx means that the transfer is stored, for any purpose: one without a
+ * matching order waits for an operator. Any other status means that it must be sent again.
  */
 export function paymentWebhookRoutes(server: AccountContext): Route[] {
   const { account, keys, publicBodies, clock, logger, addressOf } = server;
@@ -331,7 +331,7 @@ export function paymentWebhookRoutes(server: AccountContext): Route[] {
   async function record(provider: PaymentProvider, transfer: NoticedTransfer): Promise<void> {
     const { transaction, order, replayed } = await orders.record({ ...transfer, provider });
     const { id, review } = transaction;
-    // What was paid for holds here from this answer on; other nodes follow within seconds.
+    // The purchase is effective on this node from this answer on; other nodes follow within seconds.
     if (order?.state === 'paid') await keys.refresh();
     if (replayed) logger.info('a transfer was told again', { id: `${provider}:${id}` });
     else if (review) logger.warn('a transfer waits for an operator', { id: `${provider}:${id}`, code: review });

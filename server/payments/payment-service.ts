@@ -7,7 +7,7 @@ import { contentOf, PAYABLE, type PaymentFormat, type PaymentReceiver, payloadOf
 declare module '../http/server-context.js' {
   interface AccountDependencies {
     payments: PaymentService;
-    /** Of those that tell of transfers. */
+    /** Names of the configured webhook senders. */
     paymentSecrets: PaymentSecrets;
   }
 }
@@ -15,16 +15,16 @@ declare module '../http/server-context.js' {
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
 const LISTED = 100;
 
-/** How an open order is paid. */
+/** Payment instructions of an open order. */
 export interface PaymentTransfer {
   bankName: string;
-  /** BIN, or BIC; null where the format needs none. */
+  /** BIN, or BIC; null if the format needs none. */
   bankBin: string | null;
   accountNumber: string;
   accountName: string;
-  /** What to write on it. */
+  /** Text for the transfer. */
   content: string;
-  /** What is still to come; minor units of the order's currency. */
+  /** Remaining amount in minor units of the order's currency. */
   amount: number;
   qr: { format: PaymentFormat; payload: string };
 }
@@ -39,32 +39,32 @@ export interface CreateOrderInput {
 export interface PaymentService {
   readonly support: Support;
   /**
-   * At the price that the catalogue has now.
-   * @throws GatewayError `invalid_value` where there is no such plan, `price_not_configured`, `too_many_open_orders`,
-   * `idempotency_key_reused`, `account_suspended`.
+   * At the current price of the catalogue.
+   * @throws GatewayError `invalid_value` if there is no such plan, `price_not_configured`, `too_many_open_orders`,
+   *   `idempotency_key_reused`, `account_suspended`.
    */
-  create(wish: CreateOrderInput): Promise<{ order: OrderRecord; replayed: boolean }>;
+  create(input: CreateOrderInput): Promise<{ order: OrderRecord; replayed: boolean }>;
   /** Newest first, 100 at most. */
   list(user: UserRecord): Promise<readonly OrderRecord[]>;
-  /** @throws GatewayError `order_not_found`, also for orders of others. */
+  /** @throws GatewayError `order_not_found`, also for orders of other accounts. */
   find(user: UserRecord, code: string): Promise<OrderRecord>;
-  /** Of anybody's; for whoever knows the code. @throws GatewayError `order_not_found`. */
-  look(code: string): Promise<OrderRecord>;
-  /** @throws GatewayError `order_not_found`, `order_state_conflict` where money has come, or it is over. */
+  /** An order of any account, for clients with its code. @throws GatewayError `order_not_found`. */
+  check(code: string): Promise<OrderRecord>;
+  /** @throws GatewayError `order_not_found`, `order_state_conflict` if money has arrived, or it has ended. */
   cancel(user: UserRecord, code: string): Promise<OrderRecord>;
-  /** Undefined where nothing is to be paid, or no account takes money any more. */
+  /** Undefined if nothing is to be paid, or no receiving account is configured any more. */
   transferOf(order: OrderRecord): PaymentTransfer | undefined;
-  /** What an open order makes of the plan of its account, if the money comes now. Undefined where none is waited for. */
+  /** The account's plan if the open order is paid now. Undefined if no payment is awaited. */
   preview(order: OrderRecord): Promise<PlanPreview | undefined>;
 }
 
 export interface PaymentServiceOptions extends PlanTermsOptions {
   orders: Pick<Orders, 'create' | 'find' | 'list' | 'cancel' | 'preview'>;
-  /** Default: no money is taken. */
+  /** Default: payments are disabled. */
   receiver?: PaymentReceiver;
 }
 
-/** @throws PlansFileError for a price that the receiver cannot be paid. */
+/** @throws PlansFileError for a price that the receiver's format cannot express. */
 export function createPaymentService(options: PaymentServiceOptions): PaymentService {
   const { orders, receiver, catalogue } = options;
   if (receiver) checkPrices(options, receiver.format);
@@ -96,7 +96,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
     },
     list: ({ accountId }) => orders.list({ accountId, limit: LISTED }),
     find,
-    async look(code) {
+    async check(code) {
       const order = await orders.find(code);
       if (!order) throw notFound();
       return order;
@@ -114,7 +114,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
   };
 }
 
-/** Whether money is still waited for. */
+/** Whether a payment is still awaited. */
 export function isOpen({ state }: Pick<OrderRecord, 'state'>): boolean {
   return state === 'pending' || state === 'underpaid';
 }
@@ -146,11 +146,11 @@ export interface PaymentSweepOptions {
 }
 
 export interface PaymentSweep {
-  /** Waits for what is under way. */
+  /** Waits for running work. */
   close(): Promise<void>;
 }
 
-/** Each minute writes down which orders have expired, and forgets those that were over long ago. All nodes may do it. */
+/** Every minute expires orders, and deletes those that ended long ago. All nodes may do it. */
 export function startPaymentSweep({ orders, clock, logger }: PaymentSweepOptions): PaymentSweep {
   const closing = new AbortController();
 
@@ -164,7 +164,7 @@ export function startPaymentSweep({ orders, clock, logger }: PaymentSweepOptions
 
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
-      // Closing is the only way it fails.
+      // It only fails at closing.
       const isDue = await clock.sleep(SWEEP_MS, closing.signal).then(
         () => true,
         () => false,
@@ -182,18 +182,18 @@ export function startPaymentSweep({ orders, clock, logger }: PaymentSweepOptions
   };
 }
 
-/** Who may tell of transfers. */
+/** Supported webhook senders. */
 const PAYMENT_PROVIDERS = ['generic', 'payos', 'sepay'] as const;
 
 export type PaymentProvider = (typeof PAYMENT_PROVIDERS)[number];
 
-/** What is shared with each of those that may. */
+/** The shared secret of each configured sender. */
 export type PaymentSecrets = Readonly<Partial<Record<PaymentProvider, string>>>;
 
 const MIN_LENGTH = 32;
 const VISIBLE = /^[\x21-\x7e]+$/;
 
-/** Reads `payos:SECRET,sepay:SECRET`. @throws Error whose message says what is accepted. */
+/** Reads `payos:SECRET,sepay:SECRET`. @throws Error naming the accepted form. */
 export function readPaymentSecrets(text: string): PaymentSecrets {
   const secrets = new Map<PaymentProvider, string>();
   for (const part of text.split(',')) {

@@ -7,7 +7,7 @@ import type { PaymentTransfer } from './payment-service.js';
 
 export const MAX_PAYMENT_BODY_BYTES = 4_096;
 
-/** Body of `POST /api/agent/payment`. What it costs is in no request. */
+/** Body of `POST /api/agent/payment`. It contains no price. */
 export const PaymentBodySchema = Type.Object(
   { planId: Type.String({ minLength: 1, maxLength: 64 }) },
   { additionalProperties: false },
@@ -34,30 +34,30 @@ export function decodePaymentBody(body: Readonly<Record<string, unknown>>): { pl
   );
 }
 
-/** Path under which an account sees its order. */
+/** Path of the order's page for its account. */
 export function paymentPath(code: string): string {
   return `/api/agent/payment/${code}`;
 }
 
-/** The code, for an address: whatever else a client sends there is no order's. */
+/** The code for a URL: any other text of a client is replaced, since it is no order's code. */
 export function isOrderCode(text: unknown): text is string {
   return typeof text === 'string' && /^[0-9A-Z]{10}$/.test(text);
 }
 
 export interface PaymentParts {
   order: OrderRecord;
-  /** How it is paid; undefined where nothing is to be paid. */
+  /** Payment instructions; undefined if nothing is to be paid. */
   transfer: PaymentTransfer | undefined;
-  /** Picture of its QR code. */
+  /** URL of its QR code. */
   svg: string | undefined;
-  /** What it makes of the plan, if it is paid now; undefined where nothing is to be paid. */
+  /** The plan if it is paid now; undefined if nothing is to be paid. */
   preview: PlanPreview | undefined;
-  /** Of the site, without a trailing slash. */
+  /** Base URL of the site, without a trailing slash. */
   siteUrl: string;
   support: Support;
 }
 
-/** An order as its account sees it. `transfer` and `qr` are null where nothing is to be paid. */
+/** An order as its account sees it. `transfer` and `qr` are null if nothing is to be paid. */
 export function encodePayment({ order, transfer, svg, preview, siteUrl, support }: PaymentParts) {
   const { code } = order;
   return {
@@ -87,7 +87,7 @@ export function encodePayment({ order, transfer, svg, preview, siteUrl, support 
   };
 }
 
-/** The plan as it would be if the money came at `asOf`. */
+/** The plan if the payment arrived at `asOf`. */
 function encodePreview(preview: PlanPreview) {
   return {
     planId: preview.planId,
@@ -104,7 +104,7 @@ function encodeTransfer({ bankName, bankBin, accountNumber, accountName, content
   return { bankName, bankBin, accountNumber, accountName, content, amount };
 }
 
-/** An order as whoever knows its code sees it: nothing of whose it is. */
+/** An order as clients with its code see it: without its account. */
 export function encodePaymentStatus(order: OrderRecord) {
   return {
     code: order.code,

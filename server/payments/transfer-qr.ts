@@ -1,11 +1,11 @@
 import { isVisible } from '../format/index.js';
 
-/** What a banking app reads: `vietqr` in Vietnam, `epc` within SEPA. */
+/** Formats of banking apps: `vietqr` in Vietnam, `epc` within SEPA. */
 export type PaymentFormat = 'vietqr' | 'epc';
 
 export const PAYMENT_FORMATS: readonly PaymentFormat[] = ['vietqr', 'epc'];
 
-/** The account that money goes to. */
+/** The receiving account. */
 export interface PaymentReceiver {
   format: PaymentFormat;
   bankName: string;
@@ -16,7 +16,7 @@ export interface PaymentReceiver {
   accountName: string;
 }
 
-/** The settings that describe it. */
+/** The settings that define it. */
 export interface ReceiverSettings {
   paymentFormat: PaymentFormat;
   paymentBankName?: string;
@@ -25,7 +25,7 @@ export interface ReceiverSettings {
   paymentAccountName?: string;
 }
 
-/** What a format can carry; money in minor units. */
+/** What a format can express; money in minor units. */
 export const PAYABLE: Readonly<Record<PaymentFormat, { currency: string; max: number }>> = {
   vietqr: { currency: 'VND', max: 1_000_000_000_000 },
   epc: { currency: 'EUR', max: 99_999_999_999 },
@@ -33,7 +33,7 @@ export const PAYABLE: Readonly<Record<PaymentFormat, { currency: string; max: nu
 
 const MAX_NAME = 70;
 
-/** The receiver, or one line for each setting that is not usable; neither where nothing is set. */
+/** The receiver, or one line for each invalid setting; neither if nothing is set. */
 export function readReceiver(settings: ReceiverSettings): { receiver?: PaymentReceiver; problems: readonly string[] } {
   const { paymentFormat: format, paymentBankBin, paymentAccount } = settings;
   const bankName = settings.paymentBankName ?? '';
@@ -67,12 +67,12 @@ export function readReceiver(settings: ReceiverSettings): { receiver?: PaymentRe
   return { receiver, problems };
 }
 
-/** What the transfer of an order says: the code, as the format carries it. */
+/** The text of an order's transfer: the code, in the form that the format allows. */
 export function contentOf({ format }: PaymentReceiver, code: string): string {
   return format === 'vietqr' ? code : creditorReference(code);
 }
 
-/** What the QR code says. `amount` is within what {@link PAYABLE} has. */
+/** The payload of the QR code. `amount` is within {@link PAYABLE}. */
 export function payloadOf(receiver: PaymentReceiver, { code, amount }: { code: string; amount: number }): string {
   const { format, bankBin, accountNumber, accountName } = receiver;
   const content = contentOf(receiver, code);
@@ -108,7 +108,7 @@ function isName(text: string): boolean {
   return [...text].length <= MAX_NAME && isVisible(text);
 }
 
-/** As it goes into a payload: people write account numbers in groups. */
+/** Without blanks: people write account numbers in groups. */
 function compact(text: string): string {
   return text.replaceAll(/[ -]/g, '').toUpperCase();
 }
@@ -127,10 +127,10 @@ export interface EpcTransfer {
   reference: string;
 }
 
-/** Bytes that a payload may have. */
+/** Maximum bytes of a payload. */
 export const EPC_MAX_BYTES = 331;
 
-/** The payload of EPC069-12, version 002: a line for each member, the last one that says something ends it. */
+/** The payload of EPC069-12, version 002: one line per field, up to the last one that is not empty. */
 export function encodeEpc({ name, iban, bic, amount, reference }: EpcTransfer): string {
   const euros = `EUR${Math.floor(amount / 100)}.${String(amount % 100).padStart(2, '0')}`;
   const [utf8, noPurpose] = ['1', ''];
@@ -142,7 +142,7 @@ export function creditorReference(text: string): string {
   return `RF${String(98 - remainder97(`${text}RF00`)).padStart(2, '0')}${text}`;
 }
 
-/** Whether it is made as an IBAN is, and its check digits are right. */
+/** Whether it has the form of an IBAN and correct check digits. */
 export function isIban(text: string): boolean {
   return /^[A-Z]{2}\d{2}[0-9A-Z]{11,30}$/.test(text) && isChecked(text);
 }
@@ -166,7 +166,7 @@ const OPTIONS = { errorCorrectionLevel: 'M', margin: 4 } as const;
 /** Pixels of a module of the PNG. */
 const SCALE = 8;
 
-/** Draws a QR code of error correction M with its quiet zone: markup without a size of its own. */
+/** Draws a QR code with error correction M and its quiet zone: SVG markup without a size. */
 export async function drawSvg(payload: string): Promise<string> {
   const { default: qrcode } = await import('qrcode');
   return qrcode.toString(payload, { ...OPTIONS, type: 'svg' });
@@ -186,18 +186,18 @@ export interface VietQrTransfer {
   accountNumber: string;
   /** Whole đồng, of 13 digits at most. */
   amount: number;
-  /** What the transfer says: 1 to 25 letters and digits. */
+  /** Text of the transfer: 1 to 25 letters and digits. */
   purpose: string;
 }
 
 const NAPAS = 'A000000727';
 const TO_ACCOUNT = 'QRIBFTTA';
 const DONG = '704';
-/** Good for one transfer of one amount. */
+/** For one transfer of one amount. */
 const DYNAMIC = '12';
 const CHECKSUM = '6304';
 
-/** The payload of VietQR: EMVCo's fields in the order that NAPAS has them, the checksum last. */
+/** The payload of VietQR: EMVCo's fields in NAPAS's order, the checksum last. */
 export function encodeVietQr({ bankBin, accountNumber, amount, purpose }: VietQrTransfer): string {
   const beneficiary = field('00', bankBin) + field('01', accountNumber);
   const fields = [

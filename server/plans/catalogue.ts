@@ -6,20 +6,20 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** The plan that an account has as long as it has no other. */
+/** The default plan of an account. */
 export const FREE_PLAN_ID = 'free';
 
-/** A plan as the service document describes it. Null: not limited, or not said. */
+/** A plan as the service document describes it. Null: not limited, or not stated. */
 export interface Plan {
   id: string;
   name: string;
-  /** Days that a key made for it is good; 0 is for ever. */
+  /** Days that a key made for it is valid; 0 is unlimited. */
   durationDays: number;
   /** Model requests. */
   requestLimit: number | null;
-  /** Tokens in and out together. */
+  /** Input and output tokens together. */
   tokenLimit: number | null;
-  /** Tokens of one day by UTC. */
+  /** Tokens per UTC day. */
   dailyTokenLimit: number | null;
   imageLimit: number | null;
   imageMonthlyLimit: number | null;
@@ -31,10 +31,10 @@ export interface Plan {
   allModels: boolean;
   includesAudio: boolean;
   includesImage: boolean;
-  /** Good for images alone. */
+  /** Only for images. */
   imageOnly: boolean;
   note: string | null;
-  /** Requests per minute and route family, unless the key has others. */
+  /** Requests per minute and route family, unless the key has its own. */
   includedRpm: number;
   maxRpm: number;
 }
@@ -46,7 +46,7 @@ export interface FreeTier {
   requestLimit: number;
   /** Per minute and route family. */
   rpm: number;
-  /** Ids of the models it opens. */
+  /** Ids of the allowed models. */
   modelAccess: readonly string[];
 }
 
@@ -59,13 +59,13 @@ export interface PlanPrice {
   currency: string;
 }
 
-/** What a plan, or the free tier, grants beside what follows from its members. */
+/** Grants of a plan, or of the free tier, besides those that follow from its fields. */
 export interface PlanGrants {
   planId: string;
   grants: readonly Grant[];
 }
 
-/** Where people turn to for terms, and for whatever a page does not settle. */
+/** Contact for individual terms and other questions. */
 export interface Support {
   text: string;
   email: string | null;
@@ -75,16 +75,16 @@ export interface Support {
 export interface Catalogue {
   plans: readonly Plan[];
   freeTier: FreeTier;
-  /** One for each plan at most; a plan without one cannot be ordered. */
+  /** At most one per plan; a plan without one cannot be ordered. */
   prices: readonly PlanPrice[];
   /** One for each plan at most. */
   furtherGrants: readonly PlanGrants[];
-  /** Whether whoever asks for the plans is told the prices as well. */
+  /** Whether the public list of plans includes prices. */
   publicPriceTablesVisible: boolean;
   support: Support;
 }
 
-/** Everything of a plan that needs no saying. */
+/** Default values of a plan. */
 export const PLAIN_PLAN: Omit<Plan, 'id' | 'name'> = {
   durationDays: 0,
   requestLimit: null,
@@ -105,7 +105,7 @@ export const PLAIN_PLAN: Omit<Plan, 'id' | 'name'> = {
   maxRpm: 30,
 };
 
-/** What is different where a plan is for images alone. */
+/** Defaults that differ for an image-only plan. */
 export const IMAGE_ONLY_PLAN: Partial<Plan> = {
   durationDays: 30,
   allModels: false,
@@ -113,7 +113,7 @@ export const IMAGE_ONLY_PLAN: Partial<Plan> = {
   includesImage: true,
 };
 
-/** As long as an operator has no plans of their own. */
+/** Used if an operator configures no plans. */
 export const DEFAULT_CATALOGUE: Catalogue = {
   plans: [
     { ...PLAIN_PLAN, id: 'token_30m', name: '30M tokens', tokenLimit: 30_000_000 },
@@ -127,7 +127,7 @@ export const DEFAULT_CATALOGUE: Catalogue = {
   support: { text: 'Ask whoever runs this service for terms and prices.', email: null, url: null },
 };
 
-/** What the service document says of its models, besides what their plugins know. */
+/** Descriptions of the service document's models, besides what their plugins state. */
 export const MODEL_NOTES = {
   chat: {
     routes: ['/v1/chat/completions', '/v1/responses'],

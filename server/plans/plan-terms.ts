@@ -19,28 +19,28 @@ export interface PlanPrice {
   currency: string;
 }
 
-/** What a plan gives an account, as it was when it was bought: a catalogue that changes later changes nothing of it. */
+/** What a plan gives an account, as it was when it was bought: later changes of the catalogue do not affect it. */
 export interface PlanTerms {
   planId: string;
   grants: readonly Grant[];
   /** Requests per minute and route family; null is unlimited, 0 refuses. */
   rpm: number | null;
-  /** Ids of the models it opens; null is all. */
+  /** Ids of the allowed models; null is all. */
   models: readonly string[] | null;
-  /** Images of one day by UTC; null is whatever the gateway is set to. */
+  /** Images per UTC day; null is the gateway's setting. */
   imageDailyLimit: number | null;
-  /** Milliseconds that it is good from the moment it is granted; null is for ever. */
+  /** Milliseconds of validity from the grant on; null is unlimited. */
   durationMs: number | null;
-  /** What is counted; null where nothing is. */
+  /** The counted limits; null if there are none. */
   budget: Pick<Budget, 'tokenLimit' | 'dailyTokenLimit' | 'requestLimit' | 'resets'> | null;
-  /** Of the whole duration: what is left is credited by it when another plan starts. Default: it has none. */
+  /** Price of the whole duration, for crediting the rest when another plan starts. Default: none. */
   price?: PlanPrice;
 }
 
-/** When requests of the free tier are forgotten. */
+/** When the usage of the free tier is reset. */
 export type FreeTierPeriod = 'lifetime' | 'month' | 'day';
 
-/** What a plan of the catalogue gives: never any number of requests per minute. */
+/** Limits of a catalogue plan, without its requests per minute. */
 export type CatalogueTerms = PlanTerms & { rpm: number };
 
 export interface PlanTermsOptions {
@@ -48,7 +48,7 @@ export interface PlanTermsOptions {
   freeTierPeriod: FreeTierPeriod;
 }
 
-/** What a plan of the catalogue gives, as it stands there now. Undefined where there is no such plan. */
+/** The plan as the catalogue has it now. Undefined if there is no such plan. */
 export function planTerms(planId: string, { catalogue, freeTierPeriod }: PlanTermsOptions): CatalogueTerms | undefined {
   const { plans, freeTier } = catalogue;
   const grants = planGrants(planId, catalogue);
@@ -63,7 +63,7 @@ export function planTerms(planId: string, { catalogue, freeTierPeriod }: PlanTer
   );
 }
 
-/** Groups of routes that keys of a plan open. Empty where there is no such plan. */
+/** Route groups that keys of a plan may use. Empty if there is no such plan. */
 export function planGrants(planId: string, { plans, freeTier, furtherGrants }: Catalogue): readonly Grant[] {
   const plan = plans.find(({ id }) => id === planId);
   const own: readonly Grant[] = planId === freeTier.id ? ['text'] : plan ? grantsOf(plan) : [];
@@ -86,7 +86,7 @@ function freeTerms({ id, requestLimit, rpm, modelAccess }: FreeTier, grants: rea
 
 function termsOf(plan: Plan, grants: readonly Grant[], { modelAccess }: FreeTier): CatalogueTerms {
   const { durationDays, tokenLimit, dailyTokenLimit, requestLimit } = plan;
-  // One for images alone, to which these may be granted all the same.
+  // An image-only plan, with additional grants.
   const hasModels = grants.includes('text') || grants.includes('audio');
   const isCounted = hasModels && [requestLimit, tokenLimit, dailyTokenLimit].some((limit) => limit !== null);
   return {
@@ -105,7 +105,7 @@ function grantsOf({ imageOnly, includesAudio, includesImage }: Plan): Grant[] {
   return [...(includesImage ? (['images'] as const) : []), 'text', ...(includesAudio ? (['audio'] as const) : [])];
 }
 
-/** What a key of a plan is made with, where it belongs to no account of a person. */
+/** The properties of a key of a plan, if it belongs to no user account. */
 export interface PlanKey {
   grants: readonly Grant[];
   rpm: number;
@@ -113,7 +113,7 @@ export interface PlanKey {
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
   plan: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models' | 'imageDailyLimit'>;
-  /** To be created before the key. Undefined where the plan limits nothing that is counted. */
+  /** Budget to create before the key. Undefined if the plan has no counted limits. */
   budget?: Budget;
 }
 
@@ -123,7 +123,7 @@ export interface PlanKeyOptions extends PlanTermsOptions {
   now: number;
 }
 
-/** Undefined where there is no such plan. */
+/** Undefined if there is no such plan. */
 export function planKey(planId: string, options: PlanKeyOptions): PlanKey | undefined {
   const terms = planTerms(planId, options);
   if (!terms) return undefined;

@@ -78,23 +78,25 @@ type PlanChange = Static<typeof PlanSchema>;
 
 const validator = createValidator(FileSchema);
 
-/** Limits of the plan record that nothing here counts, and what is said to whoever sets one: a plan would be sold with it. */
-const UNKEPT = {
+/**
+ * Fields of the plan record that are not enforced here, with the error for setting one: a plan would be sold with it.
+ */
+const NOT_ENFORCED = {
   imageLimit: 'imageDailyLimit limits images',
   imageMonthlyLimit: 'imageDailyLimit limits images',
   opusRequestLimit: 'requestLimit limits requests',
 } as const;
 
-/** A file of plans that cannot be used. The message names the file and the member. */
+/** An invalid plans file. The message names the file and the field. */
 export class PlansFileError extends Error {
   override readonly name = 'PlansFileError';
 }
 
 /**
- * The plans there are. A file of an operator's says what differs: `plans` with their `id` and the members to set, of known
- * plans or of further ones (members left out are as in the plans of the service document), with a `price` in minor units and
- * with `grants` beside those that follow from the members; members of `freeTier`; `publicPriceTablesVisible`; `support`.
- * @param file Default: nothing differs.
+ * Reads the plans. An operator's file contains the differences: `plans` with their `id` and the fields to set, of known
+ * or new plans (omitted fields are as in the plans of the service document), with a `price` in minor units and
+ * additional `grants`; fields of `freeTier`; `publicPriceTablesVisible`; `support`.
+ * @param file Default: no differences.
  * @throws PlansFileError
  */
 export async function readCatalogue(file: string | undefined): Promise<Catalogue> {
@@ -105,11 +107,11 @@ export async function readCatalogue(file: string | undefined): Promise<Catalogue
     throw new PlansFileError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
   }
   const { plans = [], freeTier = {}, support, publicPriceTablesVisible = false } = checked.value;
-  const { grants: freeGrants, ...freeMembers } = freeTier;
+  const { grants: freeGrants, ...freeFields } = freeTier;
   const { id: freeId } = DEFAULT_CATALOGUE.freeTier;
   return {
     plans: readPlans(plans, file),
-    freeTier: { ...DEFAULT_CATALOGUE.freeTier, ...freeMembers },
+    freeTier: { ...DEFAULT_CATALOGUE.freeTier, ...freeFields },
     prices: plans.flatMap(({ id: planId, price }) => (price ? [{ planId, ...price }] : [])),
     furtherGrants: [...plans, { id: freeId, grants: freeGrants }].flatMap(({ id: planId, grants }) =>
       grants ? [{ planId, grants }] : [],
@@ -132,9 +134,9 @@ function readPlans(given: NonNullable<PlansFile['plans']>, file: string): Plan[]
     if (change.price && !isCurrency(change.price.currency)) {
       throw new PlansFileError(`${file}: plans.${index}.price.currency is no currency of ISO 4217.`);
     }
-    for (const [member, instead] of Object.entries(UNKEPT) as [keyof typeof UNKEPT, string][]) {
-      if (typeof change[member] !== 'number') continue;
-      throw new PlansFileError(`${file}: plans.${index}.${member} is a limit that nothing keeps here; ${instead}.`);
+    for (const [field, instead] of Object.entries(NOT_ENFORCED) as [keyof typeof NOT_ENFORCED, string][]) {
+      if (typeof change[field] !== 'number') continue;
+      throw new PlansFileError(`${file}: plans.${index}.${field} is a limit that nothing keeps here; ${instead}.`);
     }
     const whole = changePlan(plans.get(id), change);
     if (whole.includedRpm > whole.maxRpm) {
@@ -145,8 +147,8 @@ function readPlans(given: NonNullable<PlansFile['plans']>, file: string): Plan[]
   return [...plans.values()];
 }
 
-function changePlan(known: Plan | undefined, { price: _price, grants: _grants, ...members }: PlanChange): Plan {
-  return { ...PLAIN_PLAN, ...(members.imageOnly && IMAGE_ONLY_PLAN), name: members.id, ...known, ...members };
+function changePlan(known: Plan | undefined, { price: _price, grants: _grants, ...fields }: PlanChange): Plan {
+  return { ...PLAIN_PLAN, ...(fields.imageOnly && IMAGE_ONLY_PLAN), name: fields.id, ...known, ...fields };
 }
 
 async function readJson(file: string): Promise<unknown> {

@@ -37,25 +37,25 @@ const CHROMIUM_PATHS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
 const EXTENSION = process.platform === 'win32' ? '.exe' : '';
 
 export interface ExecutableSearch {
-  /** Looked at alone where given. */
+  /** The only candidate if it is given. */
   configured?: string;
   /** The PATH variable. */
   searchPath?: string;
 }
 
-/** A Chromium or Chrome, perhaps still packed. */
-export interface FoundChromium {
-  /** What it is and where, for people. */
+/** A Chromium or Chrome, possibly packed. */
+export interface ResolvedChromium {
+  /** Name and path, for people. */
   description: string;
-  /** Gets it ready to run. @throws Error where that fails. */
+  /** Prepares it to run. @throws Error if that fails. */
   prepare(): Promise<BrowserExecutable>;
 }
 
 /**
- * The Chromium or Chrome to use: the configured one alone, else the packaged one, which is the one that releases are tested
- * with, else the system's; undefined where there is none.
+ * The Chromium or Chrome to use: only the configured one; otherwise the packaged one, which releases are tested with;
+ * otherwise the system's. Undefined if there is none.
  */
-export async function findChromium(search: ExecutableSearch, dataDir: string): Promise<FoundChromium | undefined> {
+export async function findChromium(search: ExecutableSearch, dataDir: string): Promise<ResolvedChromium | undefined> {
   const packaged = search.configured === undefined ? findPackagedChromium() : undefined;
   if (packaged) {
     return {
@@ -67,12 +67,14 @@ export async function findChromium(search: ExecutableSearch, dataDir: string): P
   return file === undefined ? undefined : { description: file, prepare: async () => ({ path: file }) };
 }
 
-/** The configured one alone, else the system's. */
+/** Only the configured one, otherwise the system's. */
 export function findSystemChromium(search: ExecutableSearch): Promise<string | undefined> {
   return find(search, CHROMIUM_NAMES, CHROMIUM_PATHS[process.platform] ?? []);
 }
 
-/** @throws SettingsError where BROWSER_PATH or FFMPEG_PATH names nothing that can be executed: it would be missed much later. */
+/**
+ * @throws SettingsError if BROWSER_PATH or FFMPEG_PATH is no executable: the error would otherwise appear much later.
+ */
 export async function checkExecutables({ browser, browserPath, ffmpegPath }: Settings): Promise<void> {
   const named = { BROWSER_PATH: browser ? browserPath : undefined, FFMPEG_PATH: ffmpegPath };
   const problems: string[] = [];
@@ -86,12 +88,12 @@ export function notExecutable(setting: string, file: string): string {
   return `${setting} names ${file}, which is not a file that this user can execute.`;
 }
 
-/** The ffmpeg to use: the system's, else the one that npm has brought along; undefined where there is none. */
+/** The ffmpeg to use: the system's, otherwise the one from npm; undefined if there is none. */
 export function findFfmpeg(search: ExecutableSearch): Promise<string | undefined> {
   return find(search, ['ffmpeg'], shippedFfmpegs());
 }
 
-/** Packages with an ffmpeg for this machine; optional, so that either may be missing. */
+/** Packages with an ffmpeg for this machine; both are optional. */
 function shippedFfmpegs(): string[] {
   const machine = `${process.platform}-${process.arch}`;
   const { resolve } = createRequire(import.meta.url);
@@ -109,12 +111,12 @@ function shippedFfmpegs(): string[] {
 async function find(
   { configured, searchPath = '' }: ExecutableSearch,
   names: readonly string[],
-  places: readonly string[],
+  candidateFolders: readonly string[],
 ): Promise<string | undefined> {
   if (configured !== undefined) return (await isExecutable(configured)) ? configured : undefined;
   const folders = searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   const candidates = names.flatMap((name) => folders.map((folder) => path.join(folder, name + EXTENSION)));
-  for (const candidate of [...candidates, ...places]) {
+  for (const candidate of [...candidates, ...candidateFolders]) {
     if (await isExecutable(candidate)) return candidate;
   }
   return undefined;
@@ -126,12 +128,12 @@ async function isExecutable(file: string): Promise<boolean> {
     // Folders pass as well.
     return (await stat(file)).isFile();
   } catch {
-    // Not there, or not ours to run: either way not the one.
+    // Missing, or not executable by us: not usable in both cases.
     return false;
   }
 }
 
-/** A Chromium that npm has brought along, packed. */
+/** A Chromium from npm, packed. */
 export interface PackagedChromium {
   version: string;
   /** Folder of the packed files. */
@@ -139,11 +141,11 @@ export interface PackagedChromium {
 }
 
 const PACKAGE = '@sparticuz/chromium';
-/** It is built for this system alone, and for this loader (not for musl). */
+/** It is built for this system and loader only (not for musl). */
 const LOADER = '/lib64/ld-linux-x86-64.so.2';
 const TRIAL_MS = 20_000;
 
-/** Undefined where it is not installed, or not made for this machine. */
+/** Undefined if it is not installed, or not made for this machine. */
 export function findPackagedChromium(): PackagedChromium | undefined {
   if (process.platform !== 'linux' || process.arch !== 'x64' || !existsSync(LOADER)) return undefined;
   try {
@@ -157,10 +159,10 @@ export function findPackagedChromium(): PackagedChromium | undefined {
 }
 
 /**
- * Unpacks it into `dataDir/browser/VERSION`, once for all processes that share the folder, and returns it ready to run.
- * The package's own code is not used: it takes whatever lies under a fixed name in the system's folder for temporary
- * files, and its arguments switch off what keeps sites apart.
- * @throws Error where it cannot be unpacked or does not run here.
+ * Unpacks it into `dataDir/browser/VERSION`, once for all processes that share the folder, and returns its path. The
+ * package's own code is not used: it trusts any file under a fixed name in the system's temporary folder, and its
+ * arguments disable site isolation.
+ * @throws Error if it cannot be unpacked or does not run here.
  */
 export async function unpackChromium(
   { version, folder }: PackagedChromium,
@@ -180,7 +182,8 @@ async function findLibraries(executable: string, folder: string, libraryFolder: 
     await tryOut({ path: executable });
     return { path: executable };
   } catch {
-    // Small systems lack some of its libraries, which come with it; the system's own are better kept up to date.
+    // Small systems lack some of its libraries, which it includes; the system's own are preferred, since they are
+    // updated.
     if (!(await exists(libraryFolder))) await unpackFolder(path.join(folder, 'al2023.tar.br'), libraryFolder);
     const whole = { path: executable, libraryFolder };
     await tryOut(whole);
@@ -193,7 +196,7 @@ async function tryOut({ path: file, libraryFolder }: BrowserExecutable): Promise
   await promisify(execFile)(file, ['--version'], { timeout: TRIAL_MS, env });
 }
 
-/** What an upgrade leaves behind is some 200 MB. */
+/** Remains of an upgrade are some 200 MB. */
 async function removeOlder(folder: string, version: string): Promise<void> {
   const others = (await readdir(folder)).filter((name) => name !== version);
   await Promise.all(others.map((name) => rm(path.join(folder, name), { recursive: true, force: true })));
@@ -207,53 +210,53 @@ function exists(file: string): Promise<boolean> {
 }
 
 const POLL_MS = 100;
-/** Unpacking takes seconds; whoever began this long ago is gone. */
+/** Unpacking takes seconds; a process that began this long ago is dead. */
 const STALE_MS = 60_000;
 
 /**
- * Undoes brotli, file to file. The target is there whole or not at all, and survives a crash once it is there. Of several
- * processes that want the same target one does the work.
+ * Decompresses brotli, file to file. The target appears as a whole or not at all, and survives a crash. Of several
+ * processes with the same target, one does the work.
  */
 export async function unpackFile(source: string, target: string, { mode }: { mode: number }): Promise<void> {
   await withFileLock(target, async () => {
-    const making = `${target}.${randomUUID()}`;
+    const transcode = `${target}.${randomUUID()}`;
     try {
-      const file = createWriteStream(making, { mode, flags: 'wx', flush: true });
+      const file = createWriteStream(transcode, { mode, flags: 'wx', flush: true });
       await pipeline(createReadStream(source), createBrotliDecompress(), file);
-      await rename(making, target);
+      await rename(transcode, target);
     } catch (error) {
-      await rm(making, { force: true });
+      await rm(transcode, { force: true });
       throw error;
     }
   });
 }
 
-/** As {@link unpackFile}, for the regular files of a tar archive, whose folders are left out. */
+/** As {@link unpackFile}, for the regular files of a tar archive, without its folders. */
 export async function unpackFolder(source: string, target: string): Promise<void> {
   await withFileLock(target, async () => {
-    const making = `${target}.${randomUUID()}`;
+    const transcode = `${target}.${randomUUID()}`;
     try {
-      await mkdir(making);
+      await mkdir(transcode);
       const { extract } = await import('tar-stream');
       const archive = extract();
       const writeFiles = async () => {
         for await (const entry of archive) {
           const { name, type } = entry.header;
-          const file = path.join(making, path.basename(name));
+          const file = path.join(transcode, path.basename(name));
           if (type === 'file') await pipeline(entry, createWriteStream(file, { mode: 0o755, flush: true }));
           else entry.resume();
         }
       };
       await Promise.all([pipeline(createReadStream(source), createBrotliDecompress(), archive), writeFiles()]);
-      await rename(making, target);
+      await rename(transcode, target);
     } catch (error) {
-      await rm(making, { recursive: true, force: true });
+      await rm(transcode, { recursive: true, force: true });
       throw error;
     }
   });
 }
 
-/** Runs the work in one process at a time, and not at all where another one has made the target meanwhile. */
+/** Runs the work in one process at a time, and not at all if another one has created the target meanwhile. */
 async function withFileLock(target: string, work: () => Promise<void>): Promise<void> {
   const lock = `${target}.lock`;
   await mkdir(path.dirname(target), { recursive: true, mode: 0o700 });
@@ -281,7 +284,7 @@ async function takeLock(lock: string): Promise<boolean> {
   }
 }
 
-/** Milliseconds since the last change; undefined where there is no such file. */
+/** Milliseconds since the last change; undefined if there is no such file. */
 async function ageOf(file: string): Promise<number | undefined> {
   const found = await stat(file).catch(() => undefined);
   return found && Date.now() - found.mtimeMs;

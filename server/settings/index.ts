@@ -4,10 +4,10 @@ export {
   findLinkSecrets,
   findPeppers,
   fingerprintsOf,
-  LEAST_FILES,
   loadLinkSecrets,
   loadPeppers,
   loadWebhookSecrets,
+  MIN_FILES,
   roomOf,
   secretsOf,
 } from './secrets.js';

@@ -12,40 +12,40 @@ const LINK_SECRET = 'link-secret';
 const WEBHOOK_SECRET = 'webhook-secret';
 const SECRET_BYTES = 32;
 
-/** Peppers of the settings, newest first; where none is set, the one kept in the data folder. */
+/** Peppers of the settings, newest first; if none is set, the one stored in the data folder. */
 export async function loadPeppers(settings: Settings): Promise<[Pepper, ...Pepper[]]> {
   const [newest, ...older] = settings.keyPeppers.map((text) => createPepper(Buffer.from(text)));
   if (newest) return [newest, ...older];
   return [createPepper(await loadSecret(settings.dataDir, KEY_PEPPER))];
 }
 
-/** As {@link loadPeppers}, but none is made where there is none yet. */
+/** As {@link loadPeppers}, but does not create one. */
 export async function findPeppers(settings: Settings): Promise<Pepper[]> {
   const known = settings.keyPeppers.length > 0 || isStorable(settings, KEY_PEPPER);
   return known ? loadPeppers(settings) : [];
 }
 
-/** Secrets that sign links, likewise. */
+/** Signing secrets of links, likewise. */
 export async function loadLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
   if (settings.linkSecrets.length > 0) return settings.linkSecrets.map((text) => Buffer.from(text));
   return [await loadSecret(settings.dataDir, LINK_SECRET)];
 }
 
-/** As {@link loadLinkSecrets}; where there is none yet, one that is kept nowhere. */
+/** As {@link loadLinkSecrets}; if there is none yet, a temporary one. */
 export async function findLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
   const known = settings.linkSecrets.length > 0 || isStorable(settings, LINK_SECRET);
   return known ? loadLinkSecrets(settings) : [randomBytes(SECRET_BYTES)];
 }
 
-/** Secrets that those of webhooks are derived from, likewise. */
+/** Secrets that webhook secrets are derived from, likewise. */
 export async function loadWebhookSecrets(settings: Settings): Promise<[Uint8Array, ...Uint8Array[]]> {
   const [newest, ...older] = settings.imageWebhookSecrets.map((text) => Buffer.from(text));
   return newest ? [newest, ...older] : [await loadSecret(settings.dataDir, WEBHOOK_SECRET)];
 }
 
 /**
- * What all processes on one database have to agree about. The hash of a secret is keyed with the secret itself, so a
- * reader of the hash learns nothing. A worker makes no secrets, so only those that it was given count.
+ * Settings that all processes on one database must agree on. The hash of a secret is keyed with the secret itself, so
+ * it reveals nothing. A worker creates no secrets, so only the configured ones count.
  */
 export async function fingerprintsOf(settings: Settings, isWorker: boolean, plans: Catalogue): Promise<Fingerprint[]> {
   const { keyPeppers, linkSecrets, imageWebhookSecrets, imageWebhooks, dataDir } = settings;
@@ -74,7 +74,7 @@ function isStorable({ dataDir }: Settings, name: string): boolean {
   return existsSync(path.join(dataDir, 'secrets', name));
 }
 
-/** Everything secret in the settings, for the logger to strike out. */
+/** All secrets in the settings, for redaction in the log. */
 export function secretsOf(settings: Settings): string[] {
   const urls = [settings.databaseUrl, settings.cacheUrl, settings.filesUrl, settings.egressProxyUrl];
   const passwords = urls.flatMap((url) => {
@@ -82,29 +82,29 @@ export function secretsOf(settings: Settings): string[] {
     return password ? [password, decodeURIComponent(password)] : [];
   });
   const { keyPeppers, linkSecrets, imageWebhookSecrets, oidcClientSecret, paymentSecrets, otlpHeaders = {} } = settings;
-  // As in `Bearer TOKEN`: the token is one without its scheme, too.
+  // As in `Bearer TOKEN`: the token without its scheme is a secret, too.
   const headers = Object.values(otlpHeaders).flatMap((value) => [value, value.split(' ').at(-1) ?? '']);
   const shared = [...Object.values(paymentSecrets), ...(oidcClientSecret ? [oidcClientSecret] : [])];
   return [...keyPeppers, ...linkSecrets, ...imageWebhookSecrets, ...shared, ...headers, ...new Set(passwords)];
 }
 
-/** With less room than this a database cannot be relied on to commit. */
-const LEAST_BYTES = 16 * 1024 * 1024;
-/** Every picture is a file, and SQLite and drafts need a few. */
-export const LEAST_FILES = 64;
+/** With less free space, a database cannot reliably commit. */
+const MIN_BYTES = 16 * 1024 * 1024;
+/** Every image is a file, and SQLite and temporary files need a few. */
+export const MIN_FILES = 64;
 
 /**
- * Whether a folder answers and can take more.
- * @param least - free bytes that it must have for this process. Default 16 MiB.
- * @throws Error where the folder is gone or its disk is full.
+ * Checks that a folder is writable and has free space.
+ * @param min - free bytes that this process requires. Default 16 MiB.
+ * @throws Error if the folder is missing or its disk is full.
  */
-export async function checkRoom(folder: string, least = LEAST_BYTES): Promise<void> {
+export async function checkRoom(folder: string, min = MIN_BYTES): Promise<void> {
   const { free, files } = await roomOf(folder);
-  if (free < least) throw new Error(`fewer than ${least} bytes are free in ${folder}`);
-  if (files < LEAST_FILES) throw new Error(`fewer than ${LEAST_FILES} inodes are free in ${folder}`);
+  if (free < min) throw new Error(`fewer than ${min} bytes are free in ${folder}`);
+  if (files < MIN_FILES) throw new Error(`fewer than ${MIN_FILES} inodes are free in ${folder}`);
 }
 
-/** Bytes of the file system of a folder, and how many more files it takes: infinite where it has no bound. */
+/** Free bytes of a folder's file system, and how many more files it can hold: infinite without a limit. */
 export async function roomOf(folder: string): Promise<{ size: number; free: number; files: number }> {
   const { bsize, blocks, bavail, files, ffree } = await statfs(folder);
   return { size: blocks * bsize, free: bavail * bsize, files: files === 0 ? Number.POSITIVE_INFINITY : ffree };

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { isLoopbackHost } from 'mediagate';
 import type { SettingDescription } from './settings-table.js';
 
-/** Readers of single values. Each throws an Error whose message says what is accepted, without repeating the value. */
+/** Readers of single values. Each throws an Error that names the accepted form, without quoting the value. */
 
 const MIN_SECRET_LENGTH = 32;
 
@@ -70,7 +70,7 @@ export function webAddress(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** Of an identity provider. It is compared character by character, so it stays as it is written. */
+/** An identity provider. It is compared character by character, so it is not normalized. */
 export function issuerAddress(text: string): string {
   const url = URL.parse(text);
   const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
@@ -92,8 +92,9 @@ const ADDRESS = 'Address of a server of the OpenAI';
 const STAND_IN = 'none: a stand-in answers';
 
 /**
- * Environment variables that the plugins.config.json of the package substitutes, beside those of the settings. README's table of
- * real models is this one, and a test holds it to that file. What their values may be, the options of the plugins say.
+ * Environment variables that the plugins.config.json of the package substitutes, besides those of the settings.
+ * README's table of real models contains the same list, and a test compares it with that file. The plugins' option
+ * schemas define the accepted values.
  */
 export const PLUGIN_SETTING_DESCRIPTIONS: readonly SettingDescription[] = [
   {

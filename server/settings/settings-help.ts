@@ -5,7 +5,7 @@ import { PLUGIN_SETTING_DESCRIPTIONS } from './setting-values.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
 import type { SettingDescription } from './settings-table.js';
 
-/** What `serve --help` says below its options: every environment variable, in two lines each, which fits a narrow terminal. */
+/** The environment variables in `serve --help`, below its options: two lines each, which fits a narrow terminal. */
 export function settingsHelp(): string {
   const all = [...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS];
   const width = Math.max(...all.map(({ name }) => name.length));
@@ -27,7 +27,7 @@ export function settingsHelp(): string {
   ].join('\n');
 }
 
-/** Commander's complaint about an option, and the setting that it is the name of, where there is one. */
+/** Commander's error about an option, and the setting with that name, if there is one. */
 export function pointToSetting(complaint: string): string {
   const [, option = ''] = /unknown option '--([a-z-]+)/.exec(complaint) ?? [];
   const setting = option.replaceAll('-', '_').toUpperCase();
@@ -35,7 +35,7 @@ export function pointToSetting(complaint: string): string {
   return isSetting ? `${complaint.trimEnd()}\n(${setting}=… in the environment sets it)\n` : complaint;
 }
 
-/** Prefixes of settings that hardly anybody else's variables have; `IMAGE_` alone is that of container builds, too. */
+/** Prefixes that are rare in other programs' variables; `IMAGE_` alone is common in container builds. */
 const OWN_PREFIXES = [
   'IMAGE_UPSTREAM_',
   'IMAGE_MAX_',
@@ -52,15 +52,15 @@ const OWN_PREFIXES = [
 
 /** OpenTelemetry has many more variables than are read here, some of them a letter or two apart. */
 const FOREIGN = /^OTEL_/;
-/** What Kubernetes and linked containers say of a service; one may be called `payment`. */
+/** Variables that Kubernetes and linked containers set for a service, which may be named `payment`. */
 const OF_A_SERVICE = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
 const ADDRESS_OF_A_SERVICE = /^(tcp|udp|sctp):\/\//;
 
-/** Of shorter names nearly every word is a neighbour. */
+/** Nearly every word is close to a shorter name. */
 const MIN_LETTERS = 6;
 
 /**
- * One sentence for each variable that is no setting but looks like one. Values are not repeated: some are secret.
+ * One sentence for each variable that is no setting but looks like one. Values are not quoted: some are secret.
  * @param ofPlugins - Names that the entries of plugins.config.json read, which are known as well.
  */
 export function findMisspelt(
@@ -80,15 +80,15 @@ function isForeign(name: string, value: string): boolean {
 }
 
 function describeMisspelt(name: string, known: ReadonlySet<string>): string[] {
-  const near = closestMatch(name, known, (candidate) => mayBeMeant(name, candidate));
-  if (near !== undefined) return [`${name} is no setting; ${near} is.`];
+  const match = closestMatch(name, known, (candidate) => mayBeMeant(name, candidate));
+  if (match !== undefined) return [`${name} is no setting; ${match} is.`];
   const prefix = OWN_PREFIXES.find((one) => name.startsWith(one));
   if (prefix === undefined) return [];
   const ours = [...known].filter((candidate) => candidate.startsWith(prefix));
   return [`${name} is no setting; ${ours.join(', ')} ${ours.length === 1 ? 'is' : 'are'}.`];
 }
 
-/** A word in place of another one is no slip: `CACHE_TTL` is two letters from `CACHE_URL`. */
+/** Another word is no typo: `CACHE_TTL` is two letters from `CACHE_URL`. */
 function mayBeMeant(name: string, candidate: string): boolean {
   if (candidate.length < MIN_LETTERS) return [...name].sort().join('') === [...candidate].sort().join('');
   const words = name.split('_');
@@ -96,10 +96,10 @@ function mayBeMeant(name: string, candidate: string): boolean {
   return words.length !== wanted.length || words.every((word, index) => closestMatch(word, [wanted[index] ?? '']));
 }
 
-/** A file that many programs read, and this one does not: what it has may be meant for another one. */
+/** A file that many programs read, but this one does not: it may be meant for another program. */
 export const DOT_ENV_ADVICE = 'To set what it has: set -a; . ./.env; set +a';
 
-/** Whether the working folder has a file that people put settings in. */
+/** Whether the working folder contains a file that usually has settings. */
 export function hasDotEnv(): boolean {
   return statSync(path.resolve('.env'), { throwIfNoEntry: false })?.isFile() ?? false;
 }

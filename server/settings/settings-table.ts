@@ -18,19 +18,19 @@ import { TRACING_SETTINGS } from './tracing-settings.js';
 /** One environment variable. */
 export interface SettingDescription {
   name: string;
-  /** What holds when it is not set, in words. */
+  /** The default, as text. */
   default: string;
   description: string;
 }
 
 export interface Setting extends SettingDescription {
-  /** The variable's part of the settings. @throws Error whose message says what is accepted. */
+  /** Parses the variable into its part of the settings. @throws Error that names the accepted form. */
   read(text: string): Partial<Settings>;
 }
 
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
 
-/** Every environment variable of the gateway itself. README's table is this one. */
+/** Every environment variable of the gateway itself. README's table is generated from it. */
 export const SETTINGS: readonly Setting[] = [
   {
     name: 'HOST',

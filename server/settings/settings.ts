@@ -9,14 +9,14 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 /** The environment, checked. */
 export interface Settings extends ReceiverSettings, TracingSettings {
   host: string;
-  /** 0 takes any free port. */
+  /** 0 uses any free port. */
   port: number;
-  /** Without a trailing slash. Default: made from host and port once the server listens. */
+  /** Without a trailing slash. Default: from host and port once the server listens. */
   baseUrl?: string;
   siteUrl?: string;
-  /** Whether there are accounts at all: people who sign in. */
+  /** Whether accounts and sign-in are enabled. */
   site: boolean;
-  /** As its tokens name it. */
+  /** As in its tokens. */
   oidcIssuer?: string;
   oidcClientId?: string;
   /** Default: none, and the client is a public one. */
@@ -27,7 +27,7 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   databasePool: number;
   filesUrl?: string;
   cacheUrl?: string;
-  /** Default: plugins.config.json of the working folder, else the one that comes with the package. */
+  /** Default: plugins.config.json of the working folder, otherwise the one of the package. */
   pluginsConfig?: string;
   egressProxyUrl?: string;
   trustedOrigins: readonly string[];
@@ -38,52 +38,52 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   browserMemoryMb: number;
   ffmpegPath?: string;
   logLevel: LogLevel;
-  /** Newest first; empty: one is kept in the data folder. */
+  /** Newest first; empty: one is stored in the data folder. */
   keyPeppers: readonly string[];
-  /** Newest first; empty: one is kept in the data folder. */
+  /** Newest first; empty: one is stored in the data folder. */
   linkSecrets: readonly string[];
   extractCacheSeconds: number;
-  /** Background jobs that this process runs at the same time. */
+  /** Maximum concurrent background jobs in this process. */
   extractWorkers: number;
-  /** Background jobs that may be queued or running, over all processes. */
+  /** Maximum number of queued and running background jobs, over all processes. */
   extractMaxActive: number;
   audioLinkHours: number;
-  /** Whether image sizes beside the named ones are accepted. */
+  /** Whether other image sizes than the named ones are accepted. */
   anyImageSize: boolean;
-  /** Images that this process makes at the same time. */
+  /** Maximum concurrent images in this process. */
   imageWorkers: number;
-  /** Images of one key that are made at the same time, over all processes. */
+  /** Maximum concurrent images of one key, over all processes. */
   imageMaxPerKey?: number;
-  /** Image jobs that may be queued or running, over all processes. */
+  /** Maximum number of queued and running image jobs, over all processes. */
   imageMaxActive: number;
   /** Default: none. */
   imageDailyLimit?: number;
   imageFileHours: number;
   imageRestartPolicy: 'requeue' | 'fail';
-  /** Whether clients may have the ends of their jobs told. */
+  /** Whether webhooks are enabled. */
   imageWebhooks: boolean;
-  /** Private origins that this may go to. */
+  /** Private origins that webhooks may be sent to. */
   imageWebhookOrigins: readonly string[];
-  /** Newest first; empty: one is kept in the data folder. */
+  /** Newest first; empty: one is stored in the data folder. */
   imageWebhookSecrets: readonly string[];
-  /** Bytes of one sound that is sent. */
+  /** Maximum bytes of an uploaded audio file. */
   audioMaxBytes: number;
-  /** Whether the routes of Anthropic's format do anything. */
+  /** Whether the routes of Anthropic's format are enabled. */
   messagesEnabled: boolean;
   /** Default: the built-in plans. */
   plansFile?: string;
   freeTierPeriod: FreeTierPeriod;
-  /** Where money goes; made of the settings of payments. Default: none is taken. */
+  /** The receiving account, from the payment settings. Default: payments are disabled. */
   paymentReceiver?: PaymentReceiver;
   paymentSecrets: PaymentSecrets;
   maxConnections: number;
   maxConnectionsPerAddress: number;
   refusedBodiesPerMinute: number;
   metricsHost: string;
-  /** 0 takes any free port. Default: there is no listener for them. */
+  /** 0 uses any free port. Default: no separate listener for metrics. */
   metricsPort?: number;
   metricsPublic: boolean;
-  /** New requests are still taken for so long after the signal to end. */
+  /** How long new requests are still accepted after the termination signal. */
   drainSeconds: number;
   shutdownSeconds: number;
 }
@@ -91,14 +91,14 @@ export interface Settings extends ReceiverSettings, TracingSettings {
 /** For README and `--help`: every variable of the gateway itself, without values. */
 export const SETTING_DESCRIPTIONS: readonly SettingDescription[] = SETTINGS;
 
-/** Settings that cannot be used; the message has one line for each. */
+/** Invalid settings; the message has one line for each. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
 /**
  * Reads the environment. An empty variable counts as not set.
- * @throws SettingsError with everything that is wrong. Values are not repeated: some are secret.
+ * @throws SettingsError with all errors. Values are not quoted: some are secret.
  */
 export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
   const settings: Settings = {

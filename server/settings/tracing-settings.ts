@@ -11,9 +11,9 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
-/** What the variables of OpenTelemetry say, as far as the gateway goes by them. */
+/** The OpenTelemetry variables that the gateway supports. */
 export interface TracingSettings {
-  /** Where spans are sent, path included. Default: there are no traces. */
+  /** URL of the collector, including the path. Default: no tracing. */
   otlpEndpoint?: string;
   /** Header fields of each export; their values are secrets. */
   otlpHeaders?: Readonly<Record<string, string>>;
@@ -28,17 +28,17 @@ export interface TracingSettings {
   resourceAttributes?: Readonly<Record<string, string>>;
   /** Default `parentbased_always_on`. */
   sampler?: (typeof SAMPLERS)[number];
-  /** Share of the traces that a ratio takes, 0 to 1. Default 1. */
+  /** Sampling ratio of traces, 0 to 1. Default 1. */
   samplerRatio?: number;
-  /** Milliseconds that a span waits for others before it is sent. Default 5,000. */
+  /** Milliseconds between two exports. Default 5,000. */
   spanDelayMs?: number;
-  /** Spans that may wait; more are dropped and counted. Default 2,048. */
+  /** Maximum spans in the queue; more are dropped and counted. Default 2,048. */
   spanQueueSize?: number;
-  /** Spans of one export. Default 512. */
+  /** Maximum spans of one export. Default 512. */
   spanBatchSize?: number;
 }
 
-/** One variable: as those of the other settings, which README lists. */
+/** One variable, in the form of the other settings, which README lists. */
 interface TracingSetting {
   name: string;
   default: string;
@@ -46,7 +46,7 @@ interface TracingSetting {
   read(text: string): TracingSettings;
 }
 
-/** Where a general variable and one for traces say the same thing, the second counts, so it comes later. */
+/** A variable for traces overrides the general one, so it comes later. */
 export const TRACING_SETTINGS: readonly TracingSetting[] = [
   {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -157,7 +157,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Whether there are traces at all. */
+/** Whether tracing is enabled. */
 export function isTracing(settings: TracingSettings): settings is TracingSettings & { otlpEndpoint: string } {
   return settings.otlpEndpoint !== undefined && !settings.otelDisabled && settings.tracesExporter !== 'none';
 }

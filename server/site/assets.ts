@@ -11,7 +11,7 @@ import { defineRoute, type ParamsContext, type RequestContext, type Route } from
 export const ASSET_ENCODINGS = ['br', 'gzip', 'identity'] as const;
 export type AssetEncoding = (typeof ASSET_ENCODINGS)[number];
 
-/** A file that pages ask for. */
+/** A file that pages load. */
 export interface Asset {
   contentType: string;
   /** Compressed once, at the first request. */
@@ -20,17 +20,17 @@ export interface Asset {
 
 /** Style sheet, scripts, fonts and pictures of the pages. */
 export interface Assets {
-  /** Hash of them all: one change anywhere, and everything has a new address. */
+  /** Hash of all files: any change gives everything a new URL. */
   readonly version: string;
-  /** Path under which a page finds one. @throws Error where there is none of that name. */
+  /** Path of a file. @throws Error if there is none with this name. */
   url(name: string): string;
   find(name: string): Asset | undefined;
 }
 
-/** What is not compiled lies beside the sources. */
+/** Files that are not compiled are beside the sources. */
 const SOURCES = new URL('../../../server/site/', import.meta.url);
 
-/** In the order in which they overrule each other; all together are `site.css`. */
+/** In order of precedence; together they are `site.css`. */
 const STYLES = [
   'tokens',
   'base',
@@ -52,10 +52,10 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Those of this package: what pages link to is known once this module is loaded. */
+/** Loaded with this module, so that the links of pages are known. */
 export const assets = loadAssets();
 
-/** At once: `require` takes no module that waits, nor any that imports one. */
+/** Synchronously: `require` accepts no module with top-level await, nor any that imports one. */
 function loadAssets(): Assets {
   const styles = STYLES.map((name) => readFileSync(new URL(`styles/${name}.css`, SOURCES)));
   const files = new Map([
@@ -81,7 +81,7 @@ function readFolder(folder: URL, extension: string): [string, Buffer][] {
   return names.sort().map((name) => [name, withoutMap(readFileSync(new URL(name, folder)))]);
 }
 
-/** Browsers would ask for the map, which is not served. */
+/** Browsers would request the source map, which is not served. */
 function withoutMap(bytes: Buffer): Buffer {
   const end = bytes.lastIndexOf('//# sourceMappingURL=');
   return end === -1 ? bytes : bytes.subarray(0, end);
@@ -113,7 +113,7 @@ async function encode(bytes: Buffer, encoding: AssetEncoding): Promise<Buffer> {
 
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
-/** Files of the pages. Their addresses hold a hash of what is in them, so nobody asks twice. */
+/** Files of the pages. Their URLs contain a hash of the content, so they are cached for ever. */
 export function assetRoutes(): Route[] {
   return [
     defineRoute({
@@ -126,7 +126,7 @@ export function assetRoutes(): Route[] {
   ];
 }
 
-/** What routes of the site's files declare. */
+/** Declarations that all routes of site files share. */
 export const FILE_ROUTE = {
   method: 'GET',
   grant: 'none',
@@ -141,7 +141,7 @@ async function sendAsset(context: ParamsContext): Promise<void> {
   if (!asset) throw new GatewayError('file_not_found', 'There is no such file.');
   const encoding = encodingFor(context, asset.contentType);
   const { res: response } = context;
-  // While nodes are updated one by one, a page of one may ask another: it gets what that has, for now.
+  // During a rolling update, a page of one node may request files of another: it gets that node's version for now.
   response.setHeader('Cache-Control', version === assets.version ? FOR_EVER : 'no-cache');
   response.setHeader('Vary', 'Accept-Encoding');
   response.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
@@ -150,15 +150,15 @@ async function sendAsset(context: ParamsContext): Promise<void> {
   context.body = await asset.bytes(encoding);
 }
 
-/** Fonts are compressed as they are. */
+/** Fonts are compressed already. */
 function encodingFor(context: RequestContext, contentType: string): AssetEncoding {
   if (contentType.startsWith('font/')) return 'identity';
-  // Asked one by one: browsers name gzip first, and mean nothing by it.
+  // Checked in our order: browsers list gzip first, without preferring it.
   return ASSET_ENCODINGS.find((encoding) => context.acceptsEncodings(encoding)) ?? 'identity';
 }
 
 const PACKAGE = 'swagger-ui-dist';
-/** Half a second for 1.7 MB; the highest would take three, for a tenth less. */
+/** Half a second for 1.7 MB; the highest level would take three, for a tenth less. */
 const QUALITY = 6;
 
 const VIEWER_CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -173,11 +173,11 @@ export interface ViewerFile {
   compressed: Buffer;
 }
 
-/** Files of the viewer of the API reference, read when somebody first looks at it. */
+/** Files of the viewer of the API reference, read on first use. */
 export interface ViewerFiles {
-  /** Of the package. */
+  /** Version of the package. */
   readonly version: string;
-  /** Undefined where there is none of that name. */
+  /** Undefined if there is none with this name. */
   find(name: string): Promise<ViewerFile> | undefined;
 }
 

@@ -4,20 +4,20 @@ import type { Support } from '../plans/index.js';
 import { assets } from './assets.js';
 
 export interface Page {
-  /** Heading of the window; the page's own `h1` is in its content. */
+  /** Window title; the page's own `h1` is in its content. */
   title: string;
   content: Html;
-  /** One sentence for search engines. Default: none, and they are asked not to list the page. */
+  /** One sentence for search engines. Default: none, and the page is not indexed. */
   description?: string;
-  /** Path of the entry in the navigation that this page is. Default: it is none of them. */
+  /** Path of the page's navigation entry. Default: none. */
   current?: string;
-  /** Who looks at it; null where nobody is signed in. Default: nobody asked. */
+  /** The signed-in user; null without one. Default: not determined. */
   viewer?: Viewer | null;
-  /** Names of modules among the assets that move something. Default: none. */
+  /** Names of script modules among the assets. Default: none. */
   scripts?: readonly string[];
 }
 
-/** Pages are not compressed: they are small, and what is private must not be told by how well it is squeezed. */
+/** Pages are not compressed: they are small, and compression could leak private content by its size. */
 export function sendPage(context: RequestContext, page: Page): void {
   setPageHeaders(context.res);
   context.body = renderPage(page);
@@ -52,19 +52,19 @@ ${renderFooter()}
 `.markup;
 }
 
-/** Text that is HTML already; {@link html} makes it. */
+/** HTML text; {@link html} creates it. */
 export class Html {
   constructor(readonly markup: string) {}
 }
 
-/** What a template takes. Text is escaped; false, null and undefined are nothing; of a list, every member. */
+/** Values of a template. Text is escaped; false, null and undefined are empty; of a list, every element. */
 export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
 
 const checked = new WeakSet<TemplateStringsArray>();
 
 /**
- * A template whose values are escaped, for text between tags and for attributes in double quotes.
- * @throws Error where a value stands in an attribute without quotes: no escaping is enough there.
+ * A template that escapes its values, for text between tags and for attributes in double quotes.
+ * @throws Error if a value is in an unquoted attribute, where escaping is not enough.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   checkQuotes(strings);
@@ -102,7 +102,7 @@ function checkQuotes(strings: TemplateStringsArray): void {
   checked.add(strings);
 }
 
-/** Whoever is signed in, as pages name them. */
+/** The signed-in user, as pages display them. */
 export interface Viewer {
   /** Name, or else email address. */
   label: string;
@@ -113,7 +113,7 @@ export interface HeaderView {
   viewer?: Viewer | null;
 }
 
-/** What every page leads to, in order. */
+/** Navigation entries of every page, in order. */
 const NAVIGATION = [
   { path: '/plans', label: 'Plans' },
   { path: '/playground', label: 'Playground' },
@@ -158,7 +158,7 @@ export function renderFooter(): Html {
 </footer>`;
 }
 
-/** Two posts and what they hold up. */
+/** The logo: two posts and a beam. */
 const MARK = html`<svg class="mark" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path d="M4 21V11a8 8 0 0 1 16 0v10M12 21V11"/></svg>`;
 
 export type Tone = 'good' | 'warn' | 'bad' | 'plain';
@@ -166,7 +166,7 @@ export type Tone = 'good' | 'warn' | 'bad' | 'plain';
 export interface CodeView {
   /** Unique in the page. */
   id: string;
-  /** What it is: `Shell`, `~/.codex/config.toml`. */
+  /** Label: `Shell`, `~/.codex/config.toml`. */
   title: string;
   text: string;
 }
@@ -179,16 +179,16 @@ export function codeBlock({ id, title, text }: CodeView): Html {
 </figure>`;
 }
 
-/** Copies the text of the element with this id. @param what What that is, for whoever does not see it. */
+/** Copies the text of the element with this id. @param what Label for screen readers. */
 export function copyButton(id: string, what: string): Html {
   return html`<button type="button" class="button button-quiet button-small copy needs-script" data-copy="${id}"><span aria-live="polite">Copy</span><span class="visually-hidden"> ${what}</span></button>`;
 }
 
 /**
- * Sends a form that a script takes care of, and can be pressed once the script is there: before, the browser would send the
- * form by itself, and what was written into it would stand in the page's address.
+ * A submit button for a scripted form, disabled until the script has loaded: otherwise the browser would submit the
+ * form itself and put its content into the URL.
  *
- * @param kind Classes besides that of every button.
+ * @param kind Additional classes.
  */
 export function scriptedButton(label: Html | string, kind = ''): Html {
   return html`<button class="button needs-script ${kind}" disabled>${label}</button>`;
@@ -198,27 +198,27 @@ export function badge(text: string, tone: Tone = 'plain'): Html {
   return html`<span class="badge badge-${tone}">${text}</span>`;
 }
 
-/** Says what would be here, and what to do so that it is. */
+/** An empty state: what would be here, and how to get it. */
 export function emptyState(title: string, words: Html | string): Html {
   return html`<div class="empty"><strong>${title}</strong><span>${words}</span></div>`;
 }
 
-/** How much is left of something; words beside it say the same. @param share Of one. */
+/** A bar of the remaining amount; text beside it states the same. @param share From 0 to 1. */
 export function bar(share: number): Html {
   const width = Math.round(Math.min(1, Math.max(0, share)) * 1_000) / 10;
   const level = share <= 0 ? 'bar-out' : share < 0.15 ? 'bar-low' : 'bar-good';
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="6"/></svg>`;
 }
 
-/** Where people turn to. */
+/** Contact of the support. */
 export function supportWords({ text, email, url }: Support): Html {
   return html`${text}${email !== null && html` <a href="mailto:${email}">${email}</a>`}${url !== null && html` <a href="${url}" rel="noreferrer">${url}</a>`}`;
 }
 
-/** What a person may do about it. */
+/** What a person can do about it. */
 interface Advice {
   title: string;
-  /** Instead of the error's own words, which speak to programs. */
+  /** Replaces the error's own message, which is for programs. */
   words?: string;
   action?: Html;
 }

@@ -31,17 +31,17 @@ import { describeOutcome, labelOf, loadDashboard, loadPlayground, planName, plan
 
 const PAGE = { 200: { description: 'The page.', type: 'text/html' } };
 
-/** What all pages declare. */
+/** Declarations that all pages share. */
 const PAGE_ROUTE = { method: 'GET', grant: 'none', format: 'page', tag: 'Pages', answers: PAGE } as const;
 
-/** What pages of the user who is signed in declare. */
+/** Declarations that pages of the signed-in user share. */
 const OWN_PAGE_ROUTE = {
   ...PAGE_ROUTE,
   grant: 'session',
   answers: { ...PAGE, 303: { description: 'To the sign-in page, where nobody is signed in.' } },
 } as const;
 
-/** The pages that people visit. */
+/** The pages of the site. */
 export function siteRoutes(server: AccountContext): Route[] {
   const { account, sessions, view, gateway, clock, baseUrl } = server;
   const { identity, catalogue, payments, site, state } = account;
@@ -171,7 +171,7 @@ export function siteRoutes(server: AccountContext): Route[] {
   ];
 }
 
-/** What plans that have a price give. */
+/** The effects of priced plans. */
 function orderableTerms({ catalogue, freeTierPeriod }: AccountContext['account']): PlanTerms[] {
   const terms = catalogue.prices.map(({ planId }) => planTerms(planId, { catalogue, freeTierPeriod }));
   return terms.filter((each) => each !== undefined);
@@ -232,10 +232,10 @@ function referenceRoutes({ find, send }: ReferenceRoutes): Route[] {
 }
 
 const MAX_FORM_BYTES = 1_024;
-/** Codes of one address, and of one person: far more than anybody types, far fewer than guessing takes. */
+/** Limits of code attempts per address and user: far more than people need, far fewer than guessing needs. */
 const CODES_PER_MINUTE = 30;
 
-/** Where somebody who is signed in sees which program asks to act for them, and answers. */
+/** The page where a signed-in user sees which program requests access, and answers. */
 export function devicePageRoutes({ account, sessions, bodies, clock, addressOf }: AccountContext): Route[] {
   const { state, site } = account;
   const { deviceGrants } = state;
@@ -264,7 +264,7 @@ export function devicePageRoutes({ account, sessions, bodies, clock, addressOf }
 
   async function takeAnswer(context: RequestContext): Promise<void> {
     const { user, session } = await sessions.require(context);
-    // A program that was let in lets no other program in.
+    // An approved program must not approve other programs.
     if (session.kind !== 'browser') throw new GatewayError('not_signed_in', 'Answer this in a browser.');
     const limits = { maxBytes: MAX_FORM_BYTES, budget: bodies, owner: user.accountId };
     const { user_code: code = '', answer } = await readForm(context.req, context.res, limits);
@@ -274,7 +274,7 @@ export function devicePageRoutes({ account, sessions, bodies, clock, addressOf }
     const grant = isCode(code) ? await findGrant(context, user, code) : undefined;
     const taken =
       grant && (await (answer === 'approve' ? deviceGrants.approve(code, user.id) : deviceGrants.deny(code)));
-    // To a page of its own: one that is loaded again would send the form again.
+    // A redirect, so that a reload does not submit the form again.
     if (taken) return seeOther(context, `${site().url}/device?answered=${answer}`);
     context.status = 404;
     sendPage(context, deviceCodePage(code));

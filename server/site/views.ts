@@ -7,7 +7,7 @@ import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payme
 import { type Catalogue, type FreeTier, type Plan, planGrants } from '../plans/index.js';
 import { type BudgetState, type DayRange, isModelAllowed, leftOf, type UsageTotal } from '../usage/index.js';
 import { badge, type Html, html, type Tone } from './page.js';
-import type { AllowanceView, DashboardView, KeyView, OrdersView, UsageDay, WindowView } from './pages/dashboard.js';
+import type { AllowanceView, DashboardView, KeyView, OrdersView, RateLimitView, UsageDay } from './pages/dashboard.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SHOWN_DAYS = 30;
@@ -22,11 +22,11 @@ export interface DashboardSources {
   catalogue: Catalogue;
   /** Milliseconds since 1970. */
   now: number;
-  /** Id of the key that whoever looks has just revoked. */
+  /** Id of a key that the user has just revoked. */
   revokedId?: string;
 }
 
-/** Everything that the dashboard of a user shows. @throws GatewayError `upstream_unavailable`. */
+/** Data of a user's dashboard. @throws GatewayError `upstream_unavailable`. */
 export async function loadDashboard(sources: DashboardSources, user: UserRecord): Promise<DashboardView> {
   const { view, catalogue, now, revokedId } = sources;
   const { accountId } = user;
@@ -40,7 +40,7 @@ export async function loadDashboard(sources: DashboardSources, user: UserRecord)
     label: labelOf(user),
     keys: keys.map(({ record }) => describeKey(record, now)),
     plan: describePlan(account, budget, catalogue),
-    windows: describeWindows(keys),
+    rateLimits: describeRateLimits(keys),
     usage: eachDay(range, totals),
     jobs,
     orders: describeOrders(orders, catalogue),
@@ -48,12 +48,12 @@ export async function loadDashboard(sources: DashboardSources, user: UserRecord)
   };
 }
 
-/** How pages name a user. */
+/** A user's displayed name. */
 export function labelOf({ name, email }: Pick<UserRecord, 'name' | 'email'>): string {
   return name ?? email ?? 'your account';
 }
 
-/** What waits for money is never among the older ones. */
+/** Unpaid orders are always displayed. */
 function describeOrders(orders: readonly OrderRecord[], catalogue: Catalogue): OrdersView {
   const named = orders.map((order) => ({ ...order, planName: planName(catalogue, order.planId) }));
   const sorted = [...named.filter(isOpen), ...named.filter((order) => !isOpen(order))];
@@ -100,12 +100,12 @@ function allowance(label: string, left: number | undefined, limit: number | null
 
 const FAMILIES: Readonly<Record<string, string>> = { link_data: 'Link data', image: 'Images', model: 'Text and sound' };
 
-/** Of the newest key that is good. */
-function describeWindows(keys: readonly OverviewKey[]): DashboardView['windows'] {
-  const newest = keys.find(({ record, windows }) => windows !== undefined && record.replacedBy === null);
-  if (!newest?.windows) return null;
-  const families = Object.entries(newest.windows).map(
-    ([family, { remaining, limit, resetMs }]): WindowView => ({
+/** Of the newest valid key. */
+function describeRateLimits(keys: readonly OverviewKey[]): DashboardView['rateLimits'] {
+  const newest = keys.find(({ record, rateLimits }) => rateLimits !== undefined && record.replacedBy === null);
+  if (!newest?.rateLimits) return null;
+  const families = Object.entries(newest.rateLimits).map(
+    ([family, { remaining, limit, resetMs }]): RateLimitView => ({
       label: FAMILIES[family] ?? family,
       remaining,
       limit,
@@ -131,19 +131,19 @@ function eachDay({ from, to }: DayRange, totals: readonly UsageTotal[]): UsageDa
   return [...days.values()];
 }
 
-/** A plan as pages show it. */
+/** A plan as pages display it. */
 export interface PlanView {
   id: string;
   name: string;
-  /** What one gets, a line each. */
+  /** Its features, one line each. */
   points: readonly string[];
   note: string | null;
-  /** `€12.00`; null where it is not told to everybody. */
+  /** `€12.00`; null if prices are not public. */
   price: string | null;
   isFree: boolean;
-  /** False: support is asked. */
+  /** False: contact the support. */
   canBeOrdered: boolean;
-  /** The plan that the caller has if it is paid now; undefined where that is not known. */
+  /** The caller's plan if this one is paid now; undefined if unknown. */
   outcome?: Html;
 }
 
@@ -152,12 +152,12 @@ export function planViews(catalogue: Catalogue): readonly PlanView[] {
   return [freeView(catalogue.freeTier, catalogue), ...catalogue.plans.map((plan) => planView(plan, catalogue))];
 }
 
-/** By its id, where there is no such plan any more. */
+/** The id, if the plan no longer exists. */
 export function planName({ plans, freeTier }: Catalogue, id: string): string {
   return [freeTier, ...plans].find((plan) => plan.id === id)?.name ?? id;
 }
 
-/** When a plan ends that is paid now, and what becomes of the one before. */
+/** End of a plan that is paid now, and the effect on the previous one. */
 export function describeOutcome(preview: PlanPreview, catalogue: Catalogue): Html {
   const { expiresAt, creditedDays, replacedPlanId, nextPlanId, endsReplaced } = preview;
   const before = replacedPlanId !== null && planName(catalogue, replacedPlanId);
@@ -174,13 +174,13 @@ const OPENS: Readonly<Record<Grant, string>> = {
   audio: 'sound models',
 };
 
-/** What keys with these grants may do, and what they may not: `images or link data`; empty where there is nothing. */
+/** Allowed and forbidden uses of keys with these grants, as text: `images or link data`; empty if there is none. */
 export function describeGrants(grants: readonly Grant[]): { opened: string; withheld: string } {
   const words = (has: boolean) => GRANTS.filter((grant) => grants.includes(grant) === has).map((grant) => OPENS[grant]);
   return { opened: ALL.format(words(true)), withheld: NONE.format(words(false)) };
 }
 
-/** Why a key does not open this, and which plan does. */
+/** Why a key does not allow this, and which plan does. */
 export function describeWithheld(
   grant: Grant,
   { name, planId }: Pick<ApiKeyRecord, 'name' | 'planId'>,
@@ -212,7 +212,7 @@ function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier, catalo
   return { id, name, points, note: null, price: 'No charge', isFree: true, canBeOrdered: false };
 }
 
-/** Of what a key opens beside text; and what it does not, so that nobody has to find out. */
+/** What a key allows besides text, and what it does not. */
 function pointsOf(grants: readonly Grant[]): string[] {
   const { withheld } = describeGrants(grants);
   return [
@@ -241,13 +241,13 @@ function planView(plan: Plan, catalogue: Catalogue): PlanView {
   return { id, name, points, note, price, isFree: false, canBeOrdered: found !== undefined };
 }
 
-/** What the playground offers: what is ready, as far as the key that it acts with goes. */
+/** What the playground offers: ready models and platforms, as far as its key allows. */
 export interface PlaygroundView {
   /** Address of the gateway, without a trailing slash. */
   baseUrl: string;
-  /** The key it acts with; undefined where the account has none that is good. */
+  /** The key it uses; undefined if the account has no valid one. */
   key: { id: string; name: string } | undefined;
-  /** Groups of routes that the key may not use: why, and what plan opens them. */
+  /** Route groups that the key does not allow: why, and which plan does. */
   withheld: Readonly<Partial<Record<Grant, string>>>;
   platforms: readonly { name: string; linkForms: readonly string[] }[];
   /** Ids of models, in the order of the list of models. */
@@ -287,7 +287,7 @@ function withheldOf(key: ApiKeyRecord, catalogue: Catalogue): PlaygroundView['wi
   return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, key, catalogue)]));
 }
 
-/** @param key Leaves out the models that it may not use. Default: none is left out. */
+/** @param key Omits the models that it does not allow. Default: none is omitted. */
 function idsOf(gateway: Pick<Gateway, 'models'>, kind: 'image' | 'text' | 'audio', key?: ApiKeyRecord): string[] {
   const ids = gateway.models().filter((model) => model.kind === kind && (!key || isModelAllowed(key, model.id)));
   return encodeModelList(ids.map(({ id }) => id)).data.map(({ id }) => id);
@@ -364,7 +364,7 @@ export function money(amount: number, currency: string): string {
   return new Intl.NumberFormat('en-US', { style: 'currency', currency }).format(amount / 10 ** minorDigits(currency));
 }
 
-/** `23:59:08` of what is left. @param ms Milliseconds; less than none is none. */
+/** Remaining time as `23:59:08`. @param ms Milliseconds; a negative value counts as zero. */
 export function timeLeft(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];

@@ -4,15 +4,15 @@ import {
   createDatabaseClock,
   createShards,
   createWriteBehind,
-  DATABASE_PATIENCE_MS,
+  DATABASE_TIMEOUT_MS,
   type Database,
   type Instances,
-  play,
   rowsOf,
+  runScript,
   type Script,
 } from '../../core/database/index.js';
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
-import { openWindows, type SlotAnswer, type SlotRequest, type SlotTable } from '../limits/index.js';
+import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
 import { createBackgroundTable } from './background-table.js';
 import { type BudgetTable, createBudgetTable, refusalOf, reserve } from './budgets.js';
 import { countOldestTogether, releaseOrphans, type Settled, writeCutOffs, writeSettlements } from './settlements.js';
@@ -20,12 +20,12 @@ import type { ReservationsTable } from './tables.js';
 import { createUsageTable } from './usage-log.js';
 import { createUsageSweeper } from './usage-sweep.js';
 
-/** One request of a model route that asks to be let in. */
+/** A request of a model route to be admitted. */
 export interface AdmissionRequest {
   keyId: string;
   accountId: string;
-  /** Default: the key has no window. */
-  slot?: SlotRequest;
+  /** Default: the key has no rate limit. */
+  rateLimit?: ConsumeRequest;
   /** Default: the key has no budget. */
   reserve?: { budgetId: string; tokens: number };
   /** Template: `/v1/chat/completions`. */
@@ -34,17 +34,17 @@ export interface AdmissionRequest {
 }
 
 export interface Admission {
-  /** To be settled once. Undefined where there is no budget, whose request is then settled without. */
+  /** Settle it once. Undefined without a budget; then the request is settled without it. */
   reservation?: string;
-  /** Where a slot was asked for. Not accepted: nothing was reserved either. */
-  slot?: SlotAnswer;
+  /** Set if a rate limit was checked. If it refused, nothing was reserved either. */
+  rateLimit?: RateLimitResult;
 }
 
-/** How an admitted request ended: a row of the usage ledger. */
+/** The end of an admitted request: a row of the usage log. */
 export interface Settlement {
   /**
-   * Of the request, and not its caller's choice alone: settlements of the same id, key and time are one, and so are those of
-   * the same reservation.
+   * Made by the gateway, not chosen by the client alone: settlements of the same id, key and time are one, as are those
+   * of the same reservation.
    */
   requestId: string;
   keyId: string;
@@ -53,69 +53,75 @@ export interface Settlement {
   route: string;
   model: string;
   /**
-   * HTTP status of the answer; 499 where the client hung up before there was one. A failure without usage gives its request
-   * back to the budget, unless it is 499.
+   * HTTP status of the answer; 499 if the client disconnected before it. A failure without usage refunds its request to
+   * the budget, unless it is 499.
    */
   status: number;
   /** Milliseconds from the request to the end of its answer. */
   latencyMs: number;
-  /** Absent: nothing was used, as where the upstream refused. `estimated` travels in it. */
+  /** Absent if nothing was used, e.g. if the upstream refused. Includes `estimated`. */
   usage?: Usage;
-  /** What the upstream goes on making: `usage` is an estimate until {@link BackgroundResponses} hear more. */
+  /** The upstream continues in the background: `usage` is an estimate until {@link BackgroundResponses} correct it. */
   background?: { responseId: string; upstream: string; budgetId: string | null };
-  /** Milliseconds since 1970, when it ended. */
+  /** End of the request, in milliseconds since 1970. */
   at: number;
 }
 
 /**
- * Lets requests of model routes in and writes down what they used. Window and budget are asked in one transaction, so that
- * parallel requests cannot overspend; what a request reserved is held until it is settled, or until the process that
- * admitted it is gone, and then it is settled as used to the last token (status 500, estimated, its tokens as output).
+ * Admits requests of model routes and writes their usage. Rate limit and budget are checked in one transaction, so that
+ * parallel requests cannot overspend. A reservation is held until it is settled, or until the process that admitted it
+ * dies; then it is settled as completely used (status 500, estimated, as output tokens).
  */
 export interface Admissions {
   /**
-   * Resolves when the slot and the reservation survive the end of this process; on SQLite a power cut may forget those since
-   * the last settlement was written, whose requests it has ended as well.
-   * @throws GatewayError `insufficient_quota` where the budget does not hold that much, `upstream_unavailable` where the
-   * database does not answer.
+   * Resolves when the consumed request and the reservation survive a crash of this process. On SQLite a power cut may
+   * lose those since the last settlement, and it has ended their requests too.
+   * @throws GatewayError `insufficient_quota` if the budget is too small, `upstream_unavailable` if the database does
+   *   not answer.
    */
   admit(request: AdmissionRequest): Promise<Admission>;
   /**
-   * Takes it down; never throws and never waits. Written with others within 100 ms, again and again while the database is
-   * away; beyond 100,000 the oldest without a reservation are counted together.
+   * Queues a settlement; never throws and never waits. It is written in a batch within 100 ms and retried while the
+   * database is unavailable; beyond 100,000, the oldest without a reservation are aggregated.
    */
   settle(settlement: Settlement): void;
   /**
-   * Corrects what {@link Settlement.background} was counted by; never throws and never waits, as `settle`. Where it was
-   * corrected for good before, or never was such, nothing changes.
+   * Corrects the estimate of {@link Settlement.background}; like `settle`, it never throws and never waits. No effect
+   * if it was already corrected, or never existed.
    */
   correct(correction: BackgroundCorrection): void;
   /** Resolves when everything settled so far is durable. */
   flush(): Promise<void>;
-  /** The same, or when the database has been away for 2.4 s. */
+  /** The same, or when the database has been unavailable for 2.4 s. */
   flushInTime(): Promise<void>;
 }
 
-/** Settlements that wait for the database. */
+/** Maximum number of settlements that wait for the database. */
 const CAPACITY = 100_000;
 
 export interface AdmissionsOptions {
   database: Database;
   instances: Instances;
-  /** The one of the rolling windows: slots that are taken here and there are the same. */
-  slots: SlotTable;
-  /** What periods and days of budgets go by. Default: the database's own clock. */
+  /** The table of the rate limits, so that both count the same requests. */
+  rateLimitTable: RateLimitTable;
+  /** Clock of budget periods and days. Default: the database's clock. */
   clock?: Clock;
   logger: Logger;
 }
 
 export interface ClosableAdmissions extends Admissions {
-  /** Writes down what was settled. */
+  /** Writes settlements. */
   close(): Promise<void>;
 }
 
-/** Admissions in SQL, all that arrive while a transaction runs in the next one; and the ledger of what they used. */
-export function createAdmissions({ database, instances, slots, clock, logger }: AdmissionsOptions): ClosableAdmissions {
+/** Admissions in SQL, with group commit, and the usage log of what they used. */
+export function createAdmissions({
+  database,
+  instances,
+  rateLimitTable,
+  clock,
+  logger,
+}: AdmissionsOptions): ClosableAdmissions {
   const { engine, queries } = database;
   const budgetTable = createBudgetTable({ engine, queries, clock });
   const usageTable = createUsageTable(queries);
@@ -131,23 +137,23 @@ export function createAdmissions({ database, instances, slots, clock, logger }: 
     yield* usageTable.insertReservations(rows.map((row) => ({ ...row, processId: instances.id })));
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     if (doubtedAt !== undefined) await endDoubts(doubtedAt);
     await sweeper.sweep();
   }
 
-  /** What is in the database and held by nobody was reserved for a request that was told it could not be. */
+  /** A reservation in the database that no request holds belongs to a request that was refused. */
   async function endDoubts(since: number): Promise<void> {
     const begun = performance.now();
     await database.transaction(async (transaction) => {
       const own = transaction.selectFrom('reservations').select('id').where('processId', '=', instances.id);
-      const unheard = (await own.execute()).flatMap((row) => (held.has(row.id) ? [] : [row.id]));
-      if (unheard.length === 0) return;
-      const deleted = transaction.deleteFrom('reservations').where('id', 'in', unheard).returningAll();
-      await play(transaction, releaseOrphans(await deleted.execute(), tables));
+      const unlisted = (await own.execute()).flatMap((row) => (held.has(row.id) ? [] : [row.id]));
+      if (unlisted.length === 0) return;
+      const deleted = transaction.deleteFrom('reservations').where('id', 'in', unlisted).returningAll();
+      await runScript(transaction, releaseOrphans(await deleted.execute(), tables));
     });
-    // By then the database has come to all it was asked.
-    if (begun - since > 2 * DATABASE_PATIENCE_MS && doubtedAt === since) doubtedAt = undefined;
+    // By then the database has processed every earlier statement.
+    if (begun - since > 2 * DATABASE_TIMEOUT_MS && doubtedAt === since) doubtedAt = undefined;
   }
 
   instances.onProcessDead({
@@ -158,23 +164,23 @@ export function createAdmissions({ database, instances, slots, clock, logger }: 
     release: (dead) =>
       database.transaction(async (transaction) => {
         const deleted = transaction.deleteFrom('reservations').where('processId', '=', dead).returningAll();
-        await play(transaction, writeCutOffs(await deleted.execute(), tables));
+        await runScript(transaction, writeCutOffs(await deleted.execute(), tables));
       }),
   });
-  const looking = startPollLoop({ intervalMs: instances.leaseMs / 3, work: look, report });
+  const looking = startPollLoop({ intervalMs: instances.leaseMs / 3, work: poll, report });
 
-  const lanes = createShards<AdmissionInput, Admission>({
+  const shards = createShards<AdmissionInput, Admission>({
     database,
-    // A power cut ends the requests too, and forgets the slots of the last moment with them.
-    survives: 'process-end',
-    script: (wishes) => admitGroup(wishes, { slots, budgetTable, hold }),
+    // A power cut also ends the requests themselves, so losing the last moment is acceptable.
+    durability: 'relaxed',
+    script: (requests) => admitGroup(requests, { rateLimitTable, budgetTable, hold }),
   });
 
   const writing = createWriteBehind<Settled>({
     database,
     name: 'settlements of requests',
     capacity: CAPACITY,
-    shed: (waiting) => countOldestTogether(waiting, CAPACITY / 10),
+    evict: (waiting) => countOldestTogether(waiting, CAPACITY / 10),
     write: (items) => writeSettlements(items, tables),
     done(items) {
       for (const item of items)
@@ -188,11 +194,11 @@ export function createAdmissions({ database, instances, slots, clock, logger }: 
     reserve: NonNullable<AdmissionRequest['reserve']>,
   ): Promise<Admission> {
     const id = randomUUID();
-    // Before the database has it: what is there and not held here is given back.
+    // Before the insert: a reservation in the database that this process does not hold is refunded.
     held.add(id);
     try {
       await instances.enter();
-      const admission = await lanes.submit(request.keyId, { ...request, reserve: { ...reserve, id } });
+      const admission = await shards.submit(request.keyId, { ...request, reserve: { ...reserve, id } });
       if (admission.reservation === undefined) held.delete(id);
       return admission;
     } catch (error) {
@@ -204,9 +210,9 @@ export function createAdmissions({ database, instances, slots, clock, logger }: 
 
   return {
     admit(request) {
-      const { keyId, slot, reserve } = request;
+      const { keyId, rateLimit, reserve } = request;
       if (reserve) return admitReserving(request, reserve);
-      return slot ? lanes.submit(keyId, { ...request, reserve }) : Promise.resolve({});
+      return rateLimit ? shards.submit(keyId, { ...request, reserve }) : Promise.resolve({});
     },
     settle: (settlement) => writing.push(settlement),
     correct(correction) {
@@ -232,25 +238,25 @@ interface NewReservation extends NonNullable<AdmissionRequest['reserve']> {
 export type ReservationRow = Omit<ReservationsTable, 'processId'>;
 
 export interface AdmissionTables {
-  slots: SlotTable;
+  rateLimitTable: RateLimitTable;
   budgetTable: BudgetTable;
-  /** Writes reservations down, with who holds them. */
+  /** Inserts reservations with the id of this process. */
   hold(rows: readonly ReservationRow[]): Script<void>;
 }
 
 /**
- * Judges requests one after the other, each knowing what those before it took; reads what all of them need first and writes
- * what all of them change last. Nothing is taken for those that are refused.
+ * Judges requests one after the other, each with the consumption of those before it. It first reads what all of them
+ * need, and writes all changes at the end. Refused requests consume nothing.
  */
 export function* admitGroup(
-  wishes: readonly AdmissionInput[],
-  { slots, budgetTable, hold }: AdmissionTables,
+  requests: readonly AdmissionInput[],
+  { rateLimitTable, budgetTable, hold }: AdmissionTables,
 ): Script<(Admission | GatewayError)[]> {
-  const budgetIds = wishes.flatMap(({ reserve: wanted }) => (wanted ? [wanted.budgetId] : []));
+  const budgetIds = requests.flatMap(({ reserve: wanted }) => (wanted ? [wanted.budgetId] : []));
   const budgets = budgetIds.length > 0 ? yield* budgetTable.lock(budgetIds) : undefined;
-  const windows = yield* openWindows(
-    slots,
-    wishes.map(({ slot }) => slot),
+  const rateLimits = yield* openWindows(
+    rateLimitTable,
+    requests.map(({ rateLimit }) => rateLimit),
   );
   const reservations: ReservationRow[] = [];
 
@@ -259,32 +265,32 @@ export function* admitGroup(
     accountId,
     route,
     model,
-    slot,
+    rateLimit,
     reserve: wanted,
   }: AdmissionInput): Script<Admission | GatewayError> {
     const budget = wanted && budgets?.find(wanted.budgetId);
     if (wanted && budgets) {
-      // First, so that a request which no waiting helps costs no slot.
+      // Checked first, so that a request that can never succeed consumes no rate limit.
       const refusal = budget ? refusalOf(budget, wanted.tokens, budgets.at) : noBudget();
       if (refusal) return refusal;
     }
-    const window = slot && windows.of(slot);
-    if (slot && window && !window.has(slot)) return { slot: yield* window.look(slot) };
-    const answer = slot && window?.take(slot);
-    if (!wanted || !budgets || !budget) return answer ? { slot: answer } : {};
+    const window = rateLimit && rateLimits.of(rateLimit);
+    if (rateLimit && window && !window.has(rateLimit)) return { rateLimit: yield* window.peek(rateLimit) };
+    const answer = rateLimit && window?.consume(rateLimit);
+    if (!wanted || !budgets || !budget) return answer ? { rateLimit: answer } : {};
     budgets.change(reserve(budget, wanted.tokens));
     const { id, tokens } = wanted;
     const owner = { budgetId: budget.id, keyId, accountId };
     reservations.push({ id, ...owner, route, model, tokens, period: budget.period, at: budgets.at });
-    return { reservation: id, ...(answer && { slot: answer }) };
+    return { reservation: id, ...(answer && { rateLimit: answer }) };
   }
 
-  const verdicts: (Admission | GatewayError)[] = [];
-  for (const wish of wishes) verdicts.push(yield* judge(wish));
-  yield* windows.save();
+  const decisions: (Admission | GatewayError)[] = [];
+  for (const input of requests) decisions.push(yield* judge(input));
+  yield* rateLimits.save();
   if (budgets) yield* budgets.save();
   if (reservations.length > 0) yield* hold(reservations);
-  return verdicts;
+  return decisions;
 }
 
 function noBudget(): GatewayError {

@@ -13,15 +13,15 @@ import type { Correction } from './budgets.js';
 import type { BackgroundResponsesTable, UsageEntriesTable } from './tables.js';
 import { COUNTS, countsOf, NO_COUNTS, type Totals, toEntryRow } from './usage-rows.js';
 
-/** Longer names are no names, and longer than an index takes. */
+/** A longer name is invalid, and exceeds the size of an index entry. */
 const MAX_ID = 512;
 
-/** What a correction changes of a budget. */
+/** The change of a budget by a correction. */
 export interface BudgetCorrection extends Correction {
   budgetId: string;
 }
 
-/** The statements that remember which entries are estimates of something that goes on, and correct those. */
+/** The statements that store which log entries are estimates of background work, and correct them. */
 export function createBackgroundTable(queries: Kysely<Tables>) {
   const insert = createRowInsertScript({
     queries,
@@ -30,7 +30,7 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
     finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
   });
 
-  // Locked as well: of two who correct the same entry, the second sees what the first made of it.
+  // With a lock: of two corrections of the same entry, the second sees the result of the first.
   const touch = queries
     .updateTable('background_responses')
     .set(({ ref }) => ({ waitMs: ref('waitMs') }))
@@ -65,12 +65,15 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
     .compile();
 
   return {
-    /** @param settlements Those whose entries are written in the same transaction. */
+    /** @param settlements Settlements with entries that are written in the same transaction. */
     *open(settlements: readonly Settlement[]): Script<void> {
       yield* insert(settlements.flatMap(toRow));
     },
 
-    /** Whoever deletes the row corrects the entry for good. The entry's day has the difference added to its totals. */
+    /**
+     * The transaction that deletes the row makes the final correction. The difference is added to the totals of the
+     * entry's day.
+     */
     *correct(correction: BackgroundCorrection, totals: Totals): Script<BudgetCorrection | undefined> {
       const { responseId, owner, upstream, usage } = correction;
       const isReported = usage !== undefined && !usage.estimated;
@@ -95,7 +98,7 @@ export type BackgroundTable = ReturnType<typeof createBackgroundTable>;
 
 type Counts = ReturnType<typeof countsOf>;
 
-/** An estimate knows less than there is: the larger of two is nearer. */
+/** An estimate is a lower bound: the larger of two is more accurate. */
 function raised(entry: UsageEntriesTable, counts: Counts): Counts {
   const larger = (count: keyof Counts) => {
     const values = [entry[count], counts[count]].filter((value) => value !== null);

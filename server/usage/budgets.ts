@@ -23,40 +23,40 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** What a key may still use of a plan, over all keys that share it (a rotated key goes on with the budget of the old one). */
+/** What a key may use of a plan, shared by all keys of the plan (a rotated key keeps the budget of the old one). */
 export interface Budget {
   id: string;
   accountId: string;
   planId: string;
-  /** Tokens in and out together; null is unlimited. */
+  /** Input and output tokens together; null is unlimited. */
   tokenLimit: number | null;
-  /** Tokens of one day by UTC; null is unlimited. */
+  /** Tokens per UTC day; null is unlimited. */
   dailyTokenLimit: number | null;
   /** Accepted model requests; null is unlimited. */
   requestLimit: number | null;
-  /** When what was used is forgotten. Default `never`. */
+  /** When the usage is reset. Default `never`. */
   resets: 'never' | 'month' | 'day';
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
   createdAt: number;
 }
 
-/** As a budget stands. Used and reserved are of the running period. */
+/** The state of a budget. Used and reserved amounts belong to the current period. */
 export interface BudgetState extends Budget {
   tokensUsed: number;
-  /** Held for requests that are under way. */
+  /** Reserved for running requests. */
   tokensReserved: number;
   requestsUsed: number;
   tokensUsedToday: number;
 }
 
-/** Every call throws GatewayError `upstream_unavailable` within 2.5 s where the database does not answer. */
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface Budgets {
   create(budget: Budget): Promise<void>;
   find(id: string): Promise<BudgetState | undefined>;
 }
 
-/** Budgets in SQL. What requests take of them is written by admissions. */
+/** Budgets in SQL. Admissions write the consumption. */
 export function createBudgets(database: Database, clock: DatabaseClock): Budgets {
   return {
     async create(budget) {
@@ -73,20 +73,20 @@ export function createBudgets(database: Database, clock: DatabaseClock): Budgets
 }
 
 /*
- * How a budget is counted. Its row holds what was used of one period and of one day, each by its name; the first look in a
- * later one forgets what came before. Reserved tokens belong to no period: they are held until they are settled, and
- * what was used then counts in the period of that moment. A clock that is set back opens no earlier period again.
+ * How a budget is counted. Its row has the usage of one period and one day, each with its name; the first access in a
+ * later period or day resets it. Reserved tokens belong to no period: they are held until they are settled, and the
+ * used amount counts in the period of that moment. A clock that is set back does not reopen an earlier period.
  */
 
 export type BudgetRow = Selectable<BudgetsTable>;
 
-/** Empty where it never ends, else a month or a day by UTC. */
+/** UTC month or day; empty if the period never ends. */
 function periodOf(resets: Budget['resets'], at: number): string {
   if (resets === 'never') return '';
   return resets === 'day' ? dayOf(at) : dayOf(at).slice(0, 7);
 }
 
-/** The row as it stands at that time. */
+/** The row at that time, after a reset if one is due. */
 export function atTime(row: BudgetRow, at: number): BudgetRow {
   const [period, day] = [periodOf(row.resets, at), dayOf(at)];
   const sameDay = day <= row.day;
@@ -98,7 +98,7 @@ export function atTime(row: BudgetRow, at: number): BudgetRow {
   };
 }
 
-/** Why a request that may use so many tokens is refused; undefined where there is room for it. */
+/** The refusal of a request that may use so many tokens; undefined if the budget has room. */
 export function refusalOf(row: BudgetRow, tokens: number, at: number): GatewayError | undefined {
   if (row.expiresAt !== null && row.expiresAt <= at) return usedUp('The plan of this API key has ended.');
   const { requestLimit: requests, tokenLimit: total, dailyTokenLimit: daily } = row;
@@ -116,20 +116,20 @@ export function refusalOf(row: BudgetRow, tokens: number, at: number): GatewayEr
   return undefined;
 }
 
-/** Counts an accepted request and holds its tokens. */
+/** Counts an accepted request and reserves its tokens. */
 export function reserve(row: BudgetRow, tokens: number): BudgetRow {
   return { ...row, requestsUsed: row.requestsUsed + 1, tokensReserved: row.tokensReserved + tokens };
 }
 
 export interface Release {
-  /** What was held, and the period whose requests it was counted among. */
+  /** The reserved tokens, and the period in which the request was counted. */
   reserved: { tokens: number; period: string };
   tokensUsed: number;
-  /** Whether the request is not counted either. */
+  /** Whether the request is refunded, too. */
   givesBack: boolean;
 }
 
-/** Ends a reservation: what was used takes the place of what was held. */
+/** Ends a reservation: the used amount replaces the reserved one. */
 export function release(row: BudgetRow, { reserved, tokensUsed, givesBack }: Release): BudgetRow {
   const counted = givesBack && reserved.period === row.period;
   return {
@@ -142,13 +142,15 @@ export function release(row: BudgetRow, { reserved, tokensUsed, givesBack }: Rel
 }
 
 export interface Correction {
-  /** Tokens used beyond those that were counted; less than 0 where it was fewer. */
+  /** Used tokens beyond the counted ones; negative if it was fewer. */
   more: number;
-  /** Milliseconds since 1970, when they were counted. */
+  /** When they were counted, in milliseconds since 1970. */
   countedAt: number;
 }
 
-/** Counts what was really used in the place of an estimate. What is over is given back to the period and day that it was counted in alone. */
+/**
+ * Replaces an estimate by the real usage. A difference is refunded only to the period and day in which it was counted.
+ */
 export function correct(row: BudgetRow, { more, countedAt }: Correction): BudgetRow {
   const ofPeriod = more > 0 || periodOf(row.resets, countedAt) >= row.period;
   const ofDay = more > 0 || dayOf(countedAt) >= row.day;
@@ -186,14 +188,14 @@ function usedUp(message: string): GatewayError {
   return new GatewayError('insufficient_quota', message);
 }
 
-/** Budgets that are locked until the transaction ends, as they stand now. */
+/** Budgets in their current state, locked until the transaction ends. */
 export interface LockedBudgets {
-  /** The time they were read at, in milliseconds since 1970. */
+  /** When they were read, in milliseconds since 1970. */
   readonly at: number;
   find(id: string): BudgetRow | undefined;
-  /** Each look sees what was changed before. */
+  /** Each read includes the earlier changes. */
   change(row: BudgetRow): void;
-  /** Writes down what was changed; it counts when the transaction commits. */
+  /** Writes the changes; they count when the transaction commits. */
   save(): Script<void>;
 }
 
@@ -205,7 +207,7 @@ export interface BudgetTableOptions {
   engine: Engine;
   /** Only compiles queries. */
   queries: Kysely<Tables>;
-  /** What periods and days go by. Default: the database's own clock. */
+  /** Clock of periods and days. Default: the database's clock. */
   clock?: Clock;
 }
 
@@ -227,7 +229,7 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
 
   return {
     *lock(ids) {
-      // In one order, so that two transactions do not wait for each other in a ring.
+      // A fixed order, so that two transactions do not deadlock.
       const ordered = [...new Set(ids)].sort();
       const found = yield* select(ordered.map((id) => [id]));
       const at = clock ? Math.floor(clock.now()) : (found[0]?.databaseNow ?? 0);

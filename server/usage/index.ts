@@ -25,4 +25,4 @@ export {
   type UsageCounts,
   usageRoutes,
 } from './usage-report.js';
-export { ENTRIES_KEPT_MS } from './usage-sweep.js';
+export { ENTRIES_RETENTION_MS } from './usage-sweep.js';

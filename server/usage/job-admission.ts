@@ -4,7 +4,7 @@ import {
   type Database,
   type DatabaseClock,
   type Kysely,
-  play,
+  runScript,
   type Selectable,
   type Tables,
 } from '../../core/database/index.js';
@@ -32,13 +32,13 @@ import {
   keyReused,
 } from '../idempotency/index.js';
 import {
+  type ConsumeRequest,
   countUse,
   type DailyQuota,
   dayOf,
   openWindows,
+  type RateLimitTable,
   readUsed,
-  type SlotRequest,
-  type SlotTable,
 } from '../limits/index.js';
 import type { JobChargesTable, UsageTotal } from './tables.js';
 import { createUsageTable } from './usage-log.js';
@@ -51,41 +51,41 @@ declare module '../http/server-context.js' {
 }
 
 /*
- * What a job costs its account: a slot of the key's rate limit, one of the account's images of the day, and later what its
- * run used. All of it is written in the transactions that accept and end the job; see core/jobs/jobs.ts. A request with
- * an idempotency key that was used before is answered with the job of that request, at no cost.
+ * The cost of a job to its account: one request of the key's rate limit, one of the account's images of the day, and
+ * later the usage of its run. All of it is written in the transactions that accept and end the job; see
+ * core/jobs/jobs.ts. A request with a known idempotency key returns the job of the earlier request, at no cost.
  */
 
-/** What a request for a job brings. */
+/** The admission input of a job request. */
 export interface JobRequestTerms {
   /** Default: the key has no rate limit. */
-  slot?: SlotRequest;
-  /** Default: each request is a new one. */
+  rateLimit?: ConsumeRequest;
+  /** Default: every request is new. */
   idempotency?: Idempotency;
-  /** Default: the account has none. */
+  /** Default: the account has no quota. */
   quota?: DailyQuota;
 }
 
-/** The same as the admission hooks take it: `terms` of an acceptance. */
+/** The same as the admission hooks receive it: `terms` of an acceptance. */
 export interface JobTerms {
-  slot?: SlotRequest;
+  rateLimit?: ConsumeRequest;
   keyHash?: KeyHash;
   quota?: DailyQuota;
 }
 
-/** Hashes outside of the transaction. Undefined where nothing is asked for. */
-export function toJobTerms({ slot, idempotency, quota }: JobRequestTerms): JobTerms | undefined {
-  if (!slot && !idempotency && !quota) return undefined;
+/** Computes hashes outside of the transaction. Undefined if there is nothing to check. */
+export function toJobTerms({ rateLimit, idempotency, quota }: JobRequestTerms): JobTerms | undefined {
+  if (!rateLimit && !idempotency && !quota) return undefined;
   return {
-    ...(slot && { slot }),
+    ...(rateLimit && { rateLimit }),
     ...(idempotency && { keyHash: hashKey(idempotency) }),
     ...(quota && { quota }),
   };
 }
 
-/** What is kept with a job until its end. */
-interface KeptAdmission {
-  /** The day whose quota it took: `2026-06-15`. */
+/** Stored with a job until its end. */
+interface StoredAdmission {
+  /** The day of the quota it used: `2026-06-15`. */
   quotaDay: string;
 }
 
@@ -93,16 +93,16 @@ export interface JobAdmissionOptions {
   /** Only compiles queries. */
   queries: Kysely<Tables>;
   kind: JobKind;
-  /** The one of the rate limits: slots that are taken here and there are the same. */
-  slots: SlotTable;
+  /** The table of the rate limits, so that both count the same requests. */
+  rateLimitTable: RateLimitTable;
 }
 
-/** What usage of a kind is counted under, whichever route its job came by. */
+/** The route name in the usage log, for all jobs of a kind. */
 const ROUTES: Readonly<Record<JobKind, string>> = { extraction: '/v1/extract', image: '/v1/images/jobs' };
 const NO_TERMS: JobTerms = {};
 
 /** The admission hooks of one kind of jobs. */
-export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions): AdmissionHooks {
+export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissionOptions): AdmissionHooks {
   const idempotencyKeys = createIdempotencyKeys(queries);
   const usageTable = createUsageTable(queries);
   const insertCharges = createRowInsertScript({ queries, table: 'job_charges', sample: CHARGE });
@@ -119,14 +119,14 @@ export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions
       const limited = candidates.flatMap((candidate) => (termsOf(candidate).quota ? [candidate.owner] : []));
       const used = yield* readUsed(queries, kind, day, limited);
       const find = ({ keyHash }: JobTerms) => (keyHash?.replay ? remembered.get(keyHash.hash) : undefined);
-      const windows = yield* openWindows(
-        slots,
+      const rateLimits = yield* openWindows(
+        rateLimitTable,
         candidates.flatMap((candidate) => {
           const terms = termsOf(candidate);
-          return terms.slot && !find(terms) ? [terms.slot] : [];
+          return terms.rateLimit && !find(terms) ? [terms.rateLimit] : [];
         }),
       );
-      const kept = toJson({ quotaDay: day } satisfies KeptAdmission);
+      const admission = toJson({ quotaDay: day } satisfies StoredAdmission);
       const keys = new Map<string, JobKeyRow>();
       const counted: { accountId: string; kind: JobKind; day: string }[] = [];
 
@@ -134,36 +134,36 @@ export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions
         replayOf: (candidate) => find(termsOf(candidate))?.jobId,
         judge(candidate, { jobId, joined, full }) {
           const terms = termsOf(candidate);
-          const { slot, quota, keyHash } = terms;
+          const { rateLimit, quota, keyHash } = terms;
           const known = find(terms);
           if (known) {
             if (known.fingerprint !== keyHash?.fingerprint) return { outcome: 'refuse', error: keyReused() };
             return { outcome: 'replay', jobId: known.jobId };
           }
-          const window = slot && windows.of(slot);
-          if (slot && window && !window.has(slot)) {
-            return { outcome: 'rateLimited', answer: () => window.look(slot) };
+          const window = rateLimit && rateLimits.of(rateLimit);
+          if (rateLimit && window && !window.has(rateLimit)) {
+            return { outcome: 'rateLimited', answer: () => window.peek(rateLimit) };
           }
           const usedToday = used.get(candidate.owner) ?? 0;
           if (!joined && quota && usedToday >= quota.limit) {
             return { outcome: 'refuse', error: quotaUsedUp(quota.limit) };
           }
           if (full) return { outcome: 'refuse', error: queueFull() };
-          if (!candidate.take) return { outcome: 'accept', answer: slot && window?.foresee(slot) };
+          if (!candidate.take) return { outcome: 'accept', answer: rateLimit && window?.foresee(rateLimit) };
 
-          const answer = slot && window?.take(slot);
+          const answer = rateLimit && window?.consume(rateLimit);
           if (keyHash) {
-            const { hash, fingerprint, keptMs } = keyHash;
-            keys.set(hash, { hash, fingerprint, jobId, expiresAt: at + keptMs });
+            const { hash, fingerprint, retentionMs } = keyHash;
+            keys.set(hash, { hash, fingerprint, jobId, expiresAt: at + retentionMs });
             remembered.set(hash, { fingerprint, jobId });
           }
           if (joined || !quota) return { outcome: 'accept', answer };
           used.set(candidate.owner, usedToday + 1);
           counted.push({ accountId: candidate.owner, kind, day });
-          return { outcome: 'accept', admission: kept, answer };
+          return { outcome: 'accept', admission: admission, answer };
         },
         *save() {
-          yield* windows.save();
+          yield* rateLimits.save();
           yield* idempotencyKeys.remember([...keys.values()]);
           yield* countUse(queries, counted, 1);
         },
@@ -174,7 +174,7 @@ export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions
       const charged = jobs.filter(({ charge }) => charge !== undefined);
       if (charged.length > 0) {
         yield* insertCharges(charged.map(toUsageLogRow));
-        // The table has one row for each job, so totals count each once as well.
+        // The table has one row per job, so totals count each once as well.
         const totals = createTotals();
         for (const job of charged) totals.addTotal(toTotalsRow(job));
         yield* usageTable.addTotals(totals);
@@ -184,12 +184,12 @@ export function createJobAdmission({ queries, kind, slots }: JobAdmissionOptions
   };
 }
 
-/** The day whose quota a job took, as it is kept with the job. */
+/** The quota day that is stored with the job. */
 export function quotaDayOf(admission: string | null): string | null {
-  return admission === null ? null : (JSON.parse(admission) as KeptAdmission).quotaDay;
+  return admission === null ? null : (JSON.parse(admission) as StoredAdmission).quotaDay;
 }
 
-/** A job without a result costs no quota. */
+/** A job without a result is refunded to the quota. */
 function quotaToGiveBack({ owner, kind, outcome, admission }: EndedJob) {
   const day = outcome === 'completed' ? null : quotaDayOf(admission);
   return day === null ? [] : [{ accountId: owner, kind, day }];
@@ -241,7 +241,7 @@ function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: Ende
   };
 }
 
-/** What a completed job cost. */
+/** The cost of a completed job. */
 export interface JobCharge {
   model: string;
   units: number;
@@ -249,36 +249,39 @@ export interface JobCharge {
   at: number;
 }
 
-/** A job as operators see it, with what it cost and what it is remembered by. */
+/** A job as operators see it, with its cost and idempotency keys. */
 export interface CostedJob extends Omit<JobDetails, 'admission'>, Pick<JobList, 'at' | 'leaseMs'> {
-  /** The day whose quota it took, e.g. `2026-06-15`; given back where it failed or was cancelled. */
+  /** The day of the quota it used, e.g. `2026-06-15`; refunded if it failed or was cancelled. */
   quotaDay: string | null;
-  /** Of each idempotency key that answers with this job, until when. */
+  /** Expiry of each idempotency key that returns this job. */
   idempotentUntil: readonly number[];
   charge: JobCharge | null;
 }
 
 export interface OperatorCancellation {
   id: string;
-  /** As the audit names them. */
+  /** Names for the audit log. */
   actor: string;
   note?: string;
 }
 
-/** What accounts and operators see of the costs of jobs. All throw GatewayError `upstream_unavailable` where the database does not answer. */
+/**
+ * Costs of jobs, for accounts and operators. All methods throw GatewayError `upstream_unavailable` if the database does
+ * not answer.
+ */
 export interface JobCosts {
-  /** What an account has taken of today's quota (UTC): what was given back is not counted. */
+  /** Used quota of an account today (UTC), without refunds. */
   usedToday(kind: JobKind, accountId: string): Promise<number>;
-  /** Undefined where there is no such job. It may be one that clients are not shown any more. */
+  /** Undefined if there is no such job. May return a job that is already hidden from clients. */
   inspect(id: string): Promise<CostedJob | undefined>;
   /**
-   * As `Jobs.cancel`, whoever it belongs to; writes the audit row `job.cancelled`. Undefined where there is no such job.
-   * @throws GatewayError `job_already_terminal` where it has completed or failed.
+   * As `Jobs.cancel`, for any owner; writes the audit row `job.cancelled`. Undefined if there is no such job.
+   * @throws GatewayError `job_already_terminal` if it has completed or failed.
    */
   cancelAsOperator(cancellation: OperatorCancellation): Promise<CancelledJob | undefined>;
 }
 
-/** The jobs of core, and what the product knows of them besides. */
+/** The jobs of core, with the data of the product. */
 export type ProductJobs = Jobs & Omit<JobAdministration, 'inspect' | 'cancelAsOperator'> & JobCosts;
 
 export interface JobCostsOptions {
@@ -292,7 +295,7 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobC
     usedToday: (kind, accountId) =>
       database.run(async (queries) => {
         const day = dayOf(await times.read(queries));
-        const used = await play(queries, readUsed(queries, kind, day, [accountId]));
+        const used = await runScript(queries, readUsed(queries, kind, day, [accountId]));
         return used.get(accountId) ?? 0;
       }),
 
@@ -301,7 +304,7 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobC
       if (!job) return undefined;
       const { admission, ...details } = job;
       return database.run(async (queries) => {
-        // No index leads there: it would cost each submission something, and keys are kept for a day.
+        // Not indexed: an index would cost each submission, and keys are kept for only a day.
         const keys = queries.selectFrom('idempotency_keys').select('expiresAt').where('jobId', '=', id);
         const charges = queries.selectFrom('job_charges').selectAll().where('jobId', '=', id);
         return {

@@ -8,16 +8,16 @@ import type { ReservationsTable, UsageEntriesTable } from './tables.js';
 import type { UsageTable } from './usage-log.js';
 import { createTotals, type Totals, toEntryRow, tokensOf } from './usage-rows.js';
 
-/** HTTP status of those whose client hung up. */
+/** HTTP status of requests with a disconnected client. */
 const HUNG_UP = 499;
-/** Of those whose process ended: what the client saw is not known, but it was no good end. */
+/** HTTP status of requests of a dead process: what the client received is unknown, but it was incomplete. */
 const CUT_OFF = 500;
 
-/** Requests that are counted without entries of their own. */
+/** Aggregated requests without entries of their own. */
 export interface CountedTogether {
-  /** By which it is not counted twice. */
+  /** Id that prevents counting it twice. */
   id: string;
-  /** Milliseconds since 1970, when the first of them ended. */
+  /** When the first of them ended, in milliseconds since 1970. */
   at: number;
   totals: Totals;
 }
@@ -36,13 +36,16 @@ function isCorrection(settled: Settled): settled is BackgroundCorrection {
   return 'responseId' in settled;
 }
 
-/** Makes room: counts the oldest together, except what holds a reservation, whose number is bounded by that of the requests. */
-export function countOldestTogether(waiting: readonly Settled[], most: number): Settled[] {
+/**
+ * Makes room: aggregates the oldest settlements, except those with a reservation; their number is bounded by that of
+ * the requests.
+ */
+export function countOldestTogether(waiting: readonly Settled[], max: number): Settled[] {
   const before = waiting.find(isCountedTogether);
   const settlements = waiting.filter(isSettlement);
   const together = before ?? { id: randomUUID(), at: settlements[0]?.at ?? 0, totals: createTotals() };
   const rest: Settled[] = waiting.filter(isCorrection);
-  let left = most;
+  let left = max;
   for (const settlement of settlements) {
     if (left > 0 && settlement.reservation === undefined) {
       together.totals.addEntry(toEntryRow(settlement));
@@ -59,9 +62,9 @@ export interface SettlementTables {
 }
 
 /**
- * Writes down what requests used: their entries, the totals of their day and what they leave of their budgets. Whatever was
- * written before changes nothing: a reservation is settled by whoever deletes it, and an entry is there once. What corrects
- * an entry comes behind it, also within the list.
+ * Writes the usage of requests: their entries, the totals of their day, and their budgets. Rewriting has no effect: the
+ * transaction that deletes a reservation settles it, and an entry exists once. A correction follows its entry, also
+ * within the list.
  */
 export function* writeSettlements(
   items: readonly Settled[],
@@ -108,13 +111,16 @@ export function* writeSettlements(
   yield* usageTable.addTotals(totals);
 }
 
-/** In one order, so that two transactions that correct the same do not wait for each other in a ring. Those of one response keep theirs. */
+/**
+ * A fixed order, so that two transactions that correct the same entries do not deadlock. Corrections of one response
+ * keep their order.
+ */
 function byResponse(left: BackgroundCorrection, right: BackgroundCorrection): number {
   if (left.responseId === right.responseId) return left.owner < right.owner ? -1 : Number(left.owner > right.owner);
   return left.responseId < right.responseId ? -1 : 1;
 }
 
-/** Settles what requests of a dead process held: as used to the last token, since nobody knows. */
+/** Settles reservations of a dead process as completely used, since the real usage is unknown. */
 export function* writeCutOffs(
   reservations: readonly ReservationsTable[],
   { budgetTable, usageTable }: Omit<SettlementTables, 'backgroundTable'>,
@@ -126,7 +132,7 @@ export function* writeCutOffs(
   yield* usageTable.addTotals(totals);
 }
 
-/** Gives back what admissions held that nobody knows to have happened. */
+/** Refunds reservations of admissions that are not known to have succeeded. */
 export function* releaseOrphans(
   reservations: readonly ReservationsTable[],
   { budgetTable }: Pick<SettlementTables, 'budgetTable'>,
@@ -163,8 +169,8 @@ function* changeBudgets({ ends, corrections = [] }: BudgetChanges, budgetTable: 
 }
 
 /**
- * A request that failed and used nothing does not count. Hanging up is the client's own doing: who does so in time is not to
- * have as many requests as they like.
+ * A failed request without usage does not count. A disconnect does: otherwise a client could send unlimited requests by
+ * disconnecting early.
  */
 function givesBack({ status, usage }: Settlement): boolean {
   return status >= 400 && status !== HUNG_UP && usage === undefined;

@@ -14,7 +14,7 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** What completed jobs cost: one row each, which outlives the job. */
+/** The cost of completed jobs: one row each, which outlives the job. */
 export interface JobChargesTable {
   jobId: string;
   kind: JobKind;
@@ -29,12 +29,14 @@ export interface JobChargesTable {
 
 /** A budget as it stands, with the period and day that it was last counted in; see budgets.ts. */
 export interface BudgetsTable extends BudgetState {
-  /** By UTC: empty where it never ends, else `2026-06` or `2026-06-15`. */
+  /** UTC: empty if the period never ends, else `2026-06` or `2026-06-15`. */
   period: string;
   day: string;
 }
 
-/** Requests under way that hold tokens of a budget. Deleted by whatever settles them, so that happens once. */
+/**
+ * Running requests that hold tokens of a budget. The transaction that settles one deletes the row, so it happens once.
+ */
 export interface ReservationsTable {
   id: string;
   budgetId: string;
@@ -43,14 +45,14 @@ export interface ReservationsTable {
   route: string;
   model: string;
   tokens: number;
-  /** Of the budget, when its request was counted. */
+  /** Period of the budget when its request was counted. */
   period: string;
   /** Id of the process that holds it; see heartbeat.ts. */
   processId: string;
   at: number;
 }
 
-/** One row for each request of a model route. */
+/** One row per request of a model route. */
 export interface UsageEntriesTable {
   keyId: string;
   at: number;
@@ -95,27 +97,27 @@ export interface UsageTotal {
   latencyMsSum: number;
 }
 
-/** Requests that were counted together, without entries of their own, and are not to be counted again. */
+/** Aggregated requests without entries of their own, which must not be counted again. */
 export interface UsageOverflowTable {
   id: string;
   at: number;
 }
 
-/** Responses that their upstream goes on making. Deleted by whatever corrects their entry for good, so that happens once. */
+/** Background responses. The transaction that makes the final correction deletes the row, so it happens once. */
 export interface BackgroundResponsesTable {
   id: string;
   accountId: string;
   model: string;
   upstream: string;
-  /** These three name the entry that counts it by an estimate. */
+  /** These three columns name the log entry with the estimate. */
   keyId: string;
   at: number;
   requestId: string;
   /** What the estimate was charged to. */
   budgetId: string | null;
-  /** When the upstream is to be asked next. */
+  /** When the upstream is polled next. */
   dueAt: number;
-  /** From the last time that it was asked to the next; 0 where it never was. */
+  /** Delay between the last and the next poll; 0 before the first. */
   waitMs: number;
 }
 

@@ -12,7 +12,7 @@ import { NO_COUNTS, NO_TOTAL_COUNTS, TOTAL_COUNTS, type Totals, toUsageEntry } f
 
 declare module '../http/server-context.js' {
   interface AppDependencies {
-    ledger: UsageLog;
+    usageLog: UsageLog;
   }
 }
 
@@ -24,7 +24,7 @@ export interface UsageQuery {
   to: string;
 }
 
-/** One request as it is kept, 90 days. */
+/** One request in the usage log, kept for 90 days. */
 export interface UsageEntry {
   requestId: string;
   keyId: string;
@@ -44,7 +44,7 @@ export interface UsageEntry {
   at: number;
 }
 
-/** The usage ledger, to look at. Throws GatewayError `upstream_unavailable` where the database does not answer. */
+/** Reads the usage log. Throws GatewayError `upstream_unavailable` if the database does not answer. */
 export interface UsageLog {
   /** Newest day first. */
   totals(query: UsageQuery): Promise<readonly UsageTotal[]>;
@@ -54,7 +54,7 @@ export interface UsageLog {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The usage ledger in SQL, to look at. It is written by admissions. */
+/** Reads the usage log in SQL. Admissions write it. */
 export function createUsageLog(database: Database): UsageLog {
   return {
     async totals({ keyId, accountId, from, to }) {
@@ -84,14 +84,14 @@ function selectEntries(queries: Kysely<Tables>, { keyId, accountId, from, to }: 
     .orderBy('requestId');
   if (keyId !== undefined) select = select.where('keyId', '=', keyId);
   if (accountId !== undefined) {
-    // By its keys, which the index begins with.
+    // By key, which is the first column of the index.
     const keys = queries.selectFrom('api_keys').select('id').where('accountId', '=', accountId);
     select = select.where('keyId', 'in', keys).where('accountId', '=', accountId);
   }
   return select;
 }
 
-/** The statements that write down what requests used, and what they held of a budget. */
+/** The statements that write the usage and the budget reservations of requests. */
 export function createUsageTable(queries: Kysely<Tables>) {
   const insertEntries = createRowInsertScript({
     queries,
@@ -134,7 +134,7 @@ export function createUsageTable(queries: Kysely<Tables>) {
   );
 
   return {
-    /** Those that were not there before: an entry that is given again, also within the list, is left out. */
+    /** Returns the new ones: an entry that exists, also earlier in the list, is omitted. */
     *insertEntries(rows: readonly UsageEntriesTable[]): Script<readonly UsageEntriesTable[]> {
       const inserted = yield* insertEntries(rows);
       if (inserted.length === rows.length) return rows;
@@ -146,7 +146,7 @@ export function createUsageTable(queries: Kysely<Tables>) {
       yield* addTotals(totals.rows());
     },
 
-    /** Those that were not there before. */
+    /** Returns the new ones. */
     *insertSums<Sum extends UsageOverflowTable>(sums: readonly Sum[]): Script<readonly Sum[]> {
       const inserted = yield* insertSums(sums);
       return sums.filter(({ id }) => inserted.some((row) => row.id === id));
@@ -156,7 +156,7 @@ export function createUsageTable(queries: Kysely<Tables>) {
       yield* insertReservations(rows);
     },
 
-    /** Those that were still there, by id: whoever gets one settles it. */
+    /** Returns those that still existed, by id: the caller that receives one settles it. */
     *takeReservations(ids: readonly string[]): Script<Map<string, ReservationsTable>> {
       const rows = yield* deleteReservations(ids.map((id) => [id]));
       return new Map(rows.map((row) => [row.id, row]));

@@ -1,58 +1,58 @@
 import { GatewayError, Type } from 'mediagate';
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, type Route, type ServerContext, Text } from '../http/index.js';
-import { type ApiKeyRecord, keyOf, readWindows } from '../keys/index.js';
-import type { SlotAnswer } from '../limits/index.js';
+import { type ApiKeyRecord, keyOf, readRateLimits } from '../keys/index.js';
+import type { RateLimitResult } from '../limits/index.js';
 import type { BudgetState, Budgets } from './budgets.js';
 import type { UsageTotal } from './tables.js';
 import type { UsageLog, UsageQuery } from './usage-log.js';
 
 export interface UsageView {
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   readonly budget: BudgetState | undefined;
   readonly totals: readonly UsageTotal[];
 }
 
 export interface UsageSources {
   budgets: Pick<Budgets, 'find'>;
-  ledger: Pick<UsageLog, 'totals'>;
+  usageLog: Pick<UsageLog, 'totals'>;
 }
 
-/** What was used and what is left. The totals are never behind the budget: whatever it was charged is among them. */
+/** Used and remaining amounts. The totals are never behind the budget: everything charged to it is included. */
 export async function getUsage(
-  { budgets, ledger }: UsageSources,
+  { budgets, usageLog }: UsageSources,
   budgetId: string | null,
   query: UsageQuery,
 ): Promise<UsageView> {
-  // Both are written in one transaction. Read the other way round, a commit in between shows tokens that no request used.
+  // Both are written in one transaction. In the other order, a commit in between would show tokens without a request.
   const budget = budgetId === null ? undefined : await budgets.find(budgetId);
-  return { budget, totals: await ledger.totals(query) };
+  return { budget, totals: await usageLog.totals(query) };
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Days that are looked at unless others are asked for. */
+/** Default number of days. */
 const DEFAULT_DAYS = 30;
-/** Days that are looked at at once. */
+/** Maximum number of days per request. */
 const MAX_DAYS = 366;
 
-/** First and last day by UTC, both included: `2026-06-15`. */
+/** First and last UTC day, both included: `2026-06-15`. */
 export interface DayRange {
   from: string;
   to: string;
 }
 
-/** What is wrong with a range, in words that follow the name of the member. */
+/** The problem of a range, as words that follow the name of the field. */
 export interface DayRangeProblem {
-  member: keyof DayRange;
+  field: keyof DayRange;
   problem: string;
 }
 
-/** A range as it was asked for; the last 30 days where nothing was. */
+/** The requested range; the last 30 days by default. */
 export function readDayRange(asked: Partial<DayRange>, now: number): DayRange | DayRangeProblem {
   const today = dayOf(now);
-  for (const [member, day] of Object.entries(asked)) {
-    if (day !== undefined && !isDay(day)) return { member: member as keyof DayRange, problem: NO_DAY };
+  for (const [field, day] of Object.entries(asked)) {
+    if (day !== undefined && !isDay(day)) return { field: field as keyof DayRange, problem: NO_DAY };
   }
   const { to = asked.from !== undefined && asked.from > today ? asked.from : today } = asked;
   const { from = dayOf(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS) } = asked;
@@ -65,10 +65,10 @@ export function readDayRange(asked: Partial<DayRange>, now: number): DayRange | 
 const NO_DAY = 'must be a day such as 2026-06-15';
 
 function badStart(problem: string): DayRangeProblem {
-  return { member: 'from', problem };
+  return { field: 'from', problem };
 }
 
-/** What totals of any sort have in common. */
+/** Fields that all totals have. */
 export type UsageCounts = Omit<UsageTotal, 'day' | 'keyId' | 'accountId' | 'route' | 'model'>;
 
 const COUNTS = [
@@ -92,7 +92,7 @@ export function addUp(totals: readonly UsageCounts[]): UsageCounts {
 }
 
 /**
- * Which days a request asks for, by `?from=&to=`; the last 30 where it names none.
+ * Reads the days from `?from=&to=`; the last 30 by default.
  * @throws GatewayError `invalid_value`.
  */
 export function readRangeQuery(query: Readonly<Record<string, string | string[] | undefined>>, now: number): DayRange {
@@ -102,22 +102,22 @@ export function readRangeQuery(query: Readonly<Record<string, string | string[] 
   }
   const range = readDayRange({ from: from as string | undefined, to: to as string | undefined }, now);
   if (!('problem' in range)) return range;
-  const { member, problem } = range;
-  throw new GatewayError('invalid_value', `${member} ${problem}.`, { param: member });
+  const { field, problem } = range;
+  throw new GatewayError('invalid_value', `${field} ${problem}.`, { param: field });
 }
 
-/** What a key is told about itself. */
+/** What a key may read about itself. */
 export interface KeyUsage {
   key: ApiKeyRecord;
-  /** By family; undefined where the key has no window. */
-  windows: Readonly<Record<string, SlotAnswer>> | undefined;
+  /** By family; undefined if the key has no rate limit. */
+  rateLimits: Readonly<Record<string, RateLimitResult>> | undefined;
   budget: BudgetState | undefined;
   range: DayRange;
   /** Newest day first. */
   totals: readonly UsageTotal[];
 }
 
-export function encodeKeyUsage({ key, windows, budget, range, totals }: KeyUsage) {
+export function encodeKeyUsage({ key, rateLimits, budget, range, totals }: KeyUsage) {
   const days = Map.groupBy(totals, ({ day }) => day);
   return {
     object: 'usage',
@@ -129,7 +129,7 @@ export function encodeKeyUsage({ key, windows, budget, range, totals }: KeyUsage
       models: key.models,
       expires_at: isoTime(key.expiresAt),
     },
-    window: windows ? encodeWindows(key.rpm, windows) : null,
+    window: rateLimits ? encodeRateLimits(key.rpm, rateLimits) : null,
     budget: budget ? encodeBudget(budget) : null,
     from: range.from,
     to: range.to,
@@ -159,12 +159,12 @@ export function encodeCounts(counts: UsageCounts) {
   };
 }
 
-function encodeWindows(limit: number | null, windows: Readonly<Record<string, SlotAnswer>>) {
+function encodeRateLimits(limit: number | null, rateLimits: Readonly<Record<string, RateLimitResult>>) {
   return {
     limit,
     seconds: 60,
     families: Object.fromEntries(
-      Object.entries(windows).map(([family, { remaining, resetMs }]) => [
+      Object.entries(rateLimits).map(([family, { remaining, resetMs }]) => [
         family,
         { remaining, reset_seconds: Math.ceil(resetMs / 1000) },
       ]),
@@ -194,8 +194,8 @@ const Usage = Type.Object({
   days: Type.Array(Type.Object({ day: Text, requests: Count })),
 });
 
-/** What the key itself used, and what it has left. Costs no slot. */
-export function usageRoutes({ windows, budgets, ledger, polls, clock }: ServerContext): Route[] {
+/** Usage and remaining budget of the key itself. Not rate limited. */
+export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock }: ServerContext): Route[] {
   const Day = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' });
   return [
     defineRoute({
@@ -217,18 +217,18 @@ export function usageRoutes({ windows, budgets, ledger, polls, clock }: ServerCo
         const key = keyOf(context);
         polls.admit(key.id);
         const range = readRangeQuery(context.query, clock.now());
-        const [looked, { budget, totals }] = await Promise.all([
-          readWindows(windows, key),
-          getUsage({ budgets, ledger }, key.budgetId, { keyId: key.id, ...range }),
+        const [results, { budget, totals }] = await Promise.all([
+          readRateLimits(rateLimits, key),
+          getUsage({ budgets, usageLog }, key.budgetId, { keyId: key.id, ...range }),
         ]);
         context.res.setHeader('Cache-Control', 'no-store');
-        context.body = encodeKeyUsage({ key, windows: looked, budget, range, totals });
+        context.body = encodeKeyUsage({ key, rateLimits: results, budget, range, totals });
       },
     }),
   ];
 }
 
-/** What is free of each limit that a budget has; members without a limit are absent. */
+/** The remaining amount of each limit of a budget; fields without a limit are absent. */
 export interface BudgetLeft {
   requests?: number;
   tokens?: number;
@@ -245,7 +245,7 @@ export function leftOf(budget: BudgetState): BudgetLeft {
   };
 }
 
-/** In words: `37 requests`, `29,999,000 tokens`. */
+/** As text: `37 requests`, `29,999,000 tokens`. */
 export function renderLeft(budget: BudgetState | undefined, now: number): string {
   if (!budget) return 'unlimited';
   if (budget.expiresAt !== null && budget.expiresAt <= now) return 'ended';
@@ -258,7 +258,7 @@ export function renderLeft(budget: BudgetState | undefined, now: number): string
   return parts.join(', ') || 'unlimited';
 }
 
-/** With a comma between thousands. */
+/** With thousands separators. */
 export function grouped(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 1 });
 }

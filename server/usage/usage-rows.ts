@@ -24,10 +24,10 @@ export function toUsageEntry(row: UsageEntriesTable): UsageEntry {
   return { ...row, estimated: row.estimated === 1 };
 }
 
-/** An upstream that reports more than this miscounts; sums stay far below 2^53. */
+/** Maximum plausible value from an upstream; sums stay far below 2^53. */
 const MAX_COUNT = 1e12;
 
-/** What the entries and the totals count alike. */
+/** Columns that entries and totals share. */
 export const COUNTS = [
   'inputTokens',
   'cachedTokens',
@@ -38,9 +38,9 @@ export const COUNTS = [
   'images',
 ] as const;
 
-/** Null: not known, or not of this kind of work. */
+/** Null: not known, or not applicable. */
 type Counts = Pick<UsageEntriesTable, (typeof COUNTS)[number]>;
-/** Unknown ones as 0. */
+/** Unknown values as 0. */
 export type KnownCounts = Record<keyof Counts, number>;
 
 export const NO_COUNTS: KnownCounts = {
@@ -53,7 +53,7 @@ export const NO_COUNTS: KnownCounts = {
   images: 0,
 };
 
-/** Tokens in and out together. */
+/** Input and output tokens together. */
 export function tokensOf(usage: Usage | undefined): number {
   return (
     wholeNumber(usage?.totalTokens) ?? (wholeNumber(usage?.inputTokens) ?? 0) + (wholeNumber(usage?.outputTokens) ?? 0)
@@ -67,7 +67,7 @@ export function countsOf(usage: Usage = {}): Counts {
   return {
     inputTokens: input,
     cachedTokens: wholeNumber(usage.cachedTokens),
-    // Where only the sum is known it is not lost.
+    // If only the sum is known, it is kept.
     outputTokens: wholeNumber(usage.outputTokens) ?? (total === null ? null : Math.max(0, total - (input ?? 0))),
     reasoningTokens: wholeNumber(usage.reasoningTokens),
     characters: wholeNumber(usage.characters),
@@ -82,7 +82,7 @@ export function knownCounts(usage: Usage | undefined): KnownCounts {
   return Object.fromEntries(COUNTS.map((count) => [count, counts[count] ?? 0])) as KnownCounts;
 }
 
-/** Null where it is no number that could be meant. */
+/** Null if it is no plausible number. */
 function positive(value: number | undefined): number | null {
   return value !== undefined && value >= 0 ? Math.min(value, MAX_COUNT) : null;
 }
@@ -93,14 +93,14 @@ export function wholeNumber(value: number | undefined): number | null {
   return count === null ? null : Math.round(count);
 }
 
-/** What totals add up. */
+/** The columns that totals sum up. */
 export const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'latencyMsSum'] as const;
 
 export const NO_TOTAL_COUNTS = { requests: 0, failed: 0, estimated: 0, ...NO_COUNTS, latencyMsSum: 0 };
 
 type TotalName = Pick<UsageTotal, 'keyId' | 'day' | 'accountId' | 'route' | 'model'>;
 
-/** Adds up rows of the same key, day, route and model. */
+/** Sums up rows of the same key, day, route and model. */
 export function createTotals() {
   const totals = new Map<string, UsageTotal>();
 
@@ -122,7 +122,7 @@ export function createTotals() {
       for (const count of COUNTS) total[count] += entry[count] ?? 0;
       total.latencyMsSum += entry.latencyMs;
     },
-    /** Of an entry that was added before, what it says now beyond what it said then. */
+    /** The difference between the new and the old values of an existing entry. */
     addDifference(before: UsageEntriesTable, now: UsageEntriesTable): void {
       const total = open({ ...now, day: dayOf(now.at) });
       total.estimated += now.estimated - before.estimated;
@@ -132,7 +132,7 @@ export function createTotals() {
       const total = open(row);
       for (const count of TOTAL_COUNTS) total[count] += row[count];
     },
-    /** In one order, so that two transactions that add to the same do not wait for each other in a ring. */
+    /** A fixed order, so that two transactions do not deadlock. */
     rows(): UsageTotal[] {
       return [...totals].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, total]) => total);
     },

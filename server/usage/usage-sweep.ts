@@ -3,31 +3,33 @@ import { forgetExpired } from '../idempotency/index.js';
 import { forgetOldDays } from '../limits/index.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-export const ENTRIES_KEPT_MS = 90 * DAY_MS;
-const RESPONSES_KEPT_MS = 30 * DAY_MS;
-/** By then nobody writes them again. */
-const SUMS_KEPT_MS = DAY_MS;
+export const ENTRIES_RETENTION_MS = 90 * DAY_MS;
+const RESPONSES_RETENTION_MS = 30 * DAY_MS;
+/** After this time no process writes them again. */
+const SUMS_RETENTION_MS = DAY_MS;
 const INTERVAL_MS = 10 * 60_000;
-/** Rows of one statement. */
+/** Rows per statement. */
 const ROWS = 1_000;
-/** Keys whose entries are looked at in one round: there may be more of them than a round has time for. */
+/** Maximum number of keys per sweep, which has limited time. */
 const KEYS = 500;
 
 export interface UsageSweeper {
-  /** Does nothing where it is too early for that. */
+  /** No effect if it is too early. */
   sweep(): Promise<void>;
 }
 
-/** Deletes what is kept for a time: entries of the ledger, stored responses, idempotency keys and daily quotas. The totals stay. */
+/**
+ * Deletes expired rows: entries of the usage log, stored responses, idempotency keys and daily quotas. The totals stay.
+ */
 export function createUsageSweeper(database: Database, clock: DatabaseClock): UsageSweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
-  /** Id of the last key that was looked at. */
+  /** Id of the last key that was processed. */
   let reached = '';
   return {
     async sweep() {
       if (performance.now() - sweptAt < INTERVAL_MS) return;
       const swept = await database.run((queries) => sweep(queries, clock, reached));
-      // What is left is for the next round.
+      // The next sweep continues.
       reached = swept.reached;
       if (swept.complete) sweptAt = performance.now();
     },
@@ -35,7 +37,7 @@ export function createUsageSweeper(database: Database, clock: DatabaseClock): Us
 }
 
 interface Swept {
-  /** The same as before where there may be more of the same keys, empty behind the last key. */
+  /** The same mark as before if these keys may have more entries; empty after the last key. */
   reached: string;
   /** Nothing is left. */
   complete: boolean;
@@ -44,11 +46,11 @@ interface Swept {
 async function sweep(queries: Kysely<Tables>, clock: DatabaseClock, reached: string): Promise<Swept> {
   const now = await clock.read(queries);
   await forgetOldDays(queries, now);
-  const responses = await deleteResponses(queries, now - RESPONSES_KEPT_MS);
+  const responses = await deleteResponses(queries, now - RESPONSES_RETENTION_MS);
   const keys = await forgetExpired(queries, now, ROWS);
   await queries
     .deleteFrom('usage_overflow')
-    .where('at', '<', now - SUMS_KEPT_MS)
+    .where('at', '<', now - SUMS_RETENTION_MS)
     .execute();
   const rows = await queries
     .selectFrom('api_keys')
@@ -58,13 +60,13 @@ async function sweep(queries: Kysely<Tables>, clock: DatabaseClock, reached: str
     .limit(KEYS)
     .execute();
   const keyIds = rows.map(({ id }) => id);
-  const entries = keyIds.length === 0 ? 0 : await deleteEntries(queries, keyIds, now - ENTRIES_KEPT_MS);
+  const entries = keyIds.length === 0 ? 0 : await deleteEntries(queries, keyIds, now - ENTRIES_RETENTION_MS);
   if (entries === ROWS) return { reached, complete: false };
   const last = keyIds.length < KEYS;
   return { reached: last ? '' : (keyIds.at(-1) ?? ''), complete: last && responses < ROWS && keys < ROWS };
 }
 
-/** By their keys, as the index begins with them. */
+/** By key, which is the first column of the index. */
 async function deleteEntries(queries: Kysely<Tables>, keyIds: readonly string[], before: number): Promise<number> {
   const { numDeletedRows } = await queries
     .deleteFrom('usage_entries')

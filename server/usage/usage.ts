@@ -9,7 +9,7 @@ import {
 } from 'mediagate';
 import { errorClassOf, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
-import { acceptSlot, slotRequest } from '../limits/index.js';
+import { consumeRequest, sendRateLimit } from '../limits/index.js';
 import type { Admissions, Settlement } from './admissions.js';
 
 declare module '../http/server-context.js' {
@@ -18,7 +18,7 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** Status of a request whose client hung up before there was an answer. */
+/** Status of a request if its client disconnected before the answer. */
 const HUNG_UP = 499;
 
 export interface ModelRequest {
@@ -26,36 +26,39 @@ export interface ModelRequest {
   route: string;
   /** Public model id. */
   model: string;
-  /** Tokens it may come to at most, estimated; held of the key's budget until it has ended. */
+  /** Maximum tokens, estimated; reserved from the key's budget until the request has ended. */
   tokens: number;
-  /** Whether the work goes on when its client hangs up: then it ends as it would have ended otherwise. Default false. */
+  /** Whether the work continues when its client disconnects. Default false. */
   outlivesClient?: boolean;
 }
 
-/** Work that was let in. */
+/** Admitted work. */
 export interface AdmittedWork {
-  /** Says, once and before it may throw, where what it uses will be known; that never rejects. Never said: nothing is used. */
+  /**
+   * Registers a promise of the usage; call it once and before throwing. The promise must not reject. Without a call,
+   * nothing is used.
+   */
   uses(outcome: Promise<Used>, background?: TextExchange['background']): void;
-  /** Resolves when what goes on in the background is written down, so that nobody is told of what a crash would forget. */
-  kept(): Promise<void>;
+  /** Resolves when background work is stored, so that no client learns of work that a crash would lose. */
+  settled(): Promise<void>;
 }
 
 type Used = Pick<TextOutcome, 'usage' | 'final'>;
 
-/** Lets requests of model routes in and takes down what they used. */
+/** Admits requests of model routes and records their usage. */
 export interface UsageService {
   /**
-   * Takes a slot of the key's window and a reservation of its budget, does the work, and settles once, whatever happens.
-   * Says in header fields how the window stands.
-   * @throws GatewayError `model_not_allowed`, `rate_limit_exceeded`, `insufficient_quota`, `upstream_unavailable` where the
-   * database does not answer; what the work throws.
+   * Consumes the key's rate limit, reserves budget, does the work, and settles once in every case. Sets the rate-limit
+   * headers.
+   * @throws GatewayError `model_not_allowed`, `rate_limit_exceeded`, `insufficient_quota`, `upstream_unavailable` if
+   *   the database does not answer; what the work throws.
    */
   admitted<Result>(
     context: RequestContext,
     request: ModelRequest,
     work: (admitted: AdmittedWork) => Promise<Result>,
   ): Promise<Result>;
-  /** Resolves when all that has ended is settled. */
+  /** Resolves when everything that has ended is settled. */
   close(): Promise<void>;
 }
 
@@ -65,7 +68,7 @@ export interface UsageServiceOptions {
 }
 
 export function createUsageService({ admissions, clock }: UsageServiceOptions): UsageService {
-  /** Requests that have ended and whose usage is still to come. */
+  /** Requests that have ended but still have a pending usage. */
   let unsettled = 0;
   let allSettled: PromiseWithResolvers<void> | undefined;
 
@@ -75,13 +78,13 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
       const key = keyOf(context);
       const { id: keyId, accountId, budgetId } = key;
       checkModel(key, model);
-      const slot = slotRequest({ key, family: 'model' });
+      const rateLimit = consumeRequest({ key, family: 'model' });
       const reserve = budgetId === null ? undefined : { budgetId, tokens };
-      const admission = await admissions.admit({ keyId, accountId, route, model, slot, reserve });
-      if (slot && admission.slot) acceptSlot(response, slot, admission.slot);
+      const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
+      if (rateLimit && admission.rateLimit) sendRateLimit(response, rateLimit, admission.rateLimit);
 
       let outcome: Promise<Used> | undefined;
-      /** Resolves with what goes on without the request, once it is counted by an estimate. */
+      /** Resolves with background work, once it is counted by an estimate. */
       let started: Promise<BackgroundStart | undefined> | undefined;
       const settle = (
         status: number,
@@ -117,7 +120,7 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
             outcome = promised;
             started = background?.then(settleStart);
           },
-          async kept() {
+          async settled() {
             if (await started) await admissions.flushInTime();
           },
         });
@@ -154,7 +157,7 @@ export function isModelAllowed({ models }: ApiKeyRecord, model: string): boolean
   return models === null || models.includes(model);
 }
 
-/** @throws GatewayError `model_not_allowed` where the key is for other models. */
+/** @throws GatewayError `model_not_allowed` if the key does not allow the model. */
 export function checkModel(key: ApiKeyRecord, model: string): void {
   if (isModelAllowed(key, model)) return;
   throw new GatewayError('model_not_allowed', `This API key is not for the model ${model}.`, { param: 'model' });
@@ -167,7 +170,7 @@ function statusOf(context: RequestContext, thrown: unknown, outlivesClient: bool
   return errorClassOf(toGatewayError(thrown).code, context.state).status;
 }
 
-/** A request id that the client chose names many requests where it chooses the same one, and each is to be counted. */
+/** A request id chosen by the client may repeat, and each request must be counted. */
 function usageLogIdOf({ req: request, state: { requestId } }: RequestContext): string {
   return request.headers['x-request-id'] === requestId ? `${requestId}/${newRequestId()}` : requestId;
 }

@@ -10,30 +10,33 @@ import type { WebhookSecrets } from './webhooks.js';
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-/** After the first try, the second, and so on; the try after the last pause is the last. README says them. */
+/**
+ * Delays after the first attempt, the second, and so on; the attempt after the last delay is the last one. README lists
+ * them.
+ */
 const PAUSES_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
-/** Of one try, everything included; the lease outlasts it. */
+/** Deadline of one attempt, everything included; the lease is longer. */
 export const TRY_MS = 15 * SECOND;
 const LEASE_MS = MINUTE;
-const ROUND_MS = SECOND;
-/** Of this process. */
-const MOST_TRIES = 64;
-/** So that an account whose receivers hang holds up nobody else. */
-const MOST_OF_ACCOUNT = 8;
-/** Events of one account that may wait for a further try, over all processes. */
-const MOST_WAITING = 1_000;
-/** For tries under way when the process ends; the others are made by somebody else at once. */
+const POLL_MS = SECOND;
+/** Concurrent attempts of this process. */
+const MAX_TRIES = 64;
+/** Per account, so that hanging receivers of one account do not delay others. */
+const MAX_OF_ACCOUNT = 8;
+/** Events of one account that may wait for another attempt, over all processes. */
+const MAX_WAITING = 1_000;
+/** Grace period for running attempts at shutdown; other processes take over the rest at once. */
 const STOP_MS = 3 * SECOND;
 const GONE = 410;
 
-/** `delivered`; `postponed`, a further try follows; `gone`, the receiver wants no more of it; `given_up`. */
+/** `delivered`; `postponed`, another attempt follows; `gone`, the receiver refused permanently; `given_up`. */
 export type WebhookOutcome = 'delivered' | 'postponed' | 'gone' | 'given_up';
 
-/** Of a receiver: its status, or the code of what came instead. */
+/** Status of the receiver, or the code of the failure. */
 interface Answer {
   status?: number;
   code?: string;
-  /** Of the request that asked for the job. */
+  /** Id of the request that submitted the job. */
   requestId?: string;
 }
 
@@ -41,20 +44,20 @@ export interface WebhookDeliveryOptions {
   webhooks: Webhooks;
   images: Pick<Images, 'find'>;
   secrets: Pick<WebhookSecrets, 'signing'>;
-  /** Guards every address, and has a deadline of its own. */
+  /** Guards every address, and has its own deadline. */
   client: HttpClient;
   /** Public address of this gateway, without a trailing slash. */
   baseUrl(): string;
   clock: Clock;
   logger: Logger;
-  /** Told what came of each try. Default: nobody is. */
+  /** Called with the result of each attempt. Default: none. */
   tried?(outcome: WebhookOutcome): void;
-  /** Default: those of the README. Given by tests, as the following. */
+  /** Default: the delays of the README. Tests set it, as the following options. */
   pausesMs?: readonly number[];
   tryMs?: number;
   leaseMs?: number;
-  roundMs?: number;
-  mostWaiting?: number;
+  pollMs?: number;
+  maxWaiting?: number;
 }
 
 export type WebhookDelivery = DueWork;
@@ -66,13 +69,13 @@ interface WebhookPost {
 }
 
 /**
- * Delivers the events that are due, each by one process at a time (`core/database/due-rows.ts`). Closing begins no more tries, and
- * gives back those that do not end within moments.
+ * Delivers due events, each by one process at a time (`core/database/due-rows.ts`). Closing starts no more attempts,
+ * and releases those that do not end within moments.
  */
 export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
   const { webhooks, images, secrets, client, baseUrl, clock, logger, tried } = options;
-  const { pausesMs = PAUSES_MS, tryMs = TRY_MS, leaseMs = LEASE_MS, roundMs = ROUND_MS } = options;
-  const { mostWaiting = MOST_WAITING } = options;
+  const { pausesMs = PAUSES_MS, tryMs = TRY_MS, leaseMs = LEASE_MS, pollMs = POLL_MS } = options;
+  const { maxWaiting = MAX_WAITING } = options;
 
   async function deliver(one: WebhookTry, signal: AbortSignal): Promise<void> {
     const { jobId, number: attempt } = one;
@@ -86,7 +89,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
     else logger.warn(outcome === 'gone' ? 'a webhook is not wanted any more' : 'a webhook was given up', fields);
   }
 
-  /** What came of it; undefined where this process cut it off. */
+  /** The result; undefined if this process aborted it. */
   async function send(one: WebhookTry, signal: AbortSignal): Promise<Answer | undefined> {
     let requestId: string | undefined;
     try {
@@ -99,7 +102,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
         logger.error('a webhook could not be sent', { jobId: one.jobId, requestId, error });
         return { code: 'internal_error', requestId };
       }
-      // The database's: no fault of the receiver.
+      // An error of the database is not the receiver's fault.
       if (error.code === 'upstream_unavailable') throw error;
       return { code: error.code, requestId };
     }
@@ -114,7 +117,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
       ...signatureFields({ id: webhookIdOf(job), at, body, secrets: signing }),
     };
     const answer = await client.stream({ url, method: 'POST', headers, body, timeoutMs: tryMs, signal });
-    // What it says beyond its status is of no interest.
+    // The body of the answer is ignored.
     await answer.body[Symbol.asyncIterator]().return?.();
     return answer.status;
   }
@@ -123,7 +126,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
     const isTaken = status >= 200 && status < 300;
     const isGone = status === GONE;
     const waitMs = isTaken || isGone ? undefined : pausesMs[one.number - 1];
-    if (waitMs !== undefined && (await webhooks.postpone(one, { waitMs, mostWaiting }))) return 'postponed';
+    if (waitMs !== undefined && (await webhooks.postpone(one, { waitMs, maxWaiting }))) return 'postponed';
     await webhooks.settle(one);
     if (isTaken) return 'delivered';
     return isGone ? 'gone' : 'given_up';
@@ -131,9 +134,9 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
 
   const report = createThrottledWarning(logger, 'webhooks wait for the database');
   return startDueWork<WebhookTry>({
-    intervalMs: roundMs,
-    atOnce: MOST_TRIES,
-    groups: { of: ({ accountId }) => accountId, atOnce: MOST_OF_ACCOUNT },
+    intervalMs: pollMs,
+    atOnce: MAX_TRIES,
+    groups: { of: ({ accountId }) => accountId, atOnce: MAX_OF_ACCOUNT },
     take: (request) => webhooks.takeDue({ ...request, leaseMs }),
     work: deliver,
     report,
@@ -142,15 +145,15 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
 }
 
 export interface Signed {
-  /** Of the event: the same at each try. */
+  /** Id of the event: the same for each attempt. */
   id: string;
-  /** Milliseconds since 1970, of the try. */
+  /** Time of the attempt, in milliseconds since 1970. */
   at: number;
   body: string;
   secrets: readonly Uint8Array[];
 }
 
-/** Header fields by which a receiver knows whose an event is: https://github.com/standard-webhooks/standard-webhooks */
+/** Headers that let a receiver verify an event: https://github.com/standard-webhooks/standard-webhooks */
 export function signatureFields({ id, at, body, secrets }: Signed): Record<string, string> {
   const timestamp = Math.floor(at / 1000);
   const sign = (secret: Uint8Array) =>
@@ -162,16 +165,16 @@ export function signatureFields({ id, at, body, secrets }: Signed): Record<strin
   };
 }
 
-/** Of the one event of a job. */
+/** Id of the single event of a job. */
 export function webhookIdOf({ id }: Pick<ImageJob, 'id'>): string {
   return `evt_${id}`;
 }
 
-/** What tells of a job that has ended: its poll form, but for pictures in base64. */
+/** The payload of a completed job: its poll form without base64 images. */
 export function encodeWebhookEvent(job: ImageJob, answer: Omit<JobAnswer, 'base64'>) {
   const { data, ...form } = encodeImageJob(job, answer);
   const links = data.map((entry) =>
-    Object.fromEntries(Object.entries(entry).filter(([member]) => member !== 'b64_json')),
+    Object.fromEntries(Object.entries(entry).filter(([field]) => field !== 'b64_json')),
   );
   return { type: `image.job.${job.state}`, timestamp: isoTime(job.finishedAt), data: { ...form, data: links } };
 }

@@ -11,66 +11,66 @@ import {
 } from '../../core/database/index.js';
 import type { JobsTable } from '../../core/jobs/index.js';
 
-/** One try to tell of the end of a job, which nobody else makes until its lease is over. */
+/** One delivery attempt; no other process makes one until its lease is over. */
 export interface WebhookTry {
   jobId: string;
-  /** Whose job it is. */
+  /** Account of the job. */
   accountId: string;
   url: string;
-  /** Which one it is, from 1. */
+  /** Number of the attempt, from 1. */
   number: number;
 }
 
-/** Of each account one try. */
+/** One attempt per account. */
 export interface WebhookInput extends TakeRequest {
-  /** Milliseconds after which a try of which nothing was heard is followed by another. */
+  /** Milliseconds after which an attempt without a result is followed by another. */
   leaseMs: number;
 }
 
 export interface WebhookPause {
-  /** Milliseconds until the next try. */
+  /** Milliseconds until the next attempt. */
   waitMs: number;
-  /** Events of one account that may wait for a further try. */
-  mostWaiting: number;
+  /** Events of one account that may wait for another attempt. */
+  maxWaiting: number;
 }
 
-/** Which of an account's secrets is the newest. */
+/** The number of an account's current secret. */
 export interface WebhookSecretVersion {
   /** 1 is the first, which every account has. */
   version: number;
-  /** Milliseconds since it took the place of the one before it; absent where it is the first. */
+  /** Milliseconds since it replaced the previous one; absent for the first. */
   changedMsAgo?: number;
 }
 
 /**
- * Events that tell of the ends of jobs: one for each job that was accepted with a `webhookUrl`, written down in the
- * transaction that ends it, whichever way that is, and kept until it was delivered or given up, or the job is forgotten.
- * Every call throws GatewayError `upstream_unavailable` where the database does not answer.
+ * Events of completed jobs: one for each job that was accepted with a `webhookUrl`, written in the transaction that
+ * ends it, for every way of ending, and kept until it is delivered or given up, or the job is deleted. Every method
+ * throws GatewayError `upstream_unavailable` if the database does not answer.
  */
 export interface Webhooks {
-  /** Begins tries that are due: first tries before later ones, the longest due first. */
-  takeDue(wish: WebhookInput): Promise<readonly WebhookTry[]>;
-  /** There is no further try: it was delivered, or given up. Nothing where another try has begun. */
+  /** Takes due events: first attempts before later ones, the longest due first. */
+  takeDue(options: WebhookInput): Promise<readonly WebhookTry[]>;
+  /** There is no further attempt: it was delivered, or given up. No effect if another attempt has begun. */
   settle(tried: WebhookTry): Promise<void>;
-  /** Another follows after a while. False, and nothing is changed, where too many of the account wait already. */
+  /** Schedules another attempt. False, without a change, if too many events of the account wait already. */
   postpone(tried: WebhookTry, pause: WebhookPause): Promise<boolean>;
-  /** As if it had not begun. */
+  /** Reverts the attempt. */
   giveBack(tried: WebhookTry): Promise<void>;
-  /** Events that are neither delivered nor given up, of all accounts. */
+  /** Number of pending events of all accounts. */
   waiting(): Promise<number>;
   secretVersion(accountId: string): Promise<WebhookSecretVersion>;
-  /** From now on another secret is the newest. */
+  /** Rotates the secret. */
   rotateSecret(accountId: string): Promise<WebhookSecretVersion>;
 }
 
-/** Of an account without a row. */
+/** State of an account without a row. */
 const FIRST_VERSION = 1;
 
-/** Events about the ends of jobs, in the rows of the jobs themselves. */
+/** Events of completed jobs, in the rows of the jobs. */
 export function createWebhooks(database: Database, times: DatabaseClock): Webhooks {
   const due = dueRows(database.engine, { table: 'jobs', key: ['id'], dueAt: 'webhookDueAt' });
 
-  /** Whatever a try changes, unless another has begun: then its lease was over. */
+  /** Changes of an attempt, unless another one has begun: then its lease was over. */
   function change(tried: WebhookTry, values: Partial<Pick<JobsTable, 'webhookUrl' | 'webhookDueAt' | 'webhookTries'>>) {
     return (queries: Kysely<Tables>) =>
       queries
@@ -82,21 +82,21 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
         .execute();
   }
 
-  async function isFull(queries: Kysely<Tables>, accountId: string, most: number): Promise<boolean> {
+  async function isFull(queries: Kysely<Tables>, accountId: string, max: number): Promise<boolean> {
     const beyond = await queries
       .selectFrom('jobs')
       .select('id')
       .where('owner', '=', accountId)
       .where('webhookDueAt', '>', 0)
       .limit(1)
-      // It is one of them itself.
-      .offset(most)
+      // The event itself is among those counted.
+      .offset(max)
       .executeTakeFirst();
     return beyond !== undefined;
   }
 
   return {
-    takeDue: ({ most, except, leaseMs }) =>
+    takeDue: ({ max, except, leaseMs }) =>
       database.run(async (queries) => {
         const now = await times.read(queries);
         if (!(await due.isAny(queries, now))) return [];
@@ -105,11 +105,11 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
           select id from (
             select id, "webhookDueAt", row_number() over (partition by owner order by "webhookDueAt", id) as turn
             from jobs where "webhookDueAt" <= ${now} ${others}
-          ) as ranked where turn = 1 order by "webhookDueAt", id limit ${most})`;
+          ) as ranked where turn = 1 order by "webhookDueAt", id limit ${max})`;
         const rows = await queries
           .updateTable('jobs')
           .set(({ eb }) => ({ webhookDueAt: now + leaseMs, webhookTries: eb('webhookTries', '+', 1) }))
-          .where(due.first({ now, most, among: firstOfEach }))
+          .where(due.first({ now, max, among: firstOfEach }))
           .returning(['id', 'owner', 'webhookUrl', 'webhookTries'])
           .$narrowType<{ webhookUrl: string }>()
           .execute();
@@ -122,13 +122,13 @@ export function createWebhooks(database: Database, times: DatabaseClock): Webhoo
       }),
 
     async settle(tried) {
-      // Nobody needs the address any more, and it may be good for more than this.
+      // The URL is no longer needed, and may contain credentials.
       await database.run(change(tried, { webhookUrl: null, webhookDueAt: null }));
     },
 
-    postpone: (tried, { waitMs, mostWaiting }) =>
+    postpone: (tried, { waitMs, maxWaiting }) =>
       database.run(async (queries) => {
-        if (await isFull(queries, tried.accountId, mostWaiting)) return false;
+        if (await isFull(queries, tried.accountId, maxWaiting)) return false;
         const now = await times.read(queries);
         await change(tried, { webhookDueAt: now + waitMs })(queries);
         return true;
@@ -188,7 +188,7 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** Accounts whose secret is not their first one any more. The secrets themselves are nowhere; see server/webhooks/webhooks.ts. */
+/** Accounts that have rotated their secret. The secrets themselves are not stored; see server/webhooks/webhooks.ts. */
 export interface WebhookSecretsTable {
   accountId: string;
   version: number;

@@ -44,7 +44,7 @@ const WebhookEvent = Type.Object(
   { description: 'A job that has ended, as it is polled; pictures are links, never base64.' },
 );
 
-/** The secret that an account knows its events by. */
+/** The secret of an account, which its receivers verify events with. */
 export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
   const secrets = webhooks?.secrets;
   const answer = (work: keyof Pick<WebhookSecrets, 'newest' | 'rotate'>) => async (context: RequestContext) => {
@@ -85,7 +85,9 @@ export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
   ];
 }
 
-/** The request that the gateway sends where webhooks are on and a job names a `webhook_url`, for the OpenAPI document. */
+/**
+ * The request that the gateway sends if webhooks are enabled and a job has a `webhook_url`, for the OpenAPI document.
+ */
 export const IMAGE_WEBHOOK: SentWebhook = {
   name: 'imageJobEnded',
   schemas: { WebhookEvent },
@@ -107,7 +109,7 @@ export const IMAGE_WEBHOOK: SentWebhook = {
   },
 };
 
-/** What routes know of webhooks. */
+/** What routes need of webhooks. */
 export interface WebhookService {
   targets: WebhookTargets;
   secrets: WebhookSecrets;
@@ -120,19 +122,19 @@ export interface OpenWebhooksOptions {
   clock: Clock;
   logger: Logger;
   baseUrl(): string;
-  /** Default: nobody counts. */
+  /** Default: no metrics. */
   tried?(outcome: WebhookOutcome): void;
-  /** Takes what is to be closed with the process. */
+  /** Registers what must be closed with the process. */
   opened: CloseList;
 }
 
-/** Webhooks as the settings have them; undefined where they are off. */
+/** Opens webhooks as configured; undefined if they are disabled. */
 export async function openWebhooks(options: OpenWebhooksOptions): Promise<WebhookService | undefined> {
   const { settings, webhooks, gateway, opened, ...rest } = options;
   const { imageWebhooks, imageWebhookOrigins: trustedOrigins, egressProxyUrl } = settings;
   if (!imageWebhooks) return undefined;
   const secrets = createWebhookSecrets(await loadWebhookSecrets(settings), webhooks);
-  // A way out of its own: what plugins may reach is not for clients to point at.
+  // Its own HTTP client: clients must not reach the private origins of plugins.
   const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
   opened.add(() => http.close());
   const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
@@ -140,25 +142,25 @@ export async function openWebhooks(options: OpenWebhooksOptions): Promise<Webhoo
   return { targets: createWebhookTargets(trustedOrigins), secrets };
 }
 
-/** For so long events are signed with the secret before the newest as well. */
+/** Period in which events are signed with the previous secret as well. */
 const OVERLAP_MS = 24 * 60 * 60 * 1000;
-/** Of a secret where it is shown; the rest is base64. */
+/** Prefix of a displayed secret; the rest is base64. */
 const PREFIX = 'whsec_';
 
 /**
- * The secrets that events are signed with, one for each account, 32 bytes. They are derived whenever they are needed, from
- * the gateway's own secrets and a number in the database: whoever reads that alone learns none.
+ * The signing secrets of events, one per account, 32 bytes. They are derived on demand from the gateway's own secrets
+ * and a number in the database: the database alone reveals none.
  */
 export interface WebhookSecrets {
-  /** The newest of an account, as its owner is told it: `whsec_…`. */
+  /** The current secret of an account, as displayed to its owner: `whsec_…`. */
   newest(accountId: string): Promise<string>;
-  /** Makes another one the newest; the one before it goes on signing for 24 hours. */
+  /** Rotates the secret; the previous one also signs for 24 hours. */
   rotate(accountId: string): Promise<string>;
-  /** Those that sign now, the newest first. */
+  /** The active secrets, the newest first. */
   signing(accountId: string): Promise<readonly Uint8Array[]>;
 }
 
-/** @param own The gateway's, newest first, 32 bytes each or more. */
+/** @param own The gateway's secrets, newest first, at least 32 bytes each. */
 export function createWebhookSecrets(
   own: readonly [Uint8Array, ...Uint8Array[]],
   versions: Pick<Webhooks, 'secretVersion' | 'rotateSecret'>,
@@ -181,16 +183,16 @@ export function createWebhookSecrets(
 
 const PARAM = 'webhook_url';
 
-/** Where events may go. */
+/** Checks the targets of events. */
 export interface WebhookTargets {
   /**
-   * A URL as a client sent it, normalised. What its name resolves to is seen at each delivery.
+   * Checks and normalizes a URL from a client. The address of its host is checked at each delivery.
    * @throws GatewayError `invalid_value` with `param`.
    */
   check(url: unknown): string;
 }
 
-/** @param trustedOrigins Private ones that are let through, also without TLS. */
+/** @param trustedOrigins Allowed private origins, also without TLS. */
 export function createWebhookTargets(trustedOrigins: readonly string[] = []): WebhookTargets {
   const guard = createAddressGuard({ trustedOrigins });
   return {
@@ -203,7 +205,7 @@ export function createWebhookTargets(trustedOrigins: readonly string[] = []): We
       } catch (error) {
         throw isGatewayError(error) ? refusal(error.message) : error;
       }
-      // It is for the receiver's own scripts, if for anybody.
+      // A fragment is only for scripts in a browser, so it is removed.
       url.hash = '';
       return url.href;
     },

@@ -50,7 +50,7 @@ function accept({ state, randomKey }: GrowthSide): Promise<unknown> {
     place: {},
   };
   return acceptJob(state.jobs, {
-    slot: { keyId, family: 'image', slots: 1, limit: 1_000_000 },
+    rateLimit: { keyId, family: 'image', count: 1, limit: 1_000_000 },
     quota: { limit: 1_000_000 },
     idempotency: { scope: keyId, key: `request ${requests}`, fingerprint: hash('sha256', `${requests}`) },
     job: { kind: 'image', owner: accountId, keyId, summary, input, maxActive: 1_000_000 },

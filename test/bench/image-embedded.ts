@@ -47,7 +47,7 @@ export async function startEmbeddedGateway(options: EmbeddedGatewayOptions): Pro
         owner: ACCOUNT,
         keyId,
         terms: toJobTerms({
-          slot: { keyId, family: 'image', slots: 1, limit: MANY },
+          rateLimit: { keyId, family: 'image', count: 1, limit: MANY },
           idempotency: { scope: keyId, key: `${index}`, fingerprint: `${index}`, replay: false },
         }),
       });

@@ -18,7 +18,7 @@ import { createHttpServer } from 'mediagate/server';
 import { createApp } from '../../server/app.js';
 import { createIdempotencyService } from '../../server/idempotency/index.js';
 import { createPepper, openKeyTable } from '../../server/keys/index.js';
-import type { SlotAnswer } from '../../server/limits/rate-limit.js';
+import type { RateLimitResult } from '../../server/limits/rate-limit.js';
 import { createHealth } from '../../server/observability/index.js';
 import { openState } from '../../server/state.js';
 import { createUsageService } from '../../server/usage/index.js';
@@ -43,8 +43,8 @@ function jobsWithoutStorage(): Jobs {
       ...{ id: `imgjob_${'0'.repeat(32)}`, kind, state: 'queued', summary, attempts: 0 },
       ...{ createdAt: Date.now(), startedAt: null, finishedAt: null, expiresAt: null, result: null, error: null },
     };
-    const limit = (terms as JobTerms | undefined)?.slot?.limit ?? 0;
-    const answer: SlotAnswer = { accepted: true, limit, remaining: limit - 1, retryAfterMs: 0, resetMs: 60_000 };
+    const limit = (terms as JobTerms | undefined)?.rateLimit?.limit ?? 0;
+    const answer: RateLimitResult = { accepted: true, limit, remaining: limit - 1, retryAfterMs: 0, resetMs: 60_000 };
     return { job: record, replayed: false, active: 1, answer };
   };
   return { ...state.jobs, accept };
@@ -66,7 +66,7 @@ const gateway = await createGateway({
 });
 const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
-const { windows, budgets, admissions, usage: ledger } = state;
+const { rateLimits, budgets, admissions, usage: usageLog } = state;
 const usage = createUsageService({ admissions, clock: systemClock });
 const answers = createIdempotencyService({
   answers: state.idempotentResponses,
@@ -75,7 +75,7 @@ const answers = createIdempotencyService({
   logger,
   drain: health.drain,
 });
-const services = { gateway, windows, budgets, usage, answers, ledger, keys, health, logger, clock: systemClock };
+const services = { gateway, rateLimits, budgets, usage, answers, usageLog, keys, health, logger, clock: systemClock };
 const app = createApp({ ...services, ...links });
 
 const router = new Router();

@@ -365,7 +365,7 @@ describe('createGateway', () => {
           platform: 'invented',
           clock,
           logger,
-          methods: [{ name: 'silent', cost: 1, authority: true, run: () => new Promise(() => {}) }],
+          methods: [{ name: 'silent', cost: 1, definitive: true, run: () => new Promise(() => {}) }],
           isEnough: () => false,
           isWorthwhile: (parts) => parts.length > 0,
         });

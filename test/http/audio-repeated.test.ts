@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Clock, GatewayError, type SoundStream, systemClock } from 'mediagate';
+import { type AudioStream, type Clock, GatewayError, systemClock } from 'mediagate';
 import { CHANGING, EFFECTS, HEARD, HEARING, SPEAKING, tonePieces } from '../support/invented-audio.js';
 import { makeSound, tonePcm } from '../support/sounds.js';
 import { describeOnStacks } from '../support/stacks.js';
@@ -375,8 +375,8 @@ function held() {
   }
   return {
     go: () => resolve(),
-    whole: (): SoundStream => ({ body: tonePieces(), format: 'pcm' }),
-    halting: (): SoundStream => ({ body: halves(word), format: 'pcm' }),
-    failing: (): SoundStream => ({ body: nothing(), format: 'pcm' }),
+    whole: (): AudioStream => ({ body: tonePieces(), format: 'pcm' }),
+    halting: (): AudioStream => ({ body: halves(word), format: 'pcm' }),
+    failing: (): AudioStream => ({ body: nothing(), format: 'pcm' }),
   };
 }

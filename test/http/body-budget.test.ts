@@ -1,7 +1,7 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import type { GatewayError } from 'mediagate';
-import { type BodyPlace, createBodyBudget, networkOwner } from '../../server/http/body-budget.js';
+import { type BodyReservation, createBodyBudget, networkOwner } from '../../server/http/body-budget.js';
 import { until } from '../support/until.js';
 
 const noEnd = (error: GatewayError) => {
@@ -138,7 +138,7 @@ describe('the room of request bodies', () => {
     const refused: string[] = [];
     const refusals = { max: 60, blockedFor: () => undefined, add: (owner: string) => void refused.push(owner) };
     const room = createBodyBudget({ bigBodies: 8, refusals });
-    const places: BodyPlace[] = [];
+    const places: BodyReservation[] = [];
     const open = (owner: string) => {
       const place = room.open(owner, noEnd);
       places.push(place);

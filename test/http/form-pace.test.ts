@@ -6,7 +6,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { createGateway, type Gateway, isGatewayError } from 'mediagate';
 import { type BodyBudget, createBodyBudget } from '../../server/http/body-budget.js';
-import { useSoundForm } from '../../server/http/form.js';
+import { useAudioForm } from '../../server/http/form.js';
 import { openPacedSocket, type PacedSocket } from '../support/paced-socket.js';
 
 const MEGABYTE = 1024 * 1024;
@@ -26,12 +26,12 @@ describe('the pace of forms with a sound', () => {
     budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS });
     server = createServer(async (request, response) => {
       const { signal } = new AbortController();
-      const limits = { audio: gateway.audio, soundNames: ['file'], maxBytes: 4 * MEGABYTE, budget, signal };
-      const answer = await useSoundForm(
+      const limits = { audio: gateway.audio, audioFields: ['file'], maxBytes: 4 * MEGABYTE, budget, signal };
+      const answer = await useAudioForm(
         request,
         response,
         { ...limits, owner: 'one', fingerprinted: true },
-        async ({ sound }) => sound?.size,
+        async ({ audio }) => audio?.size,
       ).catch((error: unknown) => error);
       response.end(isGatewayError(answer) ? answer.code : `read ${answer}`);
     });

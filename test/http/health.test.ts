@@ -76,13 +76,13 @@ describe('health', () => {
       methods,
       probeLinks: [],
     });
-    const rest = { code: 'bot_check', seconds: 29 } as const;
+    const coolDown = { code: 'bot_check', seconds: 29 } as const;
     const limited = of('limited', [
-      { name: 'page', available: true, rest },
+      { name: 'page', available: true, coolDown },
       { name: 'embed', available: true },
     ]);
     const out = of('out', [
-      { name: 'page', available: true, rest },
+      { name: 'page', available: true, coolDown },
       { name: 'browser', available: false },
     ]);
     const untold = of('untold', []);

@@ -4,8 +4,8 @@ import { renderLease, renderWait } from '../../server/cli/jobs.js';
 const LEASE = { at: 100_000, leaseMs: 15_000 };
 
 describe('how a worker fares, in words', () => {
-  const words = (silentMs: number, hasEnded = false) =>
-    renderLease({ host: 'one', pid: 1, hasEnded, seenAt: LEASE.at - silentMs }, LEASE);
+  const words = (silentMs: number, isProcessDead = false) =>
+    renderLease({ host: 'one', pid: 1, isProcessDead, seenAt: LEASE.at - silentMs }, LEASE);
 
   it('says what becomes of a job whose worker is silent', () => {
     expect(words(-50)).to.equal('alive 0 s ago');

@@ -140,9 +140,9 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     dataDir,
     ...place?.settings,
     clock,
-    windowClock: options.clock,
+    rateLimitClock: options.clock,
     // A busy machine is waited for; that callers are told in time is tested on the state itself.
-    databasePatienceMs: 30_000,
+    databaseTimeoutMs: 30_000,
     logger,
     ...watching,
   });
@@ -186,7 +186,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
-  const { windows, budgets, admissions, usage: ledger } = state;
+  const { rateLimits, budgets, admissions, usage: usageLog } = state;
   const usage = createUsageService({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
   const answers = createIdempotencyService({
@@ -197,7 +197,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     drain: health.drain,
   });
   const webhooks = options.webhooks && (await openWebhooks(options.webhooks));
-  const counting = { windows, usage, answers, budgets, ledger, metrics, publicMetrics, webhooks };
+  const counting = { rateLimits, usage, answers, budgets, usageLog, metrics, publicMetrics, webhooks };
   const dependencies = { gateway, ...counting, keys, health, logger, clock, siteUrl, account, tracer, ...links };
   const app = createApp(dependencies);
   const server = createHttpServer({ handler: app.callback(), ...options.server });
@@ -210,7 +210,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     const parts = { webhooks: state.webhooks, images: gateway.images, secrets, client: http.client, clock, logger };
     const tried = metrics?.webhookTried;
     const start = () =>
-      startWebhookDelivery({ ...parts, baseUrl: () => url, ...times, ...(tried && { tried }), roundMs: 20 });
+      startWebhookDelivery({ ...parts, baseUrl: () => url, ...times, ...(tried && { tried }), pollMs: 20 });
     // As two nodes would.
     const deliveries = [start(), start()];
     const close = async () => {

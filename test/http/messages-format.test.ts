@@ -760,7 +760,7 @@ describe('messages in the formats of the models', () => {
         const body = Buffer.from(JSON.stringify(parsed));
         const prepared = await app.gateway.text.prepare({ route, parsed, body, owner: accountId, requestId: 'req_1' });
         const exchange = prepared.send();
-        const how = { route, model: MODELS[route], stops: [], showsThinking: false, requestId: 'req_1' };
+        const how = { route, model: MODELS[route], stops: [], includesThinking: false, requestId: 'req_1' };
         const events = messageEvents(await exchange.answer, { ...how, exchange, monotonic: () => performance.now() });
         await events.next();
         await events.return();

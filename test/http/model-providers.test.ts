@@ -91,7 +91,7 @@ describe('the providers of models, by what the environment has', () => {
       environment,
       logger: createLogger({ level: 'silent' }),
       baseUrl: () => '',
-      lookOnly: true,
+      readOnly: true,
     });
   }
 

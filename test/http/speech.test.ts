@@ -303,7 +303,7 @@ describe('speech over HTTP', () => {
         expect([status, headers.get('content-type')]).to.deep.equal([200, 'audio/mpeg']);
         const call = app.audio.calls.at(-1) as ChangeVoiceCall;
         expect(call).to.deep.include({ voice: 'rachel', options: { seed: '7', voice_settings: '{"a":1}' } });
-        expect(call.sound).to.include({ filename: 'sound.wav', size: wav.length });
+        expect(call.audio).to.include({ filename: 'sound.wav', size: wav.length });
       }
     });
 
@@ -333,8 +333,8 @@ describe('speech over HTTP', () => {
     it('keeps the sound until the last byte is sent', async () => {
       const wav = await makeSound(app.folder, 'wav');
       app.audio.sound = () => {
-        const { sound } = app.audio.calls.at(-1) as ChangeVoiceCall;
-        return { body: readLate(sound.path), format: 'mp3' };
+        const { audio } = app.audio.calls.at(-1) as ChangeVoiceCall;
+        return { body: readLate(audio.path), format: 'mp3' };
       };
       const body = new FormData();
       for (const [name, value] of Object.entries({ voice: 'x', model: CHANGING })) body.append(name, value);

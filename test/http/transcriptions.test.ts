@@ -34,13 +34,13 @@ describe('transcriptions and translations over HTTP', () => {
       const sound = await makeSound(app.folder, extension);
       let seen: Buffer | undefined;
       app.audio.hear = async (call) => {
-        seen = await readFile(call.sound.path);
+        seen = await readFile(call.audio.path);
         return HEARD;
       };
       const { status, text } = await ask({ file: fileOf(sound, '../../../etc/passwd.exe') });
       expect(status, text).to.equal(200);
       expect(seen).to.deep.equal(sound);
-      const { size, filename, seconds, contentType } = lastCall().sound;
+      const { size, filename, seconds, contentType } = lastCall().audio;
       expect(size).to.equal(sound.length);
       expect(filename).to.match(/^sound\.(flac|mp3|mp4|mpeg|ogg|wav|webm)$/);
       expect(contentType).to.match(/^(audio|video)\//);

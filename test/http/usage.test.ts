@@ -53,13 +53,13 @@ describeOnStacks('GET /v1/usage', (stack) => {
     const good = await app.makeKey({ name: 'good', grants: ['text', 'images'], rpm: 30, plan });
     const keyId = good.slice(6, 14);
     const base = { keyId, accountId: 'local', route: '/v1/chat/completions', model: 'm-5.5' };
-    const slot = { keyId, family: 'model' as const, slots: 1, limit: 30 };
+    const rateLimit = { keyId, family: 'model' as const, count: 1, limit: 30 };
     const { reservation } = await app.state.admissions.admit({
       ...base,
-      slot,
+      rateLimit,
       reserve: { budgetId: budget.id, tokens: 100 },
     });
-    await app.state.admissions.admit({ ...base, slot, reserve: { budgetId: budget.id, tokens: 300 } });
+    await app.state.admissions.admit({ ...base, rateLimit, reserve: { budgetId: budget.id, tokens: 300 } });
     settle(keyId, { reservation });
     settle(keyId, { status: 502, usage: undefined, latencyMs: 50 });
     settle(keyId, { route: '/v1/audio/speech', model: 'tts_v3', usage: { characters: 12, estimated: true } });

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { isVisible, shown } from '../../server/format/index.js';
+import { isVisible, sanitizeForTerminal } from '../../server/format/index.js';
 
 describe('text that is seen', () => {
   it('may have what joins the parts of emoji, and letters of scripts that join theirs', () => {
     for (const text of ['👩‍👩‍👧‍👦 family', '🏴󠁧󠁢󠁳󠁣󠁴󠁿', '❤️‍🔥', '🇧🇪', 'می‌خواهم', 'क्‍ष', 'Crème brûlée №1', 'a']) {
-      expect([isVisible(text), shown(text)], text).to.deep.equal([true, text]);
+      expect([isVisible(text), sanitizeForTerminal(text)], text).to.deep.equal([true, text]);
     }
   });
 
@@ -23,7 +23,7 @@ describe('text that is seen', () => {
       ['\u001b[31m', '?[31m'],
       ['می\u200c', 'می?'],
     ] as const) {
-      expect([isVisible(text), shown(text)], JSON.stringify(text)).to.deep.equal([false, seen]);
+      expect([isVisible(text), sanitizeForTerminal(text)], JSON.stringify(text)).to.deep.equal([false, seen]);
     }
     expect(isVisible('')).to.equal(false);
   });

@@ -32,7 +32,7 @@ for (const engine of engines) {
     beforeEach(async function () {
       place = await engine.place(this);
       clock = new ManualClock();
-      state = await place.open({ windowClock: clock });
+      state = await place.open({ rateLimitClock: clock });
     });
     afterEach(() => place?.remove());
 
@@ -173,7 +173,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
       ...{ webhooks, images: app.gateway.images, secrets, client: http.client, clock: systemClock, logger },
       baseUrl: () => app.url,
       tried: (outcome) => outcomes.push(outcome),
-      ...{ pausesMs: [], leaseMs: 2_000, roundMs: 20 },
+      ...{ pausesMs: [], leaseMs: 2_000, pollMs: 20 },
       ...parts,
     });
   }

@@ -2,15 +2,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import {
+  type AudioInputFile,
   type AudioOperation,
   type AudioProvider,
+  type AudioStream,
   createGateway,
   type Gateway,
   type LogFields,
   type Logger,
   type Plugin,
-  type SoundFile,
-  type SoundStream,
   type SpeechFormat,
 } from 'mediagate';
 import { makeSound } from '../support/vendor-sounds.js';
@@ -33,7 +33,7 @@ export interface AudioStage {
   readonly lines: readonly LoggedLine[];
   /** A new gateway with this one entry. */
   provider(plugin: Plugin, options: object, model: string, operation: AudioOperation): Promise<AudioProvider>;
-  sound(format: 'wav' | 'mp3' | 'opus', seconds: number): Promise<SoundFile>;
+  sound(format: 'wav' | 'mp3' | 'opus', seconds: number): Promise<AudioInputFile>;
   /** Closes all gateways. */
   clear(): Promise<void>;
   close(): Promise<void>;
@@ -84,7 +84,7 @@ export async function openAudioStage(trustedOrigins: readonly string[]): Promise
   };
 }
 
-export async function readAll({ body }: SoundStream): Promise<Buffer> {
+export async function readAll({ body }: AudioStream): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(chunk);
   return Buffer.concat(chunks);

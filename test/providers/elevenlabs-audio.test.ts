@@ -3,11 +3,11 @@ import { expect } from 'chai';
 import type {
   AudioOperation,
   AudioProvider,
+  AudioStream,
   ChangeVoiceCall,
   GatewayError,
   GenerateSoundCall,
   Plugin,
-  SoundStream,
   SpeakCall,
   SpeechFormat,
 } from 'mediagate';
@@ -60,20 +60,20 @@ describe('elevenlabs_audio over sockets', () => {
     stage.provider(plugin, { url: vendor.baseUrl, apiKey: KEY, models, ...more }, MODELS[operation] ?? '', operation);
   const signal = () => new AbortController().signal;
 
-  async function say(more: Partial<SpeakCall> = {}, options: object = {}): Promise<SoundStream> {
+  async function say(more: Partial<SpeakCall> = {}, options: object = {}): Promise<AudioStream> {
     const { speak } = await provider('speak', options);
     const call = { model: 'tts_v3', input: 'Good morning, harbour.', voice: 'fable', format: 'mp3', speed: 1 } as const;
     return (await speak?.({ ...call, signal: signal(), ...more })) ?? expect.fail('no speak');
   }
 
-  async function change(more: Partial<ChangeVoiceCall> = {}): Promise<SoundStream> {
+  async function change(more: Partial<ChangeVoiceCall> = {}): Promise<AudioStream> {
     const { changeVoice } = await provider('changeVoice');
     const sound = await stage.sound('wav', 1);
-    const call = { model: 'tts_multilingual_sts_v2', voice: 'nova', format: 'mp3', options: {}, sound } as const;
+    const call = { model: 'tts_multilingual_sts_v2', voice: 'nova', format: 'mp3', options: {}, audio: sound } as const;
     return (await changeVoice?.({ ...call, signal: signal(), ...more })) ?? expect.fail('no changeVoice');
   }
 
-  async function effect(more: Partial<GenerateSoundCall> = {}): Promise<SoundStream> {
+  async function effect(more: Partial<GenerateSoundCall> = {}): Promise<AudioStream> {
     const { generateSound } = await provider('generateSound');
     const call = { model: 'tts_text_to_sound_v2', text: 'Rain on a tin roof', format: 'mp3', options: {} } as const;
     return (await generateSound?.({ ...call, signal: signal(), ...more })) ?? expect.fail('no generateSound');
@@ -167,14 +167,14 @@ describe('elevenlabs_audio over sockets', () => {
 
   describe('changing voices', () => {
     it('sends the sound and the settings as a form', async () => {
-      const sound = await stage.sound('opus', 2);
+      const audio = await stage.sound('opus', 2);
       const options = {
         voice_settings: '{"stability":0.4}',
         seed: '7',
         remove_background_noise: 'true',
         file_format: 'pcm_s16le_16',
       };
-      const stream = await change({ sound, options, format: 'wav' });
+      const stream = await change({ audio, options, format: 'wav' });
       const [request] = vendor.requests;
       expect(request).to.include({
         path: '/v1/speech-to-speech/EXAVITQu4vr4xnSDxMaL/stream',
@@ -188,7 +188,7 @@ describe('elevenlabs_audio over sockets', () => {
       });
       const [file] = request?.files ?? [];
       expect(file).to.include({ name: 'audio', fileName: 'sound.ogg', contentType: 'audio/ogg' });
-      expect(file?.bytes.equals(await readFile(sound.path))).to.equal(true);
+      expect(file?.bytes.equals(await readFile(audio.path))).to.equal(true);
       expect(stream).to.deep.include({ format: 'pcm', ignored: ['file_format'] });
       expect(await soundSeconds(await readAll(stream), 'pcm')).to.be.closeTo(2, 0.1);
       expect(await stream.usage).to.deep.equal({ characters: 34 });

@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { type AudioProvider, createGateway, type Gateway, type SoundFile, type SoundStream } from 'mediagate';
+import { type AudioInputFile, type AudioProvider, type AudioStream, createGateway, type Gateway } from 'mediagate';
 import ffmpegAudio from '../../plugins/ffmpeg_audio/index.js';
 import { SOUNDS } from '../../plugins/ffmpeg_audio/sounds.js';
 import { ffmpegPath, runFfmpeg } from '../support/ffmpeg.js';
@@ -91,10 +91,10 @@ describe('ffmpeg_audio with ffmpeg', () => {
     expect(both.high).to.be.above(thunder.high * 2);
   });
 
-  const voiceOf = async (sound: SoundFile, voice: string, options = {}) => {
+  const voiceOf = async (audio: AudioInputFile, voice: string, options = {}) => {
     const stream = await changer.changeVoice({
       model: 'tts_multilingual_sts_v2',
-      sound,
+      audio,
       voice,
       format: 'mp3',
       options,
@@ -157,13 +157,13 @@ describe('ffmpeg_audio with ffmpeg', () => {
   });
 });
 
-async function tone(folder: string, seconds: number): Promise<SoundFile> {
+async function tone(folder: string, seconds: number): Promise<AudioInputFile> {
   const file = path.join(folder, `tone-${seconds}.mp3`);
   await runFfmpeg('-f', 'lavfi', '-i', `sine=frequency=200:duration=${seconds}`, file);
   return { path: file, size: (await stat(file)).size, contentType: 'audio/mpeg', filename: 'sound.mp3' };
 }
 
-async function collect({ body, format }: SoundStream): Promise<Heard> {
+async function collect({ body, format }: AudioStream): Promise<Heard> {
   expect(format).to.equal('pcm');
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(chunk);

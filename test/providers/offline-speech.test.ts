@@ -90,7 +90,7 @@ describe('offline_speech with its engines', function () {
     const sound = await speech.keep(Buffer.alloc(601 * SECOND));
     const call = { model: 'stt-large-v3', signal: new AbortController().signal };
     for (const seconds of [undefined, 601]) {
-      const error = await rejection(speech.hears.transcribe({ ...call, sound: { ...sound, seconds } }));
+      const error = await rejection(speech.hears.transcribe({ ...call, audio: { ...sound, seconds } }));
       expect(error).to.include({ code: 'invalid_value', param: 'file' });
     }
   });
@@ -112,9 +112,9 @@ describe('offline_speech with its engines', function () {
     for (let at = 0; at < spoken.length; at += 2)
       backwards.writeInt16LE(spoken.readInt16LE(spoken.length - 2 - at), at);
     const call = { model: 'stt-large-v3', signal: new AbortController().signal };
-    const { text } = await speech.hears.translate({ ...call, sound: await speech.keep(spoken) });
+    const { text } = await speech.hears.translate({ ...call, audio: await speech.keep(spoken) });
     expect(countWordErrors(SENTENCES.join(' '), text).errors).to.be.below(3);
-    const error = await rejection(speech.hears.translate({ ...call, sound: await speech.keep(backwards) }));
+    const error = await rejection(speech.hears.translate({ ...call, audio: await speech.keep(backwards) }));
     expect(error).to.include({ code: 'unsupported_value', param: 'file' });
   });
 
@@ -122,7 +122,7 @@ describe('offline_speech with its engines', function () {
     const sound = await speech.keep(Buffer.alloc(0));
     const call = { model: 'stt-large-v3', signal: new AbortController().signal };
     const error = await rejection(
-      speech.hears.transcribe({ ...call, sound: { ...sound, path: import.meta.filename } }),
+      speech.hears.transcribe({ ...call, audio: { ...sound, path: import.meta.filename } }),
     );
     expect(error).to.be.instanceOf(GatewayError).and.to.include({ code: 'audio_unavailable', retryable: false });
   });

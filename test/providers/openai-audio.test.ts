@@ -57,8 +57,8 @@ describe('openai_audio over sockets', () => {
 
   async function hear(upstreams: readonly object[], more: Partial<TranscribeCall> = {}, options: object = {}) {
     const { transcribe } = await provider(upstreams, 'transcribe', options);
-    const sound = await stage.sound('wav', 2);
-    return transcribe?.({ model: 'stt-large-v3', sound, signal: new AbortController().signal, ...more });
+    const audio = await stage.sound('wav', 2);
+    return transcribe?.({ model: 'stt-large-v3', audio, signal: new AbortController().signal, ...more });
   }
 
   const speech = (more: Partial<SpeakCall> = {}): SpeakCall => ({
@@ -86,8 +86,8 @@ describe('openai_audio over sockets', () => {
 
   describe('hearing', () => {
     it('asks for times, sends the file as it is, and reads all that is said', async () => {
-      const sound = await stage.sound('opus', 2);
-      const transcript = await hear([one()], { sound, language: 'de', prompt: 'Häfen: "é"\r\n', temperature: 0.2 });
+      const audio = await stage.sound('opus', 2);
+      const transcript = await hear([one()], { audio, language: 'de', prompt: 'Häfen: "é"\r\n', temperature: 0.2 });
       const [request] = first.requests;
       expect(request?.path).to.equal('/v1/audio/transcriptions');
       expect(request?.headers.authorization).to.equal(`Bearer ${KEY}`);
@@ -100,7 +100,7 @@ describe('openai_audio over sockets', () => {
       });
       const [file] = request?.files ?? [];
       expect(file).to.include({ name: 'file', fileName: 'sound.ogg', contentType: 'audio/ogg' });
-      expect(file?.bytes.equals(await readFile(sound.path))).to.equal(true);
+      expect(file?.bytes.equals(await readFile(audio.path))).to.equal(true);
       expect(transcript).to.include({ text: HEARD, language: 'english' });
       expect(transcript?.durationSeconds).to.be.closeTo(2, 0.1);
       expect(transcript?.usage).to.deep.equal({ seconds: 2 });
@@ -125,9 +125,9 @@ describe('openai_audio over sockets', () => {
 
     it('translates without a language', async () => {
       const { translate } = await provider([one()], 'translate');
-      const sound = await stage.sound('mp3', 2);
+      const audio = await stage.sound('mp3', 2);
       const signal = new AbortController().signal;
-      const transcript = await translate?.({ model: 'stt-large-v3', sound, language: 'de', prompt: 'x', signal });
+      const transcript = await translate?.({ model: 'stt-large-v3', audio, language: 'de', prompt: 'x', signal });
       expect(first.requests[0]).to.include({ path: '/v1/audio/translations' });
       expect(first.requests[0]?.members).to.deep.equal({ model: MODEL, response_format: 'verbose_json', prompt: 'x' });
       expect(transcript?.segments).to.have.length(2);
@@ -135,7 +135,7 @@ describe('openai_audio over sockets', () => {
 
     it('does with less where an upstream gives no times, and remembers it', async () => {
       const { transcribe } = await provider([{ url: untimed.baseUrl }], 'transcribe');
-      const call = { model: 'stt-large-v3', sound: await stage.sound('wav', 2), signal: new AbortController().signal };
+      const call = { model: 'stt-large-v3', audio: await stage.sound('wav', 2), signal: new AbortController().signal };
       const transcript = await transcribe?.(call);
       expect(transcript).to.deep.equal({ text: HEARD, segments: [], durationSeconds: 2, usage: { seconds: 2 } });
       await transcribe?.(call);

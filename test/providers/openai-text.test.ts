@@ -278,7 +278,7 @@ describe('openai_text over sockets', () => {
         expect(await failureOf(busy.send(call()))).to.include({ code: 'upstream_error', retryable: true });
       }
       expect(first.requests.length).to.be.at.least(10);
-      expect(busy.upstreams?.()[0]).to.include({ resting: false });
+      expect(busy.upstreams?.()[0]).to.include({ isCoolingDown: false });
     });
 
     it('in the middle of an answer ends it, and nobody is asked again', async () => {

@@ -36,7 +36,7 @@ export async function createImageJobs(engine: Engine, context: Mocha.Context): P
   const place = await engine.reusedPlace(context);
   const clock = new ManualClock(Date.UTC(2026, 5, 15, 12));
   const logger = new ListLogger();
-  const open = (processLeaseMs?: number) => place.open({ windowClock: clock, logger, processLeaseMs });
+  const open = (processLeaseMs?: number) => place.open({ rateLimitClock: clock, logger, processLeaseMs });
   const state = await open();
 
   function whole(job?: Partial<NewJob>): NewJob {

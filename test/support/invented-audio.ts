@@ -1,11 +1,11 @@
 import {
   type AudioProvider,
+  type AudioStream,
   type ChangeVoiceCall,
   type Contributions,
   definePlugin,
   type GenerateSoundCall,
   type Plugin,
-  type SoundStream,
   type SpeakCall,
   type TranscribeCall,
   type Transcript,
@@ -41,7 +41,7 @@ export interface InventedAudio extends Partial<AudioProvider> {
   /** What was asked, in order. */
   readonly calls: (TranscribeCall | SpeakCall | ChangeVoiceCall | GenerateSoundCall)[];
   /** What the next sounds are. Default: a tone of a second in `pcm`. */
-  sound(format: SpeakCall['format'], signal: AbortSignal): SoundStream;
+  sound(format: SpeakCall['format'], signal: AbortSignal): AudioStream;
   hear(call: TranscribeCall): Promise<Transcript>;
 }
 

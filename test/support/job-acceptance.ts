@@ -1,5 +1,5 @@
 import type { Acceptance, Accepted, Jobs, NewJob } from 'mediagate';
-import type { SlotAnswer } from '../../server/limits/rate-limit.js';
+import type { RateLimitResult } from '../../server/limits/rate-limit.js';
 import { type JobRequestTerms, toJobTerms } from '../../server/usage/job-admission.js';
 
 export interface Asked extends JobRequestTerms {
@@ -7,7 +7,7 @@ export interface Asked extends JobRequestTerms {
 }
 
 export interface Answered extends Omit<Accepted, 'answer' | 'rateLimited'> {
-  slot?: SlotAnswer;
+  slot?: RateLimitResult;
 }
 
 /** As the server asks for a job: with what the key and the account pay for it. */
@@ -16,7 +16,7 @@ export function toAcceptance({ job, ...terms }: Asked): Acceptance {
 }
 
 export function toAnswered({ answer, rateLimited: _limited, ...accepted }: Accepted): Answered {
-  return { ...accepted, ...(answer !== undefined && { slot: answer as SlotAnswer }) };
+  return { ...accepted, ...(answer !== undefined && { slot: answer as RateLimitResult }) };
 }
 
 export async function acceptJob(jobs: Pick<Jobs, 'accept'>, asked: Asked): Promise<Answered> {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type AudioProvider, createGateway, type SoundFile, type SpeakCall, type TranscribeCall } from 'mediagate';
+import { type AudioInputFile, type AudioProvider, createGateway, type SpeakCall, type TranscribeCall } from 'mediagate';
 import offlineSpeech from '../../plugins/offline_speech/index.js';
 import { ffmpegPath } from './ffmpeg.js';
 
@@ -16,7 +16,7 @@ export interface OfflineSpeech {
   /** What is heard in samples of speech. */
   hear(samples: Uint8Array, call?: Partial<TranscribeCall>): ReturnType<Required<AudioProvider>['transcribe']>;
   /** A WAV file of samples, there until the close. */
-  keep(samples: Uint8Array): Promise<SoundFile>;
+  keep(samples: Uint8Array): Promise<AudioInputFile>;
   close(): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export async function openOfflineSpeech(options: Readonly<Record<string, unknown
   const { signal } = new AbortController();
   let files = 0;
 
-  async function keep(samples: Uint8Array): Promise<SoundFile> {
+  async function keep(samples: Uint8Array): Promise<AudioInputFile> {
     files += 1;
     const file = path.join(folder, `${files}.wav`);
     await writeFile(file, Buffer.concat([waveHeader(samples.length), samples]));
@@ -52,7 +52,7 @@ export async function openOfflineSpeech(options: Readonly<Record<string, unknown
       for await (const chunk of body) chunks.push(chunk);
       return Buffer.concat(chunks);
     },
-    hear: async (samples, call) => transcribe({ model: 'stt-large-v3', sound: await keep(samples), signal, ...call }),
+    hear: async (samples, call) => transcribe({ model: 'stt-large-v3', audio: await keep(samples), signal, ...call }),
     keep,
     async close() {
       await gateway.close();

@@ -1,10 +1,10 @@
 export interface Count {
   value: number;
-  /** False where the platform rounded: "1.2M", "10,000+". */
+  /** False if the platform rounded: "1.2M", "10,000+". */
   exact: boolean;
 }
 
-/** First code points of the runs of ten decimal digits that interfaces use besides 0 to 9. */
+/** First code points of the decimal digits used in interfaces besides 0 to 9. */
 const DIGIT_ZEROS = [
   0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0e50, 0x0ed0,
   0x0f20, 0x1040, 0x17e0, 0xff10,
@@ -14,15 +14,15 @@ const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 const SPACES = /[\u00a0\u2007\u2009\u202f]/g;
 const MAX_LENGTH = 300;
 
-/** Grouped by threes with one and the same separator; grouped the Indian way; or not grouped. A fraction may follow. */
+/** Grouped by threes with one separator, grouped the Indian way, or not grouped. A fraction may follow. */
 const NUMBER =
   /\d{1,3}(?<separator>[.,'’ ])\d{3}(?:\k<separator>\d{3})*(?![\d])(?:[.,]\d+)?|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)(?:\.\d+)?|\d+(?:[.,]\d+)?/;
 
 /**
- * The first count in a text in any interface language: "1.23M subscribers", "31,009 likes", "1,2 Mio. Abonnenten",
+ * The first count in a text of any interface language: "1.23M subscribers", "31,009 likes", "1,2 Mio. Abonnenten",
  * "1.234.567 visualizaciones", "12万", "2.5 lakh", Arabic-Indic and other digits. A single separator before exactly
- * three digits groups thousands where no unit follows and is a decimal mark where one does. Undefined where there is no
- * whole count to be read.
+ * three digits groups thousands if no unit follows, and is a decimal mark if one does. Undefined if there is no whole
+ * count.
  */
 export function parseCount(text: string): Count | undefined {
   const plain = normalize(text.slice(0, MAX_LENGTH));
@@ -37,7 +37,7 @@ export function parseCount(text: string): Count | undefined {
   if (first === undefined) return undefined;
   let { value, exact } = first;
   rest = first.rest;
-  // 1億2345万: units that go down one after the other belong to one number.
+  // 1億2345万: descending units belong to one number.
   for (let unit = first.multiplier, more = first; unit > 1 && more.eastAsian; unit = more.multiplier) {
     const next = /^\s?(\d[\d,]*)/.exec(rest);
     const quantity = next?.[1] && readQuantity(next[1], rest.slice(next[0].length));
@@ -77,7 +77,7 @@ function readQuantity(digits: string, after: string): Quantity | undefined {
   return value === undefined ? undefined : { value, exact: true, multiplier: 1, eastAsian: false, rest: after };
 }
 
-/** With a unit: the last separator is the decimal mark, unless it stands several times. */
+/** With a unit, the last separator is the decimal mark, unless it occurs several times. */
 function decimal(digits: string): number {
   const separators = digits.replace(/\d/g, '');
   const last = separators.at(-1);
@@ -88,7 +88,7 @@ function decimal(digits: string): number {
   return Number(`${digits.slice(0, mark).replace(/\D/g, '')}.${digits.slice(mark + 1)}`);
 }
 
-/** Without a unit: separators group, and a fraction must be zero, since things are counted whole. */
+/** Without a unit, separators group, and a fraction must be zero, since counts are whole. */
 function whole(digits: string): number | undefined {
   const grouped =
     /^(?:[1-9]\d{0,2}(?<separator>[.,'’ ])\d{3}(?:\k<separator>\d{3})*|[1-9]\d?(?:,\d{2})+,\d{3}|\d+)(?:[.,](?<fraction>\d+))?$/.exec(
@@ -114,9 +114,9 @@ function normalize(text: string): string {
 }
 
 /**
- * What multiplies a number in the interfaces of large platforms, lower case: the compact forms of the Unicode locale data
- * and some that are written besides. Where a letter means different things in different languages, the commoner one
- * stands here and the other in {@link LOCAL}.
+ * Multipliers in the interfaces of large platforms, lower case: the compact forms of the Unicode locale data and some
+ * others in use. If a letter has different meanings in different languages, the common one is here and the other in
+ * {@link LOCAL}.
  */
 const TABLE: readonly (readonly [multiplier: number, units: string])[] = [
   [1e3, 'k|thousand|duisend|ሺ|ألف|آلاف|тыс.|тысяча|тысячы|тысяч|хил.|хиляди|হা|হাজার|hilj.|hiljada'],
@@ -152,7 +152,7 @@ const TABLE: readonly (readonly [multiplier: number, units: string])[] = [
   [1e9, 'мільярди|мільярдів|ارب|tỷ|isigidi sezigidi|bhilliún|billiún|biliwn|b|bn|billions|mia|tỉ'],
 ];
 
-/** Units that stand in front of the number. */
+/** Units in front of the number. */
 const BEFORE_NUMBER: Readonly<Record<string, number>> = {
   ද: 1e3,
   දහස: 1e3,
@@ -165,7 +165,7 @@ const BEFORE_NUMBER: Readonly<Record<string, number>> = {
   bilioni: 1e9,
 };
 
-/** The same letters, where a word of the text tells the language. */
+/** The same letters, if a word of the text reveals the language. */
 const LOCAL: readonly (readonly [words: RegExp, units: Readonly<Record<string, number>>])[] = [
   [/abone|görüntüle|beğen|izle|yorum|takipçi|ifade|paylaş/i, { b: 1e3 }],
   [/người|lượt|thích|bình luận/i, { t: 1e9 }],
@@ -173,7 +173,7 @@ const LOCAL: readonly (readonly [words: RegExp, units: Readonly<Record<string, n
   [/abonnent|visning|kommentar|reaktion|deling|synes godt om/i, { t: 1e3 }],
 ];
 
-/** Names of what is counted that begin like a unit: "34 Mi piace" are 34. */
+/** Nouns that begin like a unit: "34 Mi piace" are 34. */
 const NAMES = /^mi piace(?!\p{L})/iu;
 
 const UNITS: ReadonlyMap<string, number> = new Map(
@@ -182,7 +182,7 @@ const UNITS: ReadonlyMap<string, number> = new Map(
   ),
 );
 
-/** Abbreviations lose their point often. Not `mil.`, a million, which would become `mil`, a thousand elsewhere. */
+/** Abbreviations often lose their point. Not `mil.` (a million), since `mil` is a thousand in other languages. */
 function spellings(unit: string): string[] {
   const whole = unit.normalize('NFC');
   return whole.endsWith('.') && whole.length > 3 && whole !== 'mil.' ? [whole, whole.slice(0, -1)] : [whole];
@@ -191,18 +191,18 @@ function spellings(unit: string): string[] {
 const LONGEST = Math.max(...[...UNITS.keys()].map((unit) => unit.length));
 /** A letter, or the apostrophe of an elided word: the J of J’aime is no unit. */
 const WORD_GOES_ON = /^(?:[\p{L}\p{M}]|['’]\p{L})/u;
-/** Scripts that write no space between a unit and the word after it. */
+/** Scripts that write no space between a unit and the next word. */
 const UNSPACED = /^[\p{Script=Han}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]+$/u;
 
 export interface CountUnit {
   multiplier: number;
-  /** Characters of the text that the unit takes. */
+  /** Length of the unit in the text. */
   length: number;
   /** Written in a script that groups by commas and has no decimal comma. */
   eastAsian: boolean;
 }
 
-/** The unit that a text begins with; the longest where several fit. */
+/** The unit at the start of a text; the longest if several match. */
 export function readUnit(text: string): CountUnit | undefined {
   if (NAMES.test(text)) return undefined;
   const lower = text.slice(0, LONGEST + 1).toLowerCase();
@@ -217,7 +217,7 @@ export function readUnit(text: string): CountUnit | undefined {
   return undefined;
 }
 
-/** The multiplier that a text ends with, for languages that put it in front of the number. */
+/** The multiplier at the end of a text, for languages that put it before the number. */
 export function unitBefore(text: string): number | undefined {
   const word = /\p{L}[\p{L}\p{M}]*$/u.exec(text.trimEnd())?.[0].toLowerCase();
   return word !== undefined && Object.hasOwn(BEFORE_NUMBER, word) ? BEFORE_NUMBER[word] : undefined;
@@ -232,7 +232,7 @@ const ZERO_WORDS =
 const COUNTED =
   /^(?:views?|likes?|comments?|subscribers?|followers?|shares?|reviews?|plays?|reactions?|aufrufe|kommentare?|abonnenten|vues?|commentaires?|abonnés?|visualizaciones|visualizzazion[ei]|visualizações|comentarios?|comentários?|commenti?|suscriptores|inscritos|iscritti|weergaven|reacties|abonnees|просмотров|комментариев|подписчиков|wyświetleń|komentarzy|visningar|visninger|kommentarer|评论|評論|播放)$/iu;
 
-/** Whether the text is a zero put in words, e.g. `No views`. */
+/** Whether the text expresses zero in words, e.g. `No views`. */
 export function isZeroInWords(text: string): boolean {
   const [first, second, ...rest] = text.trim().split(/\s+/);
   if (first === undefined || second === undefined || rest.length > 2) return false;

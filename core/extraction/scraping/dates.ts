@@ -1,15 +1,15 @@
 const EARLIEST = Date.UTC(2000, 0, 1);
 const LATEST = Date.UTC(2101, 0, 1);
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(\.\d{1,9})?)?\s?(Z|[+-]\d\d:?\d\d)?)?$/i;
-/** Mail and HTTP dates, and `Wed Oct 10 20:19:24 +0000 2018`: a zone is always there, so nothing is guessed. */
+/** Mail and HTTP dates, and `Wed Oct 10 20:19:24 +0000 2018`: they always have a zone, so nothing is guessed. */
 const ZONED_TEXT =
   /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:GMT|UTC|Z|[+-]\d{4})$|^[a-z]{3} [a-z]{3} \d\d \d\d:\d\d:\d\d [+-]\d{4} \d{4}$/i;
 const ENGLISH_DATE = /^(?:[a-z]{3,9}\.? \d{1,2}, \d{4}|\d{1,2} [a-z]{3,9}\.? \d{4})$/i;
 
 /**
- * A time as the documents want it. Takes seconds, milliseconds or microseconds since 1970 (numbers or strings of
- * digits), ISO 8601 (the offset stays as given, no offset counts as UTC, a date alone becomes its midnight in UTC), mail
- * dates and English dates. Undefined for everything else, for days that do not exist and for years outside 2000 to 2100.
+ * Converts a time to the document format. Accepts seconds, milliseconds or microseconds since 1970 (numbers or strings
+ * of digits), ISO 8601 (the offset is kept, no offset counts as UTC, a date alone becomes midnight UTC), mail dates and
+ * English dates. Undefined for everything else, for days that do not exist and for years outside 2000 to 2100.
  */
 export function toIsoTime(value: unknown): string | undefined {
   if (typeof value === 'number') return fromEpoch(value);
@@ -22,7 +22,7 @@ export function toIsoTime(value: unknown): string | undefined {
   return ENGLISH_DATE.test(text) ? fromMilliseconds(Date.parse(`${text.replace('.', '')} UTC`)) : undefined;
 }
 
-/** The magnitude tells the unit: seconds until the year 2100 have ten digits, milliseconds thirteen. */
+/** The number of digits reveals the unit: seconds until the year 2100 have ten digits, milliseconds thirteen. */
 function fromEpoch(value: number): string | undefined {
   if (value >= 1e14) return fromMilliseconds(value / 1e3);
   return fromMilliseconds(value >= 1e11 ? value : value * 1e3);

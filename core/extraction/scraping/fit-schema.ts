@@ -25,15 +25,15 @@ const compiled = new WeakMap<object, Fit>();
 const nothing: Fit = () => undefined;
 
 /**
- * The part of a value that a schema allows, as a copy: members that are unknown, empty or of the wrong kind are left
- * out, text becomes well-formed, times and protocol-relative URLs get the form that the schema asks for. Undefined where
- * nothing is left. One bad avatar must not cost the whole document.
+ * A copy of a value with only what a schema allows: unknown, empty or mistyped fields are omitted, text becomes
+ * well-formed, times and protocol-relative URLs get the form that the schema requires. Undefined if nothing is left.
+ * One bad avatar must not cost the whole document.
  */
 export function fitSchema(schema: TSchema, value: unknown): unknown {
   return fitOf(schema as Keywords)(value);
 }
 
-/** A document has hundreds of members and their schemas never change, so what a schema asks for is worked out once. */
+/** A document has hundreds of fields and the schemas never change, so each schema is compiled once. */
 function fitOf(schema: Keywords): Fit {
   const known = compiled.get(schema);
   if (known) return known;
@@ -84,7 +84,7 @@ function compileText({ pattern, maxLength = Number.POSITIVE_INFINITY }: Keywords
   };
 }
 
-/** NUL, which databases refuse, and halves of surrogate pairs, which UTF-8 cannot say, become U+FFFD. */
+/** NUL, which databases refuse, and lone surrogates, which UTF-8 cannot encode, become U+FFFD. */
 function cleanText(text: string): string {
   const whole = text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text;
   return whole.isWellFormed() ? whole : whole.toWellFormed();
@@ -113,18 +113,18 @@ function compileArray(fitItem: Fit, minItems: number): Fit {
 }
 
 function compileObject({ properties, patternProperties, required = [] }: Keywords): Fit {
-  const members = new Map(Object.entries(properties ?? {}).map(([name, member]) => [name, fitOf(member)]));
+  const fields = new Map(Object.entries(properties ?? {}).map(([name, property]) => [name, fitOf(property)]));
   const free = patternProperties && Object.values(patternProperties)[0];
   const fitFree = properties || !free ? undefined : fitOf(free);
   return (value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
     const fitted: Record<string, unknown> = {};
     let empty = true;
-    // Of a member named `__proto__` nothing arrives: schemas know no such name, and free records hold no objects.
+    // A field named `__proto__` is always dropped: schemas have no such name, and free records contain no objects.
     for (const name of Object.keys(value)) {
-      const member = (fitFree ?? members.get(name))?.((value as Record<string, unknown>)[name]);
-      if (member === undefined) continue;
-      fitted[name] = member;
+      const property = (fitFree ?? fields.get(name))?.((value as Record<string, unknown>)[name]);
+      if (property === undefined) continue;
+      fitted[name] = property;
       empty = false;
     }
     return empty || required.some((name) => !Object.hasOwn(fitted, name)) ? undefined : fitted;

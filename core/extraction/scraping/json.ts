@@ -17,7 +17,7 @@ export function parseJson(text: string): unknown {
   return parseJsonPart(text, 0, text.length);
 }
 
-/** As `parseJson`; undefined where the text is no JSON, as what is cut off or a page in place of data. */
+/** As `parseJson`; undefined if the text is no JSON, such as truncated data or an HTML page. */
 export function tryParseJson(text: string): unknown {
   try {
     return parseJson(text);
@@ -26,58 +26,60 @@ export function tryParseJson(text: string): unknown {
   }
 }
 
-/** As `parseJson`, of the part of a text from `start` to before `end`. */
+/** As `parseJson`, for the part of a text from `start` to before `end`. */
 export function parseJsonPart(text: string, start: number, end: number): unknown {
-  // The whole text is looked at in place: reading single characters of a slice takes twice as long.
-  const places = bigIntegersIn(text, start, end);
-  return JSON.parse(quoteAt(outsideStrings(places, text, start), text, start, end));
+  // The text is read in place: reading single characters of a slice takes twice as long.
+  const spans = bigIntegersIn(text, start, end);
+  return JSON.parse(quoteAt(outsideStrings(spans, text, start), text, start, end));
 }
 
-/** Where a number begins, its sign included, and before what it ends. */
-interface Place {
+/** Start of a number, including its sign, and its exclusive end. */
+interface Span {
   from: number;
   to: number;
 }
 
 /**
- * Integers of 16 digits and more that stand where a bare number may stand, or a text speaks of one. A run of 16 touches
- * every 16th character, so only those are looked at: a page of a megabyte costs microseconds, where a regular expression
- * would cost half of the parsing.
+ * Integers of 16 digits and more in positions where a bare number may occur, also inside strings. A run of 16 digits
+ * covers every 16th character, so only those are checked: a page of a megabyte costs microseconds, while a regular
+ * expression would cost half of the parsing time.
  */
-function bigIntegersIn(text: string, start: number, end: number): Place[] {
-  const places: Place[] = [];
+function bigIntegersIn(text: string, start: number, end: number): Span[] {
+  const spans: Span[] = [];
   let judged = start;
   for (let index = start + LONG - 1; index < end; index += LONG) {
     if (index < judged || !isDigit(text.charCodeAt(index))) continue;
     let first = index;
     while (first > judged && isDigit(text.charCodeAt(first - 1))) first -= 1;
     let last = index;
-    // Pages are full of ids in quotes, and of those it need not be known how long they are.
+    // Pages contain many ids in quotes; their length is not needed.
     if (isBareAt(text, first, start)) {
       while (last + 1 < end && isDigit(text.charCodeAt(last + 1))) last += 1;
-      // What begins with a zero is no number, and must not become a text.
+      // A leading zero is no number, and must not become a string.
       if (last - first >= LONG - 1 && text.charCodeAt(first) !== ZERO && isWhole(text, last + 1, end)) {
-        places.push({ from: first > start && text.charCodeAt(first - 1) === MINUS ? first - 1 : first, to: last + 1 });
+        spans.push({ from: first > start && text.charCodeAt(first - 1) === MINUS ? first - 1 : first, to: last + 1 });
       }
     }
-    // Every character is looked at once, however long a run is.
+    // Every character is read once, for runs of any length.
     judged = last + 1;
   }
-  return places;
+  return spans;
 }
 
 function isBareAt(text: string, first: number, start: number): boolean {
-  const place = first > start && text.charCodeAt(first - 1) === MINUS ? first - 1 : first;
-  if (place === start) return true;
-  return BEFORE_NUMBER.has(text.charCodeAt(place - 1)) && !isInnerMember(text, place);
+  const position = first > start && text.charCodeAt(first - 1) === MINUS ? first - 1 : first;
+  if (position === start) return true;
+  return BEFORE_NUMBER.has(text.charCodeAt(position - 1)) && !isInnerField(text, position);
 }
 
-/** Whether `\":` stands before it, as in the JSON that strings hold: such numbers are many, and a look from afar costs. */
-function isInnerMember(text: string, place: number): boolean {
+/**
+ * Whether `\":` precedes it, as in JSON inside of strings: such numbers are common, and the full check is expensive.
+ */
+function isInnerField(text: string, position: number): boolean {
   return (
-    text.charCodeAt(place - 2) === QUOTE &&
-    text.charCodeAt(place - 3) === BACKSLASH &&
-    text.charCodeAt(place - 4) !== BACKSLASH
+    text.charCodeAt(position - 2) === QUOTE &&
+    text.charCodeAt(position - 3) === BACKSLASH &&
+    text.charCodeAt(position - 4) !== BACKSLASH
   );
 }
 
@@ -85,29 +87,29 @@ function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** Whether nothing of a fraction or a power follows the digits of a number. */
+/** Whether no fraction or exponent follows the digits of a number. */
 function isWhole(text: string, to: number, end: number): boolean {
   let after = to;
   while (after < end && SPACE.has(text.charCodeAt(after))) after += 1;
   return after === end || AFTER_NUMBER.has(text.charCodeAt(after));
 }
 
-/** The part from `start` to before `end` with quotes around each of the places. */
-function quoteAt(places: readonly Place[], text: string, start: number, end: number): string {
+/** The part from `start` to before `end` with quotes around each of the spans. */
+function quoteAt(spans: readonly Span[], text: string, start: number, end: number): string {
   let quoted = '';
   let done = start;
-  for (const { from, to } of places) {
+  for (const { from, to } of spans) {
     quoted += `${text.slice(done, from)}"${text.slice(from, to)}"`;
     done = to;
   }
   return quoted + text.slice(done, end);
 }
 
-function outsideStrings(places: readonly Place[], text: string, start: number): readonly Place[] {
-  if (places.length === 0) return places;
+function outsideStrings(spans: readonly Span[], text: string, start: number): readonly Span[] {
+  if (spans.length === 0) return spans;
   let open = text.indexOf('"', start);
   let close = stringEnd(text, open);
-  return places.filter(({ from }) => {
+  return spans.filter(({ from }) => {
     while (open >= 0 && close <= from) {
       open = text.indexOf('"', close);
       close = stringEnd(text, open);
@@ -116,7 +118,7 @@ function outsideStrings(places: readonly Place[], text: string, start: number): 
   });
 }
 
-/** Index after the closing quote of the JSON string that opens at `open`, or the text's length where none closes it. */
+/** Index after the closing quote of the JSON string that opens at `open`, or the text's length if it is not closed. */
 function stringEnd(text: string, open: number): number {
   for (let close = text.indexOf('"', open + 1); close >= 0; close = text.indexOf('"', close + 1)) {
     let before = close - 1;
@@ -126,7 +128,7 @@ function stringEnd(text: string, open: number): number {
   return text.length;
 }
 
-/** Index after the JSON object or array that opens at `start`, found by its brackets; undefined where it never closes. */
+/** Index after the JSON object or array that opens at `start`, found by its brackets; undefined if it is not closed. */
 export function literalEnd(text: string, start: number): number | undefined {
   let depth = 0;
   for (let index = start; index < text.length; index += 1) {
@@ -143,11 +145,11 @@ export function literalEnd(text: string, start: number): number | undefined {
   return undefined;
 }
 
-/** Looking into JSON of unknown shape. Nothing here throws, whatever it is given. */
+/** Readers for JSON of unknown shape. They never throw, for any input. */
 
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** The member at the end of a path; undefined where the path leaves the value. Only own members count. */
+/** The value at the end of a path; undefined if the path does not exist. Only own properties count. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let current = value;
   for (const step of path) {
@@ -166,7 +168,7 @@ export function asRecord(value: unknown): JsonRecord | undefined {
   return isRecord(value) ? value : undefined;
 }
 
-/** The value where it is a list. */
+/** The value if it is an array. */
 export function asArray(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined;
 }
@@ -182,32 +184,32 @@ export function asNumber(value: unknown): number | undefined {
   return typeof value === 'string' && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value) ? Number(value) : undefined;
 }
 
-/** Zero and more, whole, and no larger than a number can hold: a counter or a size. Written as for {@link asNumber}. */
+/** A whole number of zero or more within the safe range: a counter or a size. Accepts the forms of {@link asNumber}. */
 export function asCount(value: unknown): number | undefined {
   const number = asNumber(value);
   return number !== undefined && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
 }
 
-/** As {@link asCount}, where zero says nothing, as of a picture's width. */
+/** As {@link asCount}, but zero is no value, as for a picture's width. */
 export function asPositive(value: unknown): number | undefined {
   return asCount(value) || undefined;
 }
 
-/** The value where it is true or false. */
+/** The value if it is a boolean. */
 export function asBoolean(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
 export interface FindLimits {
-  /** Objects, arrays and their members looked at. Default 50,000. */
+  /** Maximum number of objects, arrays and fields to visit. Default 50,000. */
   maxNodes?: number;
   /** Default 50. */
   maxResults?: number;
 }
 
 /**
- * Objects anywhere in the tree that pass the test, in the order of the document. `key` is the member name or the index
- * under which the object stands. A found object is searched as well.
+ * Objects anywhere in the tree that pass the test, in document order. `key` is the field name or index of the object.
+ * Matching objects are searched as well.
  */
 export function findAll(
   value: unknown,
@@ -215,7 +217,7 @@ export function findAll(
   { maxNodes = 50_000, maxResults = 50 }: FindLimits = {},
 ): JsonRecord[] {
   const found: JsonRecord[] = [];
-  // Two lists, as a pair made for each of a hundred thousand nodes would be felt.
+  // Two lists, since a pair for each of a hundred thousand nodes would be slow.
   const nodes: object[] = [];
   const keys: (string | undefined)[] = [];
   let seen = 0;
@@ -239,7 +241,7 @@ export function findAll(
         enter(record[name], name);
       }
     }
-    // The first is to be taken first.
+    // The next one to visit is at the end.
     reverseFrom(nodes, before);
     reverseFrom(keys, before);
   }
@@ -252,11 +254,11 @@ function reverseFrom(list: unknown[], start: number): void {
   }
 }
 
-/** The first line that is not blank, cut at a word's end where it is longer than `max` characters. */
+/** The first line that is not blank, shortened at a word boundary if it is longer than `max` characters. */
 export function firstLine(text: string, max = 120): string | undefined {
   const line = /[^\s][^\r\n\u2028\u2029]*/.exec(text)?.[0].trim();
   if (!line || line.length <= max) return line || undefined;
-  // One place is for the ellipsis; a cut through a surrogate pair would leave half a character.
+  // One character is for the ellipsis; a surrogate pair is never split.
   const cut = line.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '');
   const space = cut.lastIndexOf(' ');
   return `${(space > max / 2 ? cut.slice(0, space) : cut).trimEnd()}…`;

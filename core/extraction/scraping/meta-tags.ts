@@ -3,10 +3,10 @@ import type { CheerioAPI, load } from 'cheerio/slim';
 import { GatewayError } from '../../runtime/index.js';
 import { indexOfTag } from './page-json.js';
 
-/** Characters of tags that are handed to the HTML parser; pages have a tenth of it. */
+/** Maximum characters of tags passed to the HTML parser; real pages have a tenth of it. */
 const MAX_TAGS = 256 * 1024;
 const MAX_TAG = 16 * 1024;
-/** Elements whose text is not markup. */
+/** Elements that contain text other than markup. */
 const RAW_TEXT = new Set(['script', 'style', 'noscript', 'template', 'textarea']);
 const TELLING_LINK = /canonical|\s(?:property|name)\s*=/i;
 const DOUBLE_QUOTE = 34;
@@ -22,16 +22,17 @@ function parseHtml(html: string): CheerioAPI {
 }
 
 /**
- * What a page says about itself in its tags: `property`, `name` or `itemprop` → content (`href` or `src` where there is
- * none), first value each; besides `title` (the title element, unless a tag of that name came first), `canonical`. Properties of an
- * inner item bear its name in front: `author.name`. Only the tags are parsed, never the page; script text is jumped over.
+ * The metadata of a page: `property`, `name` or `itemprop` → content (`href` or `src` if there is none), first value
+ * each; besides `title` (the title element, unless a tag of that name came first) and `canonical`. Properties of an
+ * inner item are prefixed with its name: `author.name`. Only the tags are parsed, never the page; script text is
+ * skipped.
  */
 export function metaTags(html: string): ReadonlyMap<string, string> {
   const $ = parseHtml(collectTags(html));
   const found = new Map<string, string>();
   const add = (key: string | undefined, value: string | undefined) => {
     const text = value?.trim();
-    // A copy: a slice would keep the whole page in memory for as long as the value lives.
+    // A copy: a slice would keep the whole page in memory as long as the value lives.
     if (key && text && !found.has(key)) found.set(key, Buffer.from(text).toString());
   };
   const ownerOf = createOwners();
@@ -53,7 +54,10 @@ interface Nested {
   parent: Nested | null;
 }
 
-/** Finds the property whose item an element is part of. Each ancestor is passed once for all: pages can nest without end. */
+/**
+ * Finds the property of the item that an element belongs to. Each ancestor is visited once in total: pages can nest
+ * without limit.
+ */
 function createOwners(): (element: Nested) => string | undefined {
   const owners = new Map<Nested, string | undefined>();
   return (element) => {
@@ -74,7 +78,7 @@ function createOwners(): (element: Nested) => string | undefined {
   };
 }
 
-/** The references that nearly all texts have no other than. */
+/** The only references that most texts contain. */
 const FREQUENT: Readonly<Record<string, string>> = {
   '&amp;': '&',
   '&lt;': '<',
@@ -85,7 +89,7 @@ const FREQUENT: Readonly<Record<string, string>> = {
   '&#x27;': "'",
 };
 
-/** Text with its character references (`&amp;`, `&#39;`) put as characters. */
+/** Decodes character references (`&amp;`, `&#39;`) in a text. */
 export function decodeEntities(text: string): string {
   if (!text.includes('&')) return text;
   let others = false;
@@ -94,11 +98,11 @@ export function decodeEntities(text: string): string {
     others ||= character === undefined;
     return character ?? reference;
   });
-  // There are two thousand more, some without a semicolon: the HTML parser knows them.
+  // There are two thousand more, some without a semicolon; the HTML parser knows them.
   return others ? parseHtml(text.replaceAll('<', '&lt;')).root().text() : decoded;
 }
 
-/** The few tags that say something, in their order; of the title also its text. */
+/** The relevant tags in order; for the title also its text. */
 function collectTags(html: string): string {
   let tags = '';
   let from = 0;
@@ -138,9 +142,10 @@ function collectTags(html: string): string {
     } else {
       const property = !closing && /\sitemprop\s*=/i.test(tag);
       described ||= property;
-      // Spans tell where a described item ends; most links are to files of the page.
-      const telling = name === 'meta' || (name === 'link' && TELLING_LINK.test(tag)) || (name === 'span' && described);
-      if (property || telling) tags += tag;
+      // Spans mark where a described item ends; most links are to files of the page.
+      const isRelevant =
+        name === 'meta' || (name === 'link' && TELLING_LINK.test(tag)) || (name === 'span' && described);
+      if (property || isRelevant) tags += tag;
     }
   }
   return tags;
@@ -151,7 +156,7 @@ function after(html: string, text: string, from: number): number {
   return index < 0 ? html.length : index + text.length;
 }
 
-/** Index after the `>` that ends a tag; one inside a quoted attribute value does not. */
+/** Index after the `>` that ends a tag; one inside a quoted attribute value does not end it. */
 function tagEnd(html: string, from: number): number | undefined {
   const limit = Math.min(html.length, from + MAX_TAG);
   let quote = 0;
@@ -168,17 +173,17 @@ function tagEnd(html: string, from: number): number | undefined {
   return undefined;
 }
 
-/** Longest link accepted, in characters. */
+/** Maximum length of an accepted link, in characters. */
 const MAX_LINK_LENGTH = 2048;
 
 const EXPECTED = 'Send an absolute http or https link of a supported platform.';
 
-// Control characters and inner white space are what URL parsers silently drop; a backslash is what they silently turn.
+// URL parsers silently drop control characters and inner white space, and silently convert a backslash.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
 const MISLEADING = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\ufeff\\]/;
 
 /**
- * A submitted link as a URL, refused where a reader and a parser could see different hosts in it.
+ * Parses a submitted link; refuses it if a reader and a parser could see different hosts in it.
  * @throws GatewayError `invalid_url` with `param: 'url'`.
  */
 export function parseLinkText(text: unknown): URL {

@@ -3,30 +3,30 @@ import { literalEnd, parseJsonPart } from './json.js';
 /** How bare integers of 16 digits and more are read. */
 export type BigIntegers = 'as_text' | 'as_numbers';
 
-export interface FoundJson {
+export interface ExtractedJson {
   value: unknown;
   /** Index in the text after the value's last character. */
   end: number;
 }
 
-/** What may stand between a name and its value: the rest of `window["name"]` or of `"name"`, and `=` or `:`. */
+/** What may be between a name and its value: the rest of `window["name"]` or of `"name"`, and `=` or `:`. */
 const BEFORE_VALUE = /\s*(?:["']?\s*\])?\s*(?:["']?\s*[=:])?\s*/y;
 const PARSE_CALL = /JSON\s*\.\s*parse\s*\(\s*/y;
-/** Values that begin after a marker and turn out not to be JSON; a page with more of them is an attack on our time. */
+/** Maximum number of unparsable values after a marker; a page with more of them is an attack. */
 const MAX_TRIES = 20;
 
 /**
- * The first JSON object or array that begins right after the marker; white space, `=` or `:`, and the rest of
- * `window["marker"]` may stand between. A value written as `JSON.parse('…')` or as a string literal is read as well.
- * Occurrences of the marker that nothing readable follows are passed over. Bare integers of 16 digits and more come as
- * strings; `as_numbers` spares the look for them, for a source that is known to have none. Never throws.
+ * The first JSON object or array right after the marker; white space, `=` or `:`, and the rest of `window["marker"]`
+ * may be in between. A value written as `JSON.parse('…')` or as a string literal is read as well. Occurrences of the
+ * marker without a readable value are skipped. Bare integers of 16 digits and more become strings; `as_numbers` skips
+ * this check, for a source that is known to have none. Never throws.
  */
 export function findJsonAfter(
   html: string,
   marker: string | RegExp,
   from = 0,
   bigIntegers: BigIntegers = 'as_text',
-): FoundJson | undefined {
+): ExtractedJson | undefined {
   let tries = 0;
   for (let at = markerEnd(html, marker, from); at !== undefined; at = markerEnd(html, marker, at)) {
     const start = skip(BEFORE_VALUE, html, at);
@@ -57,10 +57,10 @@ function skip(pattern: RegExp, text: string, at: number): number {
 }
 
 /**
- * Most pages end the script or the line right after the value, so that the value is what stands before that end and needs
- * no scan: reading every character once more would cost as much as parsing.
+ * Most pages end the script or the line right after the value, so the value is the text before that end and needs no
+ * scan: reading every character again would cost as much as parsing.
  */
-function readLiteral(html: string, start: number, bigIntegers: BigIntegers): FoundJson | undefined {
+function readLiteral(html: string, start: number, bigIntegers: BigIntegers): ExtractedJson | undefined {
   const tag = indexOfTag(html, '</script', start);
   const scriptEnd = tag < 0 ? html.length : tag;
   const inScript = parseUpTo(html, start, scriptEnd, bigIntegers);
@@ -72,7 +72,7 @@ function readLiteral(html: string, start: number, bigIntegers: BigIntegers): Fou
   return scanned === undefined ? undefined : parseSlice(html, start, scanned, bigIntegers);
 }
 
-function parseUpTo(html: string, start: number, limit: number, bigIntegers: BigIntegers): FoundJson | undefined {
+function parseUpTo(html: string, start: number, limit: number, bigIntegers: BigIntegers): ExtractedJson | undefined {
   let end = limit;
   while (end > start && ' \t\r\n;'.includes(html[end - 1] ?? '')) end -= 1;
   return html[end - 1] === (html[start] === '{' ? '}' : ']') ? parseSlice(html, start, end, bigIntegers) : undefined;
@@ -83,18 +83,18 @@ function parseSlice(
   start: number,
   end: number,
   bigIntegers: BigIntegers = 'as_text',
-): FoundJson | undefined {
+): ExtractedJson | undefined {
   try {
     const value = bigIntegers === 'as_text' ? parseJsonPart(html, start, end) : JSON.parse(html.slice(start, end));
     return { value, end };
   } catch {
-    // Not JSON: the caller looks elsewhere.
+    // Not JSON: the caller tries the next occurrence.
     return undefined;
   }
 }
 
 /** `JSON.parse('…')`, `JSON.parse("…")`, or the string literal alone. */
-function readQuoted(html: string, start: number): FoundJson | undefined {
+function readQuoted(html: string, start: number): ExtractedJson | undefined {
   const open = skip(PARSE_CALL, html, start);
   const quote = html[open];
   if (quote !== "'" && quote !== '"') return undefined;
@@ -118,7 +118,7 @@ function quoteEnd(html: string, open: number, quote: string): number | undefined
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f', v: '\v', 0: '\0' };
 
-/** A script's string literal, as the script would see it. */
+/** The value of a script's string literal. */
 function unescapeLiteral(text: string): string {
   if (!text.includes('\\')) return text;
   return text.replace(
@@ -138,22 +138,22 @@ function unescapeLiteral(text: string): string {
 
 /** One script of a page. */
 export interface PageScript {
-  /** What the opening tag says, from its name on: `script type="application/json"`. */
+  /** The content of the opening tag, from its name on: `script type="application/json"`. */
   tag: string;
   text: string;
 }
 
-/** A page taken apart. */
+/** A page split into scripts and the rest. */
 export interface ScriptedPage {
   scripts: readonly PageScript[];
-  /** What is left of the page without them, piece by piece. */
+  /** The page without its scripts, in pieces. */
   markup: readonly string[];
 }
 
 /**
- * A page's scripts, and the page without them, in one pass: data stands in the ones, what a reader sees in the other, and
- * a search through a page of megabytes for each mark would cost more than reading its data. A script that is not closed
- * ends with the page. Never throws.
+ * Splits a page into its scripts and the rest in one pass: data is in the scripts, visible text in the rest, and
+ * searching megabytes for each marker would cost more than reading the data. An unclosed script ends with the page.
+ * Never throws.
  */
 export function splitScripts(html: string): ScriptedPage {
   const scripts: PageScript[] = [];
@@ -173,7 +173,7 @@ export function splitScripts(html: string): ScriptedPage {
   return { scripts, markup };
 }
 
-/** As `indexOf`, for what begins with `<`: a search for one character alone takes a quarter of the time. */
+/** As `indexOf`, for a text that begins with `<`: searching for a single character takes a quarter of the time. */
 export function indexOfTag(html: string, tag: string, from: number): number {
   for (let open = html.indexOf('<', from); open >= 0; open = html.indexOf('<', open + 1)) {
     if (html.startsWith(tag, open)) return open;

@@ -1,4 +1,4 @@
-/** Pure readers for extractors: data in, data out, and never a throw on what a page may hold. */
+/** Pure readers for extractors: they never throw on any page content. */
 export { type Count, parseCount } from './counts.js';
 export { parseDuration, toIsoTime } from './dates.js';
 export {
@@ -19,4 +19,4 @@ export {
   tryParseJson,
 } from './json.js';
 export { decodeEntities, metaTags } from './meta-tags.js';
-export { type FoundJson, findJsonAfter, type PageScript, type ScriptedPage, splitScripts } from './page-json.js';
+export { type ExtractedJson, findJsonAfter, type PageScript, type ScriptedPage, splitScripts } from './page-json.js';

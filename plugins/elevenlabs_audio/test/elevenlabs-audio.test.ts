@@ -33,7 +33,7 @@ describeAudioProvider({
       ignores: ['instructions'],
       sends: (model) => ({
         url: `${url}/text-to-speech/JBFqnCBsd6RMkjVDRZzb/stream?output_format=pcm_24000`,
-        members: { text: 'Six boats.', model_id: NAMES[model], voice_settings: { speed: 0.8 } },
+        fields: { text: 'Six boats.', model_id: NAMES[model], voice_settings: { speed: 0.8 } },
       }),
     },
     {
@@ -42,7 +42,7 @@ describeAudioProvider({
       ignores: ['file_format'],
       sends: (model) => ({
         url: `${url}/speech-to-speech/a1B2c3D4e5F6g7H8i9J0/stream?output_format=opus_48000_128`,
-        members: { model_id: NAMES[model], seed: '7' },
+        fields: { model_id: NAMES[model], seed: '7' },
         file: 'audio',
       }),
     },
@@ -51,12 +51,12 @@ describeAudioProvider({
       call: { text: 'Rain', durationSeconds: 1.5, options: { prompt_influence: 0.4 } },
       sends: (model) => ({
         url: `${url}/sound-generation?output_format=mp3_44100_128`,
-        members: { text: 'Rain', model_id: NAMES[model], duration_seconds: 1.5, prompt_influence: 0.4 },
+        fields: { text: 'Rain', model_id: NAMES[model], duration_seconds: 1.5, prompt_influence: 0.4 },
       }),
     },
   ],
   upstream: {
-    sound: (request, bytesOf) => {
+    audio: (request, bytesOf) => {
       const asked = new URL(request.url).searchParams.get('output_format') as keyof typeof FORMATS;
       return { headers: { 'content-type': 'audio/any', 'character-cost': '12' }, body: bytesOf(FORMATS[asked]) };
     },

@@ -25,7 +25,7 @@ describeAudioProvider({
       operation: 'transcribe',
       sends: () => ({
         url: `${url}/audio/transcriptions`,
-        members: { model: hearing, response_format: 'verbose_json' },
+        fields: { model: hearing, response_format: 'verbose_json' },
         file: 'file',
       }),
     },
@@ -34,7 +34,7 @@ describeAudioProvider({
       call: { language: 'vi', prompt: 'Hội An', temperature: 0.4, granularity: 'word' },
       sends: () => ({
         url: `${url}/audio/transcriptions`,
-        members: {
+        fields: {
           model: hearing,
           response_format: 'verbose_json',
           language: 'vi',
@@ -50,7 +50,7 @@ describeAudioProvider({
       call: { prompt: 'Harbours' },
       sends: () => ({
         url: `${url}/audio/translations`,
-        members: { model: hearing, response_format: 'verbose_json', prompt: 'Harbours' },
+        fields: { model: hearing, response_format: 'verbose_json', prompt: 'Harbours' },
         file: 'file',
       }),
     },
@@ -59,7 +59,7 @@ describeAudioProvider({
       call: { input: 'Six boats.', voice: 'nova', format: 'opus', speed: 0.5, instructions: 'Calmly.' },
       sends: () => ({
         url: `${url}/audio/speech`,
-        members: {
+        fields: {
           model: voice,
           input: 'Six boats.',
           voice: 'nova',
@@ -82,7 +82,7 @@ describeAudioProvider({
         usage: { type: 'duration', seconds: 1 },
       },
     }),
-    sound: (request, bytesOf) => ({
+    audio: (request, bytesOf) => ({
       headers: { 'content-type': 'audio/any' },
       body: bytesOf(JSON.parse(String(request.body)).response_format),
     }),

@@ -20,28 +20,28 @@ import {
   type MessageEnd,
   newMessage,
 } from './sinks.js';
-import { createChatReader, createResponsesReader, type SanitizedError, type Told } from './upstream-answers.js';
+import { type AnswerEnding, createChatReader, createResponsesReader, type SanitizedError } from './upstream-answers.js';
 
 export interface MessageAnswerOptions {
-  /** Format that the answer has. */
+  /** Format of the upstream's answer. */
   route: TextRoute;
   /** Public model id. */
   model: string;
   stops: readonly string[];
-  showsThinking: boolean;
+  includesThinking: boolean;
   exchange: TextExchange;
   requestId: string;
   monotonic(): number;
 }
 
-/** Milliseconds without an event for the client after which it gets one that says nothing. */
+/** Milliseconds without an event after which the client gets a ping. */
 const PING_MS = 15_000;
-/** Of events that are gathered: as much as of an answer that comes in one piece. */
+/** Maximum bytes of collected events: the same as of an answer in one piece. */
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
-const TOO_MUCH_WAITS: Told = {
+const TOO_MUCH_WAITS: AnswerEnding = {
   failure: { type: 'api_error', message: 'The model does not end a call of a tool, and too much waits behind it.' },
 };
-/** What a failure that a model tells of is, where nothing was answered yet. */
+/** The error code for a failure that the model reports before any output. */
 const FAILURE_CODES: Readonly<Record<SanitizedError['type'], ErrorCode>> = {
   api_error: 'upstream_error',
   invalid_request_error: 'invalid_prompt',
@@ -49,12 +49,13 @@ const FAILURE_CODES: Readonly<Record<SanitizedError['type'], ErrorCode>> = {
   rate_limit_error: 'upstream_rate_limited',
   timeout_error: 'upstream_timeout',
 };
-/** Milliseconds that an upstream has to close a stream whose end it has told. */
+/** Milliseconds for an upstream to close a stream after its terminal event. */
 const CLOSE_MS = 1_000;
 
 /**
- * What a model said as one `message`.
- * @throws GatewayError `upstream_error` where it did not answer; by what it tells of that `invalid_prompt` or another of upstreams.
+ * The model's output as one `message`.
+ * @throws GatewayError `upstream_error` if it did not answer; `invalid_prompt` or another upstream code, according to
+ *   its report.
  */
 export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerOptions): Promise<Buffer> {
   const { model, exchange } = options;
@@ -71,68 +72,68 @@ export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerO
   return Buffer.from(restoreNumbers(JSON.stringify(message)));
 }
 
-/** The same in events, as they come. Always ends in `message_stop` or `error`, but where the client has left. */
+/** The same as a stream of events. Always ends with `message_stop` or `error`, unless the client has disconnected. */
 export async function* messageEvents(
   { body }: TextAnswer,
   options: MessageAnswerOptions,
 ): AsyncGenerator<Buffer, void, undefined> {
   const { model, exchange, requestId, monotonic } = options;
-  let told: Buffer[] = [];
-  const tell = (event: Buffer) => void told.push(event);
+  let pending: Buffer[] = [];
+  const send = (event: Buffer) => void pending.push(event);
   const take = () => {
-    const [only] = told;
-    const bytes = told.length === 1 && only ? only : Buffer.concat(told);
-    told = [];
+    const [only] = pending;
+    const bytes = pending.length === 1 && only ? only : Buffer.concat(pending);
+    pending = [];
     return bytes;
   };
   const empty = { content: [], ...describeEnd(undefined), usage: describeWholeUsage(undefined) };
-  tell(encodeEvent('message_start', { message: { ...newMessage(model), ...empty } }));
+  send(encodeEvent('message_start', { message: { ...newMessage(model), ...empty } }));
 
-  const reading = read(body, createEventSink(tell), options);
-  let toldAt = monotonic();
+  const reading = read(body, createEventSink(send), options);
+  let sentAt = monotonic();
   for await (const { isSilent } of reading.pieces) {
-    if (told.length === 0 && (isSilent || monotonic() - toldAt >= PING_MS)) tell(encodeEvent('ping'));
-    if (told.length === 0) continue;
-    toldAt = monotonic();
+    if (pending.length === 0 && (isSilent || monotonic() - sentAt >= PING_MS)) send(encodeEvent('ping'));
+    if (pending.length === 0) continue;
+    sentAt = monotonic();
     yield take();
   }
   const end = reading.end();
   if ('failure' in end) {
-    // Where it was no end of the model's own, the gateway knows more about it than the other format has words for; what it knows
-    // of an upstream that was left from here is only that.
+    // If the failure is not the model's own, the gateway's error is more precise than the other format allows. For an
+    // upstream that was aborted here, it is only the abort.
     const { failure } = await exchange.ended;
     const type =
       failure && failure.code !== 'bad_request' ? anthropicTypeOf(failure, { model: true }) : end.failure.type;
-    tell(encodeEvent('error', { error: { type, message: end.failure.message }, request_id: requestId }));
+    send(encodeEvent('error', { error: { type, message: end.failure.message }, request_id: requestId }));
   } else {
     const { usage } = await exchange.ended;
-    tell(
+    send(
       encodeEvent('message_delta', { delta: { ...describeEnd(end), container: null }, usage: describeUsage(usage) }),
     );
-    tell(encodeEvent('message_stop'));
+    send(encodeEvent('message_stop'));
   }
   yield take();
 }
 
 interface Piece {
-  /** Whether it was nothing but a sign of life. */
+  /** Whether it was only a keep-alive. */
   isSilent: boolean;
-  /** How many came so far. */
+  /** Number of bytes so far. */
   bytes: number;
 }
 
 interface Reading {
-  /** To be gone through once: each time something came. */
+  /** Must be iterated once; yields whenever bytes arrive. */
   pieces: AsyncIterable<Piece>;
-  /** How it ended, after that. */
-  end(): MessageEnd | Extract<Told, { failure: unknown }>;
+  /** The end of the answer, after the iteration. */
+  end(): MessageEnd | Extract<AnswerEnding, { failure: unknown }>;
 }
 
 function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerOptions): Reading {
-  const { route, stops, showsThinking, exchange } = options;
+  const { route, stops, includesThinking, exchange } = options;
   const queue = createBlockQueue(sink, stops);
   const create = route === 'responses' ? createResponsesReader : createChatReader;
-  const reader = create({ queue, showsThinking });
+  const reader = create({ queue, includesThinking });
   const isDone = () => queue.stop !== undefined || queue.isOverfull;
 
   async function* pieces(): AsyncGenerator<Piece, void, undefined> {
@@ -143,25 +144,25 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
     }
     const chunks = body[Symbol.asyncIterator]();
     const texts = createEventTexts();
-    let patience: NodeJS.Timeout | undefined;
+    let closing: NodeJS.Timeout | undefined;
     let bytes = 0;
     try {
-      // The first event need not wait for the model; and from here on the body is closed, wherever its reader stops.
+      // The first event need not wait for the model. From here on the body is closed, wherever its reader stops.
       yield { isSilent: false, bytes };
       for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
         bytes += next.value.length;
         const data = texts.push(next.value);
         for (const text of data) {
-          if (text !== undefined && !reader.told && !isDone()) reader.event(parse(text));
+          if (text !== undefined && !reader.ending && !isDone()) reader.event(parse(text));
         }
         yield { isSilent: data.every((text) => text === undefined), bytes };
         if (isDone()) return;
-        // What was used is known when the body has ended.
-        if (reader.told) patience ??= setTimeout(() => void chunks.return?.(), CLOSE_MS);
+        // The usage is known when the body has ended.
+        if (reader.ending) closing ??= setTimeout(() => void chunks.return?.(), CLOSE_MS);
       }
     } finally {
-      clearTimeout(patience);
-      // The model has nothing more to say to anybody.
+      clearTimeout(closing);
+      // The rest of the model's output is not needed.
       if (queue.stop !== undefined) exchange.leave();
       await chunks.return?.();
     }
@@ -172,12 +173,12 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
     end() {
       if (queue.stop !== undefined) return { reason: 'stop_sequence', sequence: queue.stop };
       if (queue.isOverfull) return TOO_MUCH_WAITS;
-      return reader.told ?? { failure: { type: 'api_error', message: 'The answer of the model broke off.' } };
+      return reader.ending ?? { failure: { type: 'api_error', message: 'The answer of the model broke off.' } };
     },
   };
 }
 
-/** A text where it is no JSON: the word that ends a chat, or nobody's concern. */
+/** Returns the text if it is no JSON: the end marker of a chat, or invalid data. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(markNumbers(text));

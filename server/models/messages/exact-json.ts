@@ -1,13 +1,13 @@
 import { drawRandomBytes, GatewayError } from 'mediagate';
 
-/** In nobody's body by chance; and whoever puts it there gets nothing for it but a number. */
+/** Does not occur in bodies by accident; a client that inserts it only gets a number. */
 const MARK = drawRandomBytes(18).toString('base64url');
-/** Also inside of a text that is JSON, and of one inside of that. */
+/** Also inside of JSON texts, and of JSON texts inside of those. */
 const MARKED = new RegExp(`\\[\\[(\\\\*")${MARK}(-?[\\d.eE+-]+)\\1\\]\\]`, 'g');
 const INTEGER = /^-?\d+$/;
-/** Fewer digits make no number that is changed. */
+/** Numbers with fewer digits are always exact. */
 const EXACT_LENGTH = 15;
-/** Each takes longer than all else of its size. */
+/** Each takes longer to process than other JSON of its size. */
 const MAX_MARKED = 10_000;
 const QUOTE = 0x22;
 const PLUS = 0x2b;
@@ -16,16 +16,16 @@ const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
 const BACKSLASH = 0x5c;
-/** Makes `E` an `e`. */
+/** Converts `E` to `e`. */
 const TO_SMALL = 0x20;
 const SMALL_E = 0x65;
 
 /**
- * Numbers of schemas and of inputs of tools pass through here, and mean something to the digit: ids of 64 bits are integers
- * that JavaScript has no numbers for. So those are kept from its parser: in their place stands something that is good for
- * nothing where a number, a text, an object or a list of these is wanted, until {@link restoreNumbers} puts them back.
- * @param json Whole JSON, or what is none.
- * @throws GatewayError `invalid_value` where there are more than 10,000 of them.
+ * Numbers of schemas and tool inputs must stay exact: 64-bit ids are integers that JavaScript numbers cannot represent.
+ * Before parsing, such a number is replaced by a marker that is invalid where a number, a text, an object or a list is
+ * expected, until {@link restoreNumbers} restores it.
+ * @param json Whole JSON, or any other text.
+ * @throws GatewayError `invalid_value` if there are more than 10,000 of them.
  */
 export function markNumbers(json: string): string {
   const pieces: string[] = [];
@@ -63,7 +63,7 @@ function tooMany(): GatewayError {
   return new GatewayError('invalid_value', `There are more than ${limit} integers beyond 2^53; send them as texts.`);
 }
 
-/** Fractions are not: everybody takes them for the nearest number there is. */
+/** Fractions are not marked: every reader rounds them to the nearest number. */
 function isChanged(number: string): boolean {
   const value = Number(number);
   return !Number.isFinite(value) || (!Number.isSafeInteger(value) && INTEGER.test(number));
@@ -78,7 +78,7 @@ function isInNumber(letter: number): boolean {
   return (letter | TO_SMALL) === SMALL_E;
 }
 
-/** Where the quote stands that ends a text; behind the last letter where none does. */
+/** Index of the quote that ends a text; the text's length if there is none. */
 function endOfText(json: string, start: number): number {
   let end = json.indexOf('"', start);
   while (end !== -1 && isEscaped(json, start, end)) end = json.indexOf('"', end + 1);
@@ -91,13 +91,13 @@ function isEscaped(json: string, start: number, quote: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** Sees when a JSON object that comes in pieces is whole. */
+/** Detects the end of a JSON object that comes in pieces. */
 export interface JsonEnd {
   push(piece: string): void;
   readonly isWhole: boolean;
 }
 
-/** What is between its braces is not checked. */
+/** The content between its braces is not checked. */
 export function createJsonEnd(): JsonEnd {
   let depth = 0;
   let inText = false;

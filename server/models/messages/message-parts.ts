@@ -1,103 +1,103 @@
 import { GatewayError } from 'mediagate';
 
-export type Members = Readonly<Record<string, unknown>>;
+export type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** @param place of what is wrong: `messages.0.content`; its first part is the `param`. */
-export function refuse(place: string, accepted: string): never {
-  throw new GatewayError('invalid_value', `${place} must be ${accepted}.`, { param: place });
+/** @param path Of the invalid value: `messages.0.content`; its first part is the `param`. */
+export function refuse(path: string, accepted: string): never {
+  throw new GatewayError('invalid_value', `${path} must be ${accepted}.`, { param: path });
 }
 
-/** What is there and cannot be put into the format of the models. */
-export function refuseUnable(place: string, why: string): never {
-  throw new GatewayError('unsupported_value', `${place}: ${why}.`, { param: place });
+/** A valid value that the model's format cannot express. */
+export function refuseUnable(path: string, why: string): never {
+  throw new GatewayError('unsupported_value', `${path}: ${why}.`, { param: path });
 }
 
-export function isMembers(value: unknown): value is Members {
+export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** @throws GatewayError `invalid_value`, as the others here. */
-export function membersAt(value: unknown, place: string): Members {
-  return isMembers(value) ? value : refuse(place, 'an object');
+export function recordAt(value: unknown, path: string): JsonRecord {
+  return isRecord(value) ? value : refuse(path, 'an object');
 }
 
-export function textAt(value: unknown, place: string): string {
-  return typeof value === 'string' ? value : refuse(place, 'a text');
+export function textAt(value: unknown, path: string): string {
+  return typeof value === 'string' ? value : refuse(path, 'a text');
 }
 
-export function nameAt(value: unknown, place: string): string {
-  return typeof value === 'string' && value !== '' ? value : refuse(place, 'a text that is not empty');
+export function nameAt(value: unknown, path: string): string {
+  return typeof value === 'string' && value !== '' ? value : refuse(path, 'a text that is not empty');
 }
 
-export function flagAt(value: unknown, place: string): boolean {
-  return typeof value === 'boolean' ? value : refuse(place, 'true or false');
+export function flagAt(value: unknown, path: string): boolean {
+  return typeof value === 'boolean' ? value : refuse(path, 'true or false');
 }
 
-export function listAt(value: unknown, place: string): readonly unknown[] {
-  return Array.isArray(value) ? value : refuse(place, 'a list');
+export function listAt(value: unknown, path: string): readonly unknown[] {
+  return Array.isArray(value) ? value : refuse(path, 'a list');
 }
 
-/** Undefined where it was not sent; `null` counts as that. */
+/** Undefined if it was not sent; `null` counts as not sent. */
 export function optional<Value>(
   value: unknown,
-  place: string,
-  read: (value: unknown, place: string) => Value,
+  path: string,
+  read: (value: unknown, path: string) => Value,
 ): Value | undefined {
-  return value === undefined || value === null ? undefined : read(value, place);
+  return value === undefined || value === null ? undefined : read(value, path);
 }
 
-/** What can stand beside each other in a turn, or in the result of a tool. */
+/** The parts of a turn, or of a tool result. */
 export type Part =
   | { type: 'text'; text: string }
-  /** `url` is an address, or a data URI. */
+  /** `url` is an https address, or a data URI. */
   | { type: 'image'; url: string }
   /** `data` is a data URI. */
   | { type: 'file'; name: string; data: string }
-  | { type: 'file_link'; url: string; place: string };
+  | { type: 'file_link'; url: string; path: string };
 
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 const PDF = 'application/pdf';
-/** The format of the models wants one; the title is told beside it. */
+/** The model's format requires one; the title is sent beside it. */
 const FILE_NAME = 'document.pdf';
 
 /** Reads a block of text, an image or a document. */
-type ReadPart = (block: Members, place: string) => readonly Part[];
+type ReadPart = (block: JsonRecord, path: string) => readonly Part[];
 
 const PARTS: Readonly<Record<string, ReadPart>> = {
-  text: (block, place) => [readText(block, place)],
-  image: (block, place) => [readImage(block, place)],
+  text: (block, path) => [readText(block, path)],
+  image: (block, path) => [readImage(block, path)],
   document: readDocument,
 };
 
-/** Of a content that is a bare text, or a list of blocks. */
-export function blocksOf(content: unknown, place: string): readonly (readonly [block: Members, place: string])[] {
-  if (typeof content === 'string') return content === '' ? [] : [[{ type: 'text', text: content }, place]];
-  if (!Array.isArray(content)) refuse(place, 'a text or a list of content blocks');
+/** The blocks of a content that is a text or a list of blocks. */
+export function blocksOf(content: unknown, path: string): readonly (readonly [block: JsonRecord, place: string])[] {
+  if (typeof content === 'string') return content === '' ? [] : [[{ type: 'text', text: content }, path]];
+  if (!Array.isArray(content)) refuse(path, 'a text or a list of content blocks');
   return content.map((block, index) => {
-    const at = `${place}.${index}`;
-    return [membersAt(block, at), at] as const;
+    const at = `${path}.${index}`;
+    return [recordAt(block, at), at] as const;
   });
 }
 
-export function readText({ text }: Members, place: string): Part & { type: 'text' } {
-  return { type: 'text', text: textAt(text, `${place}.text`) };
+export function readText({ text }: JsonRecord, path: string): Part & { type: 'text' } {
+  return { type: 'text', text: textAt(text, `${path}.text`) };
 }
 
-/** Reads a text, an image or a document. @throws GatewayError `unsupported_value` naming a block that is none of them. */
-export function readPart(block: Members, place: string): readonly Part[] {
+/** Reads a text, an image or a document. @throws GatewayError `unsupported_value` naming a block of another type. */
+export function readPart(block: JsonRecord, path: string): readonly Part[] {
   const { type } = block;
   const read = typeof type === 'string' && Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
-  return read ? read(block, place) : refuseBlock(block, place);
+  return read ? read(block, path) : refuseBlock(block, path);
 }
 
-export function refuseBlock({ type }: Members, place: string): never {
-  if (typeof type !== 'string') refuse(`${place}.type`, 'the type of a content block');
-  refuseUnable(place, `a block of the type ${JSON.stringify(type.slice(0, 100))} cannot be passed on from here`);
+export function refuseBlock({ type }: JsonRecord, path: string): never {
+  if (typeof type !== 'string') refuse(`${path}.type`, 'the type of a content block');
+  refuseUnable(path, `a block of the type ${JSON.stringify(type.slice(0, 100))} cannot be passed on from here`);
 }
 
-function readImage({ source }: Members, place: string): Part {
-  const at = `${place}.source`;
-  const { type, ...rest } = membersAt(source, at);
+function readImage({ source }: JsonRecord, path: string): Part {
+  const at = `${path}.source`;
+  const { type, ...rest } = recordAt(source, at);
   if (type === 'url') return { type: 'image', url: addressAt(rest.url, `${at}.url`) };
   if (type === 'base64') {
     const mediaType =
@@ -108,16 +108,16 @@ function readImage({ source }: Members, place: string): Part {
   return refuseSource(type, at, 'base64 or url');
 }
 
-function readDocument({ source, title, context }: Members, place: string): readonly Part[] {
-  const at = `${place}.source`;
-  const { type, ...rest } = membersAt(source, at);
-  const words = [optional(title, `${place}.title`, textAt), optional(context, `${place}.context`, textAt)].filter(
+function readDocument({ source, title, context }: JsonRecord, path: string): readonly Part[] {
+  const at = `${path}.source`;
+  const { type, ...rest } = recordAt(source, at);
+  const words = [optional(title, `${path}.title`, textAt), optional(context, `${path}.context`, textAt)].filter(
     Boolean,
   );
   const about: Part[] = words.length > 0 ? [{ type: 'text', text: words.join('\n') }] : [];
   if (type === 'text') return [...about, { type: 'text', text: textAt(rest.data, `${at}.data`) }];
   if (type === 'content') return [...about, ...readNested(rest.content, `${at}.content`)];
-  if (type === 'url') return [...about, { type: 'file_link', url: addressAt(rest.url, `${at}.url`), place }];
+  if (type === 'url') return [...about, { type: 'file_link', url: addressAt(rest.url, `${at}.url`), path }];
   if (type === 'base64') {
     if (rest.media_type !== PDF) refuse(`${at}.media_type`, PDF);
     return [...about, { type: 'file', name: FILE_NAME, data: `data:${PDF};base64,${nameAt(rest.data, `${at}.data`)}` }];
@@ -125,114 +125,112 @@ function readDocument({ source, title, context }: Members, place: string): reado
   return refuseSource(type, at, 'base64, url, text or content');
 }
 
-function readNested(content: unknown, place: string): readonly Part[] {
-  return blocksOf(content, place).flatMap(([block, at]) => {
+function readNested(content: unknown, path: string): readonly Part[] {
+  return blocksOf(content, path).flatMap(([block, at]) => {
     if (block.type === 'text') return [readText(block, at)];
     return block.type === 'image' ? [readImage(block, at)] : refuseBlock(block, at);
   });
 }
 
-function refuseSource(type: unknown, place: string, accepted: string): never {
-  if (type === 'file') refuseUnable(place, `no files are kept here; send it as ${accepted}`);
-  refuse(`${place}.type`, accepted);
+function refuseSource(type: unknown, path: string, accepted: string): never {
+  if (type === 'file') refuseUnable(path, `no files are kept here; send it as ${accepted}`);
+  refuse(`${path}.type`, accepted);
 }
 
-function addressAt(value: unknown, place: string): string {
-  return typeof value === 'string' && /^https?:\/\/./i.test(value) ? value : refuse(place, 'an http or https address');
+function addressAt(value: unknown, path: string): string {
+  return typeof value === 'string' && /^https?:\/\/./i.test(value) ? value : refuse(path, 'an http or https address');
 }
 
 export type Role = 'user' | 'assistant' | 'system';
 
-/** One step of a conversation, as every format of the models has it in some way. */
+/** One step of a conversation, in a form that fits every model format. */
 export type Turn =
   | { type: 'said'; role: Role; parts: readonly Part[] }
-  /** A tool that the model called. */
-  | { type: 'call'; id: string; name: string; input: Members }
-  /** What came of it. */
+  /** A tool call of the model. */
+  | { type: 'call'; id: string; name: string; input: JsonRecord }
+  /** The result of the call. */
   | { type: 'result'; id: string; parts: readonly Part[]; failed: boolean };
 
-const ROLES: Readonly<Record<Role, (content: unknown, place: string) => readonly Turn[]>> = {
+const ROLES: Readonly<Record<Role, (content: unknown, path: string) => readonly Turn[]>> = {
   user: readUserTurns,
   assistant: readAssistantTurns,
-  system: (content, place) => said('system', readTexts(content, place)),
+  system: (content, path) => turnOf('system', readTexts(content, path)),
 };
 
-/**
- * @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_value`, naming the place.
- */
+/** @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_value`, naming the path. */
 export function readConversation(messages: unknown): Turn[] {
   const all = listAt(messages, 'messages');
   if (all.length === 0) refuse('messages', 'a list of at least one message');
   return all.flatMap((message, index) => {
-    const place = `messages.${index}`;
-    const { role, content } = membersAt(message, place);
+    const path = `messages.${index}`;
+    const { role, content } = recordAt(message, path);
     if (role !== 'user' && role !== 'assistant' && role !== 'system')
-      refuse(`${place}.role`, 'user, assistant or system');
-    const turns = ROLES[role](content, `${place}.content`);
+      refuse(`${path}.role`, 'user, assistant or system');
+    const turns = ROLES[role](content, `${path}.content`);
     if (turns.length === 0 && role !== 'assistant' && index === all.length - 1) {
-      refuse(`${place}.content`, 'a text or a list of content blocks that is not empty');
+      refuse(`${path}.content`, 'a text or a list of content blocks that is not empty');
     }
     return turns;
   });
 }
 
-/** Blocks of text and nothing else. */
-export function readTexts(content: unknown, place: string): (Part & { type: 'text' })[] {
-  return blocksOf(content, place).map(([block, at]) =>
+/** Text blocks only. */
+export function readTexts(content: unknown, path: string): (Part & { type: 'text' })[] {
+  return blocksOf(content, path).map(([block, at]) =>
     block.type === 'text' ? readText(block, at) : refuseBlock(block, at),
   );
 }
 
-/** Results go first: nothing may stand between them and the call. */
-function readUserTurns(content: unknown, place: string): readonly Turn[] {
-  const blocks = blocksOf(content, place);
+/** Results come first: nothing may be between them and the call. */
+function readUserTurns(content: unknown, path: string): readonly Turn[] {
+  const blocks = blocksOf(content, path);
   const results = blocks.filter(([{ type }]) => type === 'tool_result');
   const others = blocks.filter(([{ type }]) => type !== 'tool_result');
   return [
     ...results.map(([block, at]) => readResult(block, at)),
-    ...said(
+    ...turnOf(
       'user',
       others.flatMap(([block, at]) => readPart(block, at)),
     ),
   ];
 }
 
-function readResult({ tool_use_id: id, content, is_error: failed }: Members, place: string): Turn {
-  const blocks = optional(content, `${place}.content`, blocksOf) ?? [];
+function readResult({ tool_use_id: id, content, is_error: failed }: JsonRecord, path: string): Turn {
+  const blocks = optional(content, `${path}.content`, blocksOf) ?? [];
   return {
     type: 'result',
-    id: nameAt(id, `${place}.tool_use_id`),
+    id: nameAt(id, `${path}.tool_use_id`),
     parts: blocks.flatMap(([block, at]) => readPart(block, at)),
-    failed: optional(failed, `${place}.is_error`, flagAt) ?? false,
+    failed: optional(failed, `${path}.is_error`, flagAt) ?? false,
   };
 }
 
-/** What the model thought is not sent back: it was told as words, which are not what it thought in. */
-function readAssistantTurns(content: unknown, place: string): readonly Turn[] {
+/** Thinking is not sent back: its text is not the model's original reasoning. */
+function readAssistantTurns(content: unknown, path: string): readonly Turn[] {
   const turns: Turn[] = [];
   let parts: Part[] = [];
-  for (const [block, at] of blocksOf(content, place)) {
+  for (const [block, at] of blocksOf(content, path)) {
     if (block.type === 'thinking' || block.type === 'redacted_thinking') continue;
     if (block.type === 'text') parts.push(readText(block, at));
     else if (block.type === 'tool_use') {
-      turns.push(...said('assistant', parts), readCall(block, at));
+      turns.push(...turnOf('assistant', parts), readCall(block, at));
       parts = [];
     } else refuseBlock(block, at);
   }
-  turns.push(...said('assistant', parts));
+  turns.push(...turnOf('assistant', parts));
   return turns;
 }
 
-function readCall({ id, name, input }: Members, place: string): Turn {
+function readCall({ id, name, input }: JsonRecord, path: string): Turn {
   return {
     type: 'call',
-    id: nameAt(id, `${place}.id`),
-    name: nameAt(name, `${place}.name`),
-    input: membersAt(input, `${place}.input`),
+    id: nameAt(id, `${path}.id`),
+    name: nameAt(name, `${path}.name`),
+    input: recordAt(input, `${path}.input`),
   };
 }
 
-function said(role: Role, parts: readonly Part[]): Turn[] {
+function turnOf(role: Role, parts: readonly Part[]): Turn[] {
   return parts.length === 0 ? [] : [{ type: 'said', role, parts }];
 }
 
@@ -240,23 +238,23 @@ export interface Tool {
   name: string;
   description?: string;
   /** JSON Schema. */
-  parameters: Members;
+  parameters: JsonRecord;
   strict: boolean;
 }
 
 export interface ToolUse {
   tools: readonly Tool[];
-  /** Default: as the model likes. */
+  /** Default: the model decides. */
   choice?: 'auto' | 'required' | 'none' | { name: string };
-  /** Whether it may call one tool at a time alone. */
+  /** Whether it may call only one tool at a time. */
   oneAtATime: boolean;
 }
 
 /** @throws GatewayError `invalid_value`; `unsupported_value` for tools that only their vendor has. */
-export function readToolUse({ tools, tool_choice: choice }: Members): ToolUse {
+export function readToolUse({ tools, tool_choice: choice }: JsonRecord): ToolUse {
   const sent = optional(tools, 'tools', listAt) ?? [];
-  const read = sent.map((tool, index) => readTool(membersAt(tool, `tools.${index}`), `tools.${index}`));
-  const chosen = optional(choice, 'tool_choice', membersAt);
+  const read = sent.map((tool, index) => readTool(recordAt(tool, `tools.${index}`), `tools.${index}`));
+  const chosen = optional(choice, 'tool_choice', recordAt);
   const disabled = chosen?.disable_parallel_tool_use;
   return {
     tools: read,
@@ -265,22 +263,22 @@ export function readToolUse({ tools, tool_choice: choice }: Members): ToolUse {
   };
 }
 
-function readTool({ type, name, description, input_schema: schema, strict }: Members, place: string): Tool {
-  const kind = optional(type, `${place}.type`, textAt) ?? 'custom';
+function readTool({ type, name, description, input_schema: schema, strict }: JsonRecord, path: string): Tool {
+  const kind = optional(type, `${path}.type`, textAt) ?? 'custom';
   if (kind !== 'custom') {
     const named = JSON.stringify(kind.slice(0, 100));
-    refuseUnable(place, `a tool of the type ${named} is its vendor's own; send tools with a name and an input_schema`);
+    refuseUnable(path, `a tool of the type ${named} is its vendor's own; send tools with a name and an input_schema`);
   }
-  const told = optional(description, `${place}.description`, textAt);
+  const text = optional(description, `${path}.description`, textAt);
   return {
-    name: nameAt(name, `${place}.name`),
-    ...(told !== undefined && { description: told }),
-    parameters: isMembers(schema) ? schema : refuse(`${place}.input_schema`, 'a JSON Schema'),
-    strict: optional(strict, `${place}.strict`, flagAt) ?? false,
+    name: nameAt(name, `${path}.name`),
+    ...(text !== undefined && { description: text }),
+    parameters: isRecord(schema) ? schema : refuse(`${path}.input_schema`, 'a JSON Schema'),
+    strict: optional(strict, `${path}.strict`, flagAt) ?? false,
   };
 }
 
-function readChoice({ type, name }: Members, tools: readonly Tool[]): NonNullable<ToolUse['choice']> {
+function readChoice({ type, name }: JsonRecord, tools: readonly Tool[]): NonNullable<ToolUse['choice']> {
   if (type === 'auto' || type === 'none') return type;
   if (type === 'any') return tools.length > 0 ? 'required' : refuse('tool_choice.type', 'auto or none without tools');
   if (type !== 'tool') return refuse('tool_choice.type', 'auto, any, tool or none');
@@ -290,10 +288,10 @@ function readChoice({ type, name }: Members, tools: readonly Tool[]): NonNullabl
     : refuse('tool_choice.name', 'that of a tool sent');
 }
 
-/** The formats of the models want a name for the schema of an answer. */
+/** The model formats require a name for the schema of an answer. */
 export const SCHEMA_NAME = 'answer';
 
-/** They have no member that says a tool failed: the model is told in words. */
+/** They have no field for a failed tool: the model receives a text. */
 export function sanitizedError({ parts, failed }: Turn & { type: 'result' }): readonly Part[] {
   return failed ? [{ type: 'text', text: 'The tool failed:' }, ...parts] : parts;
 }

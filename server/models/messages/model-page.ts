@@ -7,7 +7,7 @@ const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
 const CREATED_AT = new Date(CREATED * 1000).toISOString();
 
-/** A model as Anthropic's SDK knows it. What an upstream's model can do is not known here. */
+/** A model in the form of Anthropic's SDK. The capabilities of an upstream's model are not known here. */
 export function describeModel(id: string) {
   return {
     type: 'model',
@@ -25,14 +25,14 @@ export function describeModel(id: string) {
 }
 
 /**
- * The part of a list that `?limit=` (default 20), `after_id` or `before_id` ask for; all of it is active.
+ * Selects a page of a list by `?limit=` (default 20), `after_id` or `before_id`.
  * @throws GatewayError `invalid_value` with `param`.
  */
 export function encodeModelPage(ids: readonly string[], query: Query) {
   const all = wantsActive(query) ? ids : [];
   const limit = limitOf(query);
-  const after = placeOf('after_id', all, query);
-  const before = placeOf('before_id', all, query);
+  const after = indexOf('after_id', all, query);
+  const before = indexOf('before_id', all, query);
   if (after !== undefined && before !== undefined) {
     throw new GatewayError('invalid_value', 'Send after_id or before_id, not both.', { param: 'before_id' });
   }
@@ -47,7 +47,7 @@ export function encodeModelPage(ids: readonly string[], query: Query) {
   };
 }
 
-/** Lists in queries go by either name. */
+/** Query parameters of lists have either name. */
 function wantsActive({ lifecycle, 'lifecycle[]': listed = lifecycle }: Query): boolean {
   return listed === undefined || [listed].flat().includes('active');
 }
@@ -59,10 +59,10 @@ function limitOf({ limit }: Query): number {
   throw new GatewayError('invalid_value', `limit must be a whole number from 1 to ${MAX_LIMIT}.`, { param: 'limit' });
 }
 
-function placeOf(param: 'after_id' | 'before_id', ids: readonly string[], query: Query): number | undefined {
+function indexOf(param: 'after_id' | 'before_id', ids: readonly string[], query: Query): number | undefined {
   const id = query[param];
   if (id === undefined) return undefined;
-  const place = typeof id === 'string' ? ids.indexOf(id) : -1;
-  if (place !== -1) return place;
+  const index = typeof id === 'string' ? ids.indexOf(id) : -1;
+  if (index !== -1) return index;
   throw new GatewayError('invalid_value', `${param} must be the id of a model of this list.`, { param });
 }

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { GatewayError, type TextAnswer } from 'mediagate';
 import {
   flagAt,
-  isMembers,
+  isRecord,
+  type JsonRecord,
   listAt,
-  type Members,
-  membersAt,
   optional,
   readConversation,
   readTexts,
   readToolUse,
+  recordAt,
   refuse,
   refuseUnable,
   type ToolUse,
@@ -18,26 +18,26 @@ import {
 } from './message-parts.js';
 import { readThinking, type Thinking } from './upstream-requests.js';
 
-/** What a message asks for, in no format yet. */
+/** A message request, independent of a model format. */
 export interface MessageRequest {
   /** Public model id. */
   model: string;
   stream: boolean;
-  /** Absent where tokens are only to be counted. */
+  /** Absent if tokens are only counted. */
   maxTokens?: number;
   system?: string;
   turns: readonly Turn[];
   toolUse: ToolUse;
   thinking: Thinking;
   /** JSON Schema of the answer. */
-  schema?: Members;
+  schema?: JsonRecord;
   temperature?: number;
   topP?: number;
   /** At most 64 characters. */
   user?: string;
   tier?: 'auto' | 'default';
   stopSequences: readonly string[];
-  /** Names of members that were sent, are known, and that these models have nothing for. */
+  /** Known fields that were sent but have no equivalent for these models. */
   ignored: readonly string[];
 }
 
@@ -53,17 +53,17 @@ const IGNORED = [
   'fallbacks',
   'fallback_credit_token',
 ];
-/** What the other format takes. */
+/** The limit of the other format. */
 const MAX_USER_LENGTH = 64;
-/** Each piece of an answer is looked through for all of them. */
+/** Each chunk of an answer is searched for all of them. */
 const MAX_STOPS = 16;
 const MAX_STOP_LENGTH = 256;
 
 /**
- * Reads a body of `POST /v1/messages`. Members that nobody knows are ignored.
+ * Reads a body of `POST /v1/messages`. Unknown fields are ignored.
  * @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_value` with `param`.
  */
-export function decodeMessage(sent: Members): MessageRequest & { maxTokens: number } {
+export function decodeMessage(sent: JsonRecord): MessageRequest & { maxTokens: number } {
   const counted = decodeCounted(sent);
   const last = counted.turns.at(-1);
   if (!last || last.type === 'call' || (last.type === 'said' && last.role === 'assistant')) {
@@ -75,9 +75,9 @@ export function decodeMessage(sent: Members): MessageRequest & { maxTokens: numb
   if (typeof maxTokens !== 'number' || !Number.isSafeInteger(maxTokens) || maxTokens < 1) {
     refuse('max_tokens', 'a whole number, 1 or more');
   }
-  const user = userOf(optional(sent.metadata, 'metadata', membersAt)?.user_id);
-  // One is what is meant without it, and some models take no other word of it.
-  const share = (value: unknown, place: string) => optional(value, place, shareAt);
+  const user = userOf(optional(sent.metadata, 'metadata', recordAt)?.user_id);
+  // One is the default, and some models refuse any other value.
+  const share = (value: unknown, path: string) => optional(value, path, shareAt);
   const [heat, nucleus] = [share(temperature, 'temperature'), share(topP, 'top_p')];
   return {
     ...counted,
@@ -92,18 +92,18 @@ export function decodeMessage(sent: Members): MessageRequest & { maxTokens: numb
 }
 
 /** Reads a body of `POST /v1/messages/count_tokens`, as {@link decodeMessage}. */
-export function decodeCounted(sent: Members): MessageRequest {
+export function decodeCounted(sent: JsonRecord): MessageRequest {
   const { model, messages, system } = sent;
   required('model', model);
   required('messages', messages);
   const stream = optional(sent.stream, 'stream', flagAt) ?? false;
   const servers = optional(sent.mcp_servers, 'mcp_servers', listAt) ?? [];
   if (servers.length > 0) refuseUnable('mcp_servers', 'no servers are asked from here');
-  const thread = optional(sent.thread, 'thread', membersAt);
+  const thread = optional(sent.thread, 'thread', recordAt);
   if (thread) refuseUnable('thread', 'no conversations are kept here; send all messages of it');
   const instructions = optional(system, 'system', readTexts)?.map(({ text }) => text);
-  const format = optional(sent.output_config, 'output_config', membersAt)?.format;
-  // The older name, which not all clients have given up.
+  const format = optional(sent.output_config, 'output_config', recordAt)?.format;
+  // The older name, which some clients still use.
   const schema = schemaAt(format, 'output_config.format') ?? schemaAt(sent.output_format, 'output_format');
   return {
     model: textAt(model, 'model'),
@@ -123,8 +123,8 @@ function required(param: string, value: unknown): void {
   throw new GatewayError('missing_required_parameter', `${param} is missing.`, { param });
 }
 
-function shareAt(value: unknown, place: string): number {
-  return typeof value === 'number' && value >= 0 && value <= 1 ? value : refuse(place, 'a number from 0 to 1');
+function shareAt(value: unknown, path: string): number {
+  return typeof value === 'number' && value >= 0 && value <= 1 ? value : refuse(path, 'a number from 0 to 1');
 }
 
 function tierAt(value: unknown): 'auto' | 'default' {
@@ -132,36 +132,36 @@ function tierAt(value: unknown): 'auto' | 'default' {
   return value === 'standard_only' ? 'default' : refuse('service_tier', 'auto or standard_only');
 }
 
-function stopsAt(value: unknown, place: string): readonly string[] {
+function stopsAt(value: unknown, path: string): readonly string[] {
   const accepted = `a list of at most ${MAX_STOPS} texts of 1 to ${MAX_STOP_LENGTH} characters`;
-  const stops = listAt(value, place).map((one) => {
+  const stops = listAt(value, path).map((one) => {
     const fits = typeof one === 'string' && one !== '' && one.length <= MAX_STOP_LENGTH;
-    return fits ? one : refuse(place, accepted);
+    return fits ? one : refuse(path, accepted);
   });
-  return stops.length <= MAX_STOPS ? stops : refuse(place, accepted);
+  return stops.length <= MAX_STOPS ? stops : refuse(path, accepted);
 }
 
-/** A longer one is made short; the same one always in the same way. */
+/** A longer one is shortened, always to the same text. */
 function userOf(id: unknown): string | undefined {
   const user = optional(id, 'metadata.user_id', textAt);
   if (user === undefined || user.length <= MAX_USER_LENGTH) return user;
   return createHash('sha256').update(user).digest('hex');
 }
 
-function schemaAt(format: unknown, place: string): Members | undefined {
-  const asked = optional(format, place, membersAt);
+function schemaAt(format: unknown, path: string): JsonRecord | undefined {
+  const asked = optional(format, path, recordAt);
   if (!asked) return undefined;
   const { type, schema } = asked;
-  if (type !== 'json_schema') refuse(`${place}.type`, 'json_schema');
-  return isMembers(schema) ? schema : refuse(`${place}.schema`, 'a JSON Schema');
+  if (type !== 'json_schema') refuse(`${path}.type`, 'json_schema');
+  return isRecord(schema) ? schema : refuse(`${path}.schema`, 'a JSON Schema');
 }
 
-/** Reads an answer of `/v1/responses/input_tokens`. @throws GatewayError `upstream_error` where it is none. */
+/** Reads an answer of `/v1/responses/input_tokens`. @throws GatewayError `upstream_error` if it is invalid. */
 export async function readInputTokens({ body }: TextAnswer): Promise<number> {
-  // An answer has not ended until somebody has read it, or said that nobody will.
+  // An answer must be read or abandoned before it ends.
   if (!(body instanceof Uint8Array)) await body[Symbol.asyncIterator]().return?.();
   const counted = body instanceof Uint8Array ? parse(body) : undefined;
-  const tokens = isMembers(counted) ? counted.input_tokens : undefined;
+  const tokens = isRecord(counted) ? counted.input_tokens : undefined;
   if (typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0) return tokens;
   throw new GatewayError('upstream_error', 'The upstream of the model did not say how many tokens there are.');
 }

@@ -1,22 +1,22 @@
 import { drawRandomBytes, type Usage } from 'mediagate';
 import { markNumbers } from './exact-json.js';
-import { isMembers } from './message-parts.js';
+import { isRecord } from './message-parts.js';
 
 export type StopReason = 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use' | 'refusal';
 
-/** A piece of an answer, when it begins. */
+/** A block of an answer when it begins. */
 export type Block = { type: 'text' } | { type: 'thinking' } | { type: 'tool_use'; id: string; name: string };
 
 /** Why an answer ended. */
 export interface MessageEnd {
   reason: StopReason;
-  /** With `stop_sequence`. */
+  /** Set for `stop_sequence`. */
   sequence?: string;
 }
 
 const ID_BYTES = 18;
 
-/** Members of `message` that are there from the beginning. */
+/** Fields of `message` that exist from the beginning. */
 export function newMessage(model: string) {
   return {
     id: newId('msg'),
@@ -28,10 +28,10 @@ export function newMessage(model: string) {
   } as const;
 }
 
-/** A call of a tool, as far as the model tells of it. Undefined where it does not say which tool that is. */
+/** A tool call, from what the model sent so far. Undefined if it does not name the tool. */
 export function toolUseOf(id: unknown, name: unknown): Block | undefined {
   if (typeof name !== 'string' || name === '') return undefined;
-  // No two calls of a conversation have the same one.
+  // Unique in a conversation.
   return { type: 'tool_use', id: typeof id === 'string' && id !== '' ? id : newId('toolu'), name };
 }
 
@@ -39,7 +39,7 @@ function newId(prefix: string): string {
   return `${prefix}_${drawRandomBytes(ID_BYTES).toString('base64url')}`;
 }
 
-/** Members that tell how it ended; of one that has not, null all of them. */
+/** Fields of the end of an answer; all null before the end. */
 export function describeEnd(end: MessageEnd | undefined) {
   const refusal = { type: 'refusal', category: null, explanation: null };
   return {
@@ -49,7 +49,7 @@ export function describeEnd(end: MessageEnd | undefined) {
   };
 }
 
-/** What is read from a cache is told beside the input, not in it. */
+/** Cached input tokens are reported beside the input, not in it. */
 export function describeUsage(usage: Usage | undefined) {
   const { inputTokens = 0, outputTokens = 0, cachedTokens = 0, reasoningTokens } = usage ?? {};
   return {
@@ -62,7 +62,7 @@ export function describeUsage(usage: Usage | undefined) {
   };
 }
 
-/** With members of whole messages alone. */
+/** Includes fields that only whole messages have. */
 export function describeWholeUsage(usage: Usage | undefined) {
   return {
     ...describeUsage(usage),
@@ -76,12 +76,12 @@ export function describeWholeUsage(usage: Usage | undefined) {
 /** A block as it begins. */
 export function describeBlock(block: Block) {
   if (block.type === 'text') return { type: 'text', text: '', citations: null };
-  // Nothing that could be sent back: what a model thought is not asked for again.
+  // An empty signature: thinking is never sent back to the model.
   if (block.type === 'thinking') return { type: 'thinking', thinking: '', signature: '' };
   return { type: 'tool_use', id: block.id, name: block.name, input: {}, caller: { type: 'direct' } };
 }
 
-/** Members that a piece of a block adds to it: kind of the piece, and where its text stands. */
+/** Fields of a delta: its type, and the field of its text. */
 const DELTAS = {
   text: ['text_delta', 'text'],
   thinking: ['thinking_delta', 'thinking'],
@@ -89,34 +89,34 @@ const DELTAS = {
 } as const;
 
 /** An event of the format, in bytes. */
-export function encodeEvent(type: string, members: object = {}): Buffer {
-  return Buffer.from(`event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`);
+export function encodeEvent(type: string, fields: object = {}): Buffer {
+  return Buffer.from(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
 }
 
-/** Tells blocks in events. */
-export function createEventSink(tell: (event: Buffer) => void): BlockSink {
+/** Writes blocks as events. */
+export function createEventSink(send: (event: Buffer) => void): BlockSink {
   let index = -1;
   let kind: Block['type'] = 'text';
   return {
     start(block) {
       index += 1;
       kind = block.type;
-      tell(encodeEvent('content_block_start', { index, content_block: describeBlock(block) }));
+      send(encodeEvent('content_block_start', { index, content_block: describeBlock(block) }));
     },
     add(text) {
-      const [type, member] = DELTAS[kind];
-      tell(encodeEvent('content_block_delta', { index, delta: { type, [member]: text } }));
+      const [type, field] = DELTAS[kind];
+      send(encodeEvent('content_block_delta', { index, delta: { type, [field]: text } }));
     },
-    stop: () => tell(encodeEvent('content_block_stop', { index })),
+    stop: () => send(encodeEvent('content_block_stop', { index })),
   };
 }
 
-/** Gathers blocks for an answer in one piece. */
+/** Collects blocks for an answer in one piece. */
 export interface ContentSink extends BlockSink {
   /**
-   * With numbers marked.
-   * @param isCut whether the answer may end in the middle of a tool's input, which then is empty.
-   * @throws SyntaxError where a tool is called with what is no JSON object.
+   * Numbers are still marked.
+   * @param isCut Whether the answer may end in the middle of a tool's input, which is then empty.
+   * @throws SyntaxError if a tool's input is no JSON object.
    */
   content(isCut: boolean): object[];
 }
@@ -140,7 +140,7 @@ function readInput(text: string, isCut: boolean): unknown {
   if (text.trim() === '') return {};
   try {
     const input: unknown = JSON.parse(markNumbers(text));
-    if (!isMembers(input)) throw new SyntaxError('The input of a tool is an object.');
+    if (!isRecord(input)) throw new SyntaxError('The input of a tool is an object.');
     return input;
   } catch (error) {
     if (isCut) return {};
@@ -148,67 +148,67 @@ function readInput(text: string, isCut: boolean): unknown {
   }
 }
 
-/** Takes blocks one after the other. */
+/** Receives blocks one after the other. */
 export interface BlockSink {
   start(block: Block): void;
-  /** More of the block that was started last: text, or JSON of a tool's input. */
+  /** Adds to the current block: text, or JSON of a tool's input. */
   add(text: string): void;
   stop(): void;
 }
 
-/** Puts what may come mixed, such as calls of several tools at a time, one after the other, in the order in which it began. */
+/** Serializes blocks that may arrive interleaved, such as parallel tool calls, in the order of their beginnings. */
 export interface BlockQueue {
-  /** Of no effect where there is one of that key. */
+  /** No effect if the key exists. */
   open(key: string, block: Block): void;
-  /** Of no effect where there is none, or it is closed. */
+  /** No effect if the key is unknown or closed. */
   add(key: string, text: string): void;
   /** Idempotent. */
   close(key: string): void;
-  /** Nothing more comes of any. */
+  /** Closes every block. */
   closeAll(): void;
   /** Whether anything was added to it. */
-  hasSaid(key: string): boolean;
-  /** The stop sequence that the text came to: nothing behind it goes on. */
+  hasText(key: string): boolean;
+  /** The stop sequence that ended the text: nothing after it is passed on. */
   readonly stop: string | undefined;
-  /** Whether more waits than is kept: what came then is lost, and there is no going on. */
+  /** Whether the limit of waiting text was exceeded: later text was lost, and the answer must fail. */
   readonly isOverfull: boolean;
 }
 
-/** Characters that wait behind a block that is not done, as many as an event may have bytes. */
+/** Maximum characters that wait behind an unfinished block: the same as the bytes of an event. */
 const MAX_WAITING = 32 * 1024 * 1024;
-/** What a block takes to the end, and a piece of one that waits, beside its characters. */
+/** Cost of a block, and of a waiting piece, besides its characters. */
 const PIECE_COST = 64;
 
 interface Entry {
   block: Block;
-  /** What waits until those before it are done. */
+  /** Waits until the blocks before it are done. */
   waiting: string[];
   isStarted: boolean;
-  hasSaid: boolean;
+  hasText: boolean;
   isClosed: boolean;
 }
 
-/** @param stops stop sequences, which count in texts alone. */
+/** @param stops Stop sequences, which apply to text only. */
 export function createBlockQueue(sink: BlockSink, stops: readonly string[]): BlockQueue {
   const all = new Map<string, Entry>();
   const line: Entry[] = [];
-  /** Of `line`, which goes on at the moment. */
+  /** Index of the current block in `line`. */
   let head = 0;
   const cutter = createStopCutter(stops);
-  let kept = 0;
+  let waitingSize = 0;
   let isOverfull = false;
 
-  /** @returns Whether there is room for it. */
+  /** @returns Whether there was room for it. */
   function keep(text: string): boolean {
-    kept += text.length + PIECE_COST;
-    isOverfull ||= kept > MAX_WAITING;
+    waitingSize += text.length + PIECE_COST;
+    isOverfull ||= waitingSize > MAX_WAITING;
     return !isOverfull;
   }
 
-  function say(entry: Entry, text: string): void {
+  function write(entry: Entry, text: string): void {
     if (cutter.stop !== undefined) return;
-    const told = entry.block.type === 'text' ? cutter.push(text) : text;
-    if (told !== '') give(entry, told);
+    const allowed = entry.block.type === 'text' ? cutter.push(text) : text;
+    if (allowed !== '') give(entry, allowed);
     if (cutter.stop !== undefined && entry.isStarted) sink.stop();
   }
 
@@ -223,13 +223,13 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
     sink.start(entry.block);
   }
 
-  /** A text that says nothing is none; a tool is called without words as well. */
-  function goOn(): void {
+  /** An empty text block is omitted; a tool call may have empty input. */
+  function advance(): void {
     for (let entry = line[head]; entry && cutter.stop === undefined; entry = line[head]) {
       if (entry.block.type === 'tool_use') start(entry);
       for (const text of entry.waiting.splice(0)) {
-        kept -= text.length + PIECE_COST;
-        say(entry, text);
+        waitingSize -= text.length + PIECE_COST;
+        write(entry, text);
       }
       if (!entry.isClosed || cutter.stop !== undefined) return;
       const rest = cutter.flush();
@@ -242,29 +242,29 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
   return {
     open(key, block) {
       if (all.has(key) || !keep('')) return;
-      const entry: Entry = { block, waiting: [], isStarted: false, hasSaid: false, isClosed: false };
+      const entry: Entry = { block, waiting: [], isStarted: false, hasText: false, isClosed: false };
       all.set(key, entry);
       line.push(entry);
-      goOn();
+      advance();
     },
     add(key, text) {
       const entry = all.get(key);
       if (!entry || entry.isClosed || text === '' || !keep(text)) return;
-      entry.hasSaid = true;
+      entry.hasText = true;
       entry.waiting.push(text);
-      if (entry === line[head]) goOn();
+      if (entry === line[head]) advance();
     },
     close(key) {
       const entry = all.get(key);
       if (!entry) return;
       entry.isClosed = true;
-      goOn();
+      advance();
     },
     closeAll() {
       for (const entry of all.values()) entry.isClosed = true;
-      goOn();
+      advance();
     },
-    hasSaid: (key) => all.get(key)?.hasSaid ?? false,
+    hasText: (key) => all.get(key)?.hasText ?? false,
     get stop() {
       return cutter.stop;
     },
@@ -274,27 +274,32 @@ export function createBlockQueue(sink: BlockSink, stops: readonly string[]): Blo
   };
 }
 
-/** Ends texts where one of some sequences comes. */
+/** Ends texts at stop sequences. */
 export interface StopCutter {
-  /** @returns What of the text so far can go on now: nothing that a sequence may begin with, and nothing behind one. */
+  /**
+   * @returns The part of the text that can be passed on: without a possible beginning of a sequence, and nothing after
+   *   one.
+   */
   push(text: string): string;
   /** Ends a text and begins another. @returns What was held back. */
   flush(): string;
-  /** The sequence that came. */
+  /** The matched sequence. */
   readonly stop: string | undefined;
 }
 
-/** One sequence, and how much of it the text ends in. */
+/** One sequence, and how much of it the current text ends with. */
 interface Search {
   sequence: string;
-  /** For each beginning of the sequence, by its length less one: length of the longest shorter one that it ends in. */
+  /**
+   * For each prefix of the sequence, by its length minus one: length of the longest shorter prefix that it ends with.
+   */
   shorter: Uint16Array;
   matched: number;
 }
 
 /**
- * Wherever the text is cut, the outcome is the same: that sequence ends it which is whole first, and of those that end at the
- * same place the longest. A text takes as long as it has characters, whatever the sequences.
+ * The result does not depend on the chunks: the sequence that is complete first ends the text, and of those with the
+ * same end the longest. The time is linear in the text, for any sequences.
  */
 export function createStopCutter(sequences: readonly string[]): StopCutter {
   const searches = sequences.map(createSearch);
@@ -309,7 +314,7 @@ export function createStopCutter(sequences: readonly string[]): StopCutter {
       for (let at = held.length; at < all.length; at += 1) {
         const letter = all.charCodeAt(at);
         for (const search of searches) {
-          goOn(search, letter);
+          advance(search, letter);
           const { sequence, matched } = search;
           if (matched === sequence.length && matched > (stop?.length ?? 0)) stop = sequence;
         }
@@ -318,7 +323,7 @@ export function createStopCutter(sequences: readonly string[]): StopCutter {
           return all.slice(0, at + 1 - stop.length);
         }
       }
-      const start = all.length - searches.reduce((most, { matched }) => Math.max(most, matched), 0);
+      const start = all.length - searches.reduce((max, { matched }) => Math.max(max, matched), 0);
       held = all.slice(start);
       return all.slice(0, start);
     },
@@ -334,18 +339,18 @@ export function createStopCutter(sequences: readonly string[]): StopCutter {
   };
 }
 
-/** By Knuth, Morris and Pratt: nothing of a text is looked at again. */
+/** By Knuth, Morris and Pratt: no character is read twice. */
 function createSearch(sequence: string): Search {
   const search: Search = { sequence, shorter: new Uint16Array(sequence.length), matched: 0 };
   for (let at = 1; at < sequence.length; at += 1) {
-    goOn(search, sequence.charCodeAt(at));
+    advance(search, sequence.charCodeAt(at));
     search.shorter[at] = search.matched;
   }
   search.matched = 0;
   return search;
 }
 
-function goOn(search: Search, letter: number): void {
+function advance(search: Search, letter: number): void {
   const { sequence, shorter } = search;
   while (search.matched > 0 && sequence.charCodeAt(search.matched) !== letter) {
     search.matched = shorter[search.matched - 1] ?? 0;

@@ -1,34 +1,34 @@
 import { createJsonEnd, type JsonEnd, restoreNumbers } from './exact-json.js';
-import { isMembers, type Members } from './message-parts.js';
+import { isRecord, type JsonRecord } from './message-parts.js';
 import { type BlockQueue, type StopReason, toolUseOf } from './sinks.js';
 
-/** How an answer ended, by what it says of itself. */
-export type Told = { reason: StopReason } | { failure: SanitizedError };
+/** How an answer ended, as stated in it. */
+export type AnswerEnding = { reason: StopReason } | { failure: SanitizedError };
 
-/** As this format tells it. */
+/** In the terms of this format. */
 export interface SanitizedError {
   type: 'api_error' | 'invalid_request_error' | 'overloaded_error' | 'rate_limit_error' | 'timeout_error';
   message: string;
 }
 
-/** Understands the answers of one format, and puts what they say into blocks. */
+/** Reads the answers of one format and converts them to blocks. */
 export interface AnswerReader {
-  /** The data of one event, with numbers marked; a text where it is no JSON. */
+  /** The data of one event, with marked numbers; a text if it is no JSON. */
   event(data: unknown): void;
-  /** An answer that came in one piece. It has not ended where this is none. */
+  /** An answer in one piece. It has not ended if the value is invalid. */
   whole(answer: unknown): void;
   /** Undefined until it has ended. */
-  readonly told: Told | undefined;
+  readonly ending: AnswerEnding | undefined;
 }
 
 export interface AnswerReaderOptions {
   queue: BlockQueue;
-  /** Whether what the model thinks goes into the answer. */
-  showsThinking: boolean;
+  /** Whether the model's thinking is included in the answer. */
+  includesThinking: boolean;
 }
 
-/** Where a model calls a tool and does not say which. */
-export const NAMELESS_CALL: Told = {
+/** For a tool call without the name of the tool. */
+export const NAMELESS_CALL: AnswerEnding = {
   failure: { type: 'api_error', message: 'The model called a tool without its name.' },
 };
 
@@ -43,15 +43,15 @@ const TYPES: ReadonlyMap<unknown, SanitizedError['type']> = new Map([
   ['timeout_error', 'timeout_error'],
 ]);
 
-/** The input of a tool as JSON, where there is some: some servers send what they should send as a text as an object. */
+/** The input of a tool as JSON, if any: some servers send an object instead of a text. */
 export function inputTextOf(input: unknown): string {
   if (typeof input === 'string') return input;
-  return isMembers(input) ? restoreNumbers(JSON.stringify(input)) : '';
+  return isRecord(input) ? restoreNumbers(JSON.stringify(input)) : '';
 }
 
-/** @param error as an answer has it: `code` and `type` say what kind it is of. */
+/** @param error As in an answer: `code` and `type` determine its kind. */
 export function failureOf(error: unknown): SanitizedError {
-  const { code, type, message } = isMembers(error) ? error : {};
+  const { code, type, message } = isRecord(error) ? error : {};
   return {
     type: TYPES.get(code) ?? TYPES.get(type) ?? 'api_error',
     message: typeof message === 'string' && message !== '' ? message : 'The model answered with an error.',
@@ -74,21 +74,21 @@ interface Call {
   end: JsonEnd;
 }
 
-/** Reads answers of `/v1/chat/completions`, whole or in events. */
-export function createChatReader({ queue, showsThinking }: AnswerReaderOptions): AnswerReader {
-  let told: Told | undefined;
+/** Reads answers of `/v1/chat/completions`, whole or as events. */
+export function createChatReader({ queue, includesThinking }: AnswerReaderOptions): AnswerReader {
+  let ending: AnswerEnding | undefined;
   let reason: StopReason = 'end_turn';
   let refuses = false;
-  /** Key of the text or thought that goes on, and its kind. */
+  /** Key and kind of the current text or thinking. */
   let words: { key: string; type: 'text' | 'thinking' } | undefined;
   let blocks = 0;
-  /** Of the tools that are called, by their index: what came of their inputs. */
+  /** Input state of the tool calls, by their index. */
   const calls = new Map<unknown, Call>();
   const inOrder: Call[] = [];
-  /** Of those in order, that were seen to be whole. */
+  /** Number of calls, in order, that are complete. */
   let wholeCalls = 0;
 
-  /** A text goes on until something else comes. */
+  /** A text continues until another block begins. */
   function speak(type: 'text' | 'thinking', text: unknown): void {
     if (typeof text !== 'string' || text === '') return;
     if (words?.type !== type) {
@@ -105,7 +105,7 @@ export function createChatReader({ queue, showsThinking }: AnswerReaderOptions):
     words = undefined;
   }
 
-  /** Nothing says that a call is done; its input does once it is whole. */
+  /** The format does not mark the end of a call; it is done once its input is complete. */
   function closeWholeCalls(): void {
     for (let one = inOrder[wholeCalls]; one?.end.isWhole; one = inOrder[wholeCalls]) {
       queue.close(one.key);
@@ -113,17 +113,17 @@ export function createChatReader({ queue, showsThinking }: AnswerReaderOptions):
     }
   }
 
-  function call(value: unknown, place: number): void {
-    if (!isMembers(value)) return;
-    const { index = place, id, function: called } = value;
-    const { name, arguments: input } = isMembers(called) ? called : {};
+  function call(value: unknown, position: number): void {
+    if (!isRecord(value)) return;
+    const { index = position, id, function: called } = value;
+    const { name, arguments: input } = isRecord(called) ? called : {};
     let open = calls.get(index);
-    // Some servers have one index for all of them.
+    // Some servers use one index for all of them.
     const isAnother = typeof id === 'string' && id !== '' && open?.id !== id && typeof name === 'string' && name !== '';
     if (!open || isAnother) {
       const block = toolUseOf(id, name);
       if (!block) {
-        told = NAMELESS_CALL;
+        ending = NAMELESS_CALL;
         return;
       }
       closeWords();
@@ -138,66 +138,66 @@ export function createChatReader({ queue, showsThinking }: AnswerReaderOptions):
     queue.add(open.key, text);
   }
 
-  /** What a message says, or what an event adds to it. */
-  function read({ content, refusal, reasoning_content: thought, reasoning, tool_calls: called }: Members): void {
-    if (showsThinking) speak('thinking', thought ?? reasoning);
-    // Of servers that answer in parts, those that are text.
-    const texts = Array.isArray(content) ? content.filter(isMembers).map(({ text }) => text) : [content];
+  /** A message, or a delta of an event. */
+  function read({ content, refusal, reasoning_content: thought, reasoning, tool_calls: called }: JsonRecord): void {
+    if (includesThinking) speak('thinking', thought ?? reasoning);
+    // For servers that answer in parts: the text parts.
+    const texts = Array.isArray(content) ? content.filter(isRecord).map(({ text }) => text) : [content];
     for (const text of texts) speak('text', text);
     if (typeof refusal === 'string' && refusal !== '') {
       refuses = true;
       speak('text', refusal);
     }
-    if (Array.isArray(called)) called.forEach((one, place) => void call(one, place));
+    if (Array.isArray(called)) called.forEach((one, position) => void call(one, position));
   }
 
-  /** One is asked for; a server that makes several tells them apart by their index. */
+  /** One choice is requested; a server that makes several distinguishes them by their index. */
   function readChoice(choices: readonly unknown[]): void {
-    const first = choices.filter(isMembers).find(({ index }) => index === 0 || typeof index !== 'number');
+    const first = choices.filter(isRecord).find(({ index }) => index === 0 || typeof index !== 'number');
     if (!first) return;
     const { delta, message, finish_reason: finish } = first;
-    const says = delta ?? message;
-    if (isMembers(says)) read(says);
+    const content = delta ?? message;
+    if (isRecord(content)) read(content);
     if (finish !== undefined && finish !== null) reason = REASONS.get(finish) ?? 'end_turn';
   }
 
   function end(): void {
-    if (told) return;
+    if (ending) return;
     queue.closeAll();
-    if (refuses) told = { reason: 'refusal' };
-    else told = { reason: reason === 'end_turn' && calls.size > 0 ? 'tool_use' : reason };
+    if (refuses) ending = { reason: 'refusal' };
+    else ending = { reason: reason === 'end_turn' && calls.size > 0 ? 'tool_use' : reason };
   }
 
   return {
     event(data) {
       if (data === DONE) {
         end();
-      } else if (isMembers(data) && data.error) told = { failure: failureOf(data.error) };
-      else if (isMembers(data) && Array.isArray(data.choices)) readChoice(data.choices);
+      } else if (isRecord(data) && data.error) ending = { failure: failureOf(data.error) };
+      else if (isRecord(data) && Array.isArray(data.choices)) readChoice(data.choices);
     },
     whole(answer) {
-      if (!isMembers(answer)) return;
-      if (answer.error) told = { failure: failureOf(answer.error) };
+      if (!isRecord(answer)) return;
+      if (answer.error) ending = { failure: failureOf(answer.error) };
       if (!Array.isArray(answer.choices) || answer.choices.length === 0) return;
       readChoice(answer.choices);
       end();
     },
-    get told() {
-      return told;
+    get ending() {
+      return ending;
     },
   };
 }
 
 const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
 
-/** Reads answers of `/v1/responses`, whole or in events. */
-export function createResponsesReader({ queue, showsThinking }: AnswerReaderOptions): AnswerReader {
-  let told: Told | undefined;
+/** Reads answers of `/v1/responses`, whole or as events. */
+export function createResponsesReader({ queue, includesThinking }: AnswerReaderOptions): AnswerReader {
+  let ending: AnswerEnding | undefined;
   let callsTools = false;
   let refuses = false;
   let hasItems = false;
 
-  const events: Readonly<Record<string, (event: Members) => void>> = {
+  const events: Readonly<Record<string, (event: JsonRecord) => void>> = {
     'response.output_item.added': ({ output_index: index, item }) => beginItem(item, index),
     'response.output_item.done': ({ output_index: index, item }) => endItem(item, index),
     'response.output_text.delta': (event) => addText(event, event.delta),
@@ -212,48 +212,48 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
     'response.function_call_arguments.delta': ({ output_index: index, delta }) => add(keyOf(index), delta),
     'response.completed': ({ response }) => end(response),
     'response.incomplete': ({ response }) => end(response),
-    'response.failed': ({ response }) => fail(isMembers(response) ? response.error : undefined),
+    'response.failed': ({ response }) => fail(isRecord(response) ? response.error : undefined),
     'response.cancelled': () => fail(undefined),
-    error: (event) => fail(isMembers(event.error) ? event.error : event),
+    error: (event) => fail(isRecord(event.error) ? event.error : event),
   };
 
   function add(key: string, delta: unknown): void {
     if (typeof delta === 'string') queue.add(key, delta);
   }
 
-  function addText({ output_index: index, content_index: part }: Members, delta: unknown): void {
+  function addText({ output_index: index, content_index: part }: JsonRecord, delta: unknown): void {
     const key = partKeyOf(index, part);
     queue.open(key, { type: 'text' });
     add(key, delta);
   }
 
-  /** Its parts become one block; between two of them is an empty line. */
+  /** Its parts become one block, separated by an empty line. */
   function beginThought(index: unknown, part: unknown): void {
-    if (typeof part === 'number' && part > 0 && queue.hasSaid(keyOf(index))) addThought(index, '\n\n');
+    if (typeof part === 'number' && part > 0 && queue.hasText(keyOf(index))) addThought(index, '\n\n');
   }
 
   function addThought(index: unknown, delta: unknown): void {
-    if (!showsThinking) return;
+    if (!includesThinking) return;
     queue.open(keyOf(index), { type: 'thinking' });
     add(keyOf(index), delta);
   }
 
   function beginItem(item: unknown, index: unknown): void {
     hasItems = true;
-    if (!isMembers(item) || item.type !== 'function_call') return;
+    if (!isRecord(item) || item.type !== 'function_call') return;
     callsTools = true;
     const block = toolUseOf(item.call_id ?? item.id, item.name);
     if (block) queue.open(keyOf(index), block);
-    else told = NAMELESS_CALL;
+    else ending = NAMELESS_CALL;
   }
 
-  /** With what was not told before: some servers send items when they are done, and nothing of them until then. */
+  /** Includes text that was not streamed before: some servers send items only when they are done. */
   function endItem(item: unknown, index: unknown): void {
-    if (!isMembers(item)) return;
+    if (!isRecord(item)) return;
     const key = keyOf(index);
     beginItem(item, index);
-    if (item.type === 'function_call' && !queue.hasSaid(key)) add(key, inputTextOf(item.arguments));
-    if (item.type === 'reasoning' && !queue.hasSaid(key)) {
+    if (item.type === 'function_call' && !queue.hasText(key)) add(key, inputTextOf(item.arguments));
+    if (item.type === 'reasoning' && !queue.hasText(key)) {
       for (const [part, { text }] of partsOf(item.summary).entries()) {
         beginThought(index, part);
         addThought(index, text);
@@ -264,47 +264,47 @@ export function createResponsesReader({ queue, showsThinking }: AnswerReaderOpti
     for (const [part, { type, text, refusal }] of partsOf(item.content).entries()) {
       const partKey = partKeyOf(index, part);
       if (type === 'refusal') refuses = true;
-      if (!queue.hasSaid(partKey)) addText({ output_index: index, content_index: part }, text ?? refusal);
+      if (!queue.hasText(partKey)) addText({ output_index: index, content_index: part }, text ?? refusal);
       queue.close(partKey);
     }
   }
 
   function end(response: unknown): void {
-    const { status, incomplete_details: details, output } = isMembers(response) ? response : {};
-    const reason = status === 'incomplete' && isMembers(details) ? details.reason : undefined;
-    // Some servers tell all of it at once.
+    const { status, incomplete_details: details, output } = isRecord(response) ? response : {};
+    const reason = status === 'incomplete' && isRecord(details) ? details.reason : undefined;
+    // Some servers send all of it at once.
     if (!hasItems && Array.isArray(output)) output.forEach((item, index) => void endItem(item, index));
-    if (told) return;
+    if (ending) return;
     queue.closeAll();
-    if (reason === 'max_output_tokens') told = { reason: 'max_tokens' };
-    else if (reason === 'content_filter' || refuses) told = { reason: 'refusal' };
-    else told = { reason: callsTools ? 'tool_use' : 'end_turn' };
+    if (reason === 'max_output_tokens') ending = { reason: 'max_tokens' };
+    else if (reason === 'content_filter' || refuses) ending = { reason: 'refusal' };
+    else ending = { reason: callsTools ? 'tool_use' : 'end_turn' };
   }
 
   function fail(error: unknown): void {
-    told = { failure: failureOf(error) };
+    ending = { failure: failureOf(error) };
   }
 
   return {
     event(data) {
-      if (!isMembers(data)) return;
-      // Live servers at times send an error without a type.
+      if (!isRecord(data)) return;
+      // Live servers sometimes send an error without a type.
       const type = typeof data.type === 'string' ? data.type : data.error === undefined ? '' : 'error';
       if (Object.hasOwn(events, type)) events[type]?.(data);
     },
     whole(answer) {
-      if (!isMembers(answer)) return;
+      if (!isRecord(answer)) return;
       if (answer.status === 'failed' || answer.status === 'cancelled') {
         fail(answer.error);
       } else if (Array.isArray(answer.output) && !OPEN_STATES.has(answer.status)) end(answer);
     },
-    get told() {
-      return told;
+    get ending() {
+      return ending;
     },
   };
 }
 
-/** What is no index is one and the same. */
+/** Values that are no index share one key. */
 function keyOf(index: unknown): string {
   return typeof index === 'number' || typeof index === 'string' ? String(index) : '';
 }
@@ -313,6 +313,6 @@ function partKeyOf(index: unknown, part: unknown): string {
   return `${keyOf(index)}/${keyOf(part)}`;
 }
 
-function partsOf(value: unknown): readonly Members[] {
-  return Array.isArray(value) ? value.filter(isMembers) : [];
+function partsOf(value: unknown): readonly JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

@@ -1,9 +1,9 @@
 import {
-  type Members,
-  membersAt,
+  type JsonRecord,
   optional,
   type Part,
   type Role,
+  recordAt,
   refuse,
   refuseUnable,
   SCHEMA_NAME,
@@ -15,18 +15,18 @@ import {
 import type { MessageRequest } from './request.js';
 
 /**
- * A message as a body of `/v1/chat/completions`.
+ * Converts a message to a body of `/v1/chat/completions`.
  * @throws GatewayError `unsupported_value` naming a document that is only linked.
  */
-export function encodeChat(request: MessageRequest, efforts: readonly string[]): Members {
+export function encodeChat(request: MessageRequest, efforts: readonly string[]): JsonRecord {
   const { model, stream, system, turns, toolUse, thinking, schema, maxTokens, temperature, topP, user, tier } = request;
-  const effort = thinking.effort && nearestEffort(thinking.effort, efforts);
+  const effort = thinking.effort && closestEffort(thinking.effort, efforts);
   const format = schema && { type: 'json_schema', json_schema: { name: SCHEMA_NAME, schema, strict: true } };
   return {
     model,
     messages: [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...encodeTurns(turns)],
     stream,
-    // The older name: servers that have this format alone mostly know no other.
+    // The older name: most servers with only this format know no other.
     ...(maxTokens !== undefined && { max_tokens: maxTokens }),
     ...encodeTools(toolUse),
     ...(effort && { reasoning_effort: effort }),
@@ -38,16 +38,16 @@ export function encodeChat(request: MessageRequest, efforts: readonly string[]):
   };
 }
 
-function encodeTurns(turns: readonly Turn[]): Members[] {
-  const messages: Members[] = [];
-  /** What the model said and called last, which is one message. */
-  let spoken: { role: 'assistant'; content: string | null; tool_calls?: Members[] } | undefined;
-  /** Of results, which take no pictures: they follow in a message of the user. */
-  let shown: Part[] = [];
+function encodeTurns(turns: readonly Turn[]): JsonRecord[] {
+  const messages: JsonRecord[] = [];
+  /** The last text and tool calls of the model, which are one message. */
+  let spoken: { role: 'assistant'; content: string | null; tool_calls?: JsonRecord[] } | undefined;
+  /** Results cannot contain pictures: they follow in a user message. */
+  let isVisible: Part[] = [];
 
   function show(): void {
-    if (shown.length > 0) messages.push({ role: 'user', content: shown.map(encodePart) });
-    shown = [];
+    if (isVisible.length > 0) messages.push({ role: 'user', content: isVisible.map(encodePart) });
+    isVisible = [];
   }
 
   for (const turn of turns) {
@@ -56,7 +56,7 @@ function encodeTurns(turns: readonly Turn[]): Members[] {
       const parts = sanitizedError(turn);
       const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
       messages.push({ role: 'tool', tool_call_id: turn.id, content: text });
-      for (const part of parts) if (part.type !== 'text') shown.push(part);
+      for (const part of parts) if (part.type !== 'text') isVisible.push(part);
       continue;
     }
     show();
@@ -80,7 +80,7 @@ function encodeTurns(turns: readonly Turn[]): Members[] {
   return messages;
 }
 
-/** A bare text where there is nothing else: many servers of the format take no list. */
+/** A plain text if there is nothing else: many servers of the format accept no list. */
 function encodeContent(parts: readonly Part[]): unknown {
   return parts.every(({ type }) => type === 'text') ? textsOf(parts).join('\n') : parts.map(encodePart);
 }
@@ -89,14 +89,14 @@ function textsOf(parts: readonly Part[]): string[] {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
 }
 
-function encodePart(part: Part): Members {
+function encodePart(part: Part): JsonRecord {
   if (part.type === 'text') return { type: 'text', text: part.text };
   if (part.type === 'image') return { type: 'image_url', image_url: { url: part.url } };
   if (part.type === 'file') return { type: 'file', file: { filename: part.name, file_data: part.data } };
-  return refuseUnable(part.place, 'this model takes no addresses of documents; send it as base64');
+  return refuseUnable(part.path, 'this model takes no addresses of documents; send it as base64');
 }
 
-function encodeTools({ tools, choice, oneAtATime }: ToolUse): Members {
+function encodeTools({ tools, choice, oneAtATime }: ToolUse): JsonRecord {
   if (tools.length === 0) return {};
   return {
     tools: tools.map(({ strict, ...tool }) => ({ type: 'function', function: { ...tool, ...(strict && { strict }) } })),
@@ -107,17 +107,17 @@ function encodeTools({ tools, choice, oneAtATime }: ToolUse): Members {
   };
 }
 
-/** Fewer are refused by the vendor of the format. */
-const LEAST_TOKENS = 16;
+/** The format's vendor refuses a smaller value. */
+const MIN_TOKENS = 16;
 
-/** A message as a body of `/v1/responses`; nothing of it is stored there. */
-export function encodeResponses(request: MessageRequest, efforts: readonly string[]): Members {
+/** Converts a message to a body of `/v1/responses`; nothing of it is stored there. */
+export function encodeResponses(request: MessageRequest, efforts: readonly string[]): JsonRecord {
   const { maxTokens, temperature, topP, user, tier } = request;
   return {
     ...encodeResponsesInput(request, efforts),
     store: false,
     stream: request.stream,
-    ...(maxTokens !== undefined && { max_output_tokens: Math.max(LEAST_TOKENS, maxTokens) }),
+    ...(maxTokens !== undefined && { max_output_tokens: Math.max(MIN_TOKENS, maxTokens) }),
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { top_p: topP }),
     ...(user !== undefined && { user }),
@@ -125,11 +125,11 @@ export function encodeResponses(request: MessageRequest, efforts: readonly strin
   };
 }
 
-/** What a model gets to read, as a body of `/v1/responses/input_tokens`. */
-export function encodeResponsesInput(request: MessageRequest, efforts: readonly string[]): Members {
+/** Converts the input of a model to a body of `/v1/responses/input_tokens`. */
+export function encodeResponsesInput(request: MessageRequest, efforts: readonly string[]): JsonRecord {
   const { model, system, turns, toolUse, thinking, schema } = request;
-  const effort = thinking.effort && nearestEffort(thinking.effort, efforts);
-  const reasoning = { ...(effort && { effort }), ...(thinking.shown && { summary: 'auto' }) };
+  const effort = thinking.effort && closestEffort(thinking.effort, efforts);
+  const reasoning = { ...(effort && { effort }), ...(thinking.isVisible && { summary: 'auto' }) };
   return {
     model,
     ...(system !== undefined && { instructions: system }),
@@ -140,7 +140,7 @@ export function encodeResponsesInput(request: MessageRequest, efforts: readonly 
   };
 }
 
-function encodeTurn(turn: Turn): Members {
+function encodeTurn(turn: Turn): JsonRecord {
   if (turn.type === 'call') {
     const { id, name, input } = turn;
     return { type: 'function_call', call_id: id, name, arguments: JSON.stringify(input) };
@@ -152,20 +152,20 @@ function encodeTurn(turn: Turn): Members {
   return { type: 'message', role, content: parts.map((part) => encodeResponsesPart(part, role)) };
 }
 
-/** A bare text where there is nothing else: not every server of the format takes a list. */
+/** A plain text if there is nothing else: not every server of the format accepts a list. */
 function encodeOutput(parts: readonly Part[]): unknown {
   if (parts.every((part) => part.type === 'text')) return parts.map(({ text }) => text).join('\n');
   return parts.map((part) => encodeResponsesPart(part, 'user'));
 }
 
-function encodeResponsesPart(part: Part, role: Role): Members {
+function encodeResponsesPart(part: Part, role: Role): JsonRecord {
   if (part.type === 'text') return { type: role === 'assistant' ? 'output_text' : 'input_text', text: part.text };
   if (part.type === 'image') return { type: 'input_image', image_url: part.url, detail: 'auto' };
   if (part.type === 'file') return { type: 'input_file', filename: part.name, file_data: part.data };
   return { type: 'input_file', file_url: part.url };
 }
 
-function encodeResponsesTools({ tools, choice, oneAtATime }: ToolUse): Members {
+function encodeResponsesTools({ tools, choice, oneAtATime }: ToolUse): JsonRecord {
   if (tools.length === 0) return {};
   return {
     tools: tools.map(({ name, description, parameters, strict }: Tool) => ({
@@ -173,7 +173,7 @@ function encodeResponsesTools({ tools, choice, oneAtATime }: ToolUse): Members {
       name,
       ...(description !== undefined && { description }),
       parameters,
-      // What is not said is true there.
+      // The default there is true.
       strict,
     })),
     ...(choice && { tool_choice: typeof choice === 'string' ? choice : { type: 'function', name: choice.name } }),
@@ -185,16 +185,16 @@ function encodeResponsesTools({ tools, choice, oneAtATime }: ToolUse): Members {
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 type Effort = (typeof EFFORTS)[number];
 
-/** How much thought is asked for, and by which member. */
+/** The requested amount of thinking, and the field that requested it. */
 export interface Thinking {
   effort?: Effort;
-  /** The member that asks for it, where somebody is to be told that the model has none. */
+  /** The requesting field, to report to the client that the model does not support it. */
   param?: string;
-  /** Whether the answer shows what the model thinks, as far as it says. */
-  shown: boolean;
+  /** Whether the answer includes the model's thinking, if it sends any. */
+  isVisible: boolean;
 }
 
-/** Tokens of a budget up to which an effort is meant. */
+/** Maximum budget tokens of each effort. */
 const BUDGETS: readonly (readonly [tokens: number, effort: Effort])[] = [
   [4_000, 'low'],
   [16_000, 'medium'],
@@ -202,31 +202,34 @@ const BUDGETS: readonly (readonly [tokens: number, effort: Effort])[] = [
 ];
 const TYPES = ['enabled', 'adaptive', 'between_tools', 'disabled'];
 
-/** `output_config.effort` goes before `thinking`. @throws GatewayError `invalid_value`. */
-export function readThinking({ thinking, output_config: config }: Members): Thinking {
-  const asked = optional(thinking, 'thinking', membersAt);
+/** `output_config.effort` has precedence over `thinking`. @throws GatewayError `invalid_value`. */
+export function readThinking({ thinking, output_config: config }: JsonRecord): Thinking {
+  const asked = optional(thinking, 'thinking', recordAt);
   const type = asked?.type;
   if (asked && !TYPES.some((one) => one === type)) refuse('thinking.type', TYPES.join(', '));
-  const shown = asked !== undefined && type !== 'disabled' && asked.display !== 'omitted';
-  const named = optional(config, 'output_config', membersAt)?.effort;
-  if (named !== undefined && named !== null) return { effort: effortAt(named), param: 'output_config.effort', shown };
-  if (type === 'disabled') return { effort: 'none', shown };
-  return type === 'enabled' ? { effort: effortOfBudget(asked?.budget_tokens), param: 'thinking', shown } : { shown };
+  const isVisible = asked !== undefined && type !== 'disabled' && asked.display !== 'omitted';
+  const named = optional(config, 'output_config', recordAt)?.effort;
+  if (named !== undefined && named !== null)
+    return { effort: effortAt(named), param: 'output_config.effort', isVisible };
+  if (type === 'disabled') return { effort: 'none', isVisible };
+  return type === 'enabled'
+    ? { effort: effortOfBudget(asked?.budget_tokens), param: 'thinking', isVisible }
+    : { isVisible };
 }
 
 /**
- * The effort that comes closest to one, of those that a model has: a weaker one rather than a stronger.
- * @returns Undefined where it has none.
+ * The closest effort that a model supports: a weaker one rather than a stronger one.
+ * @returns Undefined if it supports none.
  */
-export function nearestEffort(effort: Effort, efforts: readonly string[]): string | undefined {
+export function closestEffort(effort: Effort, efforts: readonly string[]): string | undefined {
   const at = EFFORTS.indexOf(effort);
-  const nearest = [...EFFORTS.slice(0, at + 1).reverse(), ...EFFORTS.slice(at + 1)];
-  return nearest.find((one) => efforts.includes(one));
+  const closest = [...EFFORTS.slice(0, at + 1).reverse(), ...EFFORTS.slice(at + 1)];
+  return closest.find((one) => efforts.includes(one));
 }
 
-/** What a model without efforts leaves out. */
+/** The fields that a model without efforts ignores. */
 export function ignoredEffort({ effort, param }: Thinking, efforts: readonly string[]): readonly string[] {
-  return effort && param !== undefined && nearestEffort(effort, efforts) === undefined ? [param] : [];
+  return effort && param !== undefined && closestEffort(effort, efforts) === undefined ? [param] : [];
 }
 
 function effortAt(value: unknown): Effort {
@@ -237,5 +240,5 @@ function effortOfBudget(tokens: unknown): Effort {
   if (typeof tokens !== 'number' || !Number.isSafeInteger(tokens) || tokens < 1) {
     refuse('thinking.budget_tokens', 'a whole number, 1 or more');
   }
-  return BUDGETS.find(([most]) => tokens <= most)?.[1] ?? 'xhigh';
+  return BUDGETS.find(([max]) => tokens <= max)?.[1] ?? 'xhigh';
 }

@@ -1,11 +1,11 @@
 import { confirm, signInPath } from './elements.js';
-import { memberOf, newIdempotencyKey, RequestProblem, requestJson } from './requests.js';
+import { fieldOf, newIdempotencyKey, RequestProblem, requestJson } from './requests.js';
 import { onSubmit } from './work.js';
 
 /**
- * Forms with `data-api="POST /path"` send their fields as JSON; `data-problem="id"` is where they say what went wrong. Before:
- * `data-confirm` asks. After: `data-then="/path/{member}"` goes there; `data-show="id"` shows the member that `data-key` names,
- * once.
+ * Forms with `data-api="POST /path"` send their fields as JSON; `data-problem="id"` is the element for errors. Before:
+ * `data-confirm` asks. After: `data-then="/path/{field}"` navigates; `data-show="id"` displays the field that
+ * `data-key` names, once.
  */
 function startApiForm(form: HTMLFormElement): void {
   const [method = 'POST', path = ''] = (form.dataset.api ?? '').split(' ');
@@ -29,7 +29,7 @@ function startApiForm(form: HTMLFormElement): void {
   onSubmit(form, send, document.getElementById(form.dataset.problem ?? ''));
 }
 
-/** What was sent without an answer is sent under the same key again, so that it is done once. */
+/** A request without an answer is repeated with the same key, so that it is done once. */
 function createRepeats(): (sent: string) => { key: string; over(): void } {
   let open: { sent: string; key: string } | undefined;
   const over = () => {
@@ -52,14 +52,12 @@ function textsOf(fields: FormData): Record<string, string> {
 
 async function finish(form: HTMLFormElement, answer: unknown): Promise<void> {
   const { then, show, key } = form.dataset;
-  if (show !== undefined && key !== undefined) showOnce(show, memberOf(answer, key));
+  if (show !== undefined && key !== undefined) showOnce(show, fieldOf(answer, key));
   if (then === undefined) return;
-  await leave(
-    then.replace(/\{([\w.]+)\}/g, (_whole, path: string) => encodeURIComponent(memberOf(answer, path) ?? '')),
-  );
+  await leave(then.replace(/\{([\w.]+)\}/g, (_whole, path: string) => encodeURIComponent(fieldOf(answer, path) ?? '')));
 }
 
-/** Resolves only where the browser shows this very page again: until it is gone, nothing is to be sent once more. */
+/** Resolves only if the browser displays this page again: until then, nothing must be sent again. */
 function leave(to: string): Promise<void> {
   location.assign(to);
   return new Promise((resolve) => {
@@ -70,10 +68,10 @@ function leave(to: string): Promise<void> {
 }
 
 function showOnce(id: string, text: string | undefined): void {
-  const place = document.getElementById(id);
-  const panel = place?.closest<HTMLElement>('[hidden]');
-  if (!place || text === undefined) return;
-  place.textContent = text;
+  const target = document.getElementById(id);
+  const panel = target?.closest<HTMLElement>('[hidden]');
+  if (!target || text === undefined) return;
+  target.textContent = text;
   panel?.removeAttribute('hidden');
   panel?.focus();
 }

@@ -1,10 +1,10 @@
 import { amount, bytes, clock, element, price, webLink, whole } from './elements.js';
-import { listAt, member, numberAt, ownAddress, textAt, textsAt } from './requests.js';
+import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from './requests.js';
 
-/** What an answer of the extraction route says, as people read it. */
+/** An answer of the extraction route, for people. */
 export function documentCard(answer: unknown): HTMLElement {
-  const data = member(answer, 'data');
-  const parts = member(data, 'product') ? productParts(data) : postParts(data);
+  const data = fieldAt(answer, 'data');
+  const parts = fieldAt(data, 'product') ? productParts(data) : postParts(data);
   return element('article', { class: 'card document' }, ...parts);
 }
 
@@ -47,14 +47,14 @@ function postWords(data: unknown): HTMLElement[] {
 }
 
 function postMetrics(data: unknown): HTMLElement | false {
-  const shown = METRICS.flatMap(([name, label]) => {
+  const visible = METRICS.flatMap(([name, label]) => {
     const value = numberAt(data, `metrics.${name}`);
     const rounded = textAt(data, `provenance.precision.${name}`) === 'rounded';
     return value === undefined
       ? []
       : [element('div', {}, element('dt', {}, label), element('dd', {}, `${rounded ? 'about ' : ''}${whole(value)}`))];
   });
-  return shown.length > 0 && element('dl', { class: 'metrics', 'aria-label': 'Numbers' }, ...shown);
+  return visible.length > 0 && element('dl', { class: 'metrics', 'aria-label': 'Numbers' }, ...visible);
 }
 
 function videoPlayer(data: unknown): HTMLElement | false {
@@ -128,18 +128,18 @@ export function documentHead(thumbnail: string | undefined, words: readonly HTML
   );
 }
 
-/** Of the platform itself: it is not told which page shows it, and one that it keeps back is left out. */
+/** Loaded from the platform: without a referrer, and omitted if it fails. */
 function remotePicture(src: string, className?: string): HTMLElement {
   const image = element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy', class: className });
   image.addEventListener('error', () => (image.closest('li') ?? image).remove());
   return image;
 }
 
-/** @param urls The first alone is shown above already. */
+/** @param urls The first is already displayed above. */
 export function gallery(urls: readonly string[]): HTMLElement | false {
-  const shown = urls.filter((url) => url.startsWith('https:'));
-  if (shown.length < 2) return false;
-  return element('ul', { class: 'gallery', 'aria-label': 'Pictures' }, ...shown.map(galleryEntry));
+  const visible = urls.filter((url) => url.startsWith('https:'));
+  if (visible.length < 2) return false;
+  return element('ul', { class: 'gallery', 'aria-label': 'Pictures' }, ...visible.map(galleryEntry));
 }
 
 function galleryEntry(url: string, index: number): HTMLElement {
@@ -148,9 +148,9 @@ function galleryEntry(url: string, index: number): HTMLElement {
   return element('li', {}, link);
 }
 
-/** What a shop link says of its product, and what buyers say. */
+/** A product of a shop link, and its reviews. */
 export function productParts(data: unknown): (HTMLElement | false)[] {
-  const product = member(data, 'product');
+  const product = fieldAt(data, 'product');
   const pictures = textsAt(product, 'image_urls');
   return [
     documentHead(pictures[0], productWords(product)),

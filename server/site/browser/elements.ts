@@ -3,7 +3,7 @@ import { RequestProblem } from './requests.js';
 type Attributes = Readonly<Record<string, string | boolean | undefined>>;
 type Child = Node | string | false | undefined;
 
-/** An element with text and elements in it. Nothing becomes markup: whatever comes from outside stays text. */
+/** An element with text and elements in it. Nothing becomes markup: external text stays text. */
 export function element<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -18,14 +18,14 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** @throws Error where the page has none with that id. */
+/** @throws Error if the page has none with that id. */
 export function byId<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id);
   if (found instanceof kind) return found;
   throw new Error(`the page has no ${kind.name} #${id}`);
 }
 
-/** A link to somewhere else; text alone where the address is none of the web. */
+/** An external link; only text if the URL is not http or https. */
 export function webLink(url: string | undefined, words: string, attributes: Attributes = {}): HTMLElement {
   if (url === undefined || !/^https?:\/\//.test(url)) return element('span', {}, words);
   return element('a', { href: url, target: '_blank', rel: 'noopener noreferrer', ...attributes }, words);
@@ -47,22 +47,22 @@ export function codeFigure(id: string, title: string, text: string): HTMLElement
   );
 }
 
-/** Says what went wrong, in the gateway's words and with its code; nothing where nothing did. */
-export function showProblem(place: Element | null, error?: unknown): void {
-  place?.replaceChildren(...(error === undefined ? [] : problemParts(error)));
+/** Displays an error, with the gateway's message and code; removes it without one. */
+export function showProblem(target: Element | null, error?: unknown): void {
+  target?.replaceChildren(...(error === undefined ? [] : problemParts(error)));
 }
 
 export function problemParts(error: unknown): (Node | string)[] {
   const message = error instanceof Error ? error.message : String(error);
   if (!(error instanceof RequestProblem)) return [message];
   const { code, status } = error;
-  const said = element('span', { class: 'mono' }, status === 0 ? code : `${code} (${status})`);
-  const parts: (Node | string)[] = [`${message} `, said];
+  const line = element('span', { class: 'mono' }, status === 0 ? code : `${code} (${status})`);
+  const parts: (Node | string)[] = [`${message} `, line];
   const way = wayOut(error);
   return way ? [...parts, ' ', way] : parts;
 }
 
-/** What to do about it, where the gateway says to programs only what it is. */
+/** What to do about it, if the gateway's message is for programs. */
 const ADVICE: Readonly<Record<string, string>> = {
   request_too_large: 'Choose a smaller file.',
   upstream_error: 'Try again in a moment.',
@@ -79,12 +79,12 @@ function wayOut({ code }: RequestProblem): HTMLElement | string | undefined {
   return element('a', { href: signInPath() }, 'Sign in');
 }
 
-/** Comes back to this page, as far down as it is. */
+/** Returns to this page, at the same scroll position. */
 export function signInPath(): string {
   return `/login?return_to=${encodeURIComponent(location.pathname + location.hash)}`;
 }
 
-/** Something that was not filled in as it must be, found before anything is sent. */
+/** An invalid field, found before anything is sent. */
 export class FieldProblem extends Error {
   /** @param field Its name in the form. */
   constructor(
@@ -96,8 +96,8 @@ export class FieldProblem extends Error {
 }
 
 /**
- * Ties what went wrong to the field that it is about, and goes there: one whose name, or `data-param`, is the member of the
- * request that the gateway named.
+ * Attaches the error to the field it is about, and focuses it: the field with the `name`, or `data-param`, that the
+ * gateway named.
  */
 export function markField(form: HTMLFormElement, problem: Element | null, error: unknown): void {
   const name = error instanceof FieldProblem ? error.field : error instanceof RequestProblem ? error.param : undefined;
@@ -122,7 +122,7 @@ export function unmarkFields(form: HTMLFormElement): void {
   }
 }
 
-/** Nobody can be led to a field in a part that is folded up. */
+/** A field in a folded part cannot be focused. */
 export function reveal(field: Element): void {
   field.closest('details')?.setAttribute('open', '');
 }
@@ -137,17 +137,17 @@ function fieldOf(form: HTMLFormElement, param: string): HTMLElement | undefined 
 
 export interface Question {
   words: string;
-  /** On the button that says yes. */
+  /** Label of the confirming button. */
   yes: string;
-  /** Whether it cannot be taken back. */
+  /** Whether it cannot be undone. */
   isBad: boolean;
 }
 
-/** Asks before something is done. Resolves with false where the answer is no, or none. */
+/** Asks for confirmation. Resolves with false without one. */
 export function confirm({ words, yes, isBad }: Question): Promise<boolean> {
   const text = element('p', { id: 'question' }, words);
   const agree = element('button', { value: 'yes', class: isBad ? 'button button-bad' : 'button' }, yes);
-  // A key that is held down a little too long says no.
+  // A key that is held down must not confirm.
   const refuse = element('button', { value: 'no', class: 'button button-quiet', autofocus: true }, 'Go back');
   const row = element('div', { class: 'row' }, agree, refuse);
   const form = element('form', { method: 'dialog', class: 'stack' }, text, row);
@@ -188,7 +188,7 @@ export function clock(seconds: number): string {
   return hours > 0 ? `${hours}:${tail}` : tail;
 }
 
-/** Money in the major unit of its currency. Currencies that nobody knows stand beside the figure. */
+/** Money in the major unit of its currency. Unknown currencies are printed beside the number. */
 export function price(value: number, currency: string | undefined): string {
   try {
     if (currency !== undefined) return new Intl.NumberFormat('en', { style: 'currency', currency }).format(value);

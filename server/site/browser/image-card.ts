@@ -6,18 +6,18 @@ export interface ImageRequest {
   model: string;
   prompt: string;
   size: string;
-  /** Data URIs of pictures to start from. */
+  /** Data URIs of input images. */
   image?: readonly string[];
 }
 
-/** Polls cost nothing; so often is soon enough for whoever looks on, and far below what the gateway lets one do. */
+/** Polls are free; this interval is short enough for people, and far below the gateway's limit. */
 const POLL_MS = 1_500;
 
 const cards = byId('image-cards', HTMLUListElement);
 const news = byId('image-news', HTMLElement);
 let made = 0;
 
-/** One image: submitted, followed, shown. Newest first. */
+/** One image: submitted, polled, displayed. Newest first. */
 export function addImageCard(request: ImageRequest): void {
   made += 1;
   const name = `Image ${made}`;
@@ -33,12 +33,12 @@ export function addImageCard(request: ImageRequest): void {
     work,
     actions,
   );
-  // Sent again, it is the same job.
+  // A repeated request returns the same job.
   const idempotencyKey = newIdempotencyKey();
   cards.prepend(card);
   frame.append(element('span', { class: 'muted small' }, name));
   let done: ReturnType<typeof showWork> | undefined;
-  let shown: string | undefined;
+  let shownUrl: string | undefined;
   void run();
 
   async function run(): Promise<void> {
@@ -58,15 +58,15 @@ export function addImageCard(request: ImageRequest): void {
     }
   }
 
-  /** What goes on now; nothing where nothing does. */
+  /** The current activity; empty if there is none. */
   function show(words?: string): void {
-    if (words === shown) return;
-    shown = words;
+    if (words === shownUrl) return;
+    shownUrl = words;
     done?.();
     done = words === undefined ? undefined : showWork(work, words);
   }
 
-  /** Whoever was at one that is gone stays with the image. */
+  /** If the focused element is removed, the image gets the focus. */
   function replaceActions(...made: readonly HTMLElement[]): void {
     const wasHere = actions.contains(document.activeElement);
     actions.replaceChildren(...made);
@@ -80,7 +80,7 @@ export function addImageCard(request: ImageRequest): void {
     for (let job = submitted; ; job = await loadJob(path, lost)) {
       const status = textAt(job, 'status');
       if (status !== 'queued' && status !== 'generating') return job;
-      show(status === 'generating' ? 'Being made' : `Waiting for its turn${placeOf(job)}`);
+      show(status === 'generating' ? 'Being made' : `Waiting for its turn${positionOf(job)}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
@@ -91,7 +91,7 @@ export function addImageCard(request: ImageRequest): void {
     button.addEventListener('click', async () => {
       if (button.getAttribute('aria-disabled') === 'true') return;
       button.setAttribute('aria-disabled', 'true');
-      // One that ended a moment ago cannot be cancelled: the next poll says how it ended.
+      // A job that has just ended cannot be cancelled: the next poll returns its result.
       await playJson(`${path}/cancel`, { method: 'POST', json: {} }).catch(() => undefined);
       button.removeAttribute('aria-disabled');
     });
@@ -125,14 +125,14 @@ export function addImageCard(request: ImageRequest): void {
     news.textContent = `${name} is ready.`;
   }
 
-  function end(told: string, parts: readonly (Node | string)[]): void {
+  function end(message: string, parts: readonly (Node | string)[]): void {
     replaceActions();
     work.replaceChildren(element('p', { class: 'problem' }, ...parts));
-    news.textContent = told;
+    news.textContent = message;
   }
 }
 
-function placeOf(job: unknown): string {
+function positionOf(job: unknown): string {
   const position = numberAt(job, 'queue_position');
   return position === undefined ? '' : `, ${position} in the queue`;
 }

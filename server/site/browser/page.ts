@@ -2,10 +2,10 @@ startCopyButtons(document);
 ignoreDoubleClicks(document);
 
 const SHOWN_MS = 2_000;
-/** What is to be done takes longer to read than what was done. */
+/** An instruction takes longer to read than a confirmation. */
 const ADVICE_MS = 8_000;
 
-/** Buttons with `data-copy="id"` copy the text of that element; they say so themselves, to screen readers as well. */
+/** Buttons with `data-copy="id"` copy the text of that element and announce it, also to screen readers. */
 export function startCopyButtons(root: Document): void {
   root.addEventListener('click', async (event) => {
     const button = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-copy]') : null;
@@ -16,11 +16,11 @@ export function startCopyButtons(root: Document): void {
     const before = button.dataset.label;
     const isCopied = await copy((source.textContent ?? '').trimEnd());
     if (!isCopied) getSelection()?.selectAllChildren(source);
-    const said = isCopied ? 'Copied' : `Press ${copyKeys()}`;
-    label.textContent = said;
+    const status = isCopied ? 'Copied' : `Press ${copyKeys()}`;
+    label.textContent = status;
     setTimeout(
       () => {
-        if (label.textContent === said) label.textContent = before;
+        if (label.textContent === status) label.textContent = before;
       },
       isCopied ? SHOWN_MS : ADVICE_MS,
     );
@@ -32,7 +32,7 @@ async function copy(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Without TLS, or where the browser does not allow it, there is no clipboard.
+    // Without TLS, or without permission, there is no clipboard.
     return false;
   }
 }
@@ -41,7 +41,7 @@ function copyKeys(): string {
   return /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘C' : 'Ctrl+C';
 }
 
-/** Whoever clicks twice where once is enough means it once. A second that comes later is a click of its own. */
+/** A double click counts once. A second click later is separate. */
 export function ignoreDoubleClicks(root: Document): void {
   root.addEventListener(
     'click',

@@ -1,9 +1,9 @@
-import { memberOf, RequestProblem, requestJson } from './requests.js';
+import { fieldOf, RequestProblem, requestJson } from './requests.js';
 
-/** Seconds that the gateway holds on to a question while nothing changes. */
+/** Seconds that the gateway holds a request while nothing changes. */
 const WAIT_S = 25;
 const BETWEEN_MS = 1_000;
-/** After a failure. */
+/** Seconds after a failure. */
 const PAUSE_MS = 5_000;
 
 const page = document.querySelector<HTMLElement>('[data-payment]');
@@ -11,7 +11,7 @@ const timer = document.querySelector<HTMLElement>('[data-left]');
 const waiting = document.querySelector<HTMLElement>('[data-waiting]');
 
 if (timer) {
-  // By the time that goes by, and not by what the clock of this computer says it is.
+  // By elapsed time, not by the clock of this computer.
   const endsAt = Date.now() + Number(timer.dataset.left);
   const tick = () => {
     timer.textContent = timeLeft(endsAt - Date.now());
@@ -22,7 +22,7 @@ if (timer) {
 
 if (page && timer) void follow(page.dataset.payment ?? '', page.dataset.state ?? '');
 
-/** Asks until the order stands differently, then shows the page as it is then. */
+/** Polls until the order changes, then displays the new page. */
 async function follow(code: string, before: string): Promise<void> {
   const words = waiting?.textContent ?? '';
   let wait = WAIT_S;
@@ -30,23 +30,23 @@ async function follow(code: string, before: string): Promise<void> {
     try {
       const path = `/api/payment/gateway?code=${encodeURIComponent(code)}&wait=${wait}`;
       const answer = await requestJson('GET', path);
-      const now = `${memberOf(answer, 'payment.status')} ${memberOf(answer, 'payment.paidAmount')}`;
+      const now = `${fieldOf(answer, 'payment.status')} ${fieldOf(answer, 'payment.paidAmount')}`;
       if (now !== before) return location.reload();
-      say(words);
+      announce(words);
       wait = WAIT_S;
       await pause(BETWEEN_MS);
     } catch (error) {
       if (error instanceof RequestProblem && error.status === 404) return;
-      say('No connection: the gateway is asked again');
-      // Whether the gateway is there again is told at once.
+      announce('No connection: the gateway is asked again');
+      // Reports at once when the gateway is available again.
       wait = 0;
       await pause(PAUSE_MS);
     }
   }
 }
 
-/** Once: what is said again is read out again. */
-function say(words: string): void {
+/** Once: a repeated text would be read out again. */
+function announce(words: string): void {
   if (waiting && waiting.textContent !== words) waiting.textContent = words;
 }
 
@@ -54,7 +54,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** As the page was made with. */
+/** The state at the rendering of the page. */
 function timeLeft(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];

@@ -1,5 +1,5 @@
 import { byId, element, FieldProblem } from './elements.js';
-import { brokenOff, member, play, RequestProblem, readEventData, textAt } from './requests.js';
+import { brokenOff, fieldAt, play, RequestProblem, readEventData, textAt } from './requests.js';
 import { isStillAt, onSubmit } from './work.js';
 
 interface Message {
@@ -25,32 +25,32 @@ onSubmit(form, async (fields) => {
   running = controller;
   stop.hidden = false;
   const own = addMessage('You', asked.content);
-  const said = addMessage(model, '');
+  const reply = addMessage(model, '');
   input.value = '';
-  // Whoever listens to the page is told what was said once, when all of it is there.
+  // Screen readers get the answer once, when it is complete.
   log.setAttribute('aria-busy', 'true');
   try {
     const conversation = [...messages, asked];
     for await (const delta of answer(model, conversation, controller.signal)) {
-      said.text.append(delta);
+      reply.text.append(delta);
       log.scrollTop = log.scrollHeight;
     }
-    if (said.text.textContent === '') said.text.append('…');
-    messages = [...conversation, { role: 'assistant', content: said.text.textContent ?? '' }];
+    if (reply.text.textContent === '') reply.text.append('…');
+    messages = [...conversation, { role: 'assistant', content: reply.text.textContent ?? '' }];
   } catch (error) {
-    // Of a chat that was begun anew meanwhile nothing is left.
+    // A chat that was restarted meanwhile is discarded.
     if (running !== controller) return;
     if (controller.signal.aborted) {
-      // What was said before it was stopped is part of what was said.
-      if (said.text.textContent === '') said.text.append('…');
-      messages = [...messages, asked, { role: 'assistant', content: said.text.textContent ?? '' }];
+      // The text before a stop is part of the answer.
+      if (reply.text.textContent === '') reply.text.append('…');
+      messages = [...messages, asked, { role: 'assistant', content: reply.text.textContent ?? '' }];
       return;
     }
-    if (said.text.textContent === '') {
+    if (reply.text.textContent === '') {
       own.entry.remove();
-      said.entry.remove();
+      reply.entry.remove();
     } else {
-      said.entry.append(element('span', { class: 'small muted' }, ' (Broken off; the chat goes on without it.)'));
+      reply.entry.append(element('span', { class: 'small muted' }, ' (Broken off; the chat goes on without it.)'));
     }
     input.value ||= asked.content;
     throw error;
@@ -70,7 +70,7 @@ async function* answer(model: string, conversation: readonly Message[], signal: 
   for await (const data of readEventData(body, signal)) {
     if (data === '[DONE]') return;
     const event: unknown = JSON.parse(data);
-    if (member(event, 'error')) {
+    if (fieldAt(event, 'error')) {
       const message = textAt(event, 'error.message') ?? 'The answer broke off.';
       throw new RequestProblem(message, textAt(event, 'error.code') ?? 'unknown', 200);
     }

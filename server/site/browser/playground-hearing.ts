@@ -4,10 +4,10 @@ import { onSubmit, showWork, startFileDrop } from './work.js';
 
 const work = byId('hearing-work', HTMLElement);
 const result = byId('hearing-result', HTMLElement);
-const sounds = startFileDrop(byId('hearing-sound', HTMLInputElement), 1);
+const audioFiles = startFileDrop(byId('hearing-sound', HTMLInputElement), 1);
 
 onSubmit(byId('hearing-form', HTMLFormElement), async (fields) => {
-  const [sound] = sounds.files;
+  const [sound] = audioFiles.files;
   if (!sound) throw new FieldProblem('Choose a recording first.', 'file');
   const form = new FormData();
   form.set('model', String(fields.get('model')));

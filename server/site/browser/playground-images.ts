@@ -15,6 +15,6 @@ onSubmit(form, async (fields) => {
     size: String(fields.get('size')),
     ...(image.length > 0 && { image }),
   };
-  // Each is a job of its own, and goes its own way from here.
+  // Each is a separate job and is independent from here.
   for (let count = Number(fields.get('count')); count > 0; count -= 1) addImageCard(request);
 });

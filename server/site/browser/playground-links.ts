@@ -3,7 +3,7 @@ import { byId, codeFigure, element } from './elements.js';
 import { loadJob, numberAt, playJson, RequestProblem, textAt, textsAt } from './requests.js';
 import { isStillAt, onSubmit, showWork } from './work.js';
 
-/** The variable that clients read the key from: the key itself is never here. */
+/** The environment variable of the key: the key itself is never here. */
 const KEY_VARIABLE = '$MEDIAGATE_API_KEY';
 const DEFAULT_POLL_S = 3;
 
@@ -28,7 +28,7 @@ onSubmit(form, async (fields) => {
   }
 });
 
-/** Members that say what holds anyway are left out: what is shown with curl is what one would write. */
+/** Default values are omitted, so that the curl command is what a person would write. */
 function requestOf(fields: FormData): Record<string, unknown> {
   const reviews = Number(fields.get('reviews'));
   return {
@@ -40,7 +40,7 @@ function requestOf(fields: FormData): Record<string, unknown> {
   };
 }
 
-/** A background job is asked for until it has ended. @param lost Told each time that the gateway did not answer. */
+/** Polls a background job until it has ended. @param lost Called each time the gateway did not answer. */
 async function ended(answer: unknown, lost: () => void): Promise<unknown> {
   let latest = answer;
   for (;;) {
@@ -91,7 +91,7 @@ function showDocument(body: Record<string, unknown>, answer: unknown): void {
 
 function curlOf(body: Record<string, unknown>): string {
   const { baseUrl = location.origin } = document.querySelector<HTMLElement>('[data-base-url]')?.dataset ?? {};
-  // A quote within single quotes ends them, stands escaped by itself, and begins them again.
+  // A quote within single quotes ends them, is escaped by itself, and begins them again.
   const data = JSON.stringify(body).replaceAll("'", `'\\''`);
   return `curl ${baseUrl}/v1/extract \\
   -H "Authorization: Bearer ${KEY_VARIABLE}" \\

@@ -7,23 +7,20 @@ declare global {
 }
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
-// What the viewer calls its dark look; as the rest of the page, it follows the machine.
+// The viewer's name of its dark mode; it follows the system, like the rest of the page.
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', follow);
 follow();
 
-/**
- * What the viewer leaves out for whoever does not see it, or has no mouse: elements, and the attributes that they lack; null
- * is one too many.
- */
+/** Accessibility attributes that the viewer omits: elements, and the missing attributes; null removes one. */
 const AMENDMENTS: readonly (readonly [selector: string, attributes: Readonly<Record<string, string | null>>])[] = [
   ['#servers', { 'aria-label': 'Server' }],
-  // The page has a main part already, and a heading above all of these.
+  // The page already has a main element, and a heading above these.
   ['main', { role: 'presentation', tabindex: null }],
   ['h3', { 'aria-level': '2' }],
   ['h4', { 'aria-level': '3' }],
   ['h5', { 'aria-level': '4' }],
-  // A link within the button that does the same.
+  // A link within a button with the same action.
   ['button a', { href: null }],
   ['.responses-inner', { tabindex: '0', role: 'group', 'aria-label': 'Responses' }],
   ['pre', { tabindex: '0', role: 'group', 'aria-label': 'Code' }],
@@ -40,16 +37,16 @@ function amend(priority: Element): void {
   }
 }
 
-// Both scripts wait for the page, in the order they stand in; this one is first.
+// Both scripts run after parsing, in document order; this one is first.
 document.addEventListener('DOMContentLoaded', () => {
-  const place = document.querySelector('#reference');
-  if (place) new MutationObserver(() => amend(place)).observe(place, { childList: true, subtree: true });
+  const target = document.querySelector('#reference');
+  if (target) new MutationObserver(() => amend(target)).observe(target, { childList: true, subtree: true });
   window.SwaggerUIBundle?.({
     url: '/openapi.json',
     dom_id: '#reference',
     deepLinking: true,
     defaultModelsExpandDepth: 0,
-    // No key outlives the visit.
+    // Keys are not stored beyond the visit.
     persistAuthorization: false,
     validatorUrl: null,
   });

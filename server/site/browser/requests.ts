@@ -1,6 +1,6 @@
-/** What the gateway said no with: its own words and code. */
+/** An error of the gateway, with its message and code. */
 export class RequestProblem extends Error {
-  /** @param status 0 where no answer came, or not all of it. @param param What of the request it is about. */
+  /** @param status 0 if there was no complete answer. @param param The field of the request that the error is about. */
   constructor(
     message: string,
     readonly code: string,
@@ -10,13 +10,13 @@ export class RequestProblem extends Error {
     super(message);
   }
 
-  /** Whether the same request may be answered once it is sent again. */
+  /** Whether repeating the same request may help. */
   get isPassing(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
 }
 
-/** @throws RequestProblem for whatever is not a 2xx, and where there is no network; what the signal ends, as it is. */
+/** @throws RequestProblem for every status but 2xx, and without a network; an abort is passed on unchanged. */
 export async function ask(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
@@ -29,7 +29,7 @@ export async function ask(path: string, init: RequestInit): Promise<Response> {
   return response;
 }
 
-/** What is still to come of an answer. @throws RequestProblem where it does not come whole. */
+/** The rest of an answer. @throws RequestProblem if it is incomplete. */
 export async function arrival<Read>(reading: Promise<Read>, signal?: AbortSignal): Promise<Read> {
   try {
     return await reading;
@@ -62,21 +62,21 @@ export async function requestJson(
   return arrival(response.json());
 }
 
-/** What an answer that is no 2xx says no with. */
+/** The error of an answer that is no 2xx. */
 async function problemOf(response: Response): Promise<RequestProblem> {
   const json: unknown = await response.json().catch(() => undefined);
-  const message = memberOf(json, 'error.message') ?? 'This did not work. Try again in a moment.';
+  const message = fieldOf(json, 'error.message') ?? 'This did not work. Try again in a moment.';
   return new RequestProblem(
     message,
-    memberOf(json, 'error.code') ?? 'unknown',
+    fieldOf(json, 'error.code') ?? 'unknown',
     response.status,
-    memberOf(json, 'error.param'),
+    fieldOf(json, 'error.param'),
   );
 }
 
-/** Text or number at a path of members: `payment.code`. */
-export function memberOf(json: unknown, path: string): string | undefined {
-  const value = member(json, path);
+/** Text or number at a path of fields: `payment.code`. */
+export function fieldOf(json: unknown, path: string): string | undefined {
+  const value = fieldAt(json, path);
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
@@ -88,15 +88,15 @@ export interface PlayRequest {
   /** Sent as JSON. */
   json?: unknown;
   form?: FormData;
-  /** By which the gateway knows a request that is sent again. */
+  /** Idempotency key of a repeated request. */
   idempotencyKey?: string;
   signal?: AbortSignal;
 }
 
 /**
- * Asks the gateway with the session of this page.
- * @param path As programs know it: `/v1/…`.
- * @throws RequestProblem for whatever is not a 2xx, and where there is no network.
+ * Calls the gateway with the session of this page.
+ * @param path As for API clients: `/v1/…`.
+ * @throws RequestProblem for every status but 2xx, and without a network.
  */
 export function play(
   path: string,
@@ -119,9 +119,9 @@ export async function playJson(path: string, request?: PlayRequest): Promise<unk
 }
 
 /**
- * How a job stands: asked for until there is an answer, since the job goes on whether this page hears of it or not.
+ * Polls a job until there is an answer, since the job continues regardless of this page.
  *
- * @param lost Called each time that none came.
+ * @param lost Called each time there was none.
  */
 export async function loadJob(path: string, lost: () => void): Promise<unknown> {
   for (;;) {
@@ -135,7 +135,7 @@ export async function loadJob(path: string, lost: () => void): Promise<unknown> 
   }
 }
 
-/** Files of the gateway, wherever it says that it is: from here they are asked for where this page is from. */
+/** Files of the gateway are loaded from the page's own origin. */
 export function ownAddress(url: string): string {
   const { pathname, search } = new URL(url, location.href);
   return pathname.startsWith('/v1/') ? pathname + search : url;
@@ -143,13 +143,13 @@ export function ownAddress(url: string): string {
 
 const BYTES = 16;
 
-/** By which the gateway knows a request that is sent again. Pages without TLS have no `crypto.randomUUID`. */
+/** An idempotency key. Pages without TLS have no `crypto.randomUUID`. */
 export function newIdempotencyKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(BYTES))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Answers are read as what they turn out to be: a member that is missing, or of another type, is not there. */
-export function member(json: unknown, path: string): unknown {
+/** Answers are read defensively: a field that is missing, or of another type, counts as absent. */
+export function fieldAt(json: unknown, path: string): unknown {
   let value = json;
   for (const name of path.split('.')) {
     value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
@@ -158,17 +158,17 @@ export function member(json: unknown, path: string): unknown {
 }
 
 export function textAt(json: unknown, path: string): string | undefined {
-  const value = member(json, path);
+  const value = fieldAt(json, path);
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 export function numberAt(json: unknown, path: string): number | undefined {
-  const value = member(json, path);
+  const value = fieldAt(json, path);
   return typeof value === 'number' ? value : undefined;
 }
 
 export function listAt(json: unknown, path: string): readonly unknown[] {
-  const value = member(json, path);
+  const value = fieldAt(json, path);
   return Array.isArray(value) ? value : [];
 }
 
@@ -177,9 +177,9 @@ export function textsAt(json: unknown, path: string): readonly string[] {
 }
 
 /**
- * The `data` of server-sent events, one after the other.
+ * The `data` of server-sent events in order.
  *
- * @throws RequestProblem where the network ends them; what the signal ends, as it is.
+ * @throws RequestProblem if the network ends them; an abort is passed on unchanged.
  */
 export async function* readEventData(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<string> {
   const reader = body.getReader();
@@ -190,7 +190,7 @@ export async function* readEventData(body: ReadableStream<Uint8Array>, signal: A
       const { done, value } = await arrival(reader.read(), signal);
       rest += decoder.decode(value, { stream: !done });
       const events = rest.split(/\r?\n\r?\n/);
-      // What stands behind the last empty line is not whole yet.
+      // The part after the last empty line is incomplete.
       rest = events.pop() ?? '';
       for (const event of events) yield* dataOf(event);
       if (done) return;

@@ -1,13 +1,13 @@
-/** Tabs as the ARIA practices describe them: arrow keys move, one panel is shown, the address may name it. */
+/** Tabs as in the ARIA practices: arrow keys move, one panel is visible, the URL fragment may name it. */
 function startTabs(tabs: Element): void {
   const buttons = [...tabs.querySelectorAll<HTMLElement>('[role="tab"]')];
 
-  function show(shown: HTMLElement): void {
+  function show(selected: HTMLElement): void {
     for (const button of buttons) {
-      const isShown = button === shown;
-      button.setAttribute('aria-selected', String(isShown));
-      button.tabIndex = isShown ? 0 : -1;
-      panelOf(button)?.toggleAttribute('hidden', !isShown);
+      const isSelected = button === selected;
+      button.setAttribute('aria-selected', String(isSelected));
+      button.tabIndex = isSelected ? 0 : -1;
+      panelOf(button)?.toggleAttribute('hidden', !isSelected);
     }
     tabs.toggleAttribute('data-ready', true);
   }
@@ -30,8 +30,8 @@ function startTabs(tabs: Element): void {
   }
   const showNamed = () => {
     const named = buttons.find((button) => `#${button.getAttribute('aria-controls')}` === location.hash);
-    const shown = named ?? buttons[0];
-    if (shown) show(shown);
+    const selected = named ?? buttons[0];
+    if (selected) show(selected);
   };
   addEventListener('hashchange', showNamed);
   showNamed();

@@ -2,27 +2,27 @@ import { element, markField, reveal, showProblem, unmarkFields } from './element
 
 const TICK_MS = 1_000;
 
-/** Shows that something goes on, and for how long; what comes back ends that. */
-export function showWork(place: HTMLElement, words: string): (words?: string) => void {
+/** Displays progress with its duration; call the result to end it. */
+export function showWork(target: HTMLElement, words: string): (words?: string) => void {
   const startedAt = Date.now();
-  // Told once; seconds that go by are for the eye alone.
+  // Announced once; the running seconds are only visible.
   const seconds = element('span', { 'aria-hidden': 'true' });
   const text = element('span', {}, words);
   const tick = () => {
     seconds.textContent = ` ${Math.round((Date.now() - startedAt) / 1_000)} s`;
   };
   const timer = setInterval(tick, TICK_MS);
-  place.replaceChildren(element('span', {}, text, seconds), element('progress', { 'aria-label': words }));
+  target.replaceChildren(element('span', {}, text, seconds), element('progress', { 'aria-label': words }));
   return (last) => {
     clearInterval(timer);
-    place.replaceChildren(...(last === undefined ? [] : [last]));
+    target.replaceChildren(...(last === undefined ? [] : [last]));
   };
 }
 
 /**
- * Runs what a form asks for, one at a time, and says what went wrong.
+ * Runs the action of a form, one at a time, and displays errors.
  *
- * @param problem Where it says so.
+ * @param problem Element of the errors.
  */
 export function onSubmit(
   form: HTMLFormElement,
@@ -30,7 +30,7 @@ export function onSubmit(
   problem = form.querySelector('.problem'),
 ): void {
   const button = form.querySelector<HTMLButtonElement>('button:not([type="button"])');
-  // What the browser finds itself does not bubble.
+  // The browser's own validation events do not bubble.
   form.addEventListener('invalid', ({ target }) => target instanceof Element && reveal(target), { capture: true });
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
@@ -50,18 +50,18 @@ export function onSubmit(
   if (button) button.disabled = false;
 }
 
-/** Whether somebody who waits for what a form brings is still there, or nowhere: they are led on; others are left alone. */
-export function isStillAt(place: Element | null): boolean {
+/** Whether the focus is still on the element or nowhere: then it is moved on; otherwise it stays. */
+export function isStillAt(target: Element | null): boolean {
   const { activeElement } = document;
-  return activeElement === null || activeElement === document.body || place?.contains(activeElement) === true;
+  return activeElement === null || activeElement === document.body || target?.contains(activeElement) === true;
 }
 
-/** Files that were dropped or chosen, and can be taken out again. */
+/** Dropped or chosen files, which can be removed again. */
 export interface FileDrop {
   readonly files: readonly File[];
 }
 
-/** @param atMost Of more, the last ones stay, which is said. */
+/** @param atMost Of more files, only the last ones are kept, with a message. */
 export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop {
   const area = input.closest<HTMLElement>('.drop');
   const list = area?.querySelector('.drop-files');
@@ -74,7 +74,7 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
     const left = all.length - files.length;
     if (words && atMost > 1)
       words.textContent = left > 0 ? `${left} left out: there can be ${atMost}, and the last ones stay.` : '';
-    // What is chosen is listed here; the same file may be chosen again.
+    // Chosen files are listed here; the same file may be chosen again.
     input.value = '';
     show();
   }
@@ -115,7 +115,7 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
   };
 }
 
-/** A file that cannot be read is refused once it is to be sent. */
+/** An unreadable file is reported when it is sent. */
 async function showPicture(entry: HTMLElement, file: File): Promise<void> {
   const src = await toDataUri(file).catch(() => undefined);
   if (src !== undefined) entry.prepend(element('img', { src, alt: '' }));

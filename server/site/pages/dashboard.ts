@@ -4,18 +4,18 @@ import type { OrderRecord } from '../../payments/index.js';
 import { badge, bar, copyButton, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
 import { count, counted, day, jobBadge, minute, money, orderBadge, shortCount } from '../views.js';
 
-/** What is left of one thing that a plan counts. */
+/** The remaining amount of one limit of a plan. */
 export interface AllowanceView {
   label: string;
   left: number;
   limit: number;
 }
 
-export interface WindowView {
+export interface RateLimitView {
   label: string;
   remaining: number;
   limit: number;
-  /** Milliseconds until one more is free; 0 where all are. */
+  /** Milliseconds until one more is free; 0 if all are. */
   resetMs: number;
 }
 
@@ -27,25 +27,25 @@ export interface DashboardView {
     name: string;
     isFree: boolean;
     expiresAt: number | null;
-    /** What keys may do, and what they may not: `images or link data`; empty where there is nothing. */
+    /** Allowed and forbidden uses of keys, as text: `images or link data`; empty if there is none. */
     opened: string;
     withheld: string;
     allowances: readonly AllowanceView[];
   } | null;
-  /** Of the newest key that is good; null where there is none, or it has no limit. */
-  windows: { keyName: string; families: readonly WindowView[] } | null;
+  /** Of the newest valid key; null if there is none, or it has no limit. */
+  rateLimits: { keyName: string; families: readonly RateLimitView[] } | null;
   /** Oldest first, one for each day. */
   usage: readonly UsageDay[];
   jobs: readonly JobRecord[];
   orders: OrdersView;
-  /** Name of the key that was revoked just now; null where none was. */
+  /** Name of a key that was just revoked; otherwise null. */
   revoked: string | null;
 }
 
 type OrderView = OrderRecord & { planName: string };
 
 export interface OrdersView {
-  /** Those that wait for money first, then the newest. */
+  /** Unpaid ones first, then the newest. */
   latest: readonly OrderView[];
   /** Newest first. */
   older: readonly OrderView[];
@@ -66,7 +66,7 @@ ${renderJobs(view.jobs)}
 </div>
 <div class="stack">
 ${renderPlan(view.plan)}
-${renderWindows(view.windows)}
+${renderRateLimits(view.rateLimits)}
 ${renderOrders(view.orders)}
 ${SESSIONS}
 </div>
@@ -98,10 +98,10 @@ ${allowances.length === 0 && html`<p class="small muted">Nothing is counted.</p>
 <a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Get more'}</a></section>`;
 }
 
-function renderWindows(windows: DashboardView['windows']): Html | false {
-  if (!windows) return false;
+function renderRateLimits(rateLimits: DashboardView['rateLimits']): Html | false {
+  if (!rateLimits) return false;
   return html`<section class="card stack" aria-labelledby="window"><h2 id="window">This minute</h2>
-${windows.families.map(
+${rateLimits.families.map(
   ({
     label,
     remaining,
@@ -111,7 +111,7 @@ ${windows.families.map(
 <span class="figures">${remaining} of ${limit} free</span></div>${bar(limit === 0 ? 0 : remaining / limit)}
 ${resetMs > 0 && html`<span class="small muted">One more in ${counted(Math.ceil(resetMs / 1_000), 'second')}</span>`}</div>`,
 )}
-<p class="small muted">Requests of the key “<bdi>${windows.keyName}</bdi>”. Each counts for 60 seconds.</p></section>`;
+<p class="small muted">Requests of the key “<bdi>${rateLimits.keyName}</bdi>”. Each counts for 60 seconds.</p></section>`;
 }
 
 function renderJobs(jobs: readonly JobRecord[]): Html {
@@ -152,16 +152,16 @@ const SESSIONS = html`<section class="card stack" aria-labelledby="sessions"><h2
 <p class="small muted">Ends every session of yours, here and on all other devices. Your API keys go on.</p>
 <form method="post" action="/signout/everywhere"><button class="button button-quiet">Sign out everywhere</button></form></section>`;
 
-/** A key as its owner sees it: never the key itself. */
+/** A key as its owner sees it: never the secret. */
 export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> {
   state: KeyState;
 }
 
 const MAX_NAME = 100;
-/** Of those that open nothing any more. */
+/** Number of displayed invalid keys. */
 const SHOWN_DEAD = 5;
 
-/** @param revoked Name of the key that was revoked just now: whoever did it goes on there. */
+/** @param revoked Name of the key that was just revoked: the focus moves there. */
 export function renderKeys(keys: readonly KeyView[], revoked: string | null): Html {
   return html`<section class="card stack" aria-labelledby="keys"><h2 id="keys">API keys</h2>
 ${revoked !== null && html`<p class="notice notice-good" tabindex="-1" autofocus>“<bdi>${revoked}</bdi>” is revoked. Programs that send it are refused.</p>`}
@@ -186,12 +186,12 @@ ${scriptedButton('Create a key')}
 </section>`;
 }
 
-/** Those that are good are never among the older ones. */
+/** Valid keys are always displayed. */
 function renderKeyRows(keys: readonly KeyView[]): Html {
   const dead = keys.filter(({ state }) => !isValidState(state));
   const older = dead.slice(SHOWN_DEAD);
-  const shown = keys.filter((key) => !older.includes(key));
-  return html`<ul class="rows">${shown.map(renderKey)}</ul>
+  const visible = keys.filter((key) => !older.includes(key));
+  return html`<ul class="rows">${visible.map(renderKey)}</ul>
 ${older.length > 0 && html`<details><summary>Older keys (${older.length})</summary><ul class="rows">${older.map(renderKey)}</ul></details>`}`;
 }
 
@@ -206,7 +206,7 @@ function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyVie
 ${isValidState(state) && renderActions({ id, name, state })}</li>`;
 }
 
-/** A name in the middle of a sentence that is no markup: its direction stays its own. */
+/** A name within a sentence, with its own text direction. */
 function isolated(name: string): string {
   return `\u2068${name}\u2069`;
 }
@@ -235,22 +235,22 @@ const BADGES: Readonly<Record<KeyState, Html | false>> = {
   revoked: badge('Revoked'),
 };
 
-/** Of one day by UTC. */
+/** Of one UTC day. */
 export interface UsageDay {
   /** `2026-06-15`. */
   day: string;
   requests: number;
   failed: number;
-  /** In and out. */
+  /** Input and output. */
   tokens: number;
   images: number;
 }
 
-/** Units of the drawing for one day, of which the bar takes most. */
+/** Width of a day in the drawing, of which the bar takes most. */
 const STEP = 10;
 const BAR = 7;
 const HEIGHT = 100;
-/** What few requests beside many are drawn as, so that they are seen. */
+/** Minimum height of a bar, so that few requests beside many are visible. */
 const MIN_BAR = 2;
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
@@ -267,28 +267,28 @@ ${
 }
 
 function renderChart(days: readonly UsageDay[]): Html {
-  const most = Math.max(...days.map(({ requests }) => requests));
+  const max = Math.max(...days.map(({ requests }) => requests));
   const tokens = days.reduce((sum, one) => sum + one.tokens, 0);
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
   const failed = days.reduce((sum, one) => sum + one.failed, 0);
-  const words = `${counted(total, 'request')} in ${days.length} days, at most ${count(most)} on one day.`;
+  const words = `${counted(total, 'request')} in ${days.length} days, at most ${count(max)} on one day.`;
   return html`<dl class="totals">
 <div><dt>Requests</dt><dd>${count(total)}</dd></div>
 <div><dt>Failed</dt><dd>${count(failed)}</dd></div>
 <div><dt>Tokens</dt><dd>${shortCount(tokens)}</dd></div>
 </dl>
 <figure class="chart">
-<span class="chart-most small muted figures" aria-hidden="true">${shortCount(most)}</span>
+<span class="chart-most small muted figures" aria-hidden="true">${shortCount(max)}</span>
 <svg viewBox="0 0 ${days.length * STEP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${words}">
-${days.map((one, index) => renderBar(one, index, most))}
+${days.map((one, index) => renderBar(one, index, max))}
 </svg>
 <figcaption class="row row-apart small muted" aria-hidden="true"><span>${shortDay(days.at(0))}</span><span>${shortDay(days.at(-1))}</span></figcaption>
 </figure>`;
 }
 
-function renderBar({ day, requests, failed }: UsageDay, index: number, most: number): Html {
+function renderBar({ day, requests, failed }: UsageDay, index: number, max: number): Html {
   const x = index * STEP + (STEP - BAR) / 2;
-  const scaled = (value: number) => (value === 0 ? 0 : Math.max(MIN_BAR, (value / most) * HEIGHT));
+  const scaled = (value: number) => (value === 0 ? 0 : Math.max(MIN_BAR, (value / max) * HEIGHT));
   const [whole, bad] = [scaled(requests), scaled(failed)];
   return html`<g><title>${shortDay({ day })}: ${counted(requests, 'request')}${failed > 0 && `, ${failed} failed`}</title>
 <rect class="chart-day" x="${index * STEP}" width="${STEP}" height="${HEIGHT}"/>

@@ -5,9 +5,9 @@ import { renderPlanCards } from './plans.js';
 export interface HomeView {
   /** Address of the gateway, without a trailing slash. */
   baseUrl: string;
-  /** Names of the platforms that are ready. */
+  /** Names of the ready platforms. */
   platforms: readonly string[];
-  /** How many models of each kind are ready. */
+  /** Number of ready models of each kind. */
   models: Readonly<Record<'text' | 'audio' | 'image', number>>;
   plans: readonly PlanView[];
   isSignedIn: boolean;

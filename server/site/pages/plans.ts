@@ -7,7 +7,7 @@ export interface PlansView {
   plans: readonly PlanView[];
   isSignedIn: boolean;
   support: Support;
-  /** Of whoever is signed in. */
+  /** Of the signed-in user. */
   currentPlanId?: string;
 }
 
@@ -72,10 +72,10 @@ ${scriptedButton(html`Choose${title}`)}
 export interface PaymentView {
   order: OrderRecord;
   planName: string;
-  /** Undefined where nothing is to be paid, or no account takes money. */
+  /** Undefined if nothing is to be paid, or payments are disabled. */
   transfer: PaymentTransfer | undefined;
   support: Support;
-  /** What it makes of the plan, if it is paid now. */
+  /** The plan if it is paid now. */
   outcome?: Html;
   /** Milliseconds since 1970. */
   now: number;
@@ -84,7 +84,7 @@ export interface PaymentView {
 export function paymentPage(view: PaymentView): Omit<Page, 'viewer'> {
   const { order, planName, transfer, support } = view;
   return {
-    // A tab in the back tells by it that the money has come.
+    // Title of a background tab after the payment has arrived.
     title: `${orderWords(order.state)}: order ${order.code}`,
     scripts: ['payment.js', 'api-forms.js'],
     content: html`<div class="frame frame-text" data-payment="${order.code}" data-state="${order.state} ${order.paidAmount}">
@@ -122,7 +122,7 @@ ${fact('content', 'Payment reference', transfer.content)}
 <p class="small muted">Money that arrives later still counts. Banks book most transfers within minutes; you may close this page.</p>`;
 }
 
-/** Only while no money has come. */
+/** Only before the payment. */
 function renderCancel({ code }: OrderRecord): Html {
   return html`<form class="stack-small pay-cancel" data-api="POST ${paymentPath(code)}/cancel" data-then="/pay/${code}"
 data-confirm="If you have sent the money already, do not cancel: support would have to look for it." data-confirm-label="Cancel the order" data-confirm-bad data-problem="problem-cancel">
@@ -142,8 +142,8 @@ function fact(id: string, name: string, value: string): Html {
 
 type ClosedState = Exclude<OrderState, 'pending' | 'underpaid'>;
 
-const CLOSED: Readonly<Record<ClosedState, { title: string; words: string; good?: true }>> = {
-  paid: { title: 'Thank you, it is paid', words: 'All your keys can use the plan now.', good: true },
+const CLOSED: Readonly<Record<ClosedState, { title: string; words: string; isSuccess?: true }>> = {
+  paid: { title: 'Thank you, it is paid', words: 'All your keys can use the plan now.', isSuccess: true },
   expired: {
     title: 'This order has expired',
     words: 'No money arrived in time. If you sent it, it still counts once it is booked; otherwise place a new order.',
@@ -158,11 +158,11 @@ const CLOSED: Readonly<Record<ClosedState, { title: string; words: string; good?
 };
 
 function renderClosed({ state, paidAt, paidAmount, currency }: OrderRecord, support: Support): Html {
-  const { title, words, good } = CLOSED[state as ClosedState];
+  const { title, words, isSuccess } = CLOSED[state as ClosedState];
   return html`<div class="card stack pay-closed">
-${good && html`<svg class="tick" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="24"/><path d="M14 25l7 7 13-15"/></svg>`}
+${isSuccess && html`<svg class="tick" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="24"/><path d="M14 25l7 7 13-15"/></svg>`}
 <h2>${title}</h2><p class="muted">${words} ${state === 'needs_review' && supportWords(support)}</p>
 ${paidAt !== null && html`<p class="small muted figures">${money(paidAmount, currency)}, ${minute(paidAt)}</p>`}
-<div class="row">${good ? html`<a class="button" href="/dashboard">Go to the dashboard</a>` : html`<a class="button" href="/plans">See the plans</a><a class="button button-quiet" href="/dashboard">Dashboard</a>`}</div>
+<div class="row">${isSuccess ? html`<a class="button" href="/dashboard">Go to the dashboard</a>` : html`<a class="button" href="/plans">See the plans</a><a class="button button-quiet" href="/dashboard">Dashboard</a>`}</div>
 </div>`;
 }

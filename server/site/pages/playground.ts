@@ -93,11 +93,11 @@ ${scriptedButton('Extract')}
 <div class="stack" id="link-result" tabindex="-1"></div>`;
 }
 
-/** Names that every model which speaks knows, or finds the nearest of its own for. */
+/** Voices that every speech model supports or maps. */
 const VOICES = ['alloy', 'echo', 'fable', 'nova', 'onyx', 'shimmer'] as const;
 
 export function modelsPanel(view: PlaygroundView): Html {
-  return html`<h2 class="visually-hidden">Models</h2><div class="model-cards">${chat(view)}<div class="stack">${speech(view)}${hearing(view)}</div></div>`;
+  return html`<h2 class="visually-hidden">Models</h2><div class="model-cards">${chat(view)}<div class="stack">${speech(view)}${transcription(view)}</div></div>`;
 }
 
 function chat(view: PlaygroundView): Html {
@@ -131,7 +131,7 @@ ${scriptedButton('Speak')}</div>`,
 <div id="speech-result"></div></section>`;
 }
 
-function hearing(view: PlaygroundView): Html {
+function transcription(view: PlaygroundView): Html {
   const { transcribe } = view.models;
   return html`<section class="card stack" aria-labelledby="hearing-title"><h3 id="hearing-title">Transcription</h3>
 ${workForm({
@@ -151,7 +151,7 @@ export function modelSelect(id: string, models: readonly string[]): Html {
 <select class="input" id="${id}" name="model">${models.map((model) => html`<option>${model}</option>`)}</select></div>`;
 }
 
-/** A form for work of that group; closed, with the reason, where the key may not do this or nothing is ready that could. */
+/** A form for work of that group; disabled, with the reason, if the key does not allow it or no model is ready. */
 export function workForm(view: WorkForm): Html {
   const { id, card = false, page, grant, models, content } = view;
   const reason =
@@ -166,11 +166,11 @@ ${content}
 
 export interface WorkForm {
   id: string;
-  /** Whether it is a card by itself, rather than a part of one. Default false. */
+  /** Whether it is a separate card, rather than a part of one. Default false. */
   card?: boolean;
   page: PlaygroundView;
   grant: Grant;
-  /** Those it chooses from. Default: it needs none. */
+  /** Options of the selection. Default: none needed. */
   models?: readonly string[];
   content: Html;
 }
@@ -180,13 +180,13 @@ export interface FileDropView {
   label: string;
   words: string;
   accept: string;
-  /** Member of the request that they are. */
+  /** Field of the request. */
   param: string;
   /** Default false. */
   multiple?: boolean;
 }
 
-/** A place for files: dropped, pasted by the browser's own dialog, or chosen by keyboard. */
+/** A file input: by drop, dialog, or keyboard. */
 export function fileDrop({ id, label, words, accept, param, multiple = false }: FileDropView): Html {
   return html`<div class="field"><label for="${id}">${label}</label>
 <div class="drop" data-drop="${id}"><input type="file" id="${id}" data-param="${param}" accept="${accept}"${multiple && html` multiple`} aria-describedby="${id}-words">

@@ -41,12 +41,12 @@ ${codeBlock({ id: `${id}-shell`, title: 'Shell', text: shellOf(commands) })}
   };
 }
 
-/** Long commands stand apart. */
+/** Long commands get a block of their own. */
 function shellOf(commands: SetupClient['commands']): string {
   return commands.join(commands.some((command) => command.includes('\n')) ? '\n\n' : '\n');
 }
 
-/** @param files Path that the files of the viewer lie under. */
+/** @param files Path of the viewer's files. */
 export function referencePage(files: string): Omit<Page, 'viewer'> {
   return {
     title: 'API reference',

@@ -3,7 +3,7 @@ import { type Html, html, type Page } from '../page.js';
 
 export interface SignInView {
   status: SignInStatus;
-  /** Where to go on to; a path of the site. */
+  /** Path of the site to continue at. */
   returnTo: string;
 }
 
@@ -33,7 +33,7 @@ ${standIn && html`<p class="notice notice-warn"><strong>For development.</strong
   };
 }
 
-/** Where the code is typed that a program shows. @param wrong The last one, which led nowhere. */
+/** The form for a program's user code. @param wrong The last code, which was invalid. */
 export function deviceCodePage(wrong?: string): Page {
   const isWrong = wrong !== undefined;
   return devicePage(
@@ -50,14 +50,14 @@ export function deviceCodePage(wrong?: string): Page {
 
 export interface DeviceAnswerView {
   clientName: string;
-  /** Whom it would act for. */
+  /** The user it would act for. */
   label: string;
   userCode: string;
-  /** As people read it best. */
+  /** In the most readable form. */
   shownCode: string;
 }
 
-/** Where somebody lets the program in, or does not. */
+/** The form to approve or deny a program. */
 export function deviceAnswerPage({ clientName, label, userCode, shownCode }: DeviceAnswerView): Page {
   return devicePage(
     'Connect this program?',

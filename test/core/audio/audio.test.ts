@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError, isGatewayError, type SoundStream, type SpeechFormat } from 'mediagate';
+import { type AudioStream, GatewayError, isGatewayError, type SpeechFormat } from 'mediagate';
 import { openAudioResponse } from '../../../core/audio/audio.js';
 import { createFfmpeg } from '../../../core/media/ffmpeg.js';
 import type { PluginHost } from '../../../core/plugins/plugin-host.js';
@@ -8,9 +8,9 @@ import { rejection } from '../../support/rejection.js';
 import { tonePcm } from '../../support/sounds.js';
 
 /** A way into a plugin without its deadline. */
-const host: Pick<PluginHost, 'call' | 'terms'> = {
+const host: Pick<PluginHost, 'call' | 'policy'> = {
   call: (_kind, _entry, signal, work) => work(signal ?? new AbortController().signal),
-  terms: () => ({
+  policy: () => ({
     timeoutMs: 1_000,
     standIn: undefined,
     hideOptions: (text) => text,
@@ -23,7 +23,7 @@ describe('a sound on its way from a model', () => {
   const ffmpeg = createFfmpeg(ffmpegPath ?? '');
 
   function open(
-    stream: Partial<SoundStream>,
+    stream: Partial<AudioStream>,
     more: { format?: SpeechFormat; signal?: AbortSignal; idleMs?: number } = {},
   ) {
     return openAudioResponse({
@@ -77,7 +77,7 @@ describe('a sound on its way from a model', () => {
       seen.push(signal);
       return endless(signal);
     };
-    const ask = async (signal: AbortSignal): Promise<SoundStream> => ({ format: 'pcm', body: watched(signal) });
+    const ask = async (signal: AbortSignal): Promise<AudioStream> => ({ format: 'pcm', body: watched(signal) });
     const options = { host, entry: 'parrot', counted: {}, ffmpeg };
     for (const format of ['pcm', 'mp3'] as const) {
       const left = await openAudioResponse({ ...options, format, ask, signal: new AbortController().signal });
@@ -102,7 +102,7 @@ describe('a sound on its way from a model', () => {
   it('needs no ffmpeg for what needs no coding, and says so where it does', async () => {
     const options = { host, entry: 'parrot', counted: {} };
     const signal = new AbortController().signal;
-    const ask = async (): Promise<SoundStream> => ({ format: 'pcm', body: some(1) });
+    const ask = async (): Promise<AudioStream> => ({ format: 'pcm', body: some(1) });
     const wav = await openAudioResponse({ ...options, format: 'wav', ask, signal });
     expect(await lengthOf(wav.body)).to.equal(1_044);
     expect(await rejection(openAudioResponse({ ...options, format: 'mp3', ask, signal }))).to.include({

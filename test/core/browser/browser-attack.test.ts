@@ -109,7 +109,7 @@ describe('a hostile page', () => {
     afterEach(() => service?.close());
 
     function browserFor(...trustedOrigins: string[]): Browser {
-      return service.face({ timeoutMs: AMPLE_MS, trustedOrigins, signal: new AbortController().signal });
+      return service.scoped({ timeoutMs: AMPLE_MS, trustedOrigins, signal: new AbortController().signal });
     }
 
     it('reaches nothing: no connection, no datagram, no file', async () => {

@@ -78,7 +78,7 @@ describe('the memory of the browser', () => {
 
   const run = <Result>(visit: (page: BrowserPage) => Promise<Result>) =>
     service
-      .face({ timeoutMs: AMPLE_MS, trustedOrigins: [site.origin], signal: new AbortController().signal })
+      .scoped({ timeoutMs: AMPLE_MS, trustedOrigins: [site.origin], signal: new AbortController().signal })
       .run({ visit });
 
   const hostile = (name: string) =>

@@ -70,7 +70,7 @@ describe('the browser', () => {
   }
 
   function faceOf(from: BrowserService, signal = new AbortController().signal): Browser {
-    return from.face({ timeoutMs: AMPLE_MS, trustedOrigins: [site.origin], signal });
+    return from.scoped({ timeoutMs: AMPLE_MS, trustedOrigins: [site.origin], signal });
   }
 
   const open = (page: BrowserPage) => page.goto(`${site.origin}/`);
@@ -158,7 +158,7 @@ describe('the browser', () => {
 
   it('lets each user reach the private origins it was given, and no other', async () => {
     start();
-    const other = service.face({ timeoutMs: AMPLE_MS, trustedOrigins: [], signal: new AbortController().signal });
+    const other = service.scoped({ timeoutMs: AMPLE_MS, trustedOrigins: [], signal: new AbortController().signal });
     const asking = (page: BrowserPage) => page.goto(`${site.origin}/`);
     const [, error] = await Promise.all([
       faceOf(service).run({ visit: asking }),
@@ -199,7 +199,7 @@ describe('the browser', () => {
     try {
       start({ guard });
       const trustedOrigins = [site.origin, target];
-      const browser = service.face({ timeoutMs: AMPLE_MS, trustedOrigins, signal: new AbortController().signal });
+      const browser = service.scoped({ timeoutMs: AMPLE_MS, trustedOrigins, signal: new AbortController().signal });
       const failed = await browser.run({
         async visit(page) {
           const error = await rejection(page.goto(`${target}/document`));

@@ -14,7 +14,7 @@ import { createPlace, engines, type Place } from '../../support/engines.js';
 import { holdCommits } from '../../support/held-commits.js';
 import { until } from '../../support/until.js';
 
-const request = { keyId: 'key', family: 'image', slots: 1, limit: 5 } as const;
+const request = { keyId: 'key', family: 'image', count: 1, limit: 5 } as const;
 
 /** What a server answers that takes nobody in, in PostgreSQL's protocol. */
 function refusalOf(code: string): Buffer {
@@ -87,7 +87,7 @@ for (const engine of engines) {
       await Promise.all([state.close(), state.close()]);
       await state.close();
       expect(await begun).to.deep.equal([]);
-      for (const work of [state.ping(), state.keys.list(), state.windows.take(request)]) {
+      for (const work of [state.ping(), state.keys.list(), state.rateLimits.consume(request)]) {
         expect(await failure(work)).to.include({
           code: 'upstream_unavailable',
           message: 'The database did not answer.',
@@ -139,7 +139,7 @@ describe('state in a folder', () => {
 
   it('tells everybody in time when another process holds the lock, without stopping the event loop', async () => {
     const state = await place.open();
-    await state.windows.take(request);
+    await state.rateLimits.consume(request);
     const other = new Sqlite(path.join(place.dataDir, 'state.sqlite'));
     other.exec('begin immediate');
     const begun = performance.now();
@@ -147,11 +147,11 @@ describe('state in a folder', () => {
     const counting = setInterval(() => {
       turns += 1;
     }, 2);
-    const takes = Array.from({ length: 10_000 }, () => failure(state.windows.take(request)));
-    const tooMany = await failure(state.windows.take(request));
+    const takes = Array.from({ length: 10_000 }, () => failure(state.rateLimits.consume(request)));
+    const tooMany = await failure(state.rateLimits.consume(request));
     expect(tooMany).to.include({ code: 'upstream_unavailable', message: 'Too many requests wait for the database.' });
     const touch = failure(state.keys.touch(new Map([['key', 1]])));
-    const late = sleep(1_000).then(() => failure(state.windows.take({ ...request, keyId: 'other' })));
+    const late = sleep(1_000).then(() => failure(state.rateLimits.consume({ ...request, keyId: 'other' })));
     await expectAway([...takes, touch, late], 10_000);
     expect(performance.now() - begun).to.be.at.least(1_500);
     clearInterval(counting);
@@ -160,7 +160,7 @@ describe('state in a folder', () => {
 
     other.exec('rollback');
     other.close();
-    expect(await state.windows.take(request)).to.include({ accepted: true, remaining: 3 });
+    expect(await state.rateLimits.consume(request)).to.include({ accepted: true, remaining: 3 });
   });
 
   it('says so when the disk is full, goes on reading, and recovers', async () => {
@@ -202,7 +202,7 @@ describe('state in a folder', () => {
           await transaction.insertInto('cache_entries').values({ key: 'late', value: '', expiresAt: 1 }).execute();
           await sleep(120);
         },
-        { patienceMs: 50 },
+        { timeoutMs: 50 },
       );
       expect(await failure(late)).to.include({ code: 'upstream_unavailable' });
       // The next one waits for its end.
@@ -253,7 +253,7 @@ describe('state on a PostgreSQL that has troubles', () => {
           onEnd(ending.resolve);
           await transaction.insertInto('cache_entries').values({ key: 'late', value: '', expiresAt: 1 }).execute();
         },
-        { patienceMs: 2_000 },
+        { timeoutMs: 2_000 },
       );
       expect(await failure(late)).to.include({ code: 'upstream_unavailable' });
       await goOn();
@@ -266,9 +266,7 @@ describe('state on a PostgreSQL that has troubles', () => {
   });
 
   it('waits as long as it is told to', async () => {
-    const [hasty, patient] = await Promise.all(
-      [200, 60_000].map((patienceMs) => openDatabase({ ...place, patienceMs })),
-    );
+    const [hasty, patient] = await Promise.all([200, 60_000].map((timeoutMs) => openDatabase({ ...place, timeoutMs })));
     try {
       const slow = (database?: Database) => database?.run((queries) => sql`select pg_sleep(3)`.execute(queries));
       const outcomes = await Promise.allSettled([slow(hasty), slow(patient)]);
@@ -287,7 +285,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     // Each said goodbye before it was gone, which this process has read by the time of another answer.
     await observer.query('select 1');
     await state.ping();
-    expect(await state.windows.take(request)).to.include({ accepted: true });
+    expect(await state.rateLimits.consume(request)).to.include({ accepted: true });
   });
 
   it('tells callers in time when a connection is silent or a window locked, and recovers', async function () {
@@ -297,7 +295,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     await Promise.all([lean.ping(), lean.ping(), lean.ping()]);
     const stopped = await backends();
     const other = await place.open();
-    await other.windows.take({ ...request, keyId: 'held' });
+    await other.rateLimits.consume({ ...request, keyId: 'held' });
     expect(stopped).not.to.deep.equal([]);
     await observer.query('begin');
     await observer.query(`select * from rate_windows where "keyId" = 'held' for update`);
@@ -313,14 +311,17 @@ describe('state on a PostgreSQL that has troubles', () => {
     }
     expect(silenced).not.to.deep.equal([]);
     try {
-      const held = Array.from({ length: 20 }, () => failure(other.windows.take({ ...request, keyId: 'held' })));
-      const silent = failure(lean.windows.take(request));
+      const held = Array.from({ length: 20 }, () => failure(other.rateLimits.consume({ ...request, keyId: 'held' })));
+      const silent = failure(lean.rateLimits.consume(request));
       await expectAway([...held, silent], 5_000);
       await observer.query('rollback');
-      expect(await other.windows.take({ ...request, keyId: 'held' })).to.include({ accepted: true, remaining: 3 });
+      expect(await other.rateLimits.consume({ ...request, keyId: 'held' })).to.include({
+        accepted: true,
+        remaining: 3,
+      });
       // Each silent connection is found out by whoever gets it.
       const answers: unknown[] = [];
-      for (const _pid of stopped) answers.push(await lean.windows.take(request).catch(() => undefined));
+      for (const _pid of stopped) answers.push(await lean.rateLimits.consume(request).catch(() => undefined));
       expect(answers.find(Boolean)).to.include({ accepted: true, remaining: 4 });
     } finally {
       for (const pid of silenced) process.kill(pid, 'SIGCONT');

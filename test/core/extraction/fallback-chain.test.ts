@@ -41,7 +41,7 @@ function method(
   const made = {
     name,
     cost: 1,
-    authority: true,
+    definitive: true,
     runs: 0,
     ...more,
     async run(_call: string, signal: AbortSignal): Promise<Result> {
@@ -169,7 +169,7 @@ describe('fallback chain', () => {
         method('page', full),
       ];
       const climb = await chainOf(methods).climb();
-      expect(climb.verdict).to.deep.equal({ code: 'age_restricted', reason: 'so they say' });
+      expect(climb.restriction).to.deep.equal({ code: 'age_restricted', reason: 'so they say' });
       expect(climb.parts.map((part) => part.method)).to.deep.equal(['next']);
     });
 
@@ -186,30 +186,30 @@ describe('fallback chain', () => {
     it('counts the data that came with a no', async () => {
       const climb = await chainOf([method('only', no('members_only', { title: 'T' }))]).climb();
       expect(climb.parts).to.deep.equal([{ method: 'only', found: { title: 'T' } }]);
-      expect(climb.verdict?.code).to.equal('members_only');
+      expect(climb.restriction?.code).to.equal('members_only');
     });
 
     it('does not let a vote taint data', async () => {
-      const climb = await chainOf([method('vote', no('removed'), { authority: false }), method('page', full)]).climb();
+      const climb = await chainOf([method('vote', no('removed'), { definitive: false }), method('page', full)]).climb();
       expect(climb).to.not.have.property('verdict');
       expect(climb.partial).to.equal(false);
     });
 
     it('never says removed on one vote while an authority could not be asked', async () => {
-      const methods = [method('page', failing('bot_check')), method('vote', no('removed'), { authority: false })];
+      const methods = [method('page', failing('bot_check')), method('vote', no('removed'), { definitive: false })];
       expect((await failureOf(chainOf(methods).climb())).code).to.equal('bot_check');
     });
 
     it('believes one vote for removed where no authority failed', async () => {
       const methods = [
-        method('a', failing('upstream_error'), { authority: false }),
-        method('b', no('removed'), { authority: false }),
+        method('a', failing('upstream_error'), { definitive: false }),
+        method('b', no('removed'), { definitive: false }),
       ];
       expect((await failureOf(chainOf(methods).climb())).code).to.equal('removed');
     });
 
     it('believes two votes that agree', async () => {
-      const vote = (name: string) => method(name, no('removed'), { authority: false });
+      const vote = (name: string) => method(name, no('removed'), { definitive: false });
       const methods = [method('page', failing('bot_check')), vote('a'), vote('b')];
       expect((await failureOf(chainOf(methods).climb())).code).to.equal('removed');
     });
@@ -482,12 +482,12 @@ describe('fallback chain', () => {
         method('limited', failing('upstream_rate_limited', 40)),
         method('second', titled),
       ]);
-      expect(states().map(({ rest }) => rest)).to.deep.equal([undefined, undefined, undefined]);
+      expect(states().map(({ coolDown }) => coolDown)).to.deep.equal([undefined, undefined, undefined]);
       expect(outcomes(await climb())).to.deep.equal(['keyless skipped', 'limited upstream_rate_limited', 'second ok']);
       await clock.advance(9_500);
       expect(states()).to.deep.equal([
         { name: 'keyless', available: false },
-        { name: 'limited', available: true, rest: { code: 'upstream_rate_limited', seconds: 31 } },
+        { name: 'limited', available: true, coolDown: { code: 'upstream_rate_limited', seconds: 31 } },
         { name: 'second', available: true },
       ]);
       await clock.advance(30_500);

@@ -24,7 +24,7 @@ describe('what several methods give of one item', () => {
     methods: names.map((name, index) => ({
       name,
       cost: 1,
-      authority: false,
+      definitive: false,
       usable: () => parts[index] !== undefined,
       run: async () => ({ kind: 'found', found: parts[index] ?? {} }),
     })),

@@ -1,19 +1,19 @@
 import { expect } from 'chai';
-import { createTranscodes, type Make } from '../../../core/extraction/mp3-transcoding.js';
+import { createTranscodes, type RunTranscode } from '../../../core/extraction/mp3-transcoding.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock } from '../../../core/testing/manual-clock.js';
 import { rejection } from '../../support/rejection.js';
 
 describe('files in the making', () => {
   const settle = () => new Promise((resolve) => setImmediate(resolve));
-  const untilAborted: Make = (signal) =>
+  const untilAborted: RunTranscode = (signal) =>
     new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
   it('four at a time, thirty-two wait, more are refused', async () => {
     const makings = createTranscodes(createManualClock());
     let running = 0;
     const hold = Promise.withResolvers<void>();
-    const make: Make = () => {
+    const make: RunTranscode = () => {
       running += 1;
       return hold.promise;
     };
@@ -35,7 +35,7 @@ describe('files in the making', () => {
     const clock = createManualClock();
     const makings = createTranscodes(clock);
     const hold = Promise.withResolvers<void>();
-    const heedless: Make = () => hold.promise;
+    const heedless: RunTranscode = () => hold.promise;
     const running = ['a', 'b', 'c', 'd'].map((key) => makings.join(key, heedless));
     const waiting = makings.join('e', heedless);
     await clock.advance(119_999);

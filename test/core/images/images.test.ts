@@ -79,8 +79,8 @@ describe('the image service', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function submit({ slot, quota, idempotency, ...more }: Wish = {}): Promise<string> {
-    const terms = toJobTerms({ slot, quota, idempotency });
+  async function submit({ rateLimit, quota, idempotency, ...more }: Wish = {}): Promise<string> {
+    const terms = toJobTerms({ rateLimit, quota, idempotency });
     const submission = await gateway.images.submit({ ...REQUEST, ...more, terms });
     if (!('job' in submission)) throw new Error('there is no job');
     return submission.job.id;
@@ -117,15 +117,15 @@ describe('the image service', () => {
       return state.files.write(file);
     };
     const references = [await inlineReference()];
-    const slot = { keyId: 'one', family: 'image', slots: 1, limit: 1 } as const;
+    const rateLimit = { keyId: 'one', family: 'image', count: 1, limit: 1 } as const;
     const idempotency = { scope: 'one', key: 'k', fingerprint: 'tug' };
-    const id = await submit({ references, slot, idempotency });
+    const id = await submit({ references, rateLimit, idempotency });
     expect(written).to.equal(1);
 
-    expect(await submit({ references, slot, idempotency })).to.equal(id);
+    expect(await submit({ references, rateLimit, idempotency })).to.equal(id);
     const other = { ...idempotency, fingerprint: 'ferry' };
     expect(await rejection(submit({ references, idempotency: other }))).to.include({ code: 'idempotency_key_reused' });
-    const refused = await gateway.images.submit({ ...REQUEST, references, terms: toJobTerms({ slot }) });
+    const refused = await gateway.images.submit({ ...REQUEST, references, terms: toJobTerms({ rateLimit }) });
     expect(refused).to.have.all.keys('rateLimited', 'answer');
     expect(refused.answer).to.include({ accepted: false, remaining: 0 });
     const quota = { limit: 0 };

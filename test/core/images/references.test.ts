@@ -60,7 +60,7 @@ describe('references of an image request', () => {
 
   function open(timeoutMs = AMPLE_MS): References {
     const trustedOrigins = [origin];
-    return createReferences({ http: transport.face({ timeoutMs, trustedOrigins }), images, trustedOrigins });
+    return createReferences({ http: transport.scoped({ timeoutMs, trustedOrigins }), images, trustedOrigins });
   }
 
   async function checked(...values: readonly string[]): Promise<Reference[]> {

@@ -39,7 +39,7 @@ export type Note =
 
 export function acceptanceOf(request: string, keyId: string, rpm: number) {
   return {
-    slot: { keyId, family: 'image', slots: 1, limit: rpm },
+    rateLimit: { keyId, family: 'image', count: 1, limit: rpm },
     idempotency: { scope: keyId, key: request, fingerprint: request },
     quota: { limit: 1_000_000 },
     job: { kind: 'image', owner: keyId, keyId, summary: request, input: null, maxActive: 10_000 },

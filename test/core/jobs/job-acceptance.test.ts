@@ -17,7 +17,7 @@ for (const engine of engines) {
 
     afterEach(() => jobs?.place.remove());
 
-    const slot = (limit: number, keyId = 'one') => ({ keyId, family: 'image', slots: 1, limit }) as const;
+    const slot = (limit: number, keyId = 'one') => ({ keyId, family: 'image', count: 1, limit }) as const;
 
     function idempotency(key: string, fingerprint = 'cat', more: Partial<Idempotency> = {}): Idempotency {
       return { scope: 'one POST /v1/images/jobs', key, fingerprint, ...more };
@@ -48,7 +48,7 @@ for (const engine of engines) {
       const answers = await Promise.all(
         Array.from({ length: 200 }, (_, index) =>
           jobs.accept({
-            slot: slot(15),
+            rateLimit: slot(15),
             idempotency: idempotency(`${index}`),
             quota: { limit: 1_000 },
             from: index % 2 === 0 ? jobs.state : other,
@@ -72,33 +72,36 @@ for (const engine of engines) {
 
     it('gives each slot back 60 s after its acceptance, to the millisecond, and over a restart', async () => {
       for (let index = 0; index < 15; index += 1) {
-        expect((await jobs.accept({ slot: slot(15) })).slot).to.include({ accepted: true, remaining: 14 - index });
+        expect((await jobs.accept({ rateLimit: slot(15) })).slot).to.include({ accepted: true, remaining: 14 - index });
         jobs.clock.advance(100);
       }
       jobs.clock.advance(58_499);
-      expect((await jobs.accept({ slot: slot(15) })).slot).to.include({ accepted: false, retryAfterMs: 1 });
+      expect((await jobs.accept({ rateLimit: slot(15) })).slot).to.include({ accepted: false, retryAfterMs: 1 });
       await jobs.state.close();
       const from = await jobs.open();
-      expect((await jobs.accept({ slot: slot(15), from })).slot).to.include({ accepted: false, retryAfterMs: 1 });
+      expect((await jobs.accept({ rateLimit: slot(15), from })).slot).to.include({ accepted: false, retryAfterMs: 1 });
       jobs.clock.advance(1);
-      expect((await jobs.accept({ slot: slot(15), from })).slot).to.include({ accepted: true, remaining: 0 });
-      expect((await jobs.accept({ slot: slot(15), from })).slot).to.include({ accepted: false, retryAfterMs: 100 });
+      expect((await jobs.accept({ rateLimit: slot(15), from })).slot).to.include({ accepted: true, remaining: 0 });
+      expect((await jobs.accept({ rateLimit: slot(15), from })).slot).to.include({
+        accepted: false,
+        retryAfterMs: 100,
+      });
     });
 
     it('keeps the slot of a job that was cancelled or has failed', async () => {
-      const job = await jobs.submit({ slot: slot(2) });
+      const job = await jobs.submit({ rateLimit: slot(2) });
       await jobs.state.jobs.cancel(job.id, 'one');
-      const failing = await jobs.submit({ slot: slot(2) });
+      const failing = await jobs.submit({ rateLimit: slot(2) });
       jobs.work(async () => {
         throw new Error('broken');
       });
       await jobs.ended(failing);
-      expect((await jobs.accept({ slot: slot(2) })).slot).to.include({ accepted: false });
+      expect((await jobs.accept({ rateLimit: slot(2) })).slot).to.include({ accepted: false });
     });
 
     it('judges many keys at once, each by its own window', async () => {
       const answers = await Promise.all(
-        Array.from({ length: 90 }, (_, index) => jobs.accept({ slot: slot(1 + (index % 3), `key${index % 3}`) })),
+        Array.from({ length: 90 }, (_, index) => jobs.accept({ rateLimit: slot(1 + (index % 3), `key${index % 3}`) })),
       );
       for (const key of [0, 1, 2]) {
         const accepted = answers.filter(({ job }, index) => index % 3 === key && job);
@@ -107,7 +110,7 @@ for (const engine of engines) {
     });
 
     it('answers a repeated request with its job at no cost: no slot, no quota, no place in the queue', async () => {
-      const wish = { slot: slot(1), quota: { limit: 1 }, idempotency: idempotency('k') };
+      const wish = { rateLimit: slot(1), quota: { limit: 1 }, idempotency: idempotency('k') };
       const first = await jobs.accept({ ...wish, job: { maxActive: 1 } });
       expect(first).to.include({ replayed: false, active: 1 });
       for (let repeat = 0; repeat < 3; repeat += 1) {
@@ -116,11 +119,11 @@ for (const engine of engines) {
       }
       expect(await jobs.used('2026-06-15')).to.equal(1);
       jobs.clock.advance(60_000);
-      expect(await jobs.state.windows.peek(slot(1))).to.include({ accepted: true });
+      expect(await jobs.state.rateLimits.peek(slot(1))).to.include({ accepted: true });
     });
 
     it('foresees what becomes of a request, taking and storing nothing', async () => {
-      const terms = { slot: slot(1), quota: { limit: 2 }, idempotency: idempotency('k') };
+      const terms = { rateLimit: slot(1), quota: { limit: 2 }, idempotency: idempotency('k') };
       const foreseen = await jobs.peek({ ...terms, job: { maxActive: 1 } });
       expect(foreseen).to.deep.include({ replayed: false, active: 0 });
       expect(foreseen.job).to.equal(undefined);
@@ -132,7 +135,7 @@ for (const engine of engines) {
       expect(await rejection(jobs.peek({ idempotency: idempotency('k', 'dog') }))).to.include({
         code: 'idempotency_key_reused',
       });
-      const refused = await jobs.peek({ slot: slot(1) });
+      const refused = await jobs.peek({ rateLimit: slot(1) });
       expect(refused.slot).to.include({ accepted: false, retryAfterMs: 60_000 });
       expect(await rejection(jobs.peek({ job: { maxActive: 1 } }))).to.include({ code: 'queue_full' });
       expect(await rejection(jobs.peek({ quota: { limit: 1 } }))).to.include({ code: 'daily_image_limit_reached' });
@@ -159,10 +162,10 @@ for (const engine of engines) {
 
     it('refuses another request under the same key, and takes nothing for it', async () => {
       const first = await jobs.submit({ idempotency: idempotency('k') });
-      const refusal = jobs.accept({ slot: slot(1), quota: { limit: 1 }, idempotency: idempotency('k', 'dog') });
+      const refusal = jobs.accept({ rateLimit: slot(1), quota: { limit: 1 }, idempotency: idempotency('k', 'dog') });
       expect(await rejection(refusal)).to.include({ code: 'idempotency_key_reused', param: 'Idempotency-Key' });
       expect(await jobs.used('2026-06-15')).to.equal(0);
-      expect(await jobs.state.windows.peek(slot(1))).to.include({ remaining: 1 });
+      expect(await jobs.state.rateLimits.peek(slot(1))).to.include({ remaining: 1 });
       expect(await jobs.accept({ idempotency: idempotency('k') })).to.deep.include({ job: first, replayed: true });
     });
 
@@ -178,7 +181,7 @@ for (const engine of engines) {
       const answers = await Promise.all(
         Array.from({ length: 50 }, (_, index) =>
           jobs.accept({
-            slot: slot(5),
+            rateLimit: slot(5),
             quota: { limit: 5 },
             idempotency: idempotency('k'),
             from: index % 2 === 0 ? jobs.state : other,
@@ -189,12 +192,12 @@ for (const engine of engines) {
       expect(answers.filter(({ replayed }) => !replayed)).to.have.length(1);
       expect(await jobs.state.jobs.active(kind)).to.equal(1);
       expect(await jobs.used('2026-06-15')).to.equal(1);
-      expect(await jobs.state.windows.peek(slot(5))).to.include({ remaining: 4 });
+      expect(await jobs.state.rateLimits.peek(slot(5))).to.include({ remaining: 4 });
     });
 
     it('remembers nothing of what it refused: the same key is tried anew', async () => {
-      const waiting = await jobs.submit({ slot: slot(1) });
-      const wish = { slot: slot(1), idempotency: idempotency('k') };
+      const waiting = await jobs.submit({ rateLimit: slot(1) });
+      const wish = { rateLimit: slot(1), idempotency: idempotency('k') };
       expect((await jobs.accept(wish)).job).to.equal(undefined);
       jobs.clock.advance(60_000);
       const full = jobs.accept({ ...wish, job: { maxActive: 1 } });
@@ -208,7 +211,7 @@ for (const engine of engines) {
 
     it('remembers a key for 24 hours, or as long as it is told, and over a restart', async () => {
       const day = await jobs.submit({ idempotency: idempotency('day') });
-      const short = await jobs.submit({ idempotency: idempotency('short', 'cat', { keptMs: 1_000 }) });
+      const short = await jobs.submit({ idempotency: idempotency('short', 'cat', { retentionMs: 1_000 }) });
       jobs.clock.advance(999);
       const from = await jobs.open();
       expect((await jobs.submit({ idempotency: idempotency('short'), from })).id).to.equal(short.id);
@@ -248,26 +251,26 @@ for (const engine of engines) {
 
     it('takes no slot where the quota is used up, and no quota where the queue is full', async () => {
       await jobs.submit({ quota: { limit: 1 } });
-      const over = jobs.accept({ slot: slot(5), quota: { limit: 1 } });
+      const over = jobs.accept({ rateLimit: slot(5), quota: { limit: 1 } });
       expect(await rejection(over)).to.include({ code: 'daily_image_limit_reached' });
-      const full = jobs.accept({ slot: slot(5), quota: { limit: 5 }, job: { maxActive: 1 } });
+      const full = jobs.accept({ rateLimit: slot(5), quota: { limit: 5 }, job: { maxActive: 1 } });
       expect(await rejection(full)).to.include({ code: 'queue_full' });
-      const empty = await jobs.accept({ slot: slot(0), quota: { limit: 5 } });
+      const empty = await jobs.accept({ rateLimit: slot(0), quota: { limit: 5 } });
       expect(empty.slot).to.include({ accepted: false });
       expect(await jobs.used('2026-06-15')).to.equal(1);
-      expect(await jobs.state.windows.peek(slot(5))).to.include({ remaining: 5 });
+      expect(await jobs.state.rateLimits.peek(slot(5))).to.include({ remaining: 5 });
     });
 
     it('accepts the good ones of a group that a bad one is among', async () => {
       await jobs.submit({ idempotency: idempotency('k') });
       const outcomes = await Promise.allSettled([
-        jobs.submit({ slot: slot(9) }),
-        jobs.accept({ slot: slot(9), idempotency: idempotency('k', 'dog') }),
+        jobs.submit({ rateLimit: slot(9) }),
+        jobs.accept({ rateLimit: slot(9), idempotency: idempotency('k', 'dog') }),
         jobs.accept({ job: { input: 1n } }),
-        jobs.submit({ slot: slot(9) }),
+        jobs.submit({ rateLimit: slot(9) }),
       ]);
       expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
-      expect(await jobs.state.windows.peek(slot(9))).to.include({ remaining: 7 });
+      expect(await jobs.state.rateLimits.peek(slot(9))).to.include({ remaining: 7 });
     });
   });
 }

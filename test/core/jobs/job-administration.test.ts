@@ -98,7 +98,7 @@ for (const engine of engines) {
       const job = await submit();
       jobs.work((_job, signal) => untilAborted(signal), { from: worker });
       const first = await until(async () => (await list({ state: 'running' }))[0]?.worker);
-      expect(first).to.include({ pid: process.pid, hasEnded: false, seenAt: jobs.clock.now() });
+      expect(first).to.include({ pid: process.pid, isProcessDead: false, seenAt: jobs.clock.now() });
       expect(first.host).to.match(/^\S+$/);
       jobs.clock.advance(7_000);
       const now = jobs.clock.now();

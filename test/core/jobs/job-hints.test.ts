@@ -24,7 +24,7 @@ describe('hints between nodes', () => {
   afterEach(() => place?.remove());
 
   const open = (databaseUrl?: string) =>
-    place.open({ jobPollMs: NEVER_MS, databasePatienceMs: PATIENCE_MS, ...(databaseUrl && { databaseUrl }) });
+    place.open({ jobPollMs: NEVER_MS, databaseTimeoutMs: PATIENCE_MS, ...(databaseUrl && { databaseUrl }) });
 
   function workOn(node: State): void {
     node.jobs.work({ kind, concurrency: 1, run: async ({ input }) => input });
@@ -160,7 +160,7 @@ describe('hints between nodes', () => {
     const listening = listenPostgres({
       url: url.href,
       channel: 'hints',
-      heard: (payload) => heard.push(payload),
+      notified: (payload) => heard.push(payload),
       connected: () => {
         connections += 1;
       },

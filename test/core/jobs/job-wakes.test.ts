@@ -89,7 +89,7 @@ async function createWakeJobs(engine: Engine, context: Mocha.Context): Promise<W
   return {
     place,
     clock,
-    open: () => place.open({ windowClock: clock, jobPollMs: DAY_MS, processLeaseMs: LEASE_MS }),
+    open: () => place.open({ rateLimitClock: clock, jobPollMs: DAY_MS, processLeaseMs: LEASE_MS }),
     async submit(node, wish) {
       const job = { kind, owner: 'one', keyId: 'one', input: null, maxActive: 1_000, ...wish };
       const { job: accepted } = await node.jobs.accept({ job });

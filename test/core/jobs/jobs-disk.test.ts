@@ -9,14 +9,14 @@ import { createEmbeddedDispatcher } from '../../../core/jobs/dispatcher.js';
 import { createJobs } from '../../../core/jobs/job-service.js';
 import type { NewJob } from '../../../core/jobs/jobs.js';
 import { systemClock } from '../../../core/runtime/clock.js';
-import { createSlotTable } from '../../../server/limits/rate-limit-table.js';
+import { createRateLimitTable } from '../../../server/limits/rate-limit-table.js';
 import { createJobAdmission } from '../../../server/usage/job-admission.js';
 import { createPlace, ListLogger, type Place } from '../../support/engines.js';
 import { acceptJob } from '../../support/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 
-const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 10 } as const;
+const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 10 } as const;
 
 describe('durable jobs in a folder that has troubles', () => {
   let place: Place;
@@ -29,12 +29,12 @@ describe('durable jobs in a folder that has troubles', () => {
     database = await openDatabase(place);
     logger = new ListLogger();
     const { queries } = database;
-    const slots = createSlotTable({ engine: 'sqlite', queries, clock: systemClock });
+    const rateLimitTable = createRateLimitTable({ engine: 'sqlite', queries, clock: systemClock });
     jobs = createJobs({
       database,
       dispatcher: createEmbeddedDispatcher(),
       instances: createInstances({ database, times: createDatabaseClock(systemClock), logger }),
-      admission: { extraction: createJobAdmission({ queries, kind: 'extraction', slots }) },
+      admission: { extraction: createJobAdmission({ queries, kind: 'extraction', rateLimitTable }) },
       clock: systemClock,
       logger,
     });
@@ -67,10 +67,10 @@ describe('durable jobs in a folder that has troubles', () => {
           finish = () => resolve('x'.repeat(100_000));
         }),
     });
-    const { job } = await acceptJob(jobs, { slot, job: newJob('runs') });
+    const { job } = await acceptJob(jobs, { rateLimit, job: newJob('runs') });
     const end = await until(() => finish);
     await sql`pragma max_page_count = 1`.execute(database.queries);
-    const refusal = acceptJob(jobs, { slot, job: newJob('large', 'x'.repeat(100_000)) });
+    const refusal = acceptJob(jobs, { rateLimit, job: newJob('large', 'x'.repeat(100_000)) });
     expect(await rejection(refusal)).to.include({ code: 'upstream_unavailable' });
     end();
     const waits = () => logger.lines.filter(({ message }) => message === 'background jobs wait for the database');
@@ -80,7 +80,7 @@ describe('durable jobs in a folder that has troubles', () => {
     await sql`pragma max_page_count = 1000000`.execute(database.queries);
     expect(await ended(job?.id ?? '')).to.include({ state: 'completed', attempts: 1 });
     expect(waits()).to.have.length(1);
-    const accepted = await acceptJob(jobs, { slot, job: newJob('later') });
+    const accepted = await acceptJob(jobs, { rateLimit, job: newJob('later') });
     expect(accepted.slot).to.include({ accepted: true, remaining: 8 });
   });
 
@@ -95,6 +95,6 @@ describe('durable jobs in a folder that has troubles', () => {
       other.close();
     }
     expect(await jobs.active('extraction')).to.equal(0);
-    expect((await acceptJob(jobs, { slot, job: newJob('a') })).slot).to.include({ remaining: 9 });
+    expect((await acceptJob(jobs, { rateLimit, job: newJob('a') })).slot).to.include({ remaining: 9 });
   });
 });

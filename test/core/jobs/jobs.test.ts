@@ -32,7 +32,7 @@ for (const engine of engines) {
 
     /** All go by one clock: a node that is years ahead would delete what the others have just finished. */
     function node(settings: Partial<StateSettings> = {}): Promise<State> {
-      return place.open({ windowClock: clock, logger, ...settings });
+      return place.open({ rateLimitClock: clock, logger, ...settings });
     }
 
     function newJob(dedupeKey: string, more: Partial<NewJob> = {}): NewJob {
@@ -95,12 +95,12 @@ for (const engine of engines) {
 
     it('takes exactly the slots there are of many requests at once, over two nodes and beside the window itself', async () => {
       const other = await node();
-      const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 15 } as const;
+      const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 15 } as const;
       const answers = await Promise.all(
         Array.from({ length: 200 }, async (_, index): Promise<Answered> => {
           const one = index % 2 === 0 ? state : other;
-          if (index % 4 === 3) return { slot: await one.windows.take(slot), replayed: false, active: 0 };
-          return acceptJob(one.jobs, { slot, job: newJob(`${index}`) });
+          if (index % 4 === 3) return { slot: await one.rateLimits.consume(rateLimit), replayed: false, active: 0 };
+          return acceptJob(one.jobs, { rateLimit, job: newJob(`${index}`) });
         }),
       );
       const accepted = answers.filter((answer) => answer.slot?.accepted);
@@ -112,10 +112,10 @@ for (const engine of engines) {
 
     it('never has more active jobs than it may, and takes no slot of those it refuses', async () => {
       const other = await node();
-      const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 100 } as const;
+      const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 100 } as const;
       const outcomes = await Promise.allSettled(
         Array.from({ length: 60 }, (_, index) =>
-          acceptJob((index % 2 === 0 ? state : other).jobs, { slot, job: newJob(`${index}`, { maxActive: 20 }) }),
+          acceptJob((index % 2 === 0 ? state : other).jobs, { rateLimit, job: newJob(`${index}`, { maxActive: 20 }) }),
         ),
       );
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
@@ -125,13 +125,17 @@ for (const engine of engines) {
         expect(reason.retryAfterSeconds).to.be.at.least(1);
       }
       expect(await state.jobs.active(kind)).to.equal(20);
-      expect(await state.windows.peek(slot)).to.include({ remaining: 80 });
+      expect(await state.rateLimits.peek(rateLimit)).to.include({ remaining: 80 });
     });
 
     it('lets a request join a full queue, for the price of a slot', async () => {
-      const slot = { keyId: 'key', family: 'link_data', slots: 1, limit: 2 } as const;
+      const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 2 } as const;
       const first = await accept('a');
-      const { job, active, slot: answer } = await acceptJob(state.jobs, { slot, job: newJob('a', { maxActive: 1 }) });
+      const {
+        job,
+        active,
+        slot: answer,
+      } = await acceptJob(state.jobs, { rateLimit, job: newJob('a', { maxActive: 1 }) });
       expect(job?.id).to.equal(first.id);
       expect(active).to.equal(1);
       expect(answer).to.include({ accepted: true, remaining: 1 });

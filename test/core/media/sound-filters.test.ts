@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { createGateway, definePlugin, type Gateway, type Need, type SamplesCall, type SoundFilters } from 'mediagate';
+import { type AudioFilters, createGateway, definePlugin, type Gateway, type Need, type SamplesCall } from 'mediagate';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/ffmpeg.js';
 import { rejection } from '../../support/rejection.js';
 
 describe('ffmpeg for plugins', () => {
   let folder: string;
   let gateway: Gateway;
-  let ffmpeg: SoundFilters;
+  let ffmpeg: AudioFilters;
   const call: SamplesCall = { filters: 'anull', rate: 8_000, maxSeconds: 60, signal: new AbortController().signal };
 
   before(async function () {
@@ -25,8 +25,8 @@ describe('ffmpeg for plugins', () => {
   });
 
   /** What a plugin that names these needs gets. */
-  async function open(needs: readonly Need[], path?: string): Promise<[Gateway, SoundFilters]> {
-    let given: SoundFilters | undefined;
+  async function open(needs: readonly Need[], path?: string): Promise<[Gateway, AudioFilters]> {
+    let given: AudioFilters | undefined;
     const plugin = definePlugin({
       name: 'invented',
       apiVersion: 1,
@@ -62,15 +62,15 @@ describe('ffmpeg for plugins', () => {
       ['c.webm', '-c:a', 'libopus'],
       ['d.wav', '-ar', '44100'],
     ] as const) {
-      const sound = { ...(await file(name, ...coding)), contentType: 'text/plain' };
-      const { length } = await collect(ffmpeg.samples({ ...call, sound }));
+      const audio = { ...(await file(name, ...coding)), contentType: 'text/plain' };
+      const { length } = await collect(ffmpeg.samples({ ...call, audio }));
       expect(length / 2 / 8_000, name).to.be.closeTo(2, 0.1);
     }
   });
 
   it('lets filters work on a sound, or make one by themselves', async () => {
-    const sound = await file('e.wav');
-    const silent = await collect(ffmpeg.samples({ ...call, sound, filters: 'volume=0' }));
+    const audio = await file('e.wav');
+    const silent = await collect(ffmpeg.samples({ ...call, audio, filters: 'volume=0' }));
     expect(silent.every((byte) => byte === 0)).to.equal(true);
     const made = await collect(
       ffmpeg.samples({ ...call, filters: 'sine=f=100[a];sine=f=200[b];[a][b]amix', maxSeconds: 1.5 }),
@@ -80,15 +80,15 @@ describe('ffmpeg for plugins', () => {
   });
 
   it('leaves out what is beyond the cap', async () => {
-    const sound = await file('f.mp3');
-    expect((await collect(ffmpeg.samples({ ...call, sound, maxSeconds: 0.5 }))).length).to.equal(8_000);
+    const audio = await file('f.mp3');
+    expect((await collect(ffmpeg.samples({ ...call, audio, maxSeconds: 0.5 }))).length).to.equal(8_000);
   });
 
   it('reads a file as what it is, and nothing that names others', async () => {
     const list = path.join(folder, 'list.mp3');
     await writeFile(list, `#EXTM3U\n#EXTINF:1,\n${path.join(folder, 'a.mp3')}\n`);
-    const sound = { path: list, size: 10, contentType: 'audio/mpeg', filename: 'sound.mp3' };
-    const error = await rejection(collect(ffmpeg.samples({ ...call, sound })));
+    const audio = { path: list, size: 10, contentType: 'audio/mpeg', filename: 'sound.mp3' };
+    const error = await rejection(collect(ffmpeg.samples({ ...call, audio })));
     expect(error).to.include({ code: 'audio_unavailable', retryable: false });
   });
 

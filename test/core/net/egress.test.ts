@@ -74,7 +74,7 @@ describe('http through an egress proxy', () => {
   function clientVia(egressProxyUrl: string, trustedOrigins: readonly string[] = [], timeoutMs = AMPLE_MS) {
     const guard = createAddressGuard({ resolve: () => expect.fail('a name was resolved on this side of the proxy') });
     transport = createHttpTransport({ guard, egressProxyUrl });
-    return transport.face({ timeoutMs, trustedOrigins });
+    return transport.scoped({ timeoutMs, trustedOrigins });
   }
 
   it('plain requests are forwarded by their whole URL, and names are not resolved here', async () => {

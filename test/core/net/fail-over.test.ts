@@ -168,7 +168,7 @@ describe('failing over', () => {
     const restMs = 10_000;
     const clock = createManualClock();
     const failOver = createFailOver({ upstreams: ['a'], clock, restMs });
-    const resting = () => failOver.states()[0]?.resting;
+    const resting = () => failOver.states()[0]?.isCoolingDown;
     const call = { budgetMs: 60_000, signal };
     for (let count = 0; count < 10; count++) {
       await rejection(failOver.run({ ...call, work: () => Promise.reject(failure('nowhere')) }));
@@ -261,7 +261,7 @@ describe('failing over', () => {
       expect(await rejection(run()), String(asked)).to.include({ retryAfterSeconds: told });
       isWell = true;
       if (asked > 0) {
-        expect(failOver.states()).to.deep.include({ name: 'upstreams.0', resting: true, tries: 1, failures: 1 });
+        expect(failOver.states()).to.deep.include({ name: 'upstreams.0', isCoolingDown: true, tries: 1, failures: 1 });
         await clock.advance(told * 1_000 - 1);
         expect(await rejection(run()), String(asked)).to.include({
           code: 'upstream_rate_limited',

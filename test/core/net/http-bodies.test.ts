@@ -63,7 +63,7 @@ describe('http bodies', () => {
       }
     });
     transport = createHttpTransport({ guard: createAddressGuard() });
-    client = transport.face({ timeoutMs: 20_000, trustedOrigins: [server.origin] });
+    client = transport.scoped({ timeoutMs: 20_000, trustedOrigins: [server.origin] });
   });
 
   after(async () => {
@@ -114,7 +114,7 @@ describe('http bodies', () => {
     expect((await client.request({ url: server.origin, maxBytes: 9 * MEBIBYTE })).body).to.have.length(
       8 * MEBIBYTE + 1,
     );
-    const narrow = transport.face({ timeoutMs: 20_000, maxBytes: KIBIBYTE, trustedOrigins: [server.origin] });
+    const narrow = transport.scoped({ timeoutMs: 20_000, maxBytes: KIBIBYTE, trustedOrigins: [server.origin] });
     const error = await rejection(narrow.request({ url: server.origin, maxBytes: 9 * MEBIBYTE }));
     expect(error).to.include({ code: 'upstream_error' });
   });

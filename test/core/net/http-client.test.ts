@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { HttpClient } from '../../../core/contracts/services.js';
 import { type AddressGuard, createAddressGuard } from '../../../core/net/address-guard.js';
-import { createHttpTransport, type HttpFaceLimits, type HttpTransport } from '../../../core/net/http-client.js';
+import { createHttpTransport, type HttpClientLimits, type HttpTransport } from '../../../core/net/http-client.js';
 import { systemClock } from '../../../core/runtime/clock.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createCertificateAuthority } from '../../support/certificates.js';
@@ -44,8 +44,8 @@ describe('http transport', () => {
 
   const origin = (answer: RequestListener) => started(startOrigin(answer));
 
-  function clientFor(trusted: readonly OriginServer[], limits: Partial<HttpFaceLimits> = {}): HttpClient {
-    return transport.face({ timeoutMs: AMPLE_MS, trustedOrigins: trusted.map((server) => server.origin), ...limits });
+  function clientFor(trusted: readonly OriginServer[], limits: Partial<HttpClientLimits> = {}): HttpClient {
+    return transport.scoped({ timeoutMs: AMPLE_MS, trustedOrigins: trusted.map((server) => server.origin), ...limits });
   }
 
   describe('a request', () => {
@@ -122,7 +122,7 @@ describe('http transport', () => {
   describe('the address guard', () => {
     it('is asked before anything is dialled', async () => {
       const canary = await origin((_request, response) => response.end('internal'));
-      const client = transport.face({ timeoutMs: AMPLE_MS });
+      const client = transport.scoped({ timeoutMs: AMPLE_MS });
       for (const url of [
         canary.origin,
         `http://localhost:${canary.port}/`,
@@ -167,17 +167,17 @@ describe('http transport', () => {
         response.writeHead(location ? 307 : 200, location ? { location } : {}).end('reached');
       });
       const limits = { timeoutMs: AMPLE_MS, configuredOrigins: [home.origin, away.origin] };
-      const client = transport.face(limits);
+      const client = transport.scoped(limits);
       expect((await client.request({ url: `${home.origin}/within`, maxRedirects: 3 })).text()).to.equal('reached');
       const other = await rejection(client.request({ url: `${home.origin}/other`, maxRedirects: 3 }));
       expect(other).to.include({ code: 'upstream_refused' });
       expect(asked).to.deep.equal(['home /within', 'home /end', 'home /other']);
       // Where the operator lets all go to the other one, nobody is led back from there either.
-      const halfway = transport.face({ ...limits, trustedOrigins: [away.origin] });
+      const halfway = transport.scoped({ ...limits, trustedOrigins: [away.origin] });
       const back = await rejection(halfway.request({ url: `${home.origin}/other`, maxRedirects: 3 }));
       expect(back).to.include({ code: 'upstream_refused' });
       expect(asked.slice(3)).to.deep.equal(['home /other', 'away /back']);
-      const outsider = transport.face({ timeoutMs: AMPLE_MS });
+      const outsider = transport.scoped({ timeoutMs: AMPLE_MS });
       expect(await rejection(outsider.request({ url: home.origin }))).to.include({ code: 'upstream_refused' });
     });
 
@@ -185,7 +185,7 @@ describe('http transport', () => {
       const canary = await origin((_request, response) => response.end('internal'));
       const guard = createAddressGuard({ resolve: async () => ['93.184.216.34', '127.0.0.1'] });
       const rebound = createHttpTransport({ guard: { ...guard, checkUrl: () => {} } });
-      const client = rebound.face({ timeoutMs: AMPLE_MS });
+      const client = rebound.scoped({ timeoutMs: AMPLE_MS });
       const error = await rejection(client.request({ url: `http://rebind.example:${canary.port}/` }));
       expect(error).to.include({ code: 'upstream_refused' });
       // Even where the check of the URL has been passed, the connector looks at literals itself.
@@ -204,9 +204,9 @@ describe('http transport', () => {
       const trusting: AddressGuard = { ...guard, checkUrl: () => {} };
       const shared = createHttpTransport({ guard: trusting });
       const url = `http://localhost:${server.port}/`;
-      const insider = shared.face({ timeoutMs: AMPLE_MS, trustedOrigins: [url] });
+      const insider = shared.scoped({ timeoutMs: AMPLE_MS, trustedOrigins: [url] });
       expect((await insider.request({ url })).text()).to.equal('internal');
-      const outsider = shared.face({ timeoutMs: AMPLE_MS });
+      const outsider = shared.scoped({ timeoutMs: AMPLE_MS });
       expect(await rejection(outsider.request({ url }))).to.include({ code: 'upstream_refused' });
       expect(server.connections).to.equal(1);
       await shared.close();
@@ -392,7 +392,7 @@ describe('http transport', () => {
     it('hold while no connection comes about', async () => {
       const guard = { ...createAddressGuard(), checkUrl() {}, addresses: () => new Promise<never>(() => {}) };
       const stuck = createHttpTransport({ guard });
-      const client = stuck.face({ timeoutMs: SHORT_MS });
+      const client = stuck.scoped({ timeoutMs: SHORT_MS });
       expect(await rejection(client.request({ url: 'http://stuck.example/' }))).to.include({
         code: 'upstream_timeout',
       });
@@ -556,7 +556,7 @@ describe('http transport', () => {
       const plain = await origin((_request, response) => response.end());
       const secureUrl = `https://localhost:${unknown.port}/`;
       const plainUrl = `https://127.0.0.1:${plain.port}/`;
-      const client = transport.face({ timeoutMs: AMPLE_MS, trustedOrigins: [secureUrl, plainUrl] });
+      const client = transport.scoped({ timeoutMs: AMPLE_MS, trustedOrigins: [secureUrl, plainUrl] });
       for (const url of [secureUrl, plainUrl]) {
         const error = await rejection(client.request({ url }));
         expect(error, url).to.include({ code: 'upstream_error' });

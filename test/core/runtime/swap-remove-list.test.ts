@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Placed, SwapRemoveList } from '../../../core/runtime/swap-remove-list.js';
+import { type ListItem, SwapRemoveList } from '../../../core/runtime/swap-remove-list.js';
 
-interface Item extends Placed {
+interface Item extends ListItem {
   name: number;
 }
 
@@ -12,7 +12,7 @@ describe('a list of what is under way', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const list = new SwapRemoveList<Item>();
-        const items = Array.from({ length: 10 }, (_, name): Item => ({ name, place: 0 }));
+        const items = Array.from({ length: 10 }, (_, name): Item => ({ name, listIndex: 0 }));
         const held = new Set<number>();
         for (const { name, adds } of all) {
           const item = items[name] as Item;
@@ -31,7 +31,7 @@ describe('a list of what is under way', () => {
 
   it('visits each once, also where they are deleted on the way', () => {
     const list = new SwapRemoveList<Item>();
-    for (let name = 0; name < 5; name += 1) list.add({ name, place: 0 });
+    for (let name = 0; name < 5; name += 1) list.add({ name, listIndex: 0 });
     const seen: number[] = [];
     list.visit((item) => {
       seen.push(item.name);

@@ -101,12 +101,12 @@ describe('files in an object store', () => {
   async function open({
     disk = 'a',
     clock = systemClock as Clock,
-    patienceMs = 5_000,
-    roundMs = 50,
+    timeoutMs = 5_000,
+    pollMs = 50,
   } = {}): Promise<Node> {
     const folder = path.join(parent, disk);
     const logger = new ListLogger();
-    const files = await openS3Files({ url: proxy.filesUrl(prefix), folder, clock, logger, roundMs, patienceMs });
+    const files = await openS3Files({ url: proxy.filesUrl(prefix), folder, clock, logger, pollMs, timeoutMs });
     const node = { files, logger, onDisk: () => readdir(folder), stop: async () => files.close() };
     nodes.push(node);
     return node;
@@ -143,7 +143,7 @@ describe('files in an object store', () => {
   });
 
   it('sends a large file in parts, of which any range can be read', async () => {
-    const node = await open({ patienceMs: 60_000 });
+    const node = await open({ timeoutMs: 60_000 });
     const body = randomBytes(20_000_001);
     await write(node, 'large.png', body);
     expect(await sourceOf(node, 'large.png')).to.equal('objstore_s3');
@@ -184,7 +184,7 @@ describe('files in an object store', () => {
   ];
   for (const fault of FAULTS) {
     it(`keeps what it is given while the store fails (${fault}), and brings it there afterwards`, async () => {
-      const node = await open({ patienceMs: 1_000 });
+      const node = await open({ timeoutMs: 1_000 });
       proxy.setFault(({ method }) => (method === 'PUT' ? fault : undefined));
       const names = ['one.png', 'two.png', 'three.png'];
       await Promise.all(names.map((name) => write(node, name)));
@@ -224,7 +224,7 @@ describe('files in an object store', () => {
   });
 
   it('lets nobody wait for a store that is known to be away', async () => {
-    const node = await open({ patienceMs: 200 });
+    const node = await open({ timeoutMs: 200 });
     proxy.setFault(() => 'hang');
     await write(node, 'first.png');
     const asked = () => proxy.requests.filter(({ method }) => method === 'PUT').length;
@@ -250,7 +250,7 @@ describe('files in an object store', () => {
   });
 
   it('can be read without a break while a file goes from the disk to the store', async () => {
-    const node = await open({ patienceMs: 1 });
+    const node = await open({ timeoutMs: 1 });
     const body = randomBytes(300_000);
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
     await write(node, 'moving.png', body);
@@ -267,7 +267,7 @@ describe('files in an object store', () => {
   });
 
   it('gives no reader the bytes of another file that took the name meanwhile', async () => {
-    const [one, other] = [await open({ disk: 'a', patienceMs: 1 }), await open({ disk: 'b' })];
+    const [one, other] = [await open({ disk: 'a', timeoutMs: 1 }), await open({ disk: 'b' })];
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
     await write(one, 'replaced.png', 'the older bytes');
     const whole = await one.files.read('replaced.png');
@@ -281,7 +281,7 @@ describe('files in an object store', () => {
   });
 
   it('gives no reader the bytes of a file that was written again on the same disk, or deleted', async () => {
-    const node = await open({ patienceMs: 1, roundMs: 600_000 });
+    const node = await open({ timeoutMs: 1, pollMs: 600_000 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 'reset' : undefined));
     await write(node, 'same.png', 'the older bytes');
     const late = await node.files.read('same.png');
@@ -293,7 +293,7 @@ describe('files in an object store', () => {
   });
 
   it('has the newer of two versions, though the older is still being uploaded', async () => {
-    const node = await open({ patienceMs: 1 });
+    const node = await open({ timeoutMs: 1 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
     await write(node, 'same.png', 'older');
     await write(node, 'same.png', 'newer');
@@ -305,7 +305,7 @@ describe('files in an object store', () => {
   });
 
   it('does not let a file come back that was deleted while it was being uploaded', async () => {
-    const node = await open({ patienceMs: 1 });
+    const node = await open({ timeoutMs: 1 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
     await write(node, 'gone.png');
     while (!proxy.requests.some(({ method }) => method === 'PUT')) await sleep(5);
@@ -331,7 +331,7 @@ describe('files in an object store', () => {
 
   it('tries each file once a round, those that failed before after all others', async () => {
     const rounds = createRoundClock();
-    const node = await open({ clock: rounds.clock, roundMs: ROUND_MS });
+    const node = await open({ clock: rounds.clock, pollMs: ROUND_MS });
     const puts = () => proxy.requests.filter(({ method }) => method === 'PUT').map(({ key }) => path.basename(key));
     const refuse = () =>
       proxy.setFault(({ method, key }) => (method === 'PUT' && key.includes('refused') ? 403 : undefined));
@@ -362,7 +362,7 @@ describe('files in an object store', () => {
 
   it('ends a round over a store that takes nothing, long before it has tried every file', async () => {
     const rounds = createRoundClock();
-    const node = await open({ clock: rounds.clock, roundMs: ROUND_MS, patienceMs: 1 });
+    const node = await open({ clock: rounds.clock, pollMs: ROUND_MS, timeoutMs: 1 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 403 : undefined));
     for (let index = 0; index < 30; index += 1) await write(node, `many-${index}.png`);
     proxy.setFault(({ method }) => (method === 'PUT' ? 403 : undefined));
@@ -393,7 +393,7 @@ describe('files in an object store', () => {
   });
 
   it('has what is damaged on the disk from the store, and tells of the damage where it is nowhere whole', async () => {
-    const node = await open({ roundMs: 600_000 });
+    const node = await open({ pollMs: 600_000 });
     await write(node, 'whole.png');
     for (const name of ['whole.png', 'broken.png']) await writeFile(path.join(parent, 'a', name), 'half of it');
     expect((await content(await node.files.read('whole.png'))).toString()).to.equal('whole.png');
@@ -437,7 +437,7 @@ describe('files in an object store', () => {
 
   it('answers how the store is, without asking it each time', async () => {
     const clock = createMovingClock();
-    const node = await open({ clock, roundMs: 600_000 });
+    const node = await open({ clock, pollMs: 600_000 });
     await node.files.ping();
     proxy.setFault(() => 403);
     await node.files.ping();
@@ -465,7 +465,7 @@ describe('files in an object store', () => {
   }
 
   it('repeats nothing of what a store says where it should say that an upload is complete', async () => {
-    const node = await open({ patienceMs: 30_000, roundMs: 600_000 });
+    const node = await open({ timeoutMs: 30_000, pollMs: 600_000 });
     const body = 'Secret words, AWSAccessKeyId=S3RVER';
     proxy.setFault(({ method, query }) =>
       method === 'POST' && query.includes('uploadId') ? { status: 200, body } : undefined,
@@ -478,7 +478,7 @@ describe('files in an object store', () => {
   });
 
   it('keeps no connection on which an answer never ends', async () => {
-    const node = await open({ roundMs: 600_000 });
+    const node = await open({ pollMs: 600_000 });
     proxy.setFault(() => ({ status: 200, headers: { 'content-length': '100' }, body: '<', endless: true }));
     const outcomes = await Promise.all(['a.png', 'b.png'].map((name) => refusal(node.files.delete(name))));
     expect(outcomes).to.deep.equal(['upstream_unavailable', 'upstream_unavailable']);
@@ -487,7 +487,7 @@ describe('files in an object store', () => {
 
   it('removes what is over, and nothing else, also where a sweep breaks off', async () => {
     const clock = createMovingClock();
-    const node = await open({ clock, roundMs: 600_000 });
+    const node = await open({ clock, pollMs: 600_000 });
     const expiresAt = new Date(clock.now() + 60_000);
     const names = ['a.png', 'b.png', 'renewed.png'];
     for (const name of names)

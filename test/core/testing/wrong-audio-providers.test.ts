@@ -3,13 +3,13 @@ import { expect } from 'chai';
 import {
   type AudioModel,
   type AudioProvider,
+  type AudioStream,
   definePlugin,
   encodeForm,
   GatewayError,
   type HttpStream,
-  openSound,
+  openAudio,
   type PluginContext,
-  type SoundStream,
   type SpeakCall,
   type TranscribeCall,
   type Transcript,
@@ -30,7 +30,7 @@ type Context = PluginContext<{ key?: string }>;
 interface Invented {
   models: readonly AudioModel[];
   transcribe(call: TranscribeCall, context: Context): Promise<Transcript>;
-  speak(call: SpeakCall, context: Context): Promise<SoundStream>;
+  speak(call: SpeakCall, context: Context): Promise<AudioStream>;
   methods: Partial<AudioProvider>;
 }
 
@@ -51,13 +51,13 @@ const SAMPLES: readonly AudioSample[] = [
   {
     operation: 'transcribe',
     call: { language: 'de', granularity: 'word' },
-    sends: (model) => ({ url: URL, members: { model, language: 'de' }, file: 'file' }),
+    sends: (model) => ({ url: URL, fields: { model, language: 'de' }, file: 'file' }),
   },
   {
     operation: 'speak',
     call: { input: 'Six boats.', instructions: 'Calmly.' },
     ignores: ['instructions'],
-    sends: (model) => ({ url: URL, members: { model, input: 'Six boats.', format: 'mp3' } }),
+    sends: (model) => ({ url: URL, fields: { model, input: 'Six boats.', format: 'mp3' } }),
   },
 ];
 
@@ -86,7 +86,7 @@ function definition({ models = MODELS, ...invented }: Partial<Invented>, samples
     samples,
     upstream: {
       transcript: (_request, transcript) => ({ body: transcript }),
-      sound: (request, bytesOf) => ({ body: bytesOf(JSON.parse(String(request.body)).format) }),
+      audio: (request, bytesOf) => ({ body: bytesOf(JSON.parse(String(request.body)).format) }),
       refusal: { status: 400, body: { error: 'No.' } },
     },
   };
@@ -99,9 +99,9 @@ async function send(
 ): Promise<HttpStream> {
   call.signal.throwIfAborted();
   const form =
-    'sound' in call
+    'audio' in call
       ? encodeForm({ model: call.model, ...(call.language && { language: call.language }) }, [
-          { name: 'file', fileName: call.sound.filename, contentType: call.sound.contentType, content: call.sound },
+          { name: 'file', fileName: call.audio.filename, contentType: call.audio.contentType, content: call.audio },
         ])
       : {
           contentType: 'application/json',
@@ -147,7 +147,7 @@ const hearing: Invented['transcribe'] = async (call, context) => {
 
 const speaking: Invented['speak'] = async (call, context) => {
   const { body, headers } = await send(call, context);
-  const sound = headers['content-type'] === 'application/json' ? undefined : await openSound(body, call.format);
+  const sound = headers['content-type'] === 'application/json' ? undefined : await openAudio(body, call.format);
   if (!sound) throw unreadable();
   return { ...sound, ...(call.instructions && { ignored: ['instructions'] }) };
 };
@@ -156,7 +156,7 @@ describe('the testing kit for audio providers', () => {
   const check = (invented: Partial<Invented>, only?: readonly string[], samples?: readonly AudioSample[]) =>
     failing(audioProviderChecks(definition(invented, samples)), only);
   const altering =
-    (change: (sound: SoundStream, call: SpeakCall, context: Context) => SoundStream | Promise<SoundStream>) =>
+    (change: (sound: AudioStream, call: SpeakCall, context: Context) => AudioStream | Promise<AudioStream>) =>
     async (call: SpeakCall, context: Context) =>
       change(await speaking(call, context), call, context);
   const telling = (change: (transcript: Transcript) => Transcript) => async (call: TranscribeCall, context: Context) =>
@@ -195,22 +195,22 @@ describe('the testing kit for audio providers', () => {
     },
     'a file that is cut': {
       transcribe: (call, context) =>
-        hearing({ ...call, sound: { ...call.sound, size: call.sound.size - 100 } }, context),
+        hearing({ ...call, audio: { ...call.audio, size: call.audio.size - 100 } }, context),
       finds: ['sample 1: transcribe'],
     },
     'a file by another name': {
-      transcribe: (call, context) => hearing({ ...call, sound: { ...call.sound, filename: 'upload' } }, context),
+      transcribe: (call, context) => hearing({ ...call, audio: { ...call.audio, filename: 'upload' } }, context),
       finds: ['sample 1: transcribe'],
     },
     'a file of another type': {
       transcribe: (call, context) =>
-        hearing({ ...call, sound: { ...call.sound, contentType: 'application/octet-stream' } }, context),
+        hearing({ ...call, audio: { ...call.audio, contentType: 'application/octet-stream' } }, context),
       finds: ['sample 1: transcribe'],
     },
     'a file that is written into': {
       async transcribe(call, context) {
         const transcript = await hearing(call, context);
-        await writeFile(call.sound.path, 'gone');
+        await writeFile(call.audio.path, 'gone');
         return transcript;
       },
       finds: ['sample 1: transcribe', 'leaves what it is given alone'],
@@ -364,14 +364,14 @@ describe('the testing kit for audio providers', () => {
         return { text: 'Six boats.', segments: [] };
       },
     });
-    const samples: readonly AudioSample[] = [{ operation: 'transcribe', hears: { text: 'Six boats.' } }];
+    const samples: readonly AudioSample[] = [{ operation: 'transcribe', expectedTranscript: { text: 'Six boats.' } }];
 
     it('passes one that keeps to the rules', async () => {
       expect(await failing(audioProviderChecks({ ...offline, samples }))).to.deep.equal([]);
     });
 
     it('finds one that hears something else', async () => {
-      const wrongly: readonly AudioSample[] = [{ operation: 'transcribe', hears: { text: 'Six coats.' } }];
+      const wrongly: readonly AudioSample[] = [{ operation: 'transcribe', expectedTranscript: { text: 'Six coats.' } }];
       const names = await failing(audioProviderChecks({ ...offline, samples: wrongly }), ['sample 1: transcribe']);
       expect(names).to.have.length(1);
     });

@@ -5,7 +5,7 @@ import {
   type HttpStream,
   isGatewayError,
   type PluginContext,
-  replaceMembers,
+  replaceFields,
   type StoredResponseCall,
   type TextCall,
   type TextProvider,
@@ -66,7 +66,7 @@ function ask(call: TextCall, { http, options: { key = '' } }: Context): Promise<
     url: `https://invented.example/${call.task ?? call.route}`,
     method: 'POST',
     headers: { authorization: key },
-    body: replaceMembers(call.body, { model: MODEL }),
+    body: replaceFields(call.body, { model: MODEL }),
     signal: call.signal,
   });
 }

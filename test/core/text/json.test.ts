@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type JsonValue, replaceMembers } from 'mediagate';
+import { type JsonValue, replaceFields } from 'mediagate';
 
 type Changes = Readonly<Record<string, JsonValue | undefined>>;
 
 const changed = (text: string, changes: Changes) =>
-  Buffer.from(replaceMembers(Buffer.from(text), changes)).toString('utf8');
+  Buffer.from(replaceFields(Buffer.from(text), changes)).toString('utf8');
 
 const sorted = (members: Iterable<[string, unknown]>) => [...members].sort(([a], [b]) => (a < b ? -1 : 1));
 
@@ -60,8 +60,8 @@ describe('replaceMembers', () => {
 
   it('gives back the very bytes where there is nothing to change', () => {
     const body = Buffer.from('{"a":1}');
-    expect(replaceMembers(body, {})).to.equal(body);
-    expect(replaceMembers(body, { b: undefined })).to.equal(body);
+    expect(replaceFields(body, {})).to.equal(body);
+    expect(replaceFields(body, { b: undefined })).to.equal(body);
   });
 
   it('refuses what is no object, a byte order mark included', () => {

@@ -335,8 +335,8 @@ describe('streams of text', () => {
       const parsed = { ...bodyOf('chat_completions'), ...more };
       const body = Buffer.from(JSON.stringify(parsed));
       const request = { route: 'chat_completions', body, parsed, owner: 'one', requestId: 'req_1' } as const;
-      const { mostTokens } = await gateway.text.prepare(request);
-      expect(mostTokens, JSON.stringify(more)).to.be.within(most, most + body.length);
+      const { maxTokens } = await gateway.text.prepare(request);
+      expect(maxTokens, JSON.stringify(more)).to.be.within(most, most + body.length);
     }
   });
 

@@ -17,7 +17,7 @@ for (const engine of engines) {
     before(async function () {
       place = await engine.reusedPlace(this);
       clock = new ManualClock();
-      state = await place.open({ clock, windowClock: clock });
+      state = await place.open({ clock, rateLimitClock: clock });
     });
 
     after(() => place?.remove());

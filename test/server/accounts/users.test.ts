@@ -13,7 +13,7 @@ for (const engine of engines) {
     before(async function () {
       place = await engine.reusedPlace(this);
       clock = new ManualClock();
-      state = await place.open({ clock, windowClock: clock });
+      state = await place.open({ clock, rateLimitClock: clock });
     });
 
     after(() => place?.remove());
@@ -44,7 +44,7 @@ for (const engine of engines) {
     });
 
     it('are made once, with one account, where several nodes meet them at the same moment', async () => {
-      const other = await place.open({ clock, windowClock: clock });
+      const other = await place.open({ clock, rateLimitClock: clock });
       const twins = { ...ann, subject: 'twins' };
       const met = await Promise.all([state, other, state, other].map(({ users }) => users.signIn(twins)));
       expect(new Set(met.map(({ id, accountId }) => `${id} ${accountId}`)).size).to.equal(1);

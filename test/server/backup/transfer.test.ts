@@ -104,14 +104,14 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
 
   it('leaves each window its slots, to the millisecond', async () => {
     const clock = new ManualClock();
-    const settings = { clock: systemClock, windowClock: clock, logger: new ListLogger() };
-    const wish = { keyId: 'key_1', family: 'image', slots: 1, limit: 30 } as const;
+    const settings = { clock: systemClock, rateLimitClock: clock, logger: new ListLogger() };
+    const wish = { keyId: 'key_1', family: 'image', count: 1, limit: 30 } as const;
     const source = await openState({ dataDir: folder, ...settings });
     // Fewer than a window's row holds, and more.
     for (const keyId of ['key_1', 'key_2']) {
       const taken = keyId === 'key_1' ? 3 : 30;
       for (let slot = 0; slot < taken; slot += 1) {
-        await source.windows.take({ ...wish, keyId, limit: taken });
+        await source.rateLimits.consume({ ...wish, keyId, limit: taken });
         clock.advance(100);
       }
     }
@@ -119,14 +119,17 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     await bring();
     const target = await place.open(settings);
     const few = { ...wish, limit: 3 };
-    expect(await target.windows.take(few)).to.include({ accepted: false, retryAfterMs: 60_000 - 3_300 });
-    expect(await target.windows.take({ ...wish, keyId: 'key_2' })).to.include({ retryAfterMs: 60_000 - 3_000 });
+    expect(await target.rateLimits.consume(few)).to.include({ accepted: false, retryAfterMs: 60_000 - 3_300 });
+    expect(await target.rateLimits.consume({ ...wish, keyId: 'key_2' })).to.include({ retryAfterMs: 60_000 - 3_000 });
     clock.advance(60_000 - 3_300);
-    expect(await target.windows.take(few)).to.include({ accepted: true, remaining: 0 });
-    expect(await target.windows.take(few)).to.include({ accepted: false, retryAfterMs: 100 });
+    expect(await target.rateLimits.consume(few)).to.include({ accepted: true, remaining: 0 });
+    expect(await target.rateLimits.consume(few)).to.include({ accepted: false, retryAfterMs: 100 });
     clock.advance(300);
-    expect(await target.windows.take({ ...wish, keyId: 'key_2' })).to.include({ accepted: true, remaining: 0 });
-    expect(await target.windows.take({ ...wish, keyId: 'key_2' })).to.include({ accepted: false, retryAfterMs: 100 });
+    expect(await target.rateLimits.consume({ ...wish, keyId: 'key_2' })).to.include({ accepted: true, remaining: 0 });
+    expect(await target.rateLimits.consume({ ...wish, keyId: 'key_2' })).to.include({
+      accepted: false,
+      retryAfterMs: 100,
+    });
   });
 
   it('brings nothing where one row does not fit, and can be begun again', async () => {

@@ -128,7 +128,7 @@ for (const engine of engines) {
 
     it('are new after a day, and then swept away', async () => {
       const clock = new ManualClock(Date.now());
-      const settings = { clock: { ...systemClock, now: () => clock.wall }, windowClock: clock };
+      const settings = { clock: { ...systemClock, now: () => clock.wall }, rateLimitClock: clock };
       const state = await place.open(settings);
       for (const key of ['a', 'b', 'c'])
         await state.idempotentResponses.keep(await claim(state, key), { ...HEAD, bytes: 1 });

@@ -13,7 +13,7 @@ for (const engine of engines) {
     before(async function () {
       place = await engine.place(this);
       clock = new ManualClock();
-      state = await place.open({ clock, windowClock: clock });
+      state = await place.open({ clock, rateLimitClock: clock });
     });
 
     after(() => place?.remove());
@@ -101,9 +101,9 @@ for (const engine of engines) {
       const own = await engine.place(this);
       const others = await own.open({
         clock: new ManualClock(0),
-        windowClock: engine.name === 'sqlite' ? clock : undefined,
+        rateLimitClock: engine.name === 'sqlite' ? clock : undefined,
       });
-      const node = await own.open({ windowClock: engine.name === 'sqlite' ? clock : undefined });
+      const node = await own.open({ rateLimitClock: engine.name === 'sqlite' ? clock : undefined });
       const record = await insert({}, node);
       const since = await node.keys.now();
       await others.keys.revoke(record.id, 123);

@@ -5,7 +5,7 @@ import { systemClock } from '../../../core/runtime/clock.js';
 import type { ApiKeysTable } from '../../../server/keys/api-keys.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
 import { NO_COUNTS } from '../../../server/usage/usage-rows.js';
-import { createUsageSweeper, ENTRIES_KEPT_MS } from '../../../server/usage/usage-sweep.js';
+import { createUsageSweeper, ENTRIES_RETENTION_MS } from '../../../server/usage/usage-sweep.js';
 import { engines, type Place } from '../../support/engines.js';
 
 /** More than a page of keys. */
@@ -61,7 +61,7 @@ for (const engine of engines) {
       await insertKeys(SWEPT);
       const now = Date.now();
       const entries = Array.from({ length: SWEPT }, (_, index) => [
-        entryRow(index, now - ENTRIES_KEPT_MS - 60_000),
+        entryRow(index, now - ENTRIES_RETENTION_MS - 60_000),
         entryRow(index, now),
       ]).flat();
       await inPieces(entries, (piece) =>

@@ -49,7 +49,7 @@ for (const engine of engines) {
       await exited;
       expect(acknowledged).to.be.at.least(50);
       const state = await place.open();
-      const { remaining } = await state.windows.peek({ keyId: 'shared', family: 'image', slots: 1, limit: 100_000 });
+      const { remaining } = await state.rateLimits.peek({ keyId: 'shared', family: 'image', count: 1, limit: 100_000 });
       // One more may have been committed than could be told.
       expect(100_000 - remaining).to.be.within(acknowledged, acknowledged + 1);
     });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openDatabase } from '../../../core/database/database.js';
-import type { SlotAnswer } from '../../../server/limits/rate-limit.js';
+import type { RateLimitResult } from '../../../server/limits/rate-limit.js';
 import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
 
@@ -18,7 +18,7 @@ for (const engine of engines) {
     before(async function () {
       place = await engine.reusedPlace(this);
       clock = new ManualClock();
-      state = await place.open({ windowClock: clock });
+      state = await place.open({ rateLimitClock: clock });
     });
 
     after(() => place?.remove());
@@ -27,8 +27,8 @@ for (const engine of engines) {
       keyId = `key${keys++}`;
     });
 
-    function take(limit: number, slots = 1, from: State = state): Promise<SlotAnswer> {
-      return from.windows.take({ keyId, family, slots, limit });
+    function take(limit: number, count = 1, from: State = state): Promise<RateLimitResult> {
+      return from.rateLimits.consume({ keyId, family, count, limit });
     }
 
     it('accepts exactly the limit of many that ask at once', async () => {
@@ -41,7 +41,7 @@ for (const engine of engines) {
     });
 
     it('accepts exactly the limit over two openings of the same database', async () => {
-      const other = await place.open({ windowClock: clock });
+      const other = await place.open({ rateLimitClock: clock });
       const answers = await Promise.all(
         Array.from({ length: 200 }, (_, index) => take(15, 1, index % 2 === 0 ? state : other)),
       );
@@ -70,7 +70,7 @@ for (const engine of engines) {
     });
 
     it('gives many slots back one by one, while more are taken', async () => {
-      const look = () => state.windows.peek({ keyId, family, slots: 1, limit: 40 });
+      const look = () => state.rateLimits.peek({ keyId, family, count: 1, limit: 40 });
       for (let slot = 0; slot < 40; slot += 1) {
         expect(await take(40)).to.include({ accepted: true, remaining: 39 - slot });
         clock.advance(1_000);
@@ -97,7 +97,7 @@ for (const engine of engines) {
     });
 
     it('only looks when asked to peek', async () => {
-      const peek = () => state.windows.peek({ keyId, family, slots: 1, limit: 2 });
+      const peek = () => state.rateLimits.peek({ keyId, family, count: 1, limit: 2 });
       expect(await peek()).to.deep.equal({ accepted: true, limit: 2, remaining: 2, retryAfterMs: 0, resetMs: 0 });
       await take(2);
       clock.advance(100);
@@ -110,10 +110,10 @@ for (const engine of engines) {
     it('holds keys and families apart', async () => {
       await take(1);
       expect(await take(1)).to.include({ accepted: false });
-      expect(await state.windows.take({ keyId, family: 'link_data', slots: 1, limit: 1 })).to.include({
+      expect(await state.rateLimits.consume({ keyId, family: 'link_data', count: 1, limit: 1 })).to.include({
         accepted: true,
       });
-      expect(await state.windows.take({ keyId: `${keyId}-other`, family, slots: 1, limit: 1 })).to.include({
+      expect(await state.rateLimits.consume({ keyId: `${keyId}-other`, family, count: 1, limit: 1 })).to.include({
         accepted: true,
       });
     });
@@ -129,11 +129,11 @@ for (const engine of engines) {
     });
 
     it('remembers over a restart', async () => {
-      const first = await place.open({ windowClock: clock });
+      const first = await place.open({ rateLimitClock: clock });
       await take(2, 2, first);
       await first.close();
       clock.advance(20_000);
-      const second = await place.open({ windowClock: clock });
+      const second = await place.open({ rateLimitClock: clock });
       expect(await take(2, 1, second)).to.include({ accepted: false, retryAfterMs: 40_000 });
       clock.advance(40_000);
       expect(await take(2, 2, second)).to.include({ accepted: true });
@@ -155,10 +155,10 @@ for (const engine of engines) {
       await take(1);
       clock.advance(30_000);
       const later = new ManualClock(clock.wall - 3_600_000);
-      const reopened = await place.open({ windowClock: later });
+      const reopened = await place.open({ rateLimitClock: later });
       expect(await take(1, 1, reopened)).to.include({ accepted: false, retryAfterMs: 60_000 });
       later.advance(20_000);
-      const third = await place.open({ windowClock: later });
+      const third = await place.open({ rateLimitClock: later });
       expect(await take(1, 1, third)).to.include({ accepted: false, retryAfterMs: 40_000 });
       later.advance(40_000);
       expect(await take(1, 1, reopened)).to.include({ accepted: true });
@@ -168,7 +168,7 @@ for (const engine of engines) {
     it('is not moved by a wall clock that is set right after a restart, while nothing is free', async () => {
       await take(1);
       const later = new ManualClock(clock.wall);
-      const reopened = await place.open({ windowClock: later });
+      const reopened = await place.open({ rateLimitClock: later });
       expect(await take(1, 1, reopened)).to.include({ accepted: false, retryAfterMs: 60_000 });
       later.wall += 3_600_000;
       later.advance(10_000);
@@ -187,7 +187,7 @@ for (const engine of engines) {
           { weight: 9, arbitrary: fc.constant(0) },
           { weight: 1, arbitrary: fc.integer({ min: -4e6, max: 4e6 }) },
         ),
-        slots: fc.integer({ min: 1, max: 4 }),
+        count: fc.integer({ min: 1, max: 4 }),
         limit: fc.oneof(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 40, max: 80 })),
         take: fc.boolean(),
       });
@@ -199,20 +199,20 @@ for (const engine of engines) {
           async (steps, pace) => {
             const key = { keyId: `key${keys++}`, family };
             let taken: number[] = [];
-            for (const { advance, setWall, slots, limit, take: takes } of steps) {
+            for (const { advance, setWall, count, limit, take: takes } of steps) {
               clock.advance(Math.floor(advance / pace));
               clock.wall += setWall;
               const now = clock.monotonic();
               taken = taken.filter((at) => now - at < 60_000);
-              const accepted = taken.length + slots <= limit;
-              const expected: Partial<SlotAnswer> = { accepted, limit };
-              if (!accepted && slots <= limit) {
-                expected.retryAfterMs = (taken[taken.length + slots - limit - 1] as number) + 60_000 - now;
+              const accepted = taken.length + count <= limit;
+              const expected: Partial<RateLimitResult> = { accepted, limit };
+              if (!accepted && count <= limit) {
+                expected.retryAfterMs = (taken[taken.length + count - limit - 1] as number) + 60_000 - now;
               }
-              if (accepted && takes) taken.push(...Array<number>(slots).fill(now));
+              if (accepted && takes) taken.push(...Array<number>(count).fill(now));
               expected.remaining = Math.max(0, limit - taken.length);
               expected.resetMs = taken.length === 0 ? 0 : (taken[0] as number) + 60_000 - now;
-              const answer = await state.windows[takes ? 'take' : 'peek']({ ...key, slots, limit });
+              const answer = await state.rateLimits[takes ? 'consume' : 'peek']({ ...key, count, limit });
               expect(answer).to.include(expected);
             }
           },
@@ -264,10 +264,10 @@ describe('rolling windows by the clock of PostgreSQL', () => {
     try {
       const ahead = await place.open({ clock: new ManualClock(Date.UTC(2050, 0, 1)) });
       const behind = await place.open({ clock: new ManualClock(0) });
-      const request = { keyId: 'shared', family, slots: 1, limit: 2 };
-      expect(await ahead.windows.take(request)).to.include({ accepted: true, remaining: 1 });
-      expect(await behind.windows.take(request)).to.include({ accepted: true, remaining: 0 });
-      const refused = await ahead.windows.take(request);
+      const request = { keyId: 'shared', family, count: 1, limit: 2 };
+      expect(await ahead.rateLimits.consume(request)).to.include({ accepted: true, remaining: 1 });
+      expect(await behind.rateLimits.consume(request)).to.include({ accepted: true, remaining: 0 });
+      const refused = await ahead.rateLimits.consume(request);
       expect(refused.accepted).to.equal(false);
       expect(refused.retryAfterMs).to.be.within(30_000, 60_000);
     } finally {

@@ -14,7 +14,7 @@ export interface Taking {
 const { dataDir, databaseUrl, limit, count } = JSON.parse(process.argv[2] ?? '') as Taking;
 const state = await openState({ dataDir, databaseUrl, clock: systemClock, logger: new ListLogger() });
 for (let index = 0; index < count; index += 1) {
-  const { accepted } = await state.windows.take({ keyId: 'shared', family: 'image', slots: 1, limit });
+  const { accepted } = await state.rateLimits.consume({ keyId: 'shared', family: 'image', count: 1, limit });
   if (accepted) process.stdout.write('accepted\n');
 }
 await state.close();

@@ -41,7 +41,7 @@ for (const engine of engines) {
     before(async function () {
       place = await engine.reusedPlace(this);
       clock = new ManualClock();
-      state = await place.open({ clock, windowClock: clock });
+      state = await place.open({ clock, rateLimitClock: clock });
     });
 
     beforeEach(async () => {
@@ -146,7 +146,7 @@ for (const engine of engines) {
 
     it('count a transfer once, however often and by whomever it is told', async () => {
       const made = await order(state, accountId);
-      const other = await place.open({ clock, windowClock: clock });
+      const other = await place.open({ clock, rateLimitClock: clock });
       const money = transfer(made.code, { amount: 400 });
       const told = await Promise.all([state, other, state, other].map(({ orders }) => orders.record(money)));
       expect(told.filter(({ replayed }) => !replayed)).to.have.length(1);
@@ -160,7 +160,7 @@ for (const engine of engines) {
     });
 
     it('are granted once where several confirm them and money comes at the same moment', async () => {
-      const other = await place.open({ clock, windowClock: clock });
+      const other = await place.open({ clock, rateLimitClock: clock });
       for (let round = 0; round < 5; round += 1) {
         const user = await signUp(state);
         const made = await order(state, user.accountId);
@@ -252,7 +252,7 @@ for (const engine of engines) {
       expect(await state.orders.list({ accountId, state: 'pending', limit: 10 })).to.deep.equal([]);
       expect(await codeOf(state.orders.cancel({ code: late.code, ...OPERATOR }))).to.equal('order_state_conflict');
       await state.orders.record(transfer(part.code, { amount: 999 }));
-      const nodes = [state, await place.open({ clock, windowClock: clock })];
+      const nodes = [state, await place.open({ clock, rateLimitClock: clock })];
       const swept = await Promise.all(nodes.map(({ orders }) => orders.sweep()));
       expect(swept.reduce((sum, { expired }) => sum + expired, 0)).to.be.at.least(2);
       expect(await auditOf(gone)).to.deep.equal(['order.created pending', 'order.expired expired']);

@@ -16,7 +16,7 @@ for (const engine of engines) {
     beforeEach(async function () {
       place = await engine.reusedPlace(this);
       clock = new ManualClock(Date.UTC(2026, 0, 30, 12));
-      state = await place.open({ clock, windowClock: clock });
+      state = await place.open({ clock, rateLimitClock: clock });
     });
 
     afterEach(() => place?.remove());
@@ -27,7 +27,7 @@ for (const engine of engines) {
       return made.id;
     }
 
-    const slot = (limit: number) => ({ keyId: CHAT.keyId, family: 'model' as const, slots: 1, limit });
+    const slot = (limit: number) => ({ keyId: CHAT.keyId, family: 'model' as const, count: 1, limit });
     const ask = (budgetId: string, tokens = 10, from = state) =>
       from.admissions.admit({ ...CHAT, reserve: { budgetId, tokens } });
 
@@ -51,16 +51,16 @@ for (const engine of engines) {
     });
 
     it('takes a slot of the same window as others do', async () => {
-      const { slot: answer, reservation } = await state.admissions.admit({ ...CHAT, slot: slot(2) });
+      const { rateLimit: answer, reservation } = await state.admissions.admit({ ...CHAT, rateLimit: slot(2) });
       expect(answer).to.include({ accepted: true, remaining: 1 });
       expect(reservation).to.equal(undefined);
-      expect(await state.windows.take(slot(2))).to.include({ accepted: true, remaining: 0 });
-      const refused = await state.admissions.admit({ ...CHAT, slot: slot(2) });
-      expect(refused.slot).to.include({ accepted: false, retryAfterMs: 60_000 });
+      expect(await state.rateLimits.consume(slot(2))).to.include({ accepted: true, remaining: 0 });
+      const refused = await state.admissions.admit({ ...CHAT, rateLimit: slot(2) });
+      expect(refused.rateLimit).to.include({ accepted: false, retryAfterMs: 60_000 });
     });
 
     it('lets exactly as many in as there are requests, of many that ask at once and over two nodes', async () => {
-      const other = await place.open({ clock, windowClock: clock });
+      const other = await place.open({ clock, rateLimitClock: clock });
       const id = await createBudget({ requestLimit: 60 });
       const asked = Array.from({ length: 100 }, (_, index) => () => ask(id, 0, index % 2 === 0 ? state : other));
       expect(await admittedOf(asked)).to.equal(60);
@@ -68,7 +68,7 @@ for (const engine of engines) {
     });
 
     it('lets exactly as many in as there are tokens to hold', async () => {
-      const other = await place.open({ clock, windowClock: clock });
+      const other = await place.open({ clock, rateLimitClock: clock });
       const id = await createBudget({ tokenLimit: 60 * 7 + 6 });
       const asked = Array.from({ length: 100 }, (_, index) => () => ask(id, 7, index % 2 === 0 ? state : other));
       expect(await admittedOf(asked)).to.equal(60);
@@ -77,15 +77,15 @@ for (const engine of engines) {
 
     it('takes no slot for a request that the budget refuses, and no tokens for one that the window refuses', async () => {
       const id = await createBudget({ tokenLimit: 10 });
-      const wish = { ...CHAT, slot: slot(1) };
+      const wish = { ...CHAT, rateLimit: slot(1) };
       const refusal = await rejection(state.admissions.admit({ ...wish, reserve: { budgetId: id, tokens: 11 } }));
       expect(refusal).to.include({ code: 'insufficient_quota' });
-      expect(await state.windows.peek(slot(1))).to.include({ remaining: 1 });
-      expect((await state.admissions.admit({ ...wish, reserve: { budgetId: id, tokens: 4 } })).slot).to.include({
+      expect(await state.rateLimits.peek(slot(1))).to.include({ remaining: 1 });
+      expect((await state.admissions.admit({ ...wish, reserve: { budgetId: id, tokens: 4 } })).rateLimit).to.include({
         accepted: true,
       });
       const refused = await state.admissions.admit({ ...wish, reserve: { budgetId: id, tokens: 4 } });
-      expect(refused.slot).to.include({ accepted: false });
+      expect(refused.rateLimit).to.include({ accepted: false });
       expect(refused.reservation).to.equal(undefined);
       expect(await state.budgets.find(id)).to.include({ tokensReserved: 4, requestsUsed: 1 });
     });

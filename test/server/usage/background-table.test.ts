@@ -20,7 +20,7 @@ for (const engine of engines) {
     beforeEach(async function () {
       place = await engine.reusedPlace(this);
       clock = new ManualClock(Date.UTC(2026, 5, 15, 12));
-      const settings = { clock, windowClock: clock };
+      const settings = { clock, rateLimitClock: clock };
       state = await place.open(settings);
       other = await place.open(settings);
     });

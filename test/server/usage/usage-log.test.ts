@@ -19,7 +19,7 @@ for (const engine of engines) {
     beforeEach(async function () {
       place = await engine.reusedPlace(this);
       clock = new ManualClock(Date.UTC(2026, 5, 15, 12));
-      state = await place.open({ clock, windowClock: clock });
+      state = await place.open({ clock, rateLimitClock: clock });
     });
 
     afterEach(() => place?.remove());
@@ -105,7 +105,7 @@ for (const engine of engines) {
       for (const each of budgets) await state.budgets.create(each);
       const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(Math.random() * items.length)] as Item;
       const count = () => Math.floor(Math.random() * 1_000);
-      const other = await place.open({ clock, windowClock: clock });
+      const other = await place.open({ clock, rateLimitClock: clock });
       let told = 0;
       async function request(node: State): Promise<void> {
         const name = {
@@ -184,7 +184,7 @@ for (const engine of engines) {
       state.storedResponses.remember({ ...response, id: 'young', createdAt: now - 29 * DAY_MS });
       await state.close();
       // What is over is deleted soon after the start.
-      state = await place.open({ clock, windowClock: clock });
+      state = await place.open({ clock, rateLimitClock: clock });
       await until(async () => (await state.usage.entries(ALL, 10)).length === 1);
       await until(async () => (await state.storedResponses.find('old', 'local')) === undefined);
       expect((await state.usage.entries(ALL, 10))[0]?.requestId).to.equal('kept');

@@ -10,7 +10,7 @@ import { createImageJobs, type ImageJobs, type Wish } from '../../support/image-
 
 const URL_OF = { one: 'https://one.example/hook', two: 'https://two.example/hook' };
 const LEASE_MS = 60_000;
-const PAUSE = { waitMs: 5_000, mostWaiting: 1_000 };
+const PAUSE = { waitMs: 5_000, maxWaiting: 1_000 };
 
 for (const engine of engines) {
   describe(`webhooks on ${engine.name}`, () => {
@@ -31,7 +31,7 @@ for (const engine of engines) {
       return job;
     };
     const take = (wish: Partial<WebhookInput> = {}, from = state) =>
-      from.webhooks.takeDue({ most: 10, except: [], leaseMs: LEASE_MS, ...wish });
+      from.webhooks.takeDue({ max: 10, except: [], leaseMs: LEASE_MS, ...wish });
     /** All that are due, of all accounts. */
     async function takeAll(from = state): Promise<WebhookTry[]> {
       const all: WebhookTry[] = [];
@@ -98,7 +98,7 @@ for (const engine of engines) {
         ['two', 2],
       ]);
       expect((await take({ except: ['one'] })).map(({ accountId }) => accountId)).to.deep.equal(['two']);
-      expect(await take({ most: 1 })).to.have.length(1);
+      expect(await take({ max: 1 })).to.have.length(1);
 
       // Who was too late changes nothing.
       const [first] = both.flat().filter(({ jobId }) => jobId === again[0]?.jobId);
@@ -115,7 +115,7 @@ for (const engine of engines) {
       await cancelled();
       const [first, second] = await takeAll();
       expect(await state.webhooks.postpone(first!, PAUSE)).to.equal(true);
-      expect(await state.webhooks.postpone(second!, { ...PAUSE, mostWaiting: 1 })).to.equal(false);
+      expect(await state.webhooks.postpone(second!, { ...PAUSE, maxWaiting: 1 })).to.equal(false);
       await state.webhooks.giveBack(second!);
       expect(await takeAll()).to.deep.equal([second]);
       await state.webhooks.settle(second!);
