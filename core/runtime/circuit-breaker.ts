@@ -1,4 +1,4 @@
-import type { Clock } from './clock.js';
+import type { Clock } from './time.js';
 
 /*
  * The circuit breaker: decides whether something that keeps failing is called again. Each upstream of a model has one

@@ -1,6 +1,4 @@
 export { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.js';
-export { type Clock, drawRandomBytes, systemClock } from './clock.js';
-export { endsWithin, unlessAborted, withDeadline } from './deadline.js';
 export {
   type Attempt,
   boundedWait,
@@ -23,6 +21,19 @@ export {
 } from './errors.js';
 export { folderNames, makeFolder } from './folder-names.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
-export { createThrottledWarning, type PollLoop, startPollLoop } from './poll-loop.js';
-export { type ListItem, SharedTimer, SwapRemoveList, type Ticking } from './swap-remove-list.js';
+export {
+  type Clock,
+  createThrottledWarning,
+  drawRandomBytes,
+  endsWithin,
+  type ListItem,
+  type PollLoop,
+  SharedTimer,
+  SwapRemoveList,
+  startPollLoop,
+  systemClock,
+  type Ticking,
+  unlessAborted,
+  withDeadline,
+} from './time.js';
 export { type Checked, createValidator } from './validation.js';

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Database, openDatabase } from '../../core/database/database.js';
-import { systemClock } from '../../core/runtime/clock.js';
+import { systemClock } from '../../core/runtime/time.js';
 import type { Grant } from '../../server/keys/api-keys.js';
 import { createKeyRecord, createPepper } from '../../server/keys/keys.js';
 import { openState } from '../../server/state.js';

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
-import { systemClock } from '../../core/runtime/clock.js';
+import { systemClock } from '../../core/runtime/time.js';
 import { type BackupOptions, backUpState, type Progress, restoreState } from '../../server/backup/maintenance.js';
 import { openState } from '../../server/state.js';
 import { type CommandResult, type Environment, runCommand } from '../support/command-line.js';

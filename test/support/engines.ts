@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Clock, LogFields, Logger } from '../../core/contracts/services.js';
 import type { Migrations } from '../../core/database/schema-migration.js';
-import { systemClock } from '../../core/runtime/clock.js';
+import { systemClock } from '../../core/runtime/time.js';
 import { migrations } from '../../server/migrations.js';
 import { openState, type State, type StateSettings } from '../../server/state.js';
 import { sharedPostgres, type TestPostgres } from './postgres.js';

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../../../core/runtime/clock.js';
 import { isGatewayError } from '../../../core/runtime/errors.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
 import { ListLogger } from '../../support/engines.js';
 import { acceptJob } from '../../support/job-acceptance.js';

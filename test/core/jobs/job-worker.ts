@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../../../core/runtime/clock.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
 import { ListLogger } from '../../support/engines.js';
 import { openLedger } from '../../support/run-ledger.js';

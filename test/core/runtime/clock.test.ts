@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemClock } from '../../../core/runtime/clock.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import { rejection } from '../../support/rejection.js';
 
 describe('system clock', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { drawRandomBytes } from '../../../core/runtime/clock.js';
+import { drawRandomBytes } from '../../../core/runtime/time.js';
 
 describe('random bytes', () => {
   it('gives as many as are wanted, and none of them twice, over many batches', () => {

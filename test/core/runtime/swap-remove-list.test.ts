@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type ListItem, SwapRemoveList } from '../../../core/runtime/swap-remove-list.js';
+import { type ListItem, SwapRemoveList } from '../../../core/runtime/time.js';
 
 interface Item extends ListItem {
   name: number;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
-import { systemClock } from '../../../core/runtime/clock.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import { type DiskFiles, openDiskFiles } from '../../../core/storage/files-disk.js';
 import { createManualClock } from '../../../core/testing/manual-clock.js';
 import { rejection } from '../../support/rejection.js';

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Clock } from '../../../core/contracts/services.js';
 import { describeError } from '../../../core/observability/logger.js';
-import { systemClock } from '../../../core/runtime/clock.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import { openS3Files, type S3Files } from '../../../core/storage/files-s3.js';
 import { damageFiles } from '../../support/damaged-files.js';
 import { ListLogger } from '../../support/engines.js';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
-import { systemClock } from '../../../core/runtime/clock.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import { backUpState, type ImportOptions, importState, migrateState } from '../../../server/backup/maintenance.js';
 import { MOVED_TABLES } from '../../../server/backup/transfer.js';
 import { openState } from '../../../server/state.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
-import { systemClock } from '../../../core/runtime/clock.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import type { AnswerClaim, AnswerWork } from '../../../server/idempotency/idempotent-responses.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';

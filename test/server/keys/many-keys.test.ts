@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { createDatabaseClock } from '../../../core/database/statements.js';
-import { systemClock } from '../../../core/runtime/clock.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import type { ApiKeysTable } from '../../../server/keys/api-keys.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
 import { NO_COUNTS } from '../../../server/usage/usage-rows.js';

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../core/runtime/clock.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
 import { ListLogger } from '../../support/engines.js';
 

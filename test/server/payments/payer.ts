@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
-import { systemClock } from '../../../core/runtime/clock.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import type { BankTransaction } from '../../../server/payments/orders.js';
 import { openState } from '../../../server/state.js';
 import { ListLogger } from '../../support/engines.js';

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { systemClock } from '../../../core/runtime/clock.js';
+import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
 import { ListLogger } from '../../support/engines.js';
 import { CHAT, settlement } from '../../support/model-requests.js';
