@@ -326,7 +326,7 @@ async function openBrowserService(options: GatewayOptions): Promise<BrowserClien
   if (!options.browser) return browserClientsOf(absentBrowser);
   const [{ createBrowserService }, { createAddressGuard }] = await Promise.all([
     import('./browser/browser.js'),
-    import('./net/address-guard.js'),
+    import('./net/egress.js'),
   ]);
   return createBrowserService({
     ...options.browser,
@@ -360,7 +360,7 @@ async function openTransport(
 ): Promise<HttpClients & Owned> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
     import('./net/http-client.js'),
-    import('./net/address-guard.js'),
+    import('./net/egress.js'),
   ]);
   return createHttpTransport({
     guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),

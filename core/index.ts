@@ -22,7 +22,7 @@ export type * from './jobs/job-administration.js';
 export type * from './jobs/jobs.js';
 export type * from './jobs/jobs.js';
 export { audioFormat, openAudio } from './media/audio-formats.js';
-export { createAddressGuard, isLoopbackHost } from './net/address-guard.js';
+export { createAddressGuard, isLoopbackHost } from './net/egress.js';
 export {
   createFailOver,
   type FailOver,

@@ -3,8 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { HttpClient, HttpRequest, HttpResponse, HttpStream } from '../contracts/index.js';
 import { parseJson } from '../extraction/scraping/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { type AddressGuard, isLoopbackHost } from './address-guard.js';
-import { type EgressDispatchers, openDispatchers, readProxyUrl } from './egress.js';
+import { type AddressGuard, type EgressDispatchers, isLoopbackHost, openDispatchers, readProxyUrl } from './egress.js';
 import { decodeBody, httpFailure, overCap, type Received, type ReceivedBody, receive } from './http-receiver.js';
 import { RequestLifetime, RequestLifetimes } from './request-life.js';
 

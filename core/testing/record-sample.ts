@@ -7,7 +7,7 @@ const TIMEOUT_MS = 25_000;
 export async function recordSample({ secrets }: ExtractorDefinition): Promise<Recording> {
   const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
     import('../net/http-client.js'),
-    import('../net/address-guard.js'),
+    import('../net/egress.js'),
   ]);
   const transport = createHttpTransport({
     guard: createAddressGuard({}),

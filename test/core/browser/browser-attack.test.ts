@@ -7,7 +7,7 @@ import { type BrowserService, createBrowserService } from '../../../core/browser
 import { connectBrowser, createPipeTransport } from '../../../core/browser/browser-connection.js';
 import { type BrowserExecutable, startBrowserProcess } from '../../../core/browser/browser-process.js';
 import type { Browser, BrowserPage } from '../../../core/contracts/services.js';
-import { createAddressGuard } from '../../../core/net/address-guard.js';
+import { createAddressGuard } from '../../../core/net/egress.js';
 import { silentLogger } from '../../../core/runtime/logger.js';
 import { ATTACKS, attackPage } from '../../support/attack-page.js';
 import { type Canary, SECRET, startCanary } from '../../support/canary.js';

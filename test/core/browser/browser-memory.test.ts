@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { type BrowserService, createBrowserService } from '../../../core/browser/browser.js';
 import type { BrowserExecutable } from '../../../core/browser/browser-process.js';
 import type { BrowserPage } from '../../../core/contracts/services.js';
-import { createAddressGuard } from '../../../core/net/address-guard.js';
+import { createAddressGuard } from '../../../core/net/egress.js';
 import { createRecordingLogger } from '../../../core/testing/index.js';
 import { browsersOf, chromiumFor, processesOf } from '../../support/chromium.js';
 import { type OriginServer, startOrigin } from '../../support/origin-server.js';

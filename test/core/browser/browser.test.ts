@@ -10,7 +10,7 @@ import {
 } from '../../../core/browser/browser.js';
 import type { BrowserExecutable } from '../../../core/browser/browser-process.js';
 import type { Browser, BrowserPage } from '../../../core/contracts/services.js';
-import { createAddressGuard } from '../../../core/net/address-guard.js';
+import { createAddressGuard } from '../../../core/net/egress.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createRecordingLogger } from '../../../core/testing/index.js';
 import { createCertificateAuthority } from '../../support/certificates.js';

@@ -4,8 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { type ForwardProxy, type IssuedPass, startForwardProxy } from '../../../core/browser/filtering-proxy.js';
-import { createAddressGuard } from '../../../core/net/address-guard.js';
-import { readProxyUrl } from '../../../core/net/egress.js';
+import { createAddressGuard, readProxyUrl } from '../../../core/net/egress.js';
 import { type OriginServer, startOrigin, startRawOrigin } from '../../support/origin-server.js';
 import { until } from '../../support/until.js';
 

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import sharp from 'sharp';
 import { createReferences, type Reference, type References } from '../../../core/images/references.js';
 import { createImageFiles } from '../../../core/media/image-file.js';
-import { createAddressGuard } from '../../../core/net/address-guard.js';
+import { createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/net/http-client.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { type Canary, startCanary } from '../../support/canary.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createAddressGuard, isPublicAddress } from '../../../core/net/address-guard.js';
+import { createAddressGuard, isPublicAddress } from '../../../core/net/egress.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { rejection } from '../../support/rejection.js';
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { expect } from 'chai';
-import { createAddressGuard } from '../../../core/net/address-guard.js';
+import { createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/net/http-client.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createCertificateAuthority } from '../../support/certificates.js';

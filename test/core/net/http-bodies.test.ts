@@ -1,7 +1,7 @@
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { HttpClient } from '../../../core/contracts/services.js';
-import { createAddressGuard } from '../../../core/net/address-guard.js';
+import { createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/net/http-client.js';
 import { type OriginServer, startOrigin } from '../../support/origin-server.js';
 import { rejection } from '../../support/rejection.js';

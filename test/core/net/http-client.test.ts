@@ -8,7 +8,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { HttpClient } from '../../../core/contracts/services.js';
-import { type AddressGuard, createAddressGuard } from '../../../core/net/address-guard.js';
+import { type AddressGuard, createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpClientLimits, type HttpTransport } from '../../../core/net/http-client.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { systemClock } from '../../../core/runtime/time.js';
