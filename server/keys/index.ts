@@ -13,8 +13,14 @@ export {
   soonerOf,
   toKeyRecord,
 } from './api-keys.js';
-export { createAuth, keyOf } from './authentication.js';
-export { type KeyRateLimits, type KeyTable, openKeyTable, readRateLimits } from './key-table.js';
+export {
+  createAuth,
+  type KeyRateLimits,
+  type KeyTable,
+  keyOf,
+  openKeyTable,
+  readRateLimits,
+} from './authentication.js';
 export {
   createKey,
   createKeyRecord,

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { type Logger, systemClock } from 'mediagate';
 import { createManualClock } from 'mediagate/testing';
 import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
-import { type KeyTableOptions, openKeyTable } from '../../server/keys/key-table.js';
+import { type KeyTableOptions, openKeyTable } from '../../server/keys/authentication.js';
 import { createKey, createKeyRecord, createPepper, hashKey, keyIdOf } from '../../server/keys/keys.js';
 import { LINK, startApp } from './listening-app.js';
 
