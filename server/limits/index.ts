@@ -4,11 +4,12 @@ export {
   consumeRateLimit,
   consumeRequest,
   createRateLimits,
+  createRateLimitTable,
   openWindows,
   type RateLimitFamily,
   type RateLimitResult,
   type RateLimits,
+  type RateLimitTable,
   sendRateLimit,
 } from './rate-limit.js';
 export { limitMigrations } from './rate-limit-statements.js';
-export { createRateLimitTable, type RateLimitTable } from './rate-limit-table.js';

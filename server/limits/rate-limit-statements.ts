@@ -15,7 +15,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
-import type { RateLimitKey, RequestRun } from './rate-limit-table.js';
+import type { RateLimitKey, RequestRun } from './rate-limit.js';
 
 /** Readings of the two clocks. */
 export interface ClockReading {
