@@ -10,7 +10,7 @@ export {
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
 export { type DueWork, dueRows, startDueWork, type TakeRequest } from './due-rows.js';
-export { createGroupCommit, createShards, type GroupCommit } from './group-commit.js';
+export { createGroupCommit, createShards, createWriteBehind, type GroupCommit } from './group-commit.js';
 export {
   createInstances,
   createSilenceWatch,
@@ -63,4 +63,3 @@ export {
   storable,
 } from './statements.js';
 export type { Tables } from './tables.js';
-export { createWriteBehind } from './write-behind.js';
