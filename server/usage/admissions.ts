@@ -13,9 +13,15 @@ import {
 } from '../../core/database/index.js';
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
-import { createBackgroundTable } from './background-table.js';
 import { type BudgetTable, createBudgetTable, refusalOf, reserve } from './budgets.js';
-import { countOldestTogether, releaseOrphans, type Settled, writeCutOffs, writeSettlements } from './settlements.js';
+import {
+  countOldestTogether,
+  createBackgroundTable,
+  releaseOrphans,
+  type Settled,
+  writeCutOffs,
+  writeSettlements,
+} from './settlements.js';
 import type { ReservationsTable } from './tables.js';
 import { createUsageTable } from './usage-log.js';
 import { createUsageSweeper } from './usage-sweep.js';
