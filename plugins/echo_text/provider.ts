@@ -6,12 +6,10 @@ import {
   type TextProvider,
   type TextReply,
 } from 'mediagate';
-import { chatCompletion, chatEvents } from './chat-format.js';
-import { readConversation } from './conversation.js';
-import { createEcho, type Echo } from './echo.js';
+import { createEcho, type Echo, readConversation } from './conversation.js';
+import { chatCompletion, chatEvents, finishedResponse, responseEvents, responseIdOf } from './formats.js';
 import { createKeptResponses } from './kept-responses.js';
 import type { Options } from './options.js';
-import { finishedResponse, responseEvents, responseIdOf } from './responses-format.js';
 
 /** 20,000 values, above which fields may be missing, take at least so many bytes. */
 const MAX_PARSED_BYTES = 40_000;

@@ -1,6 +1,5 @@
 import { type Glyph, glyphOf, MARKS } from './glyphs.js';
-import { createRandom } from './random.js';
-import { type Point, type Stroke, smooth } from './strokes.js';
+import { createRandom, type Point, type Stroke, smooth } from './strokes.js';
 
 export interface LetteringBox {
   x: number;

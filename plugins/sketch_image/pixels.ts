@@ -1,10 +1,146 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import { GatewayError, type ImageSize, type Media } from 'mediagate';
 import type { Sharp } from 'sharp';
-import type { Ink } from './ink.js';
-import type { Box, Reference } from './layout.js';
-import type { Colour } from './palette.js';
-import { createRandom } from './random.js';
-import type { Wash } from './wash.js';
+import type { Box, Reference } from './provider.js';
+import type { Scene } from './scene.js';
+import type { Ink } from './strokes.js';
+import { createNoise, createRandom, pick, type Random } from './strokes.js';
+
+/** Red, green and blue, 0 to 255. */
+export type Colour = readonly [number, number, number];
+
+export interface Palette {
+  paper: Colour;
+  sky: Colour;
+  sun: Colour;
+  /** Far to near. */
+  land: readonly [Colour, Colour, Colour];
+  ink: Colour;
+}
+
+type Hexes = readonly [sky: string, sun: string, far: string, middle: string, near: string, ink: string];
+
+const PALETTES: readonly [Hexes, ...Hexes[]] = [
+  ['#bcd8e6', '#f2b26b', '#9fb8c6', '#6f97a6', '#3f6d7a', '#1d2b38'],
+  ['#f3d3bd', '#e4705c', '#d9a59a', '#a9707d', '#5e4a66', '#2a2036'],
+  ['#d7e4c8', '#eec24f', '#b3cc9c', '#7fa776', '#46745a', '#1f3329'],
+  ['#d9d3ec', '#f0a0a8', '#b7b1da', '#8683b8', '#54528c', '#222145'],
+  ['#f1e2b8', '#d9772f', '#dfc07c', '#b98b4a', '#7c5a36', '#33241a'],
+  ['#c6e3dc', '#f08a63', '#93c7bf', '#559d9d', '#2a6a78', '#12313c'],
+  ['#e8dcd4', '#c9524a', '#c9bdb4', '#938a86', '#57535a', '#22222a'],
+];
+
+/** Words that name a colour lead to the palette that has it. */
+const COLOUR_WORDS: readonly RegExp[] = [
+  /\b(?:blue|steel|ice|winter|snow|rain)\b/i,
+  /\b(?:red|pink|rose|dusk|dawn|sunset|love)\b/i,
+  /\b(?:green|forest|spring|grass|leaf|garden)\b/i,
+  /\b(?:violet|purple|night|lavender|dream|magic)\b/i,
+  /\b(?:yellow|gold|golden|desert|autumn|sand|orange)\b/i,
+  /\b(?:teal|turquoise|sea|ocean|island|tropical)\b/i,
+  /\b(?:grey|gray|black|white|fog|stone|city)\b/i,
+];
+const PAPER = '#f7f1e4';
+/** How much of a reference's colour gets into the land. */
+const REFERENCE_SHARE = 0.55;
+
+/** @param references average colours of the reference images. */
+export function choosePalette(prompt: string, references: readonly Colour[], random: Random): Palette {
+  const any = pick(random, PALETTES);
+  const named = COLOUR_WORDS.findIndex((words) => words.test(prompt));
+  const [sky, sun, far, middle, near, ink] = PALETTES[named] ?? any;
+  const land = [far, middle, near].map((hex, index) => {
+    const reference = references[index % Math.max(1, references.length)];
+    return reference ? mix(colourOf(hex), reference, REFERENCE_SHARE) : colourOf(hex);
+  }) as [Colour, Colour, Colour];
+  return { paper: colourOf(PAPER), sky: colourOf(sky), sun: colourOf(sun), land, ink: colourOf(ink) };
+}
+
+/** `share` 0 is all the first, 1 all the second. */
+export function mix(first: Colour, second: Colour, share: number): Colour {
+  return [
+    first[0] + (second[0] - first[0]) * share,
+    first[1] + (second[1] - first[1]) * share,
+    first[2] + (second[2] - first[2]) * share,
+  ];
+}
+
+function colourOf(hex: string): Colour {
+  const number = Number.parseInt(hex.slice(1), 16);
+  return [number >> 16, (number >> 8) & 255, number & 255];
+}
+
+/** Colour as three bytes a pixel, row by row. */
+export interface Wash {
+  width: number;
+  height: number;
+  pixels: Uint8Array;
+}
+
+export interface WashOptions {
+  /** The whole picture in pixels; the wash is smaller, since it has no sharp edges. */
+  width: number;
+  height: number;
+  /** Height of the scene at the top; below it is bare paper. */
+  sceneHeight: number;
+  /** Bare paper around the scene, in pixels. */
+  margin: number;
+  scene: Scene;
+  palette: Palette;
+  random: Random;
+  signal: AbortSignal;
+}
+
+const SHORT_SIDE = 240;
+const ROWS_AT_ONCE = 8;
+
+/** Watercolour under the ink: uneven, and lighter towards its edges. @throws the signal's reason. */
+export async function paintWash(options: WashOptions): Promise<Wash> {
+  const { scene, palette, margin, sceneHeight, random } = options;
+  const scale = Math.min(1, SHORT_SIDE / Math.min(options.width, options.height));
+  const width = Math.max(1, Math.round(options.width * scale));
+  const height = Math.max(1, Math.round(options.height * scale));
+  const noise = createNoise(random);
+  const pixels = new Uint8Array(width * height * 3);
+  const unit = Math.min(options.width, options.height);
+  for (let row = 0; row < height; row++) {
+    if (row % ROWS_AT_ONCE === 0) {
+      await breathe();
+      options.signal.throwIfAborted();
+    }
+    for (let column = 0; column < width; column++) {
+      const [x, y] = [(column + 0.5) / scale, (row + 0.5) / scale];
+      const cloud = noise((x / unit) * 4, (y / unit) * 4) * 0.6 + noise((x / unit) * 13, (y / unit) * 13) * 0.4;
+      const colour = colourAt(x, y, cloud);
+      for (let channel = 0; channel < 3; channel++) pixels[(row * width + column) * 3 + channel] = colour[channel] ?? 0;
+    }
+  }
+  return { width, height, pixels };
+
+  function colourAt(x: number, y: number, cloud: number): Colour {
+    // The brush does not stop along a straight line.
+    const ragged = cloud * margin * 0.35;
+    const inside = Math.min(x - margin, options.width - margin - x, y - margin, sceneHeight - y) + ragged;
+    if (inside <= 0) return palette.paper;
+    const strength = Math.min(1, inside / (margin * 0.3)) * (0.86 + cloud * 0.2);
+    return mix(palette.paper, paintAt(x, y, cloud), Math.max(0, Math.min(1, strength)));
+  }
+
+  function paintAt(x: number, y: number, cloud: number): Colour {
+    for (let index = scene.ridges.length - 1; index >= 0; index--) {
+      const top = scene.ridges[index]?.(x) ?? 0;
+      const land = palette.land[index];
+      if (land && y > top)
+        return mix(land, palette.paper, Math.max(0, 0.3 - ((y - top) / sceneHeight) * 1.5) + cloud * 0.12);
+    }
+    const { sun } = scene;
+    const distance = Math.hypot(x - sun.x, y - sun.y) / sun.radius;
+    if (distance < 1.02) return palette.sun;
+    const glow = Math.max(0, 1 - (distance - 1) / 3.5) ** 2;
+    const sky = mix(palette.sky, palette.paper, Math.min(0.75, (y / sceneHeight) * 0.9 + cloud * 0.25));
+    return mix(sky, palette.sun, glow * 0.45);
+  }
+}
 
 /** Something to lay over the picture. */
 export interface Overlay {

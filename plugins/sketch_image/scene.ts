@@ -1,5 +1,15 @@
-import { between, createNoise, type Noise, pick, type Random } from './random.js';
-import { handCircle, handLine, type Point, type Stroke, smooth } from './strokes.js';
+import {
+  between,
+  createNoise,
+  handCircle,
+  handLine,
+  type Noise,
+  type Point,
+  pick,
+  type Random,
+  type Stroke,
+  smooth,
+} from './strokes.js';
 
 /** What is drawn above the words: a landscape of some kind. */
 export interface Scene {

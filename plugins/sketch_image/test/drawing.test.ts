@@ -1,10 +1,8 @@
 import { expect } from 'chai';
 import { GatewayError, type ImageCall } from 'mediagate';
-import { drawInk } from '../ink.js';
-import { chooseSize } from '../layout.js';
 import { letter } from '../lettering.js';
-import { createSketchProvider } from '../provider.js';
-import { createTurns } from '../turns.js';
+import { chooseSize, createSketchProvider, createTurns } from '../provider.js';
+import { drawInk } from '../strokes.js';
 
 const never = new AbortController().signal;
 
