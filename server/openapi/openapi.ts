@@ -1,6 +1,16 @@
-import { Type } from 'mediagate';
-import { defineRoute, type Route, type SentWebhook, type ServerContext } from '../http/index.js';
-import { describeRoutes } from './document.js';
+import { ERROR_CODES, type ErrorCode, type TSchema, Type } from 'mediagate';
+import {
+  defineRoute,
+  errorClassOf,
+  Nullable,
+  OneOf,
+  type Route,
+  type RouteAnswer,
+  type SentWebhook,
+  type ServerContext,
+  Text,
+} from '../http/index.js';
+import { API_VERSION } from '../version.js';
 
 /** The API reference for programs. */
 export function openApiRoutes({ routes, baseUrl }: ServerContext, webhooks: readonly SentWebhook[]): Route[] {
@@ -26,4 +36,244 @@ export function openApiRoutes({ routes, baseUrl }: ServerContext, webhooks: read
       },
     }),
   ];
+}
+
+/** Authentication schemes. `key` is a bearer API key; `linkKey` may also be in `X-API-Key`. */
+type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
+
+const TAGS: Readonly<Record<Route['tag'], string>> = {
+  'Link data': 'Public links into structured documents.',
+  Images: 'Images as durable jobs, or at once.',
+  Models: 'Text and sound, as the SDKs of OpenAI expect them.',
+  Account: 'Who is signed in, their keys and what those used. JSON in camelCase.',
+  Payments: 'Plans by bank transfer.',
+  Process: 'How the gateway is.',
+  Pages: 'What people visit with a browser. Programs need none of them.',
+};
+
+const SECURITY: Readonly<Record<Access, readonly Record<string, readonly []>[]>> = {
+  none: [],
+  key: [{ apiKey: [] }],
+  linkKey: [{ apiKey: [] }, { apiKeyHeader: [] }],
+  session: [{ session: [] }, { deviceToken: [] }],
+  signature: [{ webhookSignature: [] }],
+};
+
+const KEY_ERRORS = [
+  'missing_api_key',
+  'invalid_api_key',
+  'expired_api_key',
+  'revoked_api_key',
+  'route_not_allowed',
+  'account_suspended',
+] as const;
+const ACCESS_ERRORS: Readonly<Record<Access, readonly ErrorCode[]>> = {
+  none: [],
+  key: KEY_ERRORS,
+  linkKey: KEY_ERRORS,
+  session: ['not_signed_in', 'cross_site_request'],
+  signature: ['not_signed_in'],
+};
+const BODY_ERRORS = [
+  'invalid_json',
+  'invalid_value',
+  'missing_required_parameter',
+  'request_too_large',
+  'unsupported_media_type',
+] as const;
+
+export interface DocumentOptions {
+  routes: readonly Route[];
+  webhooks: readonly SentWebhook[];
+  /** Address of the gateway, without a trailing slash. */
+  baseUrl: string;
+}
+
+/** Builds an OpenAPI 3.1 document of all routes, from the same schemas that validate requests. */
+export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const name = route.path.replace(/:(\w+)/g, '{$1}');
+    paths[name] = { ...paths[name], [route.method.toLowerCase()]: describe(route) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'mediagate',
+      version: API_VERSION,
+      summary: 'Link data, images, and models of text and sound behind one key.',
+      description:
+        'Whatever can go wrong has a stable `error.code`. `Retry-After` is in whole seconds, and waiting so long suffices. Members may be added to any answer. Every answer has an `x-request-id`.',
+    },
+    servers: [{ url: baseUrl }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths,
+    webhooks: Object.fromEntries(webhooks.map(({ name, operation }) => [name, { post: operation }])),
+    components: { schemas: schemasOf(routes, webhooks), securitySchemes: SECURITY_SCHEMES },
+  };
+}
+
+/** Named schemas, by name. */
+function schemasOf(routes: readonly Route[], webhooks: readonly SentWebhook[]): Record<string, TSchema> {
+  const answers = routes.flatMap((route) => Object.values(route.answers));
+  const named = answers.flatMap(({ name, schema }) => (name && schema ? [[name, schema] as const] : []));
+  return Object.assign({ ...ERROR_SCHEMAS, ...Object.fromEntries(named) }, ...webhooks.map(({ schemas }) => schemas));
+}
+
+function referTo(name: string) {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+const ErrorBody = Type.Object({
+  message: Type.String({ description: 'For people: what went wrong and what to do.' }),
+  type: Type.String({ description: 'The class of the error; clients of OpenAI go by it.' }),
+  param: Nullable(Type.String({ description: 'The member of the request that is to blame.' })),
+  code: OneOf(...ERROR_CODES),
+  request_id: Type.Optional(Text),
+  retryable: Type.Optional(Type.Boolean()),
+  reason: Type.Optional(Text),
+  attempts: Type.Optional(Type.Array(Type.Object({ method: Text, outcome: Text, ms: Type.Number() }))),
+});
+
+/** Error bodies. Fields may be added to any of them. */
+const ERROR_SCHEMAS = {
+  Error: Type.Object(
+    {
+      error: ErrorBody,
+      ok: Type.Optional(Type.Literal(false, { description: 'On routes of link data.' })),
+      platform: Type.Optional(Text),
+      input_url: Type.Optional(Text),
+      loginUrl: Type.Optional(Type.String({ description: 'Where nobody is signed in: where to.' })),
+      instruction: Type.Optional(Text),
+    },
+    { description: 'Why a request was refused or failed.' },
+  ),
+  MessageError: Type.Object(
+    {
+      type: Type.Literal('error'),
+      error: Type.Object({ type: Text, message: Text }),
+      request_id: Text,
+    },
+    { description: "Why a request in Anthropic's format was refused or failed." },
+  ),
+};
+
+const SECURITY_SCHEMES = {
+  apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `sk-mg-…`. Keys stay on servers.' },
+  apiKeyHeader: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+    description: 'The same, on routes of link data and of messages.',
+  },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-mediagate',
+    description:
+      'The session of a browser; without TLS the cookie is called `mediagate`. Writes need `Origin` or `Sec-Fetch-Site` of the site.',
+  },
+  deviceToken: { type: 'http', scheme: 'bearer', description: 'What the device flow gave: a session of 12 hours.' },
+  webhookSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'webhook-signature',
+    description: 'Of whoever tells of transfers.',
+  },
+  webhookSecret: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'webhook-signature',
+    description:
+      'Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 with the secret of the account; several, with spaces between.',
+  },
+} as const;
+
+function describe(route: Route) {
+  const { method, path, tag, summary, body } = route;
+  return {
+    tags: [tag],
+    summary,
+    operationId: operationIdOf(method, path),
+    security: SECURITY[accessOf(route)],
+    parameters: [...pathParameters(path), ...queryParameters(route), ...headerParameters(route)],
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: { [body.type ?? 'application/json']: { schema: body.schema, ...exampleOf(body) } },
+      },
+    }),
+    responses: {
+      ...Object.fromEntries(Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(answer)])),
+      ...describeErrors(route),
+      default: problem('Anything else that went wrong.', route),
+    },
+  };
+}
+
+function accessOf({ method, grant, apiKeyHeader, format }: Route): Access {
+  // A browser without a session is redirected to the sign-in.
+  if (method === 'GET' && format === 'page') return 'none';
+  if (grant === 'none' || grant === 'session' || grant === 'signature') return grant;
+  return apiKeyHeader ? 'linkKey' : 'key';
+}
+
+/** `POST /v1/images/jobs/:id/cancel` → `postV1ImagesJobsIdCancel`. */
+function operationIdOf(method: string, path: string): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+}
+
+function pathParameters(path: string) {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+}
+
+function queryParameters({ query = {} }: Route) {
+  return Object.entries(query).map(([name, { schema, description, required = false }]) => ({
+    name,
+    in: 'query',
+    required,
+    description,
+    schema,
+  }));
+}
+
+function headerParameters({ headers = {} }: Route) {
+  return Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    description,
+    schema: { type: 'string' },
+  }));
+}
+
+function describeAnswer({ description, type = 'application/json', name, ...body }: RouteAnswer) {
+  const schema = name ? referTo(name) : body.schema;
+  if (!schema && type === 'application/json') return { description };
+  return { description, content: { [type]: { ...(schema && { schema }), ...exampleOf(body) } } };
+}
+
+function exampleOf({ example }: Pick<RouteAnswer, 'example'>) {
+  return example === undefined ? {} : { example };
+}
+
+/** By status: the possible error codes. */
+function describeErrors(route: Route) {
+  const { body, errors = [], format: name } = route;
+  const codes = [...new Set<ErrorCode>([...ACCESS_ERRORS[accessOf(route)], ...(body ? BODY_ERRORS : []), ...errors])];
+  const format = { model: name === 'model' || name === 'anthropic', anthropic: name === 'anthropic' };
+  const byStatus = Map.groupBy(codes, (code) => errorClassOf(code, format).status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, some]) => [status, problem(some.map((code) => `\`${code}\``).join(' '), route)]),
+  );
+}
+
+function problem(description: string, { format }: Route) {
+  const schema = referTo(format === 'anthropic' ? 'MessageError' : 'Error');
+  return { description, content: { 'application/json': { schema } } };
 }
