@@ -223,6 +223,7 @@ function referenceRoutes({ find, send }: ReferenceRoutes): Route[] {
     }),
     defineRoute({
       ...FILE_ROUTE,
+      format: 'page',
       path: '/docs/:version/:name',
       summary: 'A file of the viewer of this reference',
       description: 'Files of its viewer.',
