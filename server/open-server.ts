@@ -40,7 +40,7 @@ export interface OpenServerOptions {
   /** Default `all`. */
   role?: Role;
   /** Its address if the settings name no `baseUrl`, without a trailing slash. Called whenever a link is made. */
-  address(): string;
+  address: () => string;
   /** Open client connections, for the metrics. Default: omitted. */
   connections?(): Promise<number>;
 }
@@ -98,7 +98,8 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   await state.instances.join(await fingerprintsOf(settings, isWorker, catalogue));
 
   const services = { cache: state.cache, storage: state.files, meter };
-  const baseUrl = () => settings.baseUrl ?? options.address();
+  const { baseUrl: configured } = settings;
+  const baseUrl = configured === undefined ? options.address : () => configured;
   const { jobs } = state;
   const gateway = await openGateway({ settings, environment, logger, services, jobs, responses: state, baseUrl });
   opened.add(() => gateway.close());
