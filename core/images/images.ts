@@ -19,6 +19,13 @@ import { createImageRun, type ImageResult, type ImageTask } from './image-run.js
 import { createReferenceFiles, fileNamesOf, type ReferenceInput, type References } from './references.js';
 import { createResultFiles, targetOfRun } from './result-files.js';
 
+/*
+ * The way of an image job. `submit` checks the model, stores the input images, and accepts a job whose input is the task
+ * (`jobs/job-service.ts`). A worker claims the job and runs `work` (`jobs/job-workers.ts`): it loads the input images, calls the
+ * provider, brings the image to the canvas, and stores the files (`image-run.ts`). The job ends with the names of the files as its
+ * result. `find` and `wait` show the job, `file` opens a file of it. When the job has ended, its input images are deleted.
+ */
+
 /** A request for one image. */
 export interface ImageRequest {
   model: string;

@@ -27,6 +27,15 @@ import {
   kindOfJob,
 } from './jobs.js';
 
+/*
+ * The way of a job. `accept` joins a group commit: the admission hooks judge each job of the group, and each accepted job gets its
+ * place in the queue (`job-acceptance.ts`). Where a worker of this process has a free slot, the same transaction claims the job;
+ * else workers claim it later (`job-claims.ts`). A worker runs the job under a deadline and a lease (`job-workers.ts`). The end of
+ * the job, the admission hooks and the claim of the next job are one transaction again (`job-ends.ts`). The dispatcher wakes
+ * workers and those who wait for an end; a hint that is lost costs only time, since both also poll the tables. The statements
+ * are in `job-statements.ts` and `job-runs.ts`.
+ */
+
 export interface JobsOptions {
   database: Database;
   dispatcher: Dispatcher;

@@ -41,7 +41,7 @@ import {
 
 const ROUTE = '/v1/images/jobs';
 
-/** Image jobs: submit, poll, stream events, cancel. */
+/** Image jobs: submit, poll, stream events, cancel. `core/images/images.ts` describes the way of a job. */
 export function imageRoutes(server: ServerContext): Route[] {
   const { gateway, polls, waiting, drain, clock, baseUrl } = server;
 
