@@ -209,7 +209,7 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** One row per key and route family that ever had a limit; see rate-limit-table.ts. */
+/** One row per key and route family that ever had a limit; see rate-limit.ts. */
 export interface RateWindowsTable {
   keyId: string;
   family: string;
@@ -226,7 +226,7 @@ export interface RateWindowsTable {
   tailAt: number;
   /** When the latest request was counted; -1 before the first. */
   lastAt: number;
-  /** The latest requests, which have no rows of their own; see rate-limit-table.ts. */
+  /** The latest requests, which have no rows of their own; see rate-limit.ts. */
   recent: string;
 }
 
