@@ -18,7 +18,7 @@ export * from './gateway.js';
 export { type BrowserOptions, type GatewayOptions, type GatewayServices, openHttpClient } from './gateway-services.js';
 export type * from './images/images.js';
 export { MAX_REFERENCES, type ReferenceInput, removeInputImages } from './images/references.js';
-export type * from './jobs/job-administration.js';
+export type * from './jobs/administration.js';
 export type * from './jobs/jobs.js';
 export type * from './jobs/jobs.js';
 export { audioFormat, openAudio } from './media/audio-formats.js';

@@ -63,7 +63,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@opentelemetry/sdk-trace': 'server/observability/otel-tracing.ts',
   ajv: 'core/runtime/validation.ts',
   pino: 'core/observability/logger.ts',
-  tsyringe: 'core/plugins/entry-services.ts',
+  tsyringe: 'core/plugins/instance-services.ts',
 };
 
 /** A package that one plugin needs and nobody else of its kind. */

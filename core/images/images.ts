@@ -21,7 +21,7 @@ import { createResultFiles, targetOfRun } from './result-files.js';
 
 /*
  * The way of an image job. `submit` checks the model, stores the input images, and accepts a job whose input is the task
- * (`jobs/job-service.ts`). A worker claims the job and runs `work` (`jobs/job-workers.ts`): it loads the input images, calls the
+ * (`jobs/service.ts`). A worker claims the job and runs `work` (`jobs/workers.ts`): it loads the input images, calls the
  * provider, brings the image to the canvas, and stores the files (`image-run.ts`). The job ends with the names of the files as its
  * result. `find` and `wait` show the job, `file` opens a file of it. When the job has ended, its input images are deleted.
  */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CompiledQuery, type Listening, listenPostgres, type Script } from '../database/index.js';
-import { createPumps } from './job-workers.js';
 import { JOB_KINDS, type JobKind } from './jobs.js';
+import { createPumps } from './workers.js';
 
 /** The workers of one kind, which the dispatcher wakes. */
 export interface JobStarter {

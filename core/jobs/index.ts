@@ -1,9 +1,6 @@
+export type { CancelledJob, JobAdministration, JobDetails, JobList } from './administration.js';
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
-export type { CancelledJob, JobAdministration, JobDetails, JobList } from './job-administration.js';
-export { createCompletionWaiters } from './job-ends.js';
-export { type JobsTable, jobMigrations } from './job-rows.js';
-export { createJobs } from './job-service.js';
-export { hashText, toFailure, toJson } from './job-statements.js';
+export { createCompletionWaiters } from './finish.js';
 export {
   type Accepted,
   type AdmissionCandidate,
@@ -18,3 +15,6 @@ export {
   queueFull,
   type WaitOptions,
 } from './jobs.js';
+export { createJobs } from './service.js';
+export { hashText, toFailure, toJson } from './statements.js';
+export { type JobsTable, jobMigrations } from './tables.js';

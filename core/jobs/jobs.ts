@@ -2,7 +2,7 @@ import type { JobFailure, JobState, Span, Tracer, Usage } from '../contracts/ind
 import type { Script } from '../database/index.js';
 import type { WorkScope } from '../observability/index.js';
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';
-import type { JobRow } from './job-statements.js';
+import type { JobRow } from './statements.js';
 
 /** What a job does. Each kind has its own limit and workers. */
 export type JobKind = 'extraction' | 'image';

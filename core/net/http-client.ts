@@ -5,7 +5,7 @@ import { parseJson } from '../extraction/scraping/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { type AddressGuard, type EgressDispatchers, isLoopbackHost, openDispatchers, readProxyUrl } from './egress.js';
 import { decodeBody, httpFailure, overCap, type Received, type ReceivedBody, receive } from './http-receiver.js';
-import { RequestLifetime, RequestLifetimes } from './request-life.js';
+import { RequestLifetime, RequestLifetimes } from './request-lifetime.js';
 
 export interface HttpTransportOptions {
   guard: AddressGuard;

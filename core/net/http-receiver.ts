@@ -3,7 +3,7 @@ import { pipeline, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/index.js';
-import type { RequestLifetime } from './request-life.js';
+import type { RequestLifetime } from './request-lifetime.js';
 
 /** An answer with a body that is arriving. */
 export interface Received {

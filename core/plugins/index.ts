@@ -11,7 +11,7 @@ export {
   type RootScope,
   registerInstanceServices,
   STORAGE,
-} from './entry-services.js';
+} from './instance-services.js';
 export { CONTRIBUTION_CODES } from './plugin-failure.js';
 export { createPluginHost, type InstancePolicy, type PluginHost } from './plugin-host.js';
 export { CONTRIBUTION_LISTS, createRegistry, type Registered, type Registry } from './registry.js';

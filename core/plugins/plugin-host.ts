@@ -15,7 +15,7 @@ import type {
 } from '../contracts/index.js';
 import { createRedaction } from '../observability/index.js';
 import { createValidator, GatewayError, isGatewayError, withBoundedWait, withDeadline } from '../runtime/index.js';
-import { configuredOriginsOf, createInstanceContext, type InstanceScope, type RootScope } from './entry-services.js';
+import { configuredOriginsOf, createInstanceContext, type InstanceScope, type RootScope } from './instance-services.js';
 import { checkEntry, entriesBefore, PluginConfigError } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
 import { checkContributions, namesServed, type Registry } from './registry.js';

@@ -65,7 +65,7 @@ export function drawRandomBytes(count: number): Buffer {
  * Timers and listeners are removed when the work has ended or time is up. `endsWithin` is for callers that only wait.
  *
  * Other mechanisms exist where there is no promise: a timer that closes a socket, a stream or a thread; and the
- * deadlines of HTTP requests (`net/request-life.ts`), which share one timer since every request has one.
+ * deadlines of HTTP requests (`net/request-lifetime.ts`), which share one timer since every request has one.
  */
 
 export interface DeadlineOptions {

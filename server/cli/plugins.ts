@@ -1,6 +1,6 @@
 import type { PluginStatus } from 'mediagate';
-import { groupEntries, type PluginGroup } from '../entry-groups.js';
 import { renderTable } from '../format/index.js';
+import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import type { Settings } from '../settings/index.js';
 import { openCommandLogger, print, printJson, withGateway } from './command.js';
 

@@ -17,11 +17,11 @@ import {
 } from 'mediagate';
 import { createIdentity, createOidcClient } from '../accounts/index.js';
 import { isStateThere, readDifferences, readSchema } from '../backup/index.js';
-import { groupEntries } from '../entry-groups.js';
 import { createSiteAddress, describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/index.js';
 import { newToken } from '../keys/index.js';
 import { checkPlatforms } from '../observability/index.js';
 import { openGateway, variablesOfPlugins } from '../open-gateway.js';
+import { groupEntries } from '../plugin-groups.js';
 import {
   DOT_ENV_ADVICE,
   findChromium,

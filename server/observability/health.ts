@@ -11,8 +11,8 @@ import {
 } from 'mediagate';
 import { endsWithin } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
-import { groupEntries } from '../entry-groups.js';
 import { defineRoute, type Route, Text } from '../http/index.js';
+import { groupEntries } from '../plugin-groups.js';
 import { PACKAGE_VERSION } from '../version.js';
 
 declare module '../http/server-context.js' {

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
 import { createDatabaseClock } from '../../core/database/statements.js';
-import { createSweeper } from '../../core/jobs/job-service.js';
-import { createJobTable } from '../../core/jobs/job-statements.js';
+import { createSweeper } from '../../core/jobs/service.js';
+import { createJobTable } from '../../core/jobs/statements.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';
 import { acceptJob } from '../support/job-acceptance.js';
 import type { GrowthSide } from './growth-side.js';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { hasReadmeRow, writeReadmeRow } from '../support/document-tables.js';
 import { startPostgres } from '../support/postgres.js';
 import { readFlags, refuse } from '../support/program-flags.js';
-import { startNginx } from './nginx-front.js';
+import { startNginx } from './nginx-balancer.js';
 import { type RollingReport, restartUnderLoad } from './rolling-restart.js';
 
 /*

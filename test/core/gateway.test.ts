@@ -14,7 +14,7 @@ import {
   type PluginEntry,
 } from 'mediagate';
 import Type from 'typebox';
-import { createRootScope, createToken } from '../../core/plugins/entry-services.js';
+import { createRootScope, createToken } from '../../core/plugins/instance-services.js';
 import { invented, inventedExtraction, inventedExtractor } from '../support/invented-plugin.js';
 
 const failing = (name: string, setup: () => Contributions | Promise<Contributions>): Plugin =>

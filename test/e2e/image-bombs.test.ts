@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { type Canary, startCanary } from '../support/canary.js';
 import { runImageBombs } from '../support/image-bomb-run.js';
+import { type Canary, startCanary } from '../support/live-probe.js';
 
 const MIB = 1024 * 1024;
 

@@ -7,7 +7,7 @@ import { genericNotice, SECRETS, type SignedNotice } from '../http/payment-app.j
 import { engines, type Place } from '../support/engines.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { grantsOf, order, signUp } from '../support/people.js';
-import { ownPostgres } from '../support/postgres-away.js';
+import { ownPostgres } from '../support/postgres-outage.js';
 import { until } from '../support/until.js';
 
 const ROUNDS = 2;

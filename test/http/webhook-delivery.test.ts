@@ -12,7 +12,7 @@ import {
   type WebhookOutcome,
 } from '../../server/webhooks/index.js';
 import { engines, ManualClock, type Place } from '../support/engines.js';
-import { ownPostgres } from '../support/postgres-away.js';
+import { ownPostgres } from '../support/postgres-outage.js';
 import type { Stack } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';

@@ -297,8 +297,8 @@ describe('the image service', () => {
       const database = await openDatabase({ dataDir: folder });
       const change = database.queries.updateTable('jobs');
       await change.set({ createdAt: 0 }).where('id', '=', late).execute();
-      const runner = JSON.stringify(['elsewhere', 1, 'boot', 'workers']);
-      const running = { state: 'running', runner, attempts: 9, cut_offs: 9, started_at: Date.now() } as const;
+      const processId = JSON.stringify(['elsewhere', 1, 'boot', 'workers']);
+      const running = { state: 'running', processId, attempts: 9, crashCount: 9, startedAt: Date.now() } as const;
       await change.set(running).where('id', '=', dead).execute();
       await database.close();
       for (const [id, code] of [

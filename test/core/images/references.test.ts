@@ -8,9 +8,9 @@ import { createImageFiles } from '../../../core/media/image-file.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/net/http-client.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
-import { type Canary, startCanary } from '../../support/canary.js';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificates.js';
 import { blackPng, plainWebp, stripes } from '../../support/images.js';
+import { type Canary, startCanary } from '../../support/live-probe.js';
 import { type OriginServer, startSecureOrigin } from '../../support/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { engines, type Place } from '../../support/engines.js';
-import { tortureImages } from './image-torture.js';
+import { tortureImages } from './image-chaos.js';
 
 for (const engine of engines) {
   describe(`processes that accept and run image jobs and die on ${engine.name}`, () => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { State } from '../../../server/state.js';
 import type { Place } from '../../support/engines.js';
-import type { TortureProcess, TortureTarget } from '../../support/jobs-torture.js';
+import type { TortureProcess, TortureTarget } from '../../support/jobs-chaos.js';
 import { openLedger } from '../../support/run-ledger.js';
 import type { Working, WorkOrder } from './job-worker.js';
 

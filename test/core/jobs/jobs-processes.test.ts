@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/jobs.js';
 import type { State } from '../../../server/state.js';
 import { engines, type Place } from '../../support/engines.js';
-import { tortureJobs } from '../../support/jobs-torture.js';
+import { tortureJobs } from '../../support/jobs-chaos.js';
 import { judgeLedger } from '../../support/run-ledger.js';
 import { until } from '../../support/until.js';
 import {

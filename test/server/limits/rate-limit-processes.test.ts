@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { engines, type Place } from '../../support/engines.js';
-import type { Taking } from './taker.js';
+import type { Taking } from './rate-limit-consumer.js';
 
 const script = fileURLToPath(new URL('taker.js', import.meta.url));
 

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import { createPlace, ListLogger, type Place } from '../../support/engines.js';
 import { budget, CHAT, settlement } from '../../support/model-requests.js';
-import { ownPostgres } from '../../support/postgres-away.js';
+import { ownPostgres } from '../../support/postgres-outage.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 

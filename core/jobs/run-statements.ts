@@ -11,8 +11,8 @@ import {
   type Tables,
   type Transaction,
 } from '../database/index.js';
-import { ACTIVE, type JobRow, type JobViewRow, ONE, QUEUED, RUNNING, VIEW_COLUMNS } from './job-statements.js';
 import type { Charge, EndedJob, JobKind } from './jobs.js';
+import { ACTIVE, type JobRow, type JobViewRow, ONE, QUEUED, RUNNING, VIEW_COLUMNS } from './statements.js';
 
 type Queries = Kysely<Tables>;
 

@@ -9,7 +9,15 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { JobOwnersTable } from './job-rows.js';
+import {
+  type Acceptance,
+  type Accepted,
+  type AdmissionCandidate,
+  type AdmissionHooks,
+  type JobKind,
+  type NewJob,
+  newJobId,
+} from './jobs.js';
 import {
   ACTIVE,
   hashText,
@@ -22,16 +30,8 @@ import {
   QUEUED,
   toJobRecord,
   toJson,
-} from './job-statements.js';
-import {
-  type Acceptance,
-  type Accepted,
-  type AdmissionCandidate,
-  type AdmissionHooks,
-  type JobKind,
-  type NewJob,
-  newJobId,
-} from './jobs.js';
+} from './statements.js';
+import type { JobOwnersTable } from './tables.js';
 
 /** A candidate as it is stored. */
 export interface Candidate extends AdmissionCandidate {

@@ -10,13 +10,10 @@ import {
 } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
+import { acceptGroup, type Candidate, compileFairQueueStatements, toCandidate } from './accept.js';
+import { createJobAdministration, type JobAdministration } from './administration.js';
 import type { Dispatcher } from './dispatcher.js';
-import { acceptGroup, type Candidate, compileFairQueueStatements, toCandidate } from './job-acceptance.js';
-import { createJobAdministration, type JobAdministration } from './job-administration.js';
-import { createCompletionWaiters, createJobEnds } from './job-ends.js';
-import { createJobEndTable, createJobRunTable } from './job-runs.js';
-import { createJobTable, type JobTable, toJobRecord } from './job-statements.js';
-import { type StartedWorkers, startWorkers } from './job-workers.js';
+import { createCompletionWaiters, createJobEnds } from './finish.js';
 import {
   type Accepted,
   type AdmissionHooks,
@@ -26,14 +23,17 @@ import {
   type Jobs,
   kindOfJob,
 } from './jobs.js';
+import { createJobEndTable, createJobRunTable } from './run-statements.js';
+import { createJobTable, type JobTable, toJobRecord } from './statements.js';
+import { type StartedWorkers, startWorkers } from './workers.js';
 
 /*
  * The way of a job. `accept` joins a group commit: the admission hooks judge each job of the group, and each accepted job gets its
- * place in the queue (`job-acceptance.ts`). Where a worker of this process has a free slot, the same transaction claims the job;
- * else workers claim it later (`job-claims.ts`). A worker runs the job under a deadline and a lease (`job-workers.ts`). The end of
- * the job, the admission hooks and the claim of the next job are one transaction again (`job-ends.ts`). The dispatcher wakes
+ * place in the queue (`core/jobs/accept.ts`). Where a worker of this process has a free slot, the same transaction claims the job;
+ * else workers claim it later (`core/jobs/claim.ts`). A worker runs the job under a deadline and a lease (`core/jobs/workers.ts`). The end of
+ * the job, the admission hooks and the claim of the next job are one transaction again (`core/jobs/finish.ts`). The dispatcher wakes
  * workers and those who wait for an end; a hint that is lost costs only time, since both also poll the tables. The statements
- * are in `job-statements.ts` and `job-runs.ts`.
+ * are in `core/jobs/statements.ts` and `core/jobs/run-statements.ts`.
  */
 
 export interface JobsOptions {

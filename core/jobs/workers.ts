@@ -3,13 +3,13 @@ import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js
 import { type Database, type Instances, runScript } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
+import { createJobClaims, createRunWatch, type JobClaims } from './claim.js';
 import type { Dispatcher, JobStarter, Served } from './dispatcher.js';
-import { createJobClaims, createRunWatch, type JobClaims } from './job-claims.js';
-import type { JobEnds } from './job-ends.js';
-import type { JobRunTable, Outcome, RunKey } from './job-runs.js';
-import type { Sweeper } from './job-service.js';
-import { type JobRow, toFailure, toJobRun, toJson } from './job-statements.js';
+import type { JobEnds } from './finish.js';
 import { type JobKind, type JobRun, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
+import type { JobRunTable, Outcome, RunKey } from './run-statements.js';
+import type { Sweeper } from './service.js';
+import { type JobRow, toFailure, toJobRun, toJson } from './statements.js';
 
 /** Milliseconds in which aborted runs must end. Runs that still continue are left to their lease. */
 const STOP_MS = 5_000;

@@ -16,7 +16,6 @@ import {
   type Tables,
 } from '../database/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
-import type { JobOwnersTable, JobsTable } from './job-rows.js';
 import {
   JOB_KINDS,
   type JobCounts,
@@ -26,6 +25,7 @@ import {
   kindOfJob,
   retentionMs,
 } from './jobs.js';
+import type { JobOwnersTable, JobsTable } from './tables.js';
 
 /** Maximum number of queued jobs that are counted before another. */
 const MAX_COUNTED = 999;

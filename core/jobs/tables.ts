@@ -18,7 +18,7 @@ export interface JobsTable {
    */
   dedupeHash: string;
   state: JobState;
-  /** Priority number: jobs of a kind run in this order, and by age within one number; see job-acceptance.ts. */
+  /** Priority number: jobs of a kind run in this order, and by age within one number; see core/jobs/accept.ts. */
   priority: number;
   /** JSON, as `input`, `result` and `error`. */
   summary: string;

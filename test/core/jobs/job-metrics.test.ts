@@ -3,7 +3,7 @@ import type { Meter } from '../../../core/contracts/services.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../server/state.js';
 import { engines, ListLogger, type Place } from '../../support/engines.js';
-import { ownPostgres } from '../../support/postgres-away.js';
+import { ownPostgres } from '../../support/postgres-outage.js';
 import { until } from '../../support/until.js';
 
 const kind = 'extraction' as const;

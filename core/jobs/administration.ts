@@ -11,8 +11,8 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './job-statements.js';
 import { JOB_KINDS, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
+import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './statements.js';
 
 /** Filters and pages the list of jobs. */
 export interface JobPage {

@@ -10,9 +10,10 @@ import {
   type Transaction,
 } from '../database/index.js';
 import { endsWithin, GatewayError } from '../runtime/index.js';
+import type { CancelledJob, JobCancellation } from './administration.js';
+import type { JobClaims } from './claim.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
-import type { CancelledJob, JobCancellation } from './job-administration.js';
-import type { JobClaims } from './job-claims.js';
+import { type AdmissionHooks, type EndedJob, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
 import {
   type Ended,
   type JobEndTable,
@@ -21,9 +22,8 @@ import {
   type RunKey,
   type RunSeen,
   toEndedJob,
-} from './job-runs.js';
-import { type JobTable, type JobViewRow, toJobRecord, toJson } from './job-statements.js';
-import { type AdmissionHooks, type EndedJob, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
+} from './run-statements.js';
+import { type JobTable, type JobViewRow, toJobRecord, toJson } from './statements.js';
 
 const EXPIRED_ROWS = 500;
 

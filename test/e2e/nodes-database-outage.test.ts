@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import type { GatewayProcess, HttpAnswer } from '../support/gateway-process.js';
 import { type Nodes, openNodes } from '../support/nodes.js';
-import { ownPostgres } from '../support/postgres-away.js';
+import { ownPostgres } from '../support/postgres-outage.js';
 import { type ReplayingProxy, startReplayingProxy } from '../support/replaying-proxy.js';
 import { until } from '../support/until.js';
 

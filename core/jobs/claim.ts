@@ -9,12 +9,12 @@ import {
   type Script,
 } from '../database/index.js';
 import { startPollLoop } from '../runtime/index.js';
-import type { JobEnds } from './job-ends.js';
-import type { JobRunTable, RunKey, RunSeen } from './job-runs.js';
-import type { Sweeper } from './job-service.js';
-import type { JobRow } from './job-statements.js';
-import type { Run } from './job-workers.js';
+import type { JobEnds } from './finish.js';
 import { type JobKind, type JobRecord, namesOf } from './jobs.js';
+import type { JobRunTable, RunKey, RunSeen } from './run-statements.js';
+import type { Sweeper } from './service.js';
+import type { JobRow } from './statements.js';
+import type { Run } from './workers.js';
 
 /** Number of crashed runs after which a job counts as a suspected poison job. */
 const POISON_CRASHES = 2;
