@@ -201,7 +201,7 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
         name: contribution.displayName,
         linkForms: contribution.linkForms,
         features: featuresOf(contribution),
-        // Asked of the extractor only where it is read.
+        // The extractor is only called when it is read.
         get methods() {
           return host.stateOf(entry, () => contribution.methods?.());
         },

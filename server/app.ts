@@ -94,7 +94,10 @@ export function createWorkerApp(dependencies: ReceiveDependencies): Koa<RequestS
 }
 
 interface AssembleOptions extends ReceiveDependencies {
-  /** What requests without a route pass before they are refused. Default: nothing. @param route Looks for a route again. */
+  /**
+   * Middleware for requests without a route, before they are refused. Default: none.
+   * @param route Looks up a route again.
+   */
   unrouted?(route: Middleware): readonly Middleware[];
   /** Default: there are no keys and no sessions, so only public routes are accepted. */
   guardOf?: GuardOf;
@@ -161,7 +164,7 @@ export function createRoutes(server: ServerContext, accounts: AccountContext | u
 }
 
 function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }: ReceiveDependencies) {
-  /** Known when requests come: the address that is listened at does not change. */
+  /** Known when requests arrive: the listening address does not change. */
   let isHttps: boolean | undefined;
   return async (context: RoutedContext, next: Next): Promise<void> => {
     const { state, res: response } = context;

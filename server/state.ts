@@ -40,8 +40,8 @@ export interface StateSettings {
    */
   rateLimitClock?: Clock;
   /**
-   * Milliseconds without a heartbeat after which a process counts as dead: then its jobs, reservations and idempotency keys are
-   * released. Default 15,000. Given by tests.
+   * Milliseconds without a heartbeat after which a process counts as dead: then its jobs, reservations and idempotency
+   * keys are released. Default 15,000. Set by tests.
    */
   processLeaseMs?: number;
   /**

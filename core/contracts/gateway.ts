@@ -87,7 +87,7 @@ export interface PlatformInfo {
   /** Patterns or text, for people. */
   linkForms: readonly string[];
   features: PlatformFeatures;
-  /** Its ways to the platform at the time of reading, best first; empty where its extractor does not tell. */
+  /** The state of its methods at the time of reading, best first; empty if its extractor does not report it. */
   methods: readonly MethodState[];
   /** Links for the live probe. */
   probeLinks: readonly ProbeLink[];

@@ -16,27 +16,33 @@ import { type DatabaseClock, rowsOf, runScript, type Script } from './statements
 import type { Tables } from './tables.js';
 
 /*
- * A process that holds something in the database (a running job, a reservation, an idempotency key) has one row in
- * `instances` and counts its `beat` up three times per lease. What it holds names the id of that row. Every process reads all
- * rows as often, and declares a process dead (`beat` becomes -1) that has ended, which its own machine can tell at once, or
- * whose beat it has seen unchanged for a whole lease. The statement names the beat that was seen, so a heartbeat that comes
- * first wins. Then the handlers of `onProcessDead` release what the dead process held, in each process that has a handler for
- * it, the first one winning row by row. Silence is measured by the steady clock of the process that reads, and only while it
- * could read. No two clocks are compared, so a clock that jumps neither frees a job early nor keeps one for a dead process.
- * An id that was declared dead stays dead. A process that was stopped, and finds that, goes on under a new id; it abandons
- * what it held, as does a process that could not write its heartbeat for a whole lease (`onLost`). What it still writes
- * about that changes nothing, since each row is released once and by its own name.
+ * One heartbeat per process. A process that holds something in the database (a running job, a reservation, an idempotency key)
+ * has one row in `instances`, and what it holds names the id of that row. One timer increments `beat` three times per lease.
+ *
+ * Every process polls all rows at the same pace. It declares a process dead (`beat` becomes -1) if that process ended, which
+ * its own machine knows at once, or if `beat` has not changed for a whole lease. The update names the value that was read, so
+ * a heartbeat that comes first wins. Then the handlers of `onProcessDead` release what the dead process held. Each process
+ * runs its handlers; for each row, the first one releases.
+ *
+ * The polling process measures silence by its own monotonic clock, and only while it can read. It never compares two clocks.
+ * So a clock that jumps neither releases a job early nor holds one for a dead process.
+ *
+ * An id that was declared dead stays dead. A process that was suspended and finds itself declared dead continues under a new
+ * id and abandons what it held (`onLost`). So does a process that could not write its heartbeat for a whole lease. Its late
+ * writes change nothing: each row is released once, by its own name.
  */
 
-/** Whether what has this id has had the same state for a whole lease. */
+/** Whether the state of this id has been the same for a whole lease. */
 export type SilenceCheck = (id: string, state: string) => boolean;
 
 export interface SilenceWatch {
-  /** Asked once about each id, before the next look. An id that is not asked about is forgotten. */
+  /** Called once for each id, before the next check. An id that was not checked is dropped. */
   check(): SilenceCheck;
 }
 
-/** For how long others have not changed, by this process's own steady clock and while it could look. */
+/**
+ * Measures how long other processes have not changed, by this process's own monotonic clock and while it could read.
+ */
 export function createSilenceWatch(leaseMs: number): SilenceWatch {
   /** Since when they have been the same. */
   let seen = new Map<string, { state: string; since: number }>();
@@ -45,8 +51,8 @@ export function createSilenceWatch(leaseMs: number): SilenceWatch {
   return {
     check() {
       const now = performance.now();
-      // Where this process could not look for so long (it was stopped, the database was unavailable), others may not have been
-      // able to write either.
+      // If this process could not read for so long (it was stopped, or the database was unavailable), others may not
+      // have been able to write either.
       if (now - checkedAt >= leaseMs) seen.clear();
       checkedAt = now;
       const before = seen;
@@ -62,8 +68,8 @@ export function createSilenceWatch(leaseMs: number): SilenceWatch {
 }
 
 /*
- * The id of a process is a text: the machine, the process on it, its start, and a random part. A process that has certainly
- * ended is declared dead at once; in any doubt its lease decides.
+ * The id of a process is a text: the machine, the process on it, its start, and a random part. A process that is
+ * certainly dead is declared dead at once; in any doubt its lease decides.
  */
 
 /** One for each start of a process: the system reuses process ids, but not this. */
@@ -76,8 +82,6 @@ function createProcessId(): string {
 
 /** Whether the process is known to be dead. False if that cannot be determined here. */
 export function isProcessDead(id: string): boolean {
-  // Rows of early releases bear other names.
-  if (!id.startsWith('[')) return false;
   const [machine, pid, boot] = JSON.parse(id) as [string, number, string];
   if (machine !== MACHINE) return false;
   if (pid === process.pid) return boot !== BOOT;
@@ -112,18 +116,18 @@ declare module './tables.js' {
 export interface InstancesTable {
   id: string;
   startedAt: number;
-  /** For people to read, and for {@link Instances.differing}; whether a process is dead is decided by `beat`. */
+  /** For people, and for {@link Instances.differing}; `beat` decides whether a process is dead. */
   beatAt: number;
-  /** Goes up while the process lives; -1 once it was declared dead. */
+  /** Incremented while the process lives; -1 once it was declared dead. */
   beat: number;
   /** JSON array of Fingerprint. */
   fingerprints: string;
 }
 
-/** A third of it goes by between two heartbeats. */
+/** Milliseconds of a lease. A heartbeat is written every third of it. */
 const LEASE_MS = 15_000;
 const DEAD = -1;
-/** A process that wrote nothing for this long does not count for the settings of others. */
+/** A process that wrote nothing for this long is ignored when settings are compared. */
 const LIVE_MS = 20_000;
 const FORGET_MS = 60 * 60 * 1000;
 const FORGET_INTERVAL_MS = 10 * 60 * 1000;
@@ -139,50 +143,53 @@ export interface Fingerprint {
   required: boolean;
 }
 
-/** What processes hold of one subject. */
+/** What processes hold of one kind: jobs, reservations or keys. */
 export interface ProcessHolds {
   /** Ids of the processes that hold something, each once. */
   holders(): Script<readonly string[]>;
-  /** Releases all that this process holds. It is dead for good, and others may do the same at the same time. */
+  /**
+   * Releases everything that this process holds. The process is dead for good. Other processes may do the same at the
+   * same time.
+   */
   release(processId: string): Promise<void>;
 }
 
 /** The processes that use this state. */
 export interface Instances {
-  /** What this process holds bears this id. Another one after it was declared dead. */
+  /** Id of this process in everything that it holds. A new one is made after it was declared dead. */
   readonly id: string;
   /** Milliseconds without a heartbeat after which a process counts as dead. */
   readonly leaseMs: number;
   /**
-   * Whether the last heartbeat is so young that no other process can have declared this one dead. False before the first one:
-   * then nothing may be held, see {@link enter}.
+   * Whether the last heartbeat is recent enough that no other process can have declared this one dead. False before the
+   * first one: then nothing may be held, see {@link enter}.
    */
   isFresh(): boolean;
   /**
-   * To be awaited before this process holds something: resolves when it has a heartbeat that is fresh.
+   * Await it before this process holds something: resolves when the heartbeat is recent.
    * @throws GatewayError `upstream_unavailable`.
    */
   enter(): Promise<void>;
-  /** @returns What takes the handler out again. */
+  /** @returns A function that removes the handler. */
   onProcessDead(holds: ProcessHolds): () => void;
   /**
-   * This process was declared dead, or may be soon, since it could not write its heartbeat: what it held so far belongs to
-   * others. May come again while the database is unavailable.
-   * @returns What takes the listener out again.
+   * This process was declared dead, or may be soon, since it could not write its heartbeat: what it held belongs to
+   * other processes. May be called again while the database is unavailable.
+   * @returns A function that removes the listener.
    */
   onLost(listener: () => void): () => void;
-  /** Begins to look for dead processes, at once and three times per lease. */
+  /** Starts to check for dead processes, at once and three times per lease. */
   watch(): void;
-  /** Looks at once. Throws GatewayError. */
+  /** Checks at once. Throws GatewayError. */
   check(): Promise<void>;
   /**
-   * Adds this process with its settings.
-   * @throws GatewayError `invalid_value` where a living process differs in a required setting; `upstream_unavailable`.
+   * Registers this process with its settings.
+   * @throws GatewayError `invalid_value` if a living process differs in a required setting; `upstream_unavailable`.
    */
   join(fingerprints: readonly Fingerprint[]): Promise<void>;
   /**
    * Writes the heartbeat of this process. Before {@link join} and {@link enter} it writes nothing.
-   * @throws GatewayError `upstream_unavailable` where the database takes no writes.
+   * @throws GatewayError `upstream_unavailable` if the database accepts no writes.
    */
   beat(): Promise<void>;
   /** Settings in which a living process differs from this one. */
@@ -221,11 +228,11 @@ export function createInstances({
   let isEntered = false;
   let isClosed = false;
   let hasRow = false;
-  /** When the last heartbeat was begun that was written, by the steady clock. */
+  /** Start of the last successful heartbeat, by the monotonic clock. */
   let writtenAt = Number.NEGATIVE_INFINITY;
   let writing: Promise<void> | undefined;
   let beating: PollLoop | undefined;
-  let looking: PollLoop | undefined;
+  let polling: PollLoop | undefined;
   let forgotAt = performance.now();
   let warned = '';
 
@@ -234,7 +241,7 @@ export function createInstances({
     return performance.now() + intervalMs - writtenAt < leaseMs;
   }
 
-  /** The id that this process has from then on. */
+  /** The id of this process from then on. */
   function* writeRow(): Script<string> {
     const row = { beat: count, beatAt: times.now, fingerprints: JSON.stringify(own ?? []) };
     if (hasRow) {
@@ -266,9 +273,9 @@ export function createInstances({
   }
 
   /** Concurrent callers share one write. */
-  function beat(patienceMs = TIMEOUT_MS): Promise<void> {
+  function beat(timeoutMs = TIMEOUT_MS): Promise<void> {
     if (!isEntered) return database.ping();
-    writing ??= write(patienceMs).finally(() => {
+    writing ??= write(timeoutMs).finally(() => {
       writing = undefined;
     });
     return writing;
@@ -280,7 +287,7 @@ export function createInstances({
     try {
       await beat();
     } finally {
-      // Less patience than time between two heartbeats, so that another one follows within the lease.
+      // A shorter timeout than the time between two heartbeats, so that another one follows within the lease.
       const work = () => beat(Math.min(TIMEOUT_MS, intervalMs));
       if (!isClosed) beating ??= startPollLoop({ intervalMs, work, report });
     }
@@ -292,29 +299,29 @@ export function createInstances({
     for (const holds of handlers) {
       held.push({ holds, ids: await database.run((queries) => runScript(queries, holds.holders())) });
     }
-    const beats = new Map(rows.map((row) => [row.id, row.beat]));
-    const others = new Set([...beats.keys(), ...held.flatMap(({ ids }) => ids)]);
+    const polls = new Map(rows.map((row) => [row.id, row.beat]));
+    const others = new Set([...polls.keys(), ...held.flatMap(({ ids }) => ids)]);
     others.delete(id);
     const isSilent = silence.check();
-    const dead = new Set([...others].filter((other) => beats.get(other) === DEAD));
-    const suspects = [...others].filter(
-      (other) => !dead.has(other) && (isSilent(other, `${beats.get(other)}`) || isProcessDead(other)),
+    const dead = new Set([...others].filter((other) => polls.get(other) === DEAD));
+    const candidates = [...others].filter(
+      (other) => !dead.has(other) && (isSilent(other, `${polls.get(other)}`) || isProcessDead(other)),
     );
-    for (const suspect of suspects) if (await declareDead(suspect, beats.get(suspect))) dead.add(suspect);
+    for (const candidate of candidates) if (await declareDead(candidate, polls.get(candidate))) dead.add(candidate);
     for (const { holds, ids } of held) {
-      // What cannot be released now is found by the next look, and keeps no other subject waiting.
+      // What cannot be released now is found by the next check, and does not delay other kinds.
       for (const each of ids) if (dead.has(each)) await holds.release(each).catch(report);
     }
   }
 
-  /** False where it has written a heartbeat meanwhile. A process without a row holds what it should not. */
-  async function declareDead(suspect: string, seen: number | undefined): Promise<boolean> {
+  /** False if it has written a heartbeat meanwhile. A process without a row holds what it must not hold. */
+  async function declareDead(candidate: string, seen: number | undefined): Promise<boolean> {
     if (seen === undefined) return true;
     const { numUpdatedRows } = await database.run((queries) =>
       queries
         .updateTable('instances')
         .set({ beat: DEAD })
-        .where('id', '=', suspect)
+        .where('id', '=', candidate)
         .where('beat', 'in', [seen, DEAD])
         .executeTakeFirstOrThrow(),
     );
@@ -364,13 +371,13 @@ export function createInstances({
 
   async function leave(): Promise<void> {
     isClosed = true;
-    await Promise.all([looking?.stop(), beating?.stop()]);
+    await Promise.all([polling?.stop(), beating?.stop()]);
     isEntered = false;
     await writing?.catch(() => undefined);
     if (!hasRow) return;
     hasRow = false;
     writtenAt = Number.NEGATIVE_INFINITY;
-    // Where the database is unavailable, the row ends by its lease.
+    // If the database is unavailable, the row expires with its lease.
     await database
       .run((queries) => queries.deleteFrom('instances').where('id', '=', id).execute(), timeout)
       .catch(() => undefined);
@@ -392,12 +399,12 @@ export function createInstances({
       return () => lostListeners.delete(listener);
     },
     watch() {
-      looking ??= startPollLoop({ intervalMs, work: poll, report });
+      polling ??= startPollLoop({ intervalMs, work: poll, report });
     },
     check,
     async join(fingerprints) {
       own = fingerprints;
-      // One that is under way does not have the settings.
+      // A write that is running does not include the settings.
       await writing?.catch(() => undefined);
       if (isEntered) await beat();
       else await enter();

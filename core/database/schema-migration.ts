@@ -118,12 +118,12 @@ export interface SchemaChange extends Migration {
 }
 
 /**
- * Migrations by their names, which begin with the number of the release's schema and give the order in which they run:
- * `0001-jobs`. Each folder that owns tables exports its own list.
+ * Migrations by name. A name begins with the number of the release's schema and determines the order: `0001-jobs`. Each
+ * folder that owns tables exports its own list.
  */
 export type Migrations = Readonly<Record<string, SchemaChange>>;
 
-/** A migration of statements that both engines understand. Columns are camelCase, so they are quoted: "createdAt". */
+/** A migration with statements for both engines. Columns are camelCase, so they are quoted: "createdAt". */
 export function sqlMigration(...statements: readonly string[]): SchemaChange {
   return {
     async up(queries) {

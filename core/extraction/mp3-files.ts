@@ -24,7 +24,7 @@ const FETCH_MS = 600_000;
 
 export interface AudioFilesOptions {
   links: AudioLinks;
-  /** As the extraction service matches. */
+  /** The same as in the extraction service. */
   match(url: string): { extractor: Registered<Extractor>; link: LinkRef };
   host: PluginHost;
   storage: Storage;

@@ -134,7 +134,7 @@ const MAX_RECENT = 10_000;
 
 /** As the index of ended jobs states it. */
 const ENDED = sql<boolean>`"finishedAt" is not null`;
-/** When the process that runs it last wrote its heartbeat. */
+/** Time of the last heartbeat of its process. */
 const BEAT_AT = sql<number | null>`(select "beatAt" from instances where instances.id = jobs."processId")`;
 const JOINED = sql<number>`(select count(*) from job_owners where job_owners."jobId" = jobs.id)`;
 

@@ -99,7 +99,7 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
         for (const row of rows) await runTable.giveBack(queries, row);
       });
     } catch (error) {
-      // What is claimed for no run is found by the run watch.
+      // The run watch finds jobs that were claimed without a run.
       report(error);
     }
     wake();
@@ -111,7 +111,7 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
 
   /** @param unsure Called if there may be jobs left for free workers. */
   function* fill({ onEnd, ended = [] }: ClaimOccasion, unsure: () => void): Script<readonly RunKey[]> {
-    // What is claimed by a process that may be taken for dead is cut off; the workers look again once it has a heartbeat.
+    // A process that may be considered dead gives its claims up; the workers poll again once it has a heartbeat.
     const may = isOpen && !claiming && instances.isFresh();
     const free = may ? concurrency - runs.size + ended.length : 0;
     const { promise: claimedAll, resolve } = Promise.withResolvers<void>();
@@ -160,7 +160,7 @@ export interface RunWatchOptions {
   runTable: JobRunTable;
   ends: JobEnds;
   sweeper: Sweeper;
-  /** Those of these workers, by job. */
+  /** The runs of these workers, by job. */
   runs: ReadonlyMap<string, Run>;
   /** Whether any workers of this process have this run. */
   isHeld(run: RunKey): boolean;
@@ -180,9 +180,9 @@ export interface RunWatch {
 }
 
 /**
- * Aborts runs that are no longer this process's, puts back those of dead processes (see heartbeat.ts), fails jobs that waited
- * too long, and has old rows swept. A row that this living process runs according to the database, but not in fact, since a
- * claim or an end could not be written, is treated as that of a dead process after a lease.
+ * Aborts runs that no longer belong to this process, queues those of dead processes again (see heartbeat.ts), fails
+ * jobs that waited too long, and starts the sweep of old rows. If the database lists a run of this living process that
+ * does not exist, since a claim or an end could not be written, it is treated as that of a dead process after a lease.
  */
 export function createRunWatch(options: RunWatchOptions): RunWatch {
   const { kind, maxAttempts, maxQueuedMs, instances, database, runTable, ends, sweeper, runs, isHeld } = options;
@@ -201,7 +201,9 @@ export function createRunWatch(options: RunWatchOptions): RunWatch {
     for (const run of orphans) await cutOff(run);
   }
 
-  /** Runs that are no longer this process's: on SQLite nobody hears of it when another process cancels a job. */
+  /**
+   * Runs that no longer belong to this process. On SQLite no notification arrives when another process cancels a job.
+   */
   async function giveUp(gone: readonly Run[]): Promise<void> {
     if (gone.length === 0) return;
     const ids = gone.map(({ row }) => row.id);

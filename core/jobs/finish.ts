@@ -40,7 +40,7 @@ export interface JobEnds {
   cancel(id: string, owner: string): Promise<JobViewRow | undefined>;
   /** @throws GatewayError `job_already_terminal`. */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
-  /** Ends a run whose process is gone, for good or until it is run again. Undefined where it has ended before. */
+  /** Ends a run of a dead process: fails the job or queues it again. Undefined if it has ended before. */
   cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<JobRecord | undefined>;
   /** Fails jobs that waited too long for their first run. */
   expire(kind: JobKind, maxQueuedMs: number): Promise<JobRecord[]>;
@@ -68,7 +68,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
   function* finishGroup(finishes: readonly Finish[], onEnd: OnEnd): Script<boolean[]> {
     const jobs: EndedJob[] = [];
     const done = new Set<Finish>();
-    // In one order, so that two groups do not wait for each other in a ring.
+    // A fixed order, so that two groups do not deadlock.
     const ordered = finishes.toSorted((left, right) => (left.run.id < right.run.id ? -1 : 1));
     for (const finish of ordered) {
       const { run, outcome } = finish;

@@ -42,7 +42,7 @@ export interface ClaimInput {
 
 export type JobRunTable = ReturnType<typeof createJobRunTable>;
 
-/** The statements of runs: claimed, looked at, given back, cut off. */
+/** The statements of runs: claim, read, give back, crash. */
 export function createJobRunTable(
   { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
   clock: DatabaseClock,
@@ -164,7 +164,7 @@ export function createJobRunTable(
       return (yield* rowsOf(holders[kind])).map(({ processId }) => processId as string);
     },
 
-    /** What this process runs of the kind. */
+    /** The runs of this process of the kind. */
     async runsOf(queries: Queries, kind: JobKind, processId: string): Promise<RunSeen[]> {
       const rows = await queries
         .selectFrom('jobs')
@@ -195,7 +195,10 @@ export function createJobRunTable(
       return numUpdatedRows > 0n;
     },
 
-    /** Ends a run whose process is gone: back to its old place, or failed with `error`. Undefined where it has ended before. */
+    /**
+     * Ends a run of a dead process: the job is queued again at its old priority, or fails with `error`. Undefined if it
+     * has ended before.
+     */
     cutOff(
       queries: Queries,
       { id, attempts, processId }: RunSeen,

@@ -13,8 +13,8 @@ export interface JobsTable {
   id: string;
   kind: JobKind;
   /**
-   * SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index takes, and hold any character. Empty
-   * where nobody is to join the job.
+   * SHA-256 of the dedupe key in lower-case hex: keys may be longer than an index entry, and contain any character.
+   * Empty if the job cannot be joined.
    */
   dedupeHash: string;
   state: JobState;
@@ -59,7 +59,7 @@ export interface JobOwnersTable {
 }
 
 /**
- * Both engines use a partial index only where a query repeats its condition to the letter. The jobs of an owner are indexed
+ * Both engines use a partial index only if a query repeats its condition literally. The jobs of an owner are indexed
  * only once they have ended, so accepting jobs of many owners writes few pages.
  */
 export const jobMigrations: Migrations = {

@@ -207,7 +207,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   });
   const watching = dispatcher.watchEnds({
     ended: stopEnded,
-    // The run watch finds out.
+    // The run watch detects it.
     missed: () => undefined,
     report,
   });

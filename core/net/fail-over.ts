@@ -144,7 +144,7 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
         const isCounted = error instanceof TryFailure && error.consequence.counts;
         // A call that began before the circuit opened says nothing about the current state.
         if (isCounted && (isProbe || breaker.state === 'closed')) breaker.fail();
-        // A probe whose caller leaves says nothing: the next call probes again.
+        // If the caller of a probe disconnects, the result is unknown: the next call probes again.
         else if (isProbe && !signal.aborted) breaker.succeed();
         if (!(error instanceof TryFailure)) throw error;
         last = error.error;

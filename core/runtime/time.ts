@@ -214,29 +214,29 @@ export class SwapRemoveList<Item extends ListItem> {
   }
 }
 
-/** Something that looks at the time now and then. */
+/** Something that checks the time regularly. */
 export interface Ticking extends ListItem {
   /** @param now Monotonic milliseconds. */
   tick(now: number): void;
 }
 
-/** One timer for many: a timer for each request would be a good part of what a request costs. */
+/** A shared timer: one timer per request would be a considerable part of a request's cost. */
 export class SharedTimer<Item extends Ticking> extends SwapRemoveList<Item> {
   readonly #tickMs: number;
   readonly #monotonic: () => number;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param tickMs Milliseconds between ticks, and so how late one may be. */
+  /** @param tickMs Milliseconds between ticks, which is also the maximum delay. */
   constructor(tickMs: number, monotonic = () => performance.now()) {
     super();
     this.#tickMs = tickMs;
     this.#monotonic = monotonic;
   }
 
-  /** From now on those in the list tick. */
+  /** Starts the ticks of the items in the list. */
   start(): void {
     this.#timer ??= setInterval(() => {
-      // It goes on for a tick after the last: those that follow each other closely need no new one.
+      // It runs for one more tick after the last removal, so that frequent requests need no new timer.
       if (this.size === 0) {
         clearInterval(this.#timer);
         this.#timer = undefined;

@@ -313,7 +313,7 @@ function brokenOff(cause: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The answer of the model broke off.', { cause });
 }
 
-/** An exchange that looks at the time. */
+/** An exchange with deadlines. */
 export interface Watched extends Ticking {
   /** Stops it. */
   giveUp(error: GatewayError): void;

@@ -179,9 +179,9 @@ function isFromOwnPage({ req: { headers } }: RequestContext, { origin }: SiteAdd
 const PREFIX = '/api/play';
 
 /**
- * Everything under `/v1` once more under `/api/play/v1`, for the site's own pages: whoever is signed in is let in as the
- * newest good key of their account, and whatever holds for that key holds there. So no key is ever in a page. Stands behind the
- * routes, so that only requests without a route pass it.
+ * Serves everything under `/v1` also under `/api/play/v1`, for the site's own pages: a signed-in user acts with the
+ * newest valid key of the account, and its limits apply. So no page ever contains a key. It runs after the routes, so
+ * that only requests without a route pass it.
  * @param route Finds the route under `/v1`.
  */
 export function createPlay(

@@ -72,7 +72,7 @@ export interface PlanGrantsTable {
   /** Code of the paid order; otherwise random. */
   id: string;
   accountId: string;
-  /** 1, 2, … of the account, in the order in which they were made, for those of one moment. */
+  /** 1, 2, … within the account, in order of creation, for grants of the same moment. */
   number: number;
   /** JSON of PlanTerms. */
   terms: string;

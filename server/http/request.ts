@@ -17,7 +17,7 @@ export function newRequestId(): string {
   return `req_${drawRandomBytes(BYTES).toString('base64url')}`;
 }
 
-/** On every answer, errors of the parser included. */
+/** On every answer, including errors of the parser. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -25,7 +25,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 };
 
-/** Where clients reach the gateway by https. Subdomains are not ours to decide about. */
+/** Set if clients reach the gateway by https. Subdomains are excluded, since they belong to the operator. */
 const STRICT_TRANSPORT = 'max-age=31536000';
 
 const SECURITY_FIELDS = Object.entries(SECURITY_HEADERS);
@@ -238,7 +238,7 @@ export function createPollGuard(clock: Clock): PollGuard {
   };
 }
 
-/** Own members that the schema knows; `null` counts as not sent. */
+/** Own fields that the schema knows; `null` counts as not sent. */
 export function knownFields(
   sent: Readonly<Record<string, unknown>>,
   { properties }: { properties: object },
@@ -251,8 +251,8 @@ export function knownFields(
 }
 
 /**
- * The refusal of a body for a member of its own.
- * @param accepted What each member accepts, in words.
+ * The error for an invalid field of a body.
+ * @param accepted The accepted values of each field, as text.
  */
 export function fieldError(
   { path = '', keyword }: Partial<Issue> = {},

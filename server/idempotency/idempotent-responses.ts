@@ -63,10 +63,10 @@ export type AnswerClaim =
   | { state: 'answered'; answer: IdempotentResponse };
 
 /**
- * Which requests with an idempotency key are at work, and what those that have ended were answered with. Answers are
- * remembered for 24 hours, failures are not. The key of work whose process is dead is free (see heartbeat.ts): at once where
- * its end can be told, else after a lease without a heartbeat. All throw GatewayError `upstream_unavailable` where the database
- * does not answer.
+ * The running requests with an idempotency key, and the answers of those that ended. Answers are stored for 24 hours,
+ * failures are not. The key of a dead process's work is free (see heartbeat.ts): at once if its death can be
+ * determined, else after a lease without a heartbeat. All methods throw GatewayError `upstream_unavailable` if the
+ * database does not answer.
  */
 export interface IdempotentResponses {
   /** @throws GatewayError `idempotency_key_reused` if the key belongs to a different request. */
@@ -110,9 +110,9 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
   const table = createAnswerTable(database);
   const report = createThrottledWarning(logger, 'requests with an Idempotency-Key wait for the database');
   const waits = createCompletionWaiters({ findEnded, dispatcher, pollMs, report });
-  /** Work that this process is no longer at, and whose row it could not write: since when. */
+  /** Work that this process has ended without writing its row, with the time of the end. */
   const doubted = new Map<string, number>();
-  let looking: PollLoop | undefined;
+  let polling: PollLoop | undefined;
 
   instances.onProcessDead({
     holders: () => table.holders(),
@@ -131,7 +131,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
     return ids.filter((id) => !alive.has(id));
   }
 
-  /** Those of them that are under way; what a process was at that has ended is free at once. */
+  /** Those that are still running. The work of an ended process is free at once. */
   async function running(ids: readonly string[]): Promise<WorkSeen[]> {
     const found = await table.running(ids);
     if (!found.some(({ processId }) => isProcessDead(processId))) return found;
@@ -141,7 +141,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
 
   function doubt(id: string): void {
     doubted.set(id, performance.now());
-    looking ??= startPollLoop({ intervalMs: instances.leaseMs / 3, work: endDoubts, report });
+    polling ??= startPollLoop({ intervalMs: instances.leaseMs / 3, work: endDoubts, report });
   }
 
   async function endDoubts(): Promise<void> {
@@ -149,11 +149,11 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
     const ids = [...doubted.keys()];
     if (ids.length === 0) return;
     await table.free(ids);
-    // By then the database has come to all it was asked.
+    // By then the database has processed every earlier statement.
     for (const [id, since] of doubted) if (begun - since > 2 * DATABASE_TIMEOUT_MS) doubted.delete(id);
   }
 
-  /** Whatever comes of it, this process is at it no longer. */
+  /** In any case this process has ended the work. */
   async function end<Result>(work: AnswerWork, write: () => Promise<Result>): Promise<Result> {
     try {
       return await write();
@@ -179,7 +179,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
           { durability: 'relaxed' },
         )
         .catch((error: unknown) => {
-          // It may have been committed all the same.
+          // It may have committed.
           if (isGatewayError(error) && error.code === 'upstream_unavailable') doubt(id);
           throw error;
         });
@@ -231,7 +231,7 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
     },
 
     async close() {
-      await looking?.stop();
+      await polling?.stop();
       await waits.stop();
     },
   };
@@ -383,7 +383,7 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       return rows.map(({ answerId, processId }) => ({ id: answerId as string, processId: processId as string }));
     },
 
-    /** The processes that are at work. */
+    /** The processes that run work. */
     *holders(): Script<readonly string[]> {
       const rows = yield* rowsOf(
         queries
@@ -396,13 +396,13 @@ export function createAnswerTable({ engine, queries, run }: Database) {
       return rows.map(({ processId }) => processId as string);
     },
 
-    /** The keys of all that the process was at. @returns The ids of that work. */
+    /** Frees the keys of all work of the process. @returns The ids of that work. */
     *freeAllOf(processId: string): Script<string[]> {
       const freed = queries.deleteFrom('idempotency_keys').where('processId', '=', processId).returning('answerId');
       return (yield* rowsOf(freed.compile())).map(({ answerId }) => answerId as string);
     },
 
-    /** The keys of this work, where it has not ended. */
+    /** Frees the keys of this work, unless it has ended. */
     free: (ids: readonly string[]): Promise<unknown> =>
       run((processId) =>
         processId
@@ -432,7 +432,7 @@ export interface IdempotencyKeysTable {
   accountId: string | null;
   /** Names the work, and the file of its answer. */
   answerId: string | null;
-  /** Id of the process that is at that work; see heartbeat.ts. Null once it has ended. */
+  /** Id of the process that runs the work; see heartbeat.ts. Null once it has ended. */
   processId: string | null;
   /** JSON: status and headers of the answer. Null in a row of ended work: it was not stored, and the key is free. */
   head: string | null;
@@ -451,7 +451,7 @@ export const idempotencyMigrations: Migrations = {
     `create index idempotency_keys_expires_at on idempotency_keys ("expiresAt")`,
     `create unique index idempotency_keys_answer on idempotency_keys ("answerId") where "answerId" is not null`,
     `create index idempotency_keys_account on idempotency_keys ("accountId", "expiresAt", bytes) where "accountId" is not null`,
-    // What processes hold is read again and again.
+    // Polls read what processes hold.
     `create index idempotency_keys_process on idempotency_keys ("processId") where "processId" is not null`,
   ),
 };

@@ -163,7 +163,7 @@ function checksum(body: string): string {
   return text;
 }
 
-/** The record of a key with the plan that it has at that time. */
+/** The record of a key with its plan at that time. */
 export function keyAt(record: ApiKeyRecord, at: number): ApiKeyRecord {
   const { expiresAt, followingPlans: [plan, ...rest] = [] } = record;
   if (!plan || expiresAt === null || expiresAt > at) return record;

@@ -215,11 +215,11 @@ export interface RateWindowsTable {
   family: string;
   /** The window's own time when this row was written. */
   time: number;
-  /** Which clock `wallTime` and `monotonicTime` were read from. */
+  /** The clock that `wallTime` and `monotonicTime` were read from. */
   clockSource: string;
   wallTime: number;
   monotonicTime: number;
-  /** Number of the next slot to be taken; the live ones are `tailSeq` up to here. */
+  /** Number of the next request; the live ones are from `tailSeq` up to here. */
   nextSeq: number;
   tailSeq: number;
   /** When the oldest live request was counted. */
@@ -251,8 +251,8 @@ export interface DailyQuotasTable {
 }
 
 /**
- * Each request reads the window of its key, changes it and adds a slot. A SQLite table without row ids is one tree, ordered by
- * its key; otherwise each of these steps costs a second lookup. PostgreSQL has no such tables.
+ * Each request reads the window of its key, changes it and adds a request. A SQLite table without row ids is one tree,
+ * ordered by its key; otherwise each of these steps costs a second lookup. PostgreSQL has no such tables.
  */
 export const limitMigrations: Migrations = {
   '0001-limits': {

@@ -19,21 +19,21 @@ import {
 } from './rate-limit-statements.js';
 
 /*
- * How a window works. Its slots are numbered in the order they were taken; the live ones are `tailSeq` up to
- * `nextSeq`, so counting them is a subtraction. Each look at a window first moves the tail over the slots that have
- * passed (every slot is passed once, whatever the limit) and then takes wanted slots by moving the head.
+ * How a window works. Its requests are numbered in order; the live ones are from `tailSeq` up to `nextSeq`, so counting
+ * them is a subtraction. Each access first moves the tail over the expired requests (each is passed once, for any
+ * limit) and then counts new requests by moving the head.
  *
- * When slots were taken is in rows of their own; on SQLite, where each key's rows would be one more page to write for each
- * request, the youngest are in the window's row until they are many.
+ * The times of requests are in rows of their own. On SQLite, where that would write one more page per request, the
+ * latest requests are in the window's row until they are many.
  *
- * A window has a time of its own, which never goes backwards: each look adds the time gone by since the row was last
- * written, measured on the steady clock of the process that wrote it where that is this process, else on the wall clock,
- * and nothing where that was set back meanwhile. So a wall clock that jumps neither frees a slot early within a process
- * nor blocks anybody for longer than the minute. On PostgreSQL the wall clock is the database's, one for all nodes.
+ * A window has its own time, which never goes backwards. Each access adds the time since the row was last written: by
+ * the monotonic clock if this process wrote it, else by the wall clock, and nothing if that was set back meanwhile. So
+ * a wall clock that jumps neither frees a request early within a process nor blocks a key for longer than the minute.
+ * On PostgreSQL the wall clock is the database's, one for all nodes.
  */
 
 const WINDOW_MS = 60_000;
-/** Of the youngest slots in the row of a window. PostgreSQL keeps every slot in a row of its own. */
+/** Maximum length of `recent` in the window's row. PostgreSQL keeps every request in a row of its own. */
 const RECENT_CHARACTERS: Readonly<Record<Engine, number>> = { sqlite: 180, postgres: 0 };
 const NO_RUNS: readonly RequestRun[] = [];
 /** Maximum number of windows that are cached as existing. */

@@ -136,7 +136,7 @@ export function createAdmissions({
   const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
 
   const sweeper = createUsageSweeper(database, createDatabaseClock(clock));
-  /** When an admission last failed that may have been committed all the same. */
+  /** Time of the last failed admission that may have committed. */
   let doubtedAt: number | undefined;
 
   function* hold(rows: readonly ReservationRow[]): Script<void> {
@@ -173,7 +173,7 @@ export function createAdmissions({
         await runScript(transaction, writeCutOffs(await deleted.execute(), tables));
       }),
   });
-  const looking = startPollLoop({ intervalMs: instances.leaseMs / 3, work: poll, report });
+  const polling = startPollLoop({ intervalMs: instances.leaseMs / 3, work: poll, report });
 
   const shards = createShards<AdmissionInput, Admission>({
     database,
@@ -228,7 +228,7 @@ export function createAdmissions({
     flushInTime: () => writing.flushInTime(),
     async close() {
       await writing.close();
-      await looking.stop();
+      await polling.stop();
     },
   };
 }

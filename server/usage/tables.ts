@@ -27,7 +27,7 @@ export interface JobChargesTable {
   at: number;
 }
 
-/** A budget as it stands, with the period and day that it was last counted in; see budgets.ts. */
+/** The state of a budget, with the period and day that it was last counted in; see budgets.ts. */
 export interface BudgetsTable extends BudgetState {
   /** UTC: empty if the period never ends, else `2026-06` or `2026-06-15`. */
   period: string;
@@ -73,7 +73,7 @@ export interface UsageEntriesTable {
   estimated: number;
 }
 
-/** What requests used: all of a key, a route, a model and a day (UTC) together. */
+/** Usage of one key, route, model and UTC day. */
 export interface UsageTotal {
   /** `2026-06-15`. */
   day: string;
@@ -82,16 +82,16 @@ export interface UsageTotal {
   route: string;
   model: string;
   requests: number;
-  /** Of them, answered with a status of 400 and more. */
+  /** Number of these with a status of 400 or more. */
   failed: number;
-  /** Of them, those whose usage was counted by us. */
+  /** Number of these with an estimated usage. */
   estimated: number;
   inputTokens: number;
   cachedTokens: number;
   outputTokens: number;
   reasoningTokens: number;
   characters: number;
-  /** Seconds of sound. */
+  /** Seconds of audio. */
   seconds: number;
   images: number;
   latencyMsSum: number;
@@ -121,7 +121,7 @@ export interface BackgroundResponsesTable {
   waitMs: number;
 }
 
-/** The tables of usage. The key of an entry begins with its API key and time, so that its index grows in few pages. */
+/** The usage tables. The key of an entry begins with its API key and time, so that its index grows in few pages. */
 export const usageMigrations: Migrations = {
   '0001-usage': sqlMigration(
     `create table job_charges (
