@@ -233,7 +233,7 @@ describe('http transport', () => {
         import { createHttpTransport } from './dist/core/net/http-client.js';
         const guard = { checkUrl() {}, isTrusted: () => false, addresses: async () => ['127.0.0.1'] };
         const transport = createHttpTransport({ guard });
-        const response = await transport.face({ timeoutMs: ${AMPLE_MS} }).request({ url: ${JSON.stringify(url)} });
+        const response = await transport.scoped({ timeoutMs: ${AMPLE_MS} }).request({ url: ${JSON.stringify(url)} });
         console.log(response.text());
         await transport.close();`;
       const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-http-'));

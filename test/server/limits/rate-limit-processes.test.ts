@@ -8,9 +8,9 @@ import { expect } from 'chai';
 import { engines, type Place } from '../../support/engines.js';
 import type { Taking } from './rate-limit-consumer.js';
 
-const script = fileURLToPath(new URL('taker.js', import.meta.url));
+const script = fileURLToPath(new URL('rate-limit-consumer.js', import.meta.url));
 
-function startTaker(taking: Taking): ChildProcessByStdio<null, Readable, null> {
+function startConsumer(taking: Taking): ChildProcessByStdio<null, Readable, null> {
   return spawn(process.execPath, [script, JSON.stringify(taking)], { stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
@@ -26,10 +26,10 @@ for (const engine of engines) {
 
     it('migrate an empty state at the same time and share its windows', async () => {
       const { dataDir, databaseUrl } = place;
-      const takers = Array.from({ length: 3 }, () => startTaker({ dataDir, databaseUrl, limit: 15, count: 60 }));
+      const consumers = Array.from({ length: 3 }, () => startConsumer({ dataDir, databaseUrl, limit: 15, count: 60 }));
       const outputs = await Promise.all(
-        takers.map(async (taker) => {
-          const [output, [code]] = await Promise.all([text(taker.stdout), once(taker, 'exit')]);
+        consumers.map(async (consumer) => {
+          const [output, [code]] = await Promise.all([text(consumer.stdout), once(consumer, 'exit')]);
           expect(code).to.equal(0);
           return output;
         }),
@@ -39,12 +39,12 @@ for (const engine of engines) {
 
     it('lose no slot that was acknowledged when one of them is killed', async () => {
       const { dataDir, databaseUrl } = place;
-      const taker = startTaker({ dataDir, databaseUrl, limit: 100_000, count: 100_000 });
-      const exited = once(taker, 'exit');
+      const consumer = startConsumer({ dataDir, databaseUrl, limit: 100_000, count: 100_000 });
+      const exited = once(consumer, 'exit');
       let acknowledged = 0;
-      for await (const _line of createInterface({ input: taker.stdout })) {
+      for await (const _line of createInterface({ input: consumer.stdout })) {
         acknowledged += 1;
-        if (acknowledged === 50) taker.kill('SIGKILL');
+        if (acknowledged === 50) consumer.kill('SIGKILL');
       }
       await exited;
       expect(acknowledged).to.be.at.least(50);
