@@ -230,10 +230,10 @@ export function anthropicTypeOf({ code }: GatewayError, { model }: Pick<ErrorCon
 
 /** Anthropic's SDK classifies errors by the status. */
 function encodeAnthropicError(error: GatewayError, context: ErrorContext): string {
-  const isMessageShown = { type: anthropicTypeOf(error, context), message: messageOf(error, context) };
+  const fields = { type: anthropicTypeOf(error, context), message: messageOf(error, context) };
   const isUnthreaded = error.code === 'unsupported_value' && error.param === 'thread';
   const details = isUnthreaded ? NO_THREADS : undefined;
-  return JSON.stringify({ type: 'error', error: { ...isMessageShown, details }, request_id: context.requestId });
+  return JSON.stringify({ type: 'error', error: { ...fields, details }, request_id: context.requestId });
 }
 
 /** The SDK's tool runner sends only new messages; it reads this as a request to send the whole conversation. */
