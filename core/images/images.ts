@@ -21,7 +21,7 @@ import { createResultFiles, targetOfRun } from './result-files.js';
 
 /*
  * The way of an image job. `submit` checks the model, stores the input images, and accepts a job whose input is the task
- * (`jobs/service.ts`). A worker claims the job and runs `work` (`jobs/workers.ts`): it loads the input images, calls the
+ * (`core/jobs/service.ts`). A worker claims the job and runs `work` (`core/jobs/workers.ts`): it loads the input images, calls the
  * provider, brings the image to the canvas, and stores the files (`image-run.ts`). The job ends with the names of the files as its
  * result. `find` and `wait` show the job, `file` opens a file of it. When the job has ended, its input images are deleted.
  */
@@ -108,7 +108,7 @@ export interface FinishedImage {
   width: number;
   height: number;
   bytes: number;
-  /** When the file was stored. */
+  /** The kind of storage that held the file when it was stored. */
   source: FileSource;
   usage?: Usage;
   /** Settings that the model ignored, as text. */

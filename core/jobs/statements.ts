@@ -34,10 +34,10 @@ const MAX_IDS = 500;
 
 /** Dedupe hash of a job that cannot be joined. */
 export const NOT_JOINED = '';
-/** As the index of joinable jobs states it; neither engine uses the index with a parameter. */
 /*
- * Written as literals, as are kinds and limits in frequent statements: if a table has partial indexes, SQLite plans a
- * statement again each time it compares a column with a parameter, unless the parameter is in a list.
+ * Conditions are literals, word for word as in the partial indexes: neither engine uses such an index with a parameter. Kinds and
+ * limits of frequent statements are literals, too: if a table has partial indexes, SQLite plans a statement again each time it
+ * compares a column with a parameter, unless the parameter is in a list.
  */
 export const ACTIVE = sql<boolean>`state in ('queued', 'running')`;
 export const QUEUED = sql<boolean>`state = 'queued'`;

@@ -95,7 +95,7 @@ interface Circuit<Upstream> {
 export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): FailOver<Upstream> {
   const { clock, restMs = REST_MS, weightOf, retryShare } = options;
   const retries = retryShare === undefined ? undefined : createRetryBudget(retryShare, clock);
-  const turns = weightOf && createFairQueue<Circuit<Upstream>>(({ upstream }) => weightOf(upstream));
+  const turns = weightOf && createWeightedRoundRobin<Circuit<Upstream>>(({ upstream }) => weightOf(upstream));
   const coolDownMs = (openings: number) => Math.min(restMs * 2 ** openings, restMs * LONGEST_REST);
   const circuits = options.upstreams.map((upstream): Circuit<Upstream> => {
     const breaker = createCircuitBreaker({ clock, maxFailures: FAILURES_BEFORE_REST, coolDownMs });
@@ -249,7 +249,7 @@ export function createRetryBudget(share: number, clock: Pick<Clock, 'monotonic'>
 }
 
 /** A fair choice among the available items. */
-export interface FairQueue<Item> {
+export interface WeightedRoundRobin<Item> {
   /**
    * Each item is chosen in proportion to its weight, evenly distributed; one of weight 0 only if no other is available.
    */
@@ -257,7 +257,7 @@ export interface FairQueue<Item> {
 }
 
 /** Smooth weighted round robin. @param weightOf Not negative. */
-export function createFairQueue<Item>(weightOf: (item: Item) => number): FairQueue<Item> {
+export function createWeightedRoundRobin<Item>(weightOf: (item: Item) => number): WeightedRoundRobin<Item> {
   /** The credit of each item; the sum is zero, so that an item that was absent does not catch up. */
   const credit = new Map<Item, number>();
 

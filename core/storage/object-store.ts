@@ -12,7 +12,7 @@ import {
 
 export interface ObjectContent {
   file: FileStat;
-  /** All bytes of the file. */
+  /** The bytes of this range of the file. */
   bytes(range: ByteRange): Promise<Uint8Array>;
 }
 

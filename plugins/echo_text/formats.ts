@@ -1,4 +1,4 @@
-import type { Echo } from './conversation.js';
+import type { Echo } from './provider.js';
 
 /** `chat.completion` */
 export function chatCompletion(echo: Echo): object {

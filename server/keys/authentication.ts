@@ -316,6 +316,7 @@ function invalid(): GatewayError {
   return new GatewayError('invalid_api_key', 'This API key is not valid.');
 }
 
+/** Grants are named after what the operator allows, families after the routes that share a window. */
 const FAMILIES: Readonly<Record<Grant, RateLimitFamily>> = {
   images: 'image',
   extract: 'link_data',

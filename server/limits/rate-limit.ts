@@ -277,7 +277,7 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** The rate limit of a key and route family: each accepted request counts for 60 s after its acceptance. */
+/** Routes that share one window of a key: each accepted request counts for 60 s after its acceptance. */
 export type RateLimitFamily = 'image' | 'link_data' | 'model';
 
 export interface ConsumeRequest {

@@ -41,8 +41,7 @@ import {
   readUsed,
 } from '../limits/index.js';
 import type { JobChargesTable, UsageTotal } from './tables.js';
-import { createUsageTable } from './usage-log.js';
-import { createTotals, knownCounts } from './usage-rows.js';
+import { createTotals, createUsageTable, knownCounts } from './usage-log.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {

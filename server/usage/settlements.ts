@@ -13,7 +13,7 @@ import type { Settlement } from './admissions.js';
 import { type BudgetTable, type Correction, correct, release } from './budgets.js';
 import type { BackgroundResponsesTable, ReservationsTable, UsageEntriesTable } from './tables.js';
 import type { UsageTable } from './usage-log.js';
-import { COUNTS, countsOf, createTotals, NO_COUNTS, type Totals, toEntryRow, tokensOf } from './usage-rows.js';
+import { COUNTS, countsOf, createTotals, NO_COUNTS, type Totals, toEntryRow, tokensOf } from './usage-log.js';
 
 /** HTTP status of requests with a disconnected client. */
 const HUNG_UP = 499;

@@ -4,7 +4,7 @@ import { createDatabaseClock } from '../../../core/database/statements.js';
 import { systemClock } from '../../../core/runtime/time.js';
 import type { ApiKeysTable } from '../../../server/keys/api-keys.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
-import { NO_COUNTS } from '../../../server/usage/usage-rows.js';
+import { NO_COUNTS } from '../../../server/usage/usage-log.js';
 import { createUsageSweeper, ENTRIES_RETENTION_MS } from '../../../server/usage/usage-sweep.js';
 import { engines, type Place } from '../../support/engines.js';
 
