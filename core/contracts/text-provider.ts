@@ -37,6 +37,13 @@ export interface TextModel {
   routes: readonly TextRoute[];
   /** Reasoning efforts accepted; empty if the model has none. */
   efforts: readonly string[];
+  /** Maximum output tokens of an answer. Under a token budget, a request that names no maximum gets it. Default 16,384. */
+  maxOutputTokens?: number;
+  /**
+   * Field of a chat that limits its output, for upstreams that know only one; written under a token budget. Default: the
+   * field that the caller sent, otherwise `max_completion_tokens`.
+   */
+  outputLimitField?: string;
 }
 
 export interface TextCall {

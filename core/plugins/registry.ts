@@ -252,6 +252,10 @@ function checkAudioProvider(provider: JsonRecord, at: string): void {
 function checkTextProvider(provider: JsonRecord, at: string): void {
   mustBeList(provider.models, `${at}.models`, (model, path) => {
     checkModel(model, path);
+    const { maxOutputTokens: max = 1, outputLimitField: field = 'max_tokens' } = model;
+    if (!(Number.isSafeInteger(max) && Number(max) > 0))
+      throw new Error(`${path}.maxOutputTokens must be a whole number above 0`);
+    mustBeText(field, `${path}.outputLimitField`);
     for (const name of ['routes', 'efforts'] as const) mustBeList(model[name], `${path}.${name}`, mustBeText, 0);
   });
   mustBeFunction(provider, 'send', at);

@@ -58,11 +58,15 @@ export interface ExchangeOptions {
   onCut(failure: GatewayError): void;
   /** Whether the upstream completes the answer without a listener: it can be fetched later. */
   continuesAlone: boolean;
-  /**
-   * Estimates the usage if the upstream reports none, from the model's text; `goesOn` if it continues without a
-   * listener. Never rejects.
-   */
-  estimate(sample: TextSample, continues: boolean): Promise<Usage | undefined>;
+  /** Estimates the usage if the upstream reports none, from the model's text. Never rejects. */
+  estimate(sample: TextSample, answer: EstimatedAnswer): Promise<Usage | undefined>;
+}
+
+export interface EstimatedAnswer {
+  /** Whether the upstream continues it without a listener. */
+  continues: boolean;
+  /** Whether it completed. Default false. */
+  complete?: boolean;
 }
 
 /** Sends one request and follows its answer to the end. */
@@ -265,7 +269,10 @@ class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   #endEstimated(sample: TextSample, continues: boolean, rest: TextOutcome): void {
-    this.#options.estimate(sample, continues).then((usage) => this.#end(usage ? { usage, ...rest } : rest));
+    const { complete } = rest;
+    this.#options
+      .estimate(sample, { continues, complete })
+      .then((usage) => this.#end(usage ? { usage, ...rest } : rest));
   }
 
   #wordingOf({ plainWords = (words) => words }: TextReply): Wording {

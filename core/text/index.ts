@@ -1,3 +1,3 @@
-export type { Texts } from './requests.js';
+export type { ReservedTokens, Texts, TokenDemand } from './requests.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
-export { createTokenCounter, samplePrompt, type TokenCounter } from './tokens.js';
+export { createTokenCounter, type PromptSample, samplePrompt, type TokenCounter } from './tokens.js';

@@ -1,7 +1,7 @@
 import type { ResponsesTask, StoredResponseAction, TextModel, TextRoute, Usage } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { type JsonValue, replaceFields } from './json.js';
-import type { TextSample } from './tokens.js';
+import type { PromptSample } from './tokens.js';
 
 export interface TextRequest {
   route: TextRoute;
@@ -12,7 +12,7 @@ export interface TextRequest {
   /** The same, parsed. For a body above 256 KiB or 20,000 values, fields of more than 8 KiB may be missing. */
   parsed: Readonly<Record<string, unknown>>;
   /** The text the model reads, if `parsed` lacks its long fields. Default: it is taken from `parsed`. */
-  prompt?: TextSample;
+  prompt?: PromptSample;
   /** Owner of the stored responses that it may continue, and of the one it creates. */
   owner: string;
   /** Id of the request, for errors within a stream. */
@@ -28,8 +28,37 @@ export interface PreparedText {
    * stated). Counting tokens costs none; 1 is reserved anyway, so that a caller without tokens is refused.
    */
   readonly maxTokens: number;
-  /** Must be called once. */
-  send(): TextExchange;
+  /** What a token budget must reserve for it. Loads the tokenizer. Default: `maxTokens` suffices. */
+  readonly demand?: () => Promise<TokenDemand>;
+  /**
+   * Must be called once.
+   * @param reserved Limits the output: the upstream gets the limit in the body. Usage that it does not report is then
+   *   at most this. Default: no limit.
+   */
+  send(reserved?: ReservedTokens): TextExchange;
+}
+
+/** The tokens that a request may use, as an upper estimate. */
+export interface TokenDemand {
+  input: number;
+  /**
+   * Maximum input that the gateway cannot see: an earlier response that it continues, files that it only names. A
+   * budget with fewer free tokens reserves those that it has.
+   */
+  hiddenInput: number;
+  /** Output over all choices, as stated or as the model allows. A budget with fewer free tokens grants fewer. */
+  output: number;
+  /** Minimum output over all choices; a budget with less refuses the request. */
+  minOutput: number;
+  choices: number;
+}
+
+/** The tokens that were reserved for a request. */
+export interface ReservedTokens {
+  /** Includes {@link TokenDemand.hiddenInput}, as far as it was reserved. */
+  input: number;
+  /** Over all choices. */
+  output: number;
 }
 
 /** A request that was sent. */
@@ -133,6 +162,12 @@ type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** Maximum tokens of an answer if the request states none. */
 const DEFAULT_OUTPUT_TOKENS = 1_024;
+/** Maximum tokens of an answer under a token budget if neither the request nor the model states any. */
+const MODEL_OUTPUT_TOKENS = 16_384;
+/** With fewer for each choice, an answer is not worth its input. */
+const MIN_OUTPUT_TOKENS = 256;
+/** Tokens of an earlier response, or of a file that is not in the request: the context of many models. */
+const HIDDEN_INPUT_TOKENS = 131_072;
 const BYTES_PER_TOKEN = 4;
 /** The sum of many such values still fits the database's integer. */
 export const MAX_TOKENS = 1e12;
@@ -172,14 +207,66 @@ export function previousResponseOf({ previous_response_id: previous }: JsonRecor
   throw new GatewayError('invalid_value', 'previous_response_id must be a text.', { param: 'previous_response_id' });
 }
 
+/** Fields that state the maximum tokens of an answer, for each choice. The first is the present one. */
+const LIMIT_FIELDS: Readonly<Record<TextRoute, readonly string[]>> = {
+  chat_completions: ['max_completion_tokens', 'max_tokens'],
+  responses: ['max_output_tokens'],
+};
+
 /** Maximum tokens of an answer, over all its choices: at most 10^12. */
 export function maxOutputTokens(parsed: JsonRecord, route: TextRoute): number {
-  const named = route === 'responses' ? [parsed.max_output_tokens] : [parsed.max_completion_tokens, parsed.max_tokens];
-  const counts = named.filter(isCount);
+  return Math.min((statedMax(parsed, route) ?? DEFAULT_OUTPUT_TOKENS) * choicesOf(parsed, route), MAX_TOKENS);
+}
+
+function statedMax(parsed: JsonRecord, route: TextRoute): number | undefined {
+  const counts = LIMIT_FIELDS[route].map((name) => parsed[name]).filter(isCount);
   // Upstreams differ in which of the two they use: many know only the older one.
-  const max = counts.length > 0 ? Math.max(...counts) : DEFAULT_OUTPUT_TOKENS;
-  const choices = route === 'chat_completions' && isCount(parsed.n) ? parsed.n : 1;
-  return Math.min(max * choices, MAX_TOKENS);
+  return counts.length > 0 ? Math.max(...counts) : undefined;
+}
+
+function choicesOf({ n }: JsonRecord, route: TextRoute): number {
+  return route === 'chat_completions' && isCount(n) ? n : 1;
+}
+
+/** What a token budget must reserve for a request with that input. */
+export function demandOf(
+  parsed: JsonRecord,
+  route: TextRoute,
+  { maxOutputTokens: most = MODEL_OUTPUT_TOKENS }: TextModel,
+  { input, namesFiles }: { input: number; namesFiles: boolean },
+): TokenDemand {
+  const choices = choicesOf(parsed, route);
+  const perChoice = statedMax(parsed, route) ?? most;
+  const continues = [parsed.previous_response_id, parsed.conversation].some((id) => id !== undefined && id !== null);
+  return {
+    input,
+    hiddenInput: continues || namesFiles ? HIDDEN_INPUT_TOKENS : 0,
+    output: Math.min(perChoice * choices, MAX_TOKENS),
+    minOutput: Math.min(Math.min(perChoice, MIN_OUTPUT_TOKENS) * choices, MAX_TOKENS),
+    choices,
+  };
+}
+
+/**
+ * Writes the reserved output into a body as its limit, for each choice. A field that the caller sent keeps a smaller
+ * value; one that is no number above 0 does not limit anything and is replaced.
+ */
+export function limitOutput(
+  body: Uint8Array,
+  parsed: JsonRecord,
+  { route, output, field }: { route: TextRoute; output: number; field?: string },
+): { body: Uint8Array; parsed: JsonRecord } {
+  const perChoice = Math.max(1, Math.floor(output / choicesOf(parsed, route)));
+  const sent = LIMIT_FIELDS[route].filter((name) => parsed[name] !== undefined);
+  const names = route === 'chat_completions' && field !== undefined ? [...new Set([...sent, field])] : sent;
+  if (names.length === 0) names.push(LIMIT_FIELDS[route][0] as string);
+  const limits = Object.fromEntries(
+    names.map((name) => {
+      const stated = parsed[name];
+      return [name, isCount(stated) ? Math.min(stated, perChoice) : perChoice];
+    }),
+  );
+  return { body: replaceFields(body, limits), parsed: { ...parsed, ...limits } };
 }
 
 /** Estimates the tokens of a body by its length; at least 1. */

@@ -9,6 +9,7 @@ import type {
   StoredResponseAction,
   StoredResponses,
   TextCall,
+  TextModel,
   TextProvider,
   TextReply,
   TextRoute,
@@ -19,22 +20,32 @@ import type { InstancePolicy, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import type { EventReader } from './events.js';
-import { createWatch, type ExchangeTimes, startExchange } from './exchange.js';
+import { createWatch, type EstimatedAnswer, type ExchangeTimes, startExchange } from './exchange.js';
 import {
   askForUsage,
   type BackgroundStart,
   checkEffort,
+  demandOf,
   inputTokensOf,
+  limitOutput,
   maxOutputTokens,
   modelOf,
   type PreparedText,
   previousResponseOf,
+  type ReservedTokens,
   streamOf,
   type TextExchange,
   type TextRequest,
   type Texts,
 } from './requests.js';
-import { MAX_STORED_BYTES, NO_TEXT, samplePrompt, type TextSample, type TokenCounter } from './tokens.js';
+import {
+  MAX_STORED_BYTES,
+  NO_TEXT,
+  type PromptSample,
+  samplePrompt,
+  type TextSample,
+  type TokenCounter,
+} from './tokens.js';
 import { createChatReader, createResponsesReader } from './usage-events.js';
 
 /** Maximum delay of a deadline, in milliseconds. */
@@ -164,21 +175,38 @@ export function createTexts(parts: TextsParts): TextService {
 
   function readyToSend(model: string, maxTokens: number, sending: Sending): PreparedText {
     let left: Sending | undefined = sending;
+    const { call, sample } = sending;
     return {
       model,
       maxTokens,
-      send() {
+      ...(call.task !== 'input_tokens' && { demand: () => demandFor(call, sending.model, sample) }),
+      send(reserved) {
         const sent = left;
         left = undefined;
         if (!sent) throw new Error('a request is sent once');
-        return send(sent);
+        return send(reserved ? limited(sent, reserved) : sent);
       },
     };
   }
 
+  async function demandFor({ route, parsed }: Sending['call'], model: TextModel, given?: PromptSample) {
+    const sample = given ?? samplePrompt(parsed);
+    const { namesFiles } = sample;
+    return demandOf(parsed, route, model, { input: await tokens.countInput(sample), namesFiles });
+  }
+
+  /** Compacting has no limit of its own: its upstream does not know such a field. */
+  function limited(sending: Sending, reserved: ReservedTokens): Sending {
+    const { call, model } = sending;
+    const { output } = reserved;
+    if (call.task !== undefined) return { ...sending, reserved };
+    const limit = { route: call.route, output, field: model.outputLimitField };
+    return { ...sending, reserved, call: { ...call, ...limitOutput(call.body, call.parsed, limit) } };
+  }
+
   /** A long request is released after sending: nothing here may keep it in memory during its answer. */
   function send(sending: Sending): TextExchange {
-    const { entry, contribution: provider, owner, requestId, isStored, dropUsage, maxOutput } = sending;
+    const { entry, contribution: provider, owner, requestId, isStored, dropUsage, maxOutput, reserved } = sending;
     const { route, task, model, stream } = sending.call;
     let call: Sending['call'] | undefined = sending.call;
     const { body, parsed } = call;
@@ -195,14 +223,21 @@ export function createTexts(parts: TextsParts): TextService {
 
     async function startAlone(responseId: string, { upstream, status }: TextReply): Promise<void> {
       isStarting = true;
-      const [usage] = await Promise.all([estimate(NO_TEXT, true), responses?.flushInTime()]);
+      const [usage] = await Promise.all([estimate(NO_TEXT, { continues: true }), responses?.flushInTime()]);
       started?.resolve(usage && { responseId, upstream, status, usage });
     }
 
-    async function estimate(sample: TextSample, continues: boolean): Promise<Usage | undefined> {
+    async function estimate(
+      sample: TextSample,
+      { continues, complete = false }: EstimatedAnswer,
+    ): Promise<Usage | undefined> {
       if (task === 'input_tokens') return undefined;
-      const inputTokens = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
-      const outputTokens = Math.max(continues ? maxOutput : 0, await tokens.count(sample));
+      // What an upstream used before it was aborted is unknown, so that it may be everything it was allowed to use.
+      if (reserved && !complete) return allOf(reserved);
+      const counted = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
+      const written = Math.max(continues ? maxOutput : 0, await tokens.count(sample));
+      const inputTokens = Math.min(counted, reserved?.input ?? counted);
+      const outputTokens = Math.min(written, reserved?.output ?? written);
       return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
     }
 
@@ -366,6 +401,10 @@ function does({ tasks = [] }: TextProvider, task: ResponsesTask | undefined): bo
   return task === undefined || tasks.includes(task);
 }
 
+function allOf({ input: inputTokens, output: outputTokens }: ReservedTokens): Usage {
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
+}
+
 /** The end of an exchange is never an error. */
 function endWith({ ended }: TextExchange, span: Span): void {
   ended.then(({ usage, failure }) => {
@@ -378,6 +417,7 @@ function endWith({ ended }: TextExchange, span: Span): void {
 interface Sending {
   entry: string;
   contribution: TextProvider;
+  model: TextModel;
   call: Omit<TextCall, 'signal'>;
   owner: string;
   requestId: string;
@@ -385,8 +425,10 @@ interface Sending {
   isStored: boolean;
   dropUsage: boolean;
   maxOutput: number;
-  /** The text the model reads. Default: it is taken from the call. */
-  sample?: TextSample;
+  /** The input of the model. Default: it is taken from the call. */
+  sample?: PromptSample;
+  /** Default: the output is not limited. */
+  reserved?: ReservedTokens;
 }
 
 /** A stored response that is fetched from its upstream. */

@@ -20,10 +20,19 @@ export interface TokenCounter {
    * rejects.
    */
   count(sample: TextSample): Promise<number>;
+  /**
+   * Upper estimate of the tokens of a request's input: those of its texts (a quarter more if only a part was counted;
+   * one for each byte if none was), 16 for each message, and those of names, images and files. Never rejects.
+   */
+  countInput(sample: PromptSample): Promise<number>;
   /** Pending counts are then estimated by length. */
   close(): Promise<void>;
 }
 
+/** The rest of a text may have more tokens than its beginning. */
+const SAMPLE_MARGIN = 1.25;
+/** Tokens that the format of a message adds to its texts. */
+const MESSAGE_TOKENS = 16;
 /** Maximum number of texts in the queue; each is at most 32 KiB. */
 const MAX_WAITING = 256;
 const TIMEOUT_MS = 10_000;
@@ -88,6 +97,11 @@ export function createTokenCounter(): TokenCounter {
       const tokens = (await ask(text)) ?? inputTokensOf(Buffer.byteLength(text));
       return Math.max(1, Math.round(tokens * scale));
     },
+    async countInput({ text, scale, messages, otherTokens }) {
+      const tokens = text === '' ? 0 : ((await ask(text)) ?? Buffer.byteLength(text));
+      const margin = scale > 1 ? SAMPLE_MARGIN : 1;
+      return Math.ceil(tokens * scale * margin) + messages * MESSAGE_TOKENS + otherTokens;
+    },
     async close() {
       closed = true;
       await end();
@@ -107,6 +121,16 @@ export interface TextSample {
 }
 
 export const NO_TEXT: TextSample = { text: '', scale: 1 };
+
+/** The input text of a request, and how much it has besides. */
+export interface PromptSample extends TextSample {
+  /** Number of messages, or of items. */
+  messages: number;
+  /** Upper estimate of the tokens of names and numbers, and of images, files and audio in the request. */
+  otherTokens: number;
+  /** Whether it names files that are elsewhere. */
+  namesFiles: boolean;
+}
 
 /** Collects the text of a stream, as the JSON texts of its events. */
 export interface SampleTaker {
@@ -151,18 +175,49 @@ function plainText(raw: string): string {
   }
 }
 
-/** Fields that contain files and audio in base64, which are no text for a model. */
-const DATA_FIELDS = new Set(['data', 'file_data', 'b64_json', 'image_url']);
-/** Fields that configure the answer and are no input. */
+/**
+ * Fields that contain files and audio in base64, which are no text for a model, and how many of their letters may be a
+ * token. An image has no more tokens for more bytes.
+ */
+const DATA_FIELDS: ReadonlyMap<string, number> = new Map([
+  ['data', 64],
+  ['file_data', 4],
+  ['b64_json', Number.POSITIVE_INFINITY],
+  ['image_url', Number.POSITIVE_INFINITY],
+]);
+/** Upper estimate of an image; also the minimum of a file. */
+const FILE_TOKENS = 4_096;
+/** Fields that name files of the upstream, or of the web. */
+const FILE_NAMES: ReadonlySet<string> = new Set(['file_id', 'file_url']);
+/** Fields that the model reads. */
 const PROMPT_FIELDS = ['messages', 'input', 'instructions', 'tools', 'functions', 'prompt', 'text', 'response_format'];
 
-/** The input text of a request. */
-export function samplePrompt(parsed: Readonly<Record<string, unknown>>): TextSample {
-  return sampleTexts(PROMPT_FIELDS.map((name) => parsed[name]));
+/** The input of a request. */
+export function samplePrompt(parsed: Readonly<Record<string, unknown>>): PromptSample {
+  const counts: OtherCounts = { otherTokens: 0, namesFiles: false };
+  const sample = sampleTexts(
+    PROMPT_FIELDS.map((name) => parsed[name]),
+    counts,
+  );
+  const lengthOf = (list: unknown) => (Array.isArray(list) ? list.length : 1);
+  return { ...sample, ...counts, messages: lengthOf(parsed.messages ?? parsed.input) };
 }
 
-/** All texts in a value, at any depth. */
-export function sampleTexts(value: unknown): TextSample {
+type OtherCounts = Pick<PromptSample, 'otherTokens' | 'namesFiles'>;
+
+/** Adds what a field may have besides texts. A token has at least one letter, and names have longer ones. */
+function addOther(counts: OtherCounts, name: string, field: unknown): void {
+  counts.otherTokens += Math.ceil(name.length / 2) + 2;
+  if (FILE_NAMES.has(name) && typeof field === 'string') counts.namesFiles = true;
+  const lettersPerToken = DATA_FIELDS.get(name);
+  if (lettersPerToken !== undefined) {
+    const letters = typeof field === 'string' ? field.length : 0;
+    counts.otherTokens += Math.max(FILE_TOKENS, Math.ceil(letters / lettersPerToken));
+  } else if (typeof field === 'number') counts.otherTokens += String(field).length;
+}
+
+/** All texts in a value, at any depth. @param counts Receives what the value has besides. */
+export function sampleTexts(value: unknown, counts?: OtherCounts): TextSample {
   const texts: string[] = [];
   let stored = 0;
   let inAll = 0;
@@ -179,7 +234,10 @@ export function sampleTexts(value: unknown): TextSample {
     } else if (Array.isArray(next)) {
       for (const element of next.toReversed()) open.push(element);
     } else if (typeof next === 'object' && next !== null) {
-      for (const [name, field] of Object.entries(next).reverse()) if (!DATA_FIELDS.has(name)) open.push(field);
+      for (const [name, field] of Object.entries(next).reverse()) {
+        if (counts) addOther(counts, name, field);
+        if (!DATA_FIELDS.has(name)) open.push(field);
+      }
     }
   }
   return { text: texts.join('\n'), scale: stored === 0 ? 1 : inAll / stored };

@@ -44,7 +44,7 @@ interface Asked {
 
 export function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider {
   const { options, http, clock, logger } = context;
-  const { model, efforts, budgetMs, idleMs, restMs } = options;
+  const { model, efforts, maxOutputTokens, outputLimitField, budgetMs, idleMs, restMs } = options;
   const upstreams = upstreamsOf(options);
   const weightOf = ({ weight }: Upstream) => weight;
   const rules = { upstreams, clock, restMs, weightOf, retryShare: RETRY_SHARE };
@@ -94,7 +94,13 @@ export function createOpenaiTextProvider(context: PluginContext<Options>): TextP
     upstreams: () => answering.states(),
     tasks: TASKS,
     models: [
-      { id: model, efforts, routes: ROUTES.filter((route) => upstreams.some(({ routes }) => routes.includes(route))) },
+      {
+        id: model,
+        efforts,
+        routes: ROUTES.filter((route) => upstreams.some(({ routes }) => routes.includes(route))),
+        ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+        ...(outputLimitField !== undefined && { outputLimitField }),
+      },
     ],
     async send(call) {
       const { route, task, upstream: earlier, stream, signal } = call;

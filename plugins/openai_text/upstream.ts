@@ -38,6 +38,13 @@ export const OptionsSchema = Type.Object(
     upstreamModel: Type.Optional(Type.String({ minLength: 1 })),
     /** Reasoning efforts that callers may ask for. */
     efforts: Type.Array(Type.String({ minLength: 1 }), { default: ['low', 'medium', 'high', 'xhigh'] }),
+    /** Maximum output tokens of an answer. Under a token budget, a request that names no maximum gets it. Absent: 16,384. */
+    maxOutputTokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
+    /**
+     * Field of a chat that limits its output, for servers that know only one, such as `max_tokens`. Absent: the field
+     * that the caller sent, otherwise `max_completion_tokens`.
+     */
+    outputLimitField: Type.Optional(Type.String({ pattern: '^[A-Za-z_]{1,40}$' })),
     /** Servers of these formats that have the model. */
     upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16 }),
     /** Milliseconds until an answer begins, over all tries; less than the `timeoutMs` of the entry. */

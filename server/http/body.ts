@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError, isGatewayError } from 'mediagate';
+import type { PromptSample } from '../../core/text/index.js';
 import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.js';
 import {
   createJsonScan,
@@ -10,7 +11,6 @@ import {
   MAX_DEPTH,
   MAX_FIELDS,
   type Parsed,
-  type PromptSample,
   parseObject,
   restoreCuts,
 } from './json-body.js';

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash, randomBytes } from 'node:crypto';
+import type { PromptSample } from '../../core/text/index.js';
 
 export const MAX_DEPTH = 64;
 /** Longer fields are omitted from a brief body. */
@@ -92,12 +93,6 @@ export interface LargeBodyPlan {
   fields?: readonly string[];
   /** Whether to omit fields of more than 8 KiB; a sample of the prompt is returned instead. Default false. */
   brief?: boolean;
-}
-
-/** The beginning of the text that a model reads, and the ratio of the whole length to it. */
-export interface PromptSample {
-  text: string;
-  scale: number;
 }
 
 /** A large body without its long strings. */

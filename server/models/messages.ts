@@ -149,9 +149,9 @@ async function answerMessage(
   { prepared, stream, ignored, ...how }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
-  const { model, maxTokens: tokens } = prepared;
-  await usage.admitted(context, { route: MESSAGES, model, tokens }, async (work) => {
-    const exchange = prepared.send();
+  const { model, maxTokens: tokens, demand } = prepared;
+  await usage.admitted(context, { route: MESSAGES, model, tokens, demand }, async (work) => {
+    const exchange = prepared.send(work.reserved);
     work.uses(exchange.ended);
     leaveWithClient(context.res, exchange);
     const reply = await exchange.answer;

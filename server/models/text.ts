@@ -62,8 +62,8 @@ export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
     try {
       const { requestId } = context.state;
       const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });
-      const { model, maxTokens: tokens } = prepared;
-      await usage.admitted(context, { route: path, model, tokens }, (admitted) =>
+      const { model, maxTokens: tokens, demand } = prepared;
+      await usage.admitted(context, { route: path, model, tokens, demand }, (admitted) =>
         answer(context, prepared, release, admitted),
       );
     } finally {
@@ -139,7 +139,7 @@ async function answer(
   release: () => void,
   work: AdmittedWork,
 ): Promise<void> {
-  const exchange = prepared.send();
+  const exchange = prepared.send(work.reserved);
   work.uses(exchange.ended, exchange.background);
   leaveWithClient(context.res, exchange);
   const reply = await exchange.answer;

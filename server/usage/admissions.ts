@@ -12,8 +12,9 @@ import {
   type Script,
 } from '../../core/database/index.js';
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
+import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
-import { type BudgetTable, createBudgetTable, refusalOf, reserve } from './budgets.js';
+import { type BudgetTable, createBudgetTable, grantOf, reserve, type TokensWanted } from './budgets.js';
 import {
   countOldestTogether,
   createBackgroundTable,
@@ -24,6 +25,7 @@ import {
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
 import { createUsageTable } from './usage-log.js';
+import { tokensOf } from './usage-rows.js';
 import { createUsageSweeper } from './usage-sweep.js';
 
 /** A request of a model route to be admitted. */
@@ -33,7 +35,7 @@ export interface AdmissionRequest {
   /** Default: the key has no rate limit. */
   rateLimit?: ConsumeRequest;
   /** Default: the key has no budget. */
-  reserve?: { budgetId: string; tokens: number };
+  reserve?: TokensWanted & { budgetId: string };
   /** Template: `/v1/chat/completions`. */
   route: string;
   model: string;
@@ -42,6 +44,8 @@ export interface AdmissionRequest {
 export interface Admission {
   /** Settle it once. Undefined without a budget; then the request is settled without it. */
   reservation?: string;
+  /** What the request may use; set if its tokens were counted for a budget that limits tokens. */
+  reserved?: ReservedTokens;
   /** Set if a rate limit was checked. If it refused, nothing was reserved either. */
   rateLimit?: RateLimitResult;
 }
@@ -77,6 +81,10 @@ export interface Settlement {
  * Admits requests of model routes and writes their usage. Rate limit and budget are checked in one transaction, so that
  * parallel requests cannot overspend. A reservation is held until it is settled, or until the process that admitted it
  * dies; then it is settled as completely used (status 500, estimated, as output tokens).
+ *
+ * Only for a budget that limits tokens are the tokens of a request counted, which takes time: a request whose budget is
+ * not known to do so is first judged without. It then reserves its input and as much output as it wants, or as is left.
+ * So the usage stays within the budget as long as upstreams keep to the limit that they get.
  */
 export interface Admissions {
   /**
@@ -104,6 +112,8 @@ export interface Admissions {
 
 /** Maximum number of settlements that wait for the database. */
 const CAPACITY = 100_000;
+/** Maximum number of budgets that are known to limit tokens. */
+const MAX_KNOWN = 10_000;
 
 export interface AdmissionsOptions {
   database: Database;
@@ -132,7 +142,9 @@ export function createAdmissions({
   const budgetTable = createBudgetTable({ engine, queries, clock });
   const usageTable = createUsageTable(queries);
   const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries) };
-  const held = new Set<string>();
+  /** Reservations, and the tokens that their upstream was limited to. */
+  const held = new Map<string, number | undefined>();
+  const limitsTokens = new Set<string>();
   const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
 
   const sweeper = createUsageSweeper(database, createDatabaseClock(clock));
@@ -175,7 +187,7 @@ export function createAdmissions({
   });
   const polling = startPollLoop({ intervalMs: instances.leaseMs / 3, work: poll, report });
 
-  const shards = createShards<AdmissionInput, Admission>({
+  const shards = createShards<AdmissionInput, Admission | typeof UNCOUNTED>({
     database,
     // A power cut also ends the requests themselves, so losing the last moment is acceptable.
     durability: 'relaxed',
@@ -197,15 +209,29 @@ export function createAdmissions({
 
   async function admitReserving(
     request: AdmissionRequest,
-    reserve: NonNullable<AdmissionRequest['reserve']>,
+    { budgetId, tokens, demand: count }: NonNullable<AdmissionRequest['reserve']>,
   ): Promise<Admission> {
+    const demand = count && limitsTokens.has(budgetId) ? await count() : undefined;
     const id = randomUUID();
     // Before the insert: a reservation in the database that this process does not hold is refunded.
-    held.add(id);
+    held.set(id, undefined);
     try {
       await instances.enter();
-      const admission = await shards.submit(request.keyId, { ...request, reserve: { ...reserve, id } });
-      if (admission.reservation === undefined) held.delete(id);
+      const submit = (demand: TokenDemand | undefined) =>
+        shards.submit(request.keyId, {
+          ...request,
+          reserve: { id, budgetId, tokens, demand, canCount: Boolean(count) },
+        });
+      let admission = await submit(demand);
+      if (admission === UNCOUNTED) {
+        if (limitsTokens.size >= MAX_KNOWN) limitsTokens.clear();
+        limitsTokens.add(budgetId);
+        admission = await submit(await count?.());
+        if (admission === UNCOUNTED) throw new Error('a counted request is judged');
+      }
+      const { reservation, reserved } = admission;
+      if (reservation === undefined) held.delete(id);
+      else if (reserved) held.set(id, reserved.input + reserved.output);
       return admission;
     } catch (error) {
       held.delete(id);
@@ -218,9 +244,16 @@ export function createAdmissions({
     admit(request) {
       const { keyId, rateLimit, reserve } = request;
       if (reserve) return admitReserving(request, reserve);
-      return rateLimit ? shards.submit(keyId, { ...request, reserve }) : Promise.resolve({});
+      return rateLimit ? (shards.submit(keyId, { ...request, reserve }) as Promise<Admission>) : Promise.resolve({});
     },
-    settle: (settlement) => writing.push(settlement),
+    settle(settlement) {
+      const { reservation, requestId, keyId, model, usage } = settlement;
+      const reserved = reservation === undefined ? undefined : held.get(reservation);
+      const used = tokensOf(usage);
+      if (reserved !== undefined && used > reserved)
+        logger.warn('an upstream used more tokens than it was limited to', { requestId, keyId, model, count: used });
+      writing.push(settlement);
+    },
     correct(correction) {
       if (correction.usage || correction.final) writing.push(correction);
     },
@@ -237,9 +270,15 @@ export interface AdmissionInput extends Omit<AdmissionRequest, 'reserve'> {
   reserve?: NewReservation;
 }
 
-interface NewReservation extends NonNullable<AdmissionRequest['reserve']> {
+interface NewReservation extends Omit<NonNullable<AdmissionRequest['reserve']>, 'demand'> {
   id: string;
+  demand?: TokenDemand;
+  /** Whether its tokens can be counted. Default false. */
+  canCount?: boolean;
 }
+
+/** The budget limits tokens, and the request's are not counted yet. Nothing was consumed. */
+export const UNCOUNTED = Symbol('uncounted');
 
 export type ReservationRow = Omit<ReservationsTable, 'processId'>;
 
@@ -257,7 +296,7 @@ export interface AdmissionTables {
 export function* admitGroup(
   requests: readonly AdmissionInput[],
   { rateLimitTable, budgetTable, hold }: AdmissionTables,
-): Script<(Admission | GatewayError)[]> {
+): Script<(Admission | typeof UNCOUNTED | GatewayError)[]> {
   const budgetIds = requests.flatMap(({ reserve: wanted }) => (wanted ? [wanted.budgetId] : []));
   const budgets = budgetIds.length > 0 ? yield* budgetTable.lock(budgetIds) : undefined;
   const rateLimits = yield* openWindows(
@@ -273,25 +312,25 @@ export function* admitGroup(
     model,
     rateLimit,
     reserve: wanted,
-  }: AdmissionInput): Script<Admission | GatewayError> {
+  }: AdmissionInput): Script<Admission | typeof UNCOUNTED | GatewayError> {
     const budget = wanted && budgets?.find(wanted.budgetId);
-    if (wanted && budgets) {
-      // Checked first, so that a request that can never succeed consumes no rate limit.
-      const refusal = budget ? refusalOf(budget, wanted.tokens, budgets.at) : noBudget();
-      if (refusal) return refusal;
-    }
+    // Checked first, so that a request that can never succeed consumes no rate limit.
+    const grant = wanted && budgets && (budget ? grantOf(budget, wanted, budgets.at) : noBudget());
+    if (isGatewayError(grant)) return grant;
     const window = rateLimit && rateLimits.of(rateLimit);
     if (rateLimit && window && !window.has(rateLimit)) return { rateLimit: yield* window.peek(rateLimit) };
+    if (wanted?.canCount && !wanted.demand && grant?.isLimited) return UNCOUNTED;
     const answer = rateLimit && window?.consume(rateLimit);
-    if (!wanted || !budgets || !budget) return answer ? { rateLimit: answer } : {};
-    budgets.change(reserve(budget, wanted.tokens));
-    const { id, tokens } = wanted;
+    if (!wanted || !budgets || !budget || !grant) return answer ? { rateLimit: answer } : {};
+    const { tokens, reserved } = grant;
+    budgets.change(reserve(budget, tokens));
+    const { id } = wanted;
     const owner = { budgetId: budget.id, keyId, accountId };
     reservations.push({ id, ...owner, route, model, tokens, period: budget.period, at: budgets.at });
-    return { reservation: id, ...(answer && { rateLimit: answer }) };
+    return { reservation: id, ...(reserved && { reserved }), ...(answer && { rateLimit: answer }) };
   }
 
-  const decisions: (Admission | GatewayError)[] = [];
+  const decisions: (Admission | typeof UNCOUNTED | GatewayError)[] = [];
   for (const input of requests) decisions.push(yield* judge(input));
   yield* rateLimits.save();
   if (budgets) yield* budgets.save();

@@ -14,6 +14,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
+import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { dayOf } from '../limits/index.js';
 import type { BudgetsTable } from './tables.js';
 
@@ -98,22 +99,55 @@ export function atTime(row: BudgetRow, at: number): BudgetRow {
   };
 }
 
-/** The refusal of a request that may use so many tokens; undefined if the budget has room. */
-export function refusalOf(row: BudgetRow, tokens: number, at: number): GatewayError | undefined {
+/** What a request needs of a budget. */
+export interface TokensWanted {
+  /** Tokens that must be free if they were not counted. */
+  tokens: number;
+  /** Counts its tokens, for a budget that limits them. Default: `tokens`. */
+  demand?: () => Promise<TokenDemand>;
+}
+
+/** What a budget has for a request. */
+export interface BudgetGrant {
+  /** Tokens to be reserved. */
+  tokens: number;
+  /** Whether the budget limits tokens. */
+  isLimited: boolean;
+  /** What the request may use, if its tokens were counted. */
+  reserved?: ReservedTokens;
+}
+
+/**
+ * Grants a request its input, and the output that it wants or that is left. A request that can be counted and is not is
+ * only refused if nothing is left.
+ * @returns The refusal if the budget has no room for it.
+ */
+export function grantOf(
+  row: BudgetRow,
+  { tokens, demand, canCount = false }: { tokens: number; demand?: TokenDemand; canCount?: boolean },
+  at: number,
+): BudgetGrant | GatewayError {
   if (row.expiresAt !== null && row.expiresAt <= at) return usedUp('The plan of this API key has ended.');
   const { requestLimit: requests, tokenLimit: total, dailyTokenLimit: daily } = row;
   if (requests !== null && row.requestsUsed >= requests) {
     return usedUp(`The plan of this API key allows ${requests} requests${PER[row.resets]}, and all are used.`);
   }
-  if (total !== null) {
-    const left = total - row.tokensUsed - row.tokensReserved;
-    if (tokens > left) return tooFew(`${total} tokens${PER[row.resets]}`, left, tokens);
-  }
-  if (daily !== null) {
-    const left = daily - row.tokensUsedToday - row.tokensReserved;
-    if (tokens > left) return tooFew(`${daily} tokens a day (UTC)`, left, tokens);
-  }
-  return undefined;
+  const free = [
+    ...(total === null ? [] : [{ left: total - row.tokensUsed, allowed: `${total} tokens${PER[row.resets]}` }]),
+    ...(daily === null ? [] : [{ left: daily - row.tokensUsedToday, allowed: `${daily} tokens a day (UTC)` }]),
+  ].map(({ left, allowed }) => ({ left: left - row.tokensReserved, allowed }));
+  const isLimited = free.length > 0;
+  const counted = isLimited ? demand : undefined;
+  const uncounted = canCount ? 1 : tokens;
+  const least = counted ? counted.input + counted.minOutput : uncounted;
+  const tooSmall = free.find(({ left }) => least > left);
+  if (tooSmall) return tooFew(tooSmall.allowed, tooSmall.left, least);
+  if (!counted) return { tokens, isLimited };
+  const { input, hiddenInput, choices } = counted;
+  const room = Math.min(...free.map(({ left }) => left)) - input;
+  const output = Math.floor(Math.min(counted.output, room) / choices) * choices;
+  const hidden = Math.min(hiddenInput, room - output);
+  return { tokens: input + output + hidden, isLimited, reserved: { input: input + hidden, output } };
 }
 
 /** Counts an accepted request and reserves its tokens. */

@@ -3,8 +3,10 @@ import {
   type Clock,
   correctionOf,
   GatewayError,
+  type ReservedTokens,
   type TextExchange,
   type TextOutcome,
+  type TokenDemand,
   type Usage,
 } from 'mediagate';
 import { errorClassOf, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
@@ -28,12 +30,16 @@ export interface ModelRequest {
   model: string;
   /** Maximum tokens, estimated; reserved from the key's budget until the request has ended. */
   tokens: number;
+  /** Counts what a budget that limits tokens reserves. Default: `tokens`. */
+  demand?: () => Promise<TokenDemand>;
   /** Whether the work continues when its client disconnects. Default false. */
   outlivesClient?: boolean;
 }
 
 /** Admitted work. */
 export interface AdmittedWork {
+  /** What it may use of a budget that limits tokens. Default: it is not limited. */
+  readonly reserved?: ReservedTokens;
   /**
    * Registers a promise of the usage; call it once and before throwing. The promise must not reject. Without a call,
    * nothing is used.
@@ -73,13 +79,13 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
   let allSettled: PromiseWithResolvers<void> | undefined;
 
   return {
-    async admitted(context, { route, model, tokens, outlivesClient = false }, work) {
+    async admitted(context, { route, model, tokens, demand, outlivesClient = false }, work) {
       const { state, res: response } = context;
       const key = keyOf(context);
       const { id: keyId, accountId, budgetId } = key;
       checkModel(key, model);
       const rateLimit = consumeRequest({ key, family: 'model' });
-      const reserve = budgetId === null ? undefined : { budgetId, tokens };
+      const reserve = budgetId === null ? undefined : { budgetId, tokens, demand };
       const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
       if (rateLimit && admission.rateLimit) sendRateLimit(response, rateLimit, admission.rateLimit);
 
@@ -116,6 +122,7 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
       let thrown: unknown;
       try {
         return await work({
+          reserved: admission.reserved,
           uses(promised, background) {
             outcome = promised;
             started = background?.then(settleStart);

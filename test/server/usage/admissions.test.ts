@@ -102,6 +102,28 @@ for (const engine of engines) {
       expect(await rejection(ask(id, 1))).to.include({ code: 'insufficient_quota' });
     });
 
+    it('grants the output that is wanted, or what is left, and counts tokens only for a budget that limits them', async () => {
+      let counts = 0;
+      const demand = async () => {
+        counts += 1;
+        return { input: 100, hiddenInput: 50, output: 1_000, minOutput: 512, choices: 2 };
+      };
+      const admit = (budgetId: string) => state.admissions.admit({ ...CHAT, reserve: { budgetId, tokens: 7, demand } });
+      const requests = await createBudget({ requestLimit: 1 });
+      expect((await admit(requests)).reserved).to.equal(undefined);
+      expect(await state.budgets.find(requests)).to.include({ tokensReserved: 7 });
+      expect(counts).to.equal(0);
+
+      const id = await createBudget({ tokenLimit: 10_000, dailyTokenLimit: 1_771 });
+      expect((await admit(id)).reserved).to.deep.equal({ input: 150, output: 1_000 });
+      // 621 are left: an even share for each choice, and the odd one for input that the gateway cannot see.
+      expect((await admit(id)).reserved).to.deep.equal({ input: 101, output: 520 });
+      expect(await rejection(admit(id))).to.include({ code: 'insufficient_quota' });
+      const small = await createBudget({ tokenLimit: 611 });
+      expect(await rejection(admit(small))).to.include({ code: 'insufficient_quota' });
+      expect(await state.budgets.find(small)).to.include({ tokensReserved: 0, requestsUsed: 0 });
+    });
+
     it('changes nothing by a second settlement', async () => {
       const id = await createBudget({ tokenLimit: 1_000 });
       const { reservation } = await ask(id, 600);

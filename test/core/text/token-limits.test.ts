@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { demandOf, limitOutput } from '../../../core/text/requests.js';
+import { createTokenCounter, samplePrompt } from '../../../core/text/tokens.js';
+
+const MODEL = { id: 'm-5.5', routes: ['chat_completions', 'responses'], efforts: [] } as const;
+const NO_INPUT = { input: 10, namesFiles: false };
+
+function limited(
+  text: string,
+  output: number,
+  field?: string,
+  route: 'chat_completions' | 'responses' = 'chat_completions',
+) {
+  const { body, parsed } = limitOutput(Buffer.from(text), JSON.parse(text), { route, output, field });
+  const sent = Buffer.from(body).toString();
+  expect(JSON.parse(sent)).to.deep.equal(parsed);
+  return sent;
+}
+
+describe('what a token budget reserves for a request', () => {
+  it('is its own maximum output, or that of the model, for each choice', () => {
+    const demand = (parsed: object, model: object = {}) =>
+      demandOf({ ...parsed }, 'chat_completions', { ...MODEL, ...model }, NO_INPUT);
+    expect(demand({})).to.include({ input: 10, hiddenInput: 0, output: 16_384, minOutput: 256, choices: 1 });
+    expect(demand({ n: 3 }, { maxOutputTokens: 4_000 })).to.include({ output: 12_000, minOutput: 768, choices: 3 });
+    expect(demand({ max_tokens: 100, n: 2 })).to.include({ output: 200, minOutput: 200 });
+    expect(demand({ max_tokens: 100, max_completion_tokens: 700 })).to.include({ output: 700 });
+    expect(demand({ max_tokens: '100' })).to.include({ output: 16_384 });
+  });
+
+  it('includes input that the gateway cannot see', () => {
+    const of = (parsed: object) => demandOf({ ...parsed }, 'responses', MODEL, NO_INPUT).hiddenInput;
+    expect(of({ previous_response_id: 'resp_1' })).to.equal(131_072);
+    expect(of({ previous_response_id: null })).to.equal(0);
+    const { namesFiles } = samplePrompt({
+      input: [{ content: [{ type: 'input_file', file_url: 'https://a.example/b' }] }],
+    });
+    expect(demandOf({}, 'responses', MODEL, { input: 1, namesFiles }).hiddenInput).to.equal(131_072);
+  });
+
+  it('counts messages, names, images and files of the input', async () => {
+    const counter = createTokenCounter();
+    const count = (content: unknown) => counter.countInput(samplePrompt({ messages: [{ role: 'user', content }] }));
+    try {
+      const text = await count('Hello world, this is a tug.');
+      expect(text).to.be.within(8 + 16, 8 + 16 + 20);
+      const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(100_000)}` } };
+      expect(await count([image])).to.be.within(4_096, 4_200);
+      const file = { type: 'file', file: { file_data: 'A'.repeat(100_000) } };
+      expect(await count([file])).to.be.within(25_000, 25_100);
+      const long = { text: 'a tug '.repeat(100), messages: 0, otherTokens: 0, namesFiles: false };
+      const whole = await counter.countInput({ ...long, scale: 1 });
+      expect(await counter.countInput({ ...long, scale: 2 })).to.equal(Math.ceil(whole * 2 * 1.25));
+      await counter.close();
+      // Nothing counts any more: a token has at least one byte.
+      expect(await counter.countInput({ ...long, scale: 1 })).to.equal(600);
+    } finally {
+      await counter.close();
+    }
+  });
+});
+
+describe('the limit that an upstream is sent', () => {
+  it('is added to the bytes of a body that has none', () => {
+    expect(limited('{ "n":1 , "seed":12345678901234567 }', 300)).to.equal(
+      '{ "n":1 , "seed":12345678901234567 ,"max_completion_tokens":300}',
+    );
+    expect(limited('{"input":"a"}', 300, undefined, 'responses')).to.equal('{"input":"a","max_output_tokens":300}');
+  });
+
+  it('replaces a larger maximum, and one that is none, where the client sent it', () => {
+    expect(limited('{"max_tokens":900,"n":2}', 600)).to.equal('{"max_tokens":300,"n":2}');
+    expect(limited('{"max_tokens":9,"max_tokens":100}', 600)).to.equal('{"max_tokens":100,"max_tokens":100}');
+    expect(limited('{"max_completion_tokens":null,"max_tokens":-1}', 600)).to.equal(
+      '{"max_completion_tokens":600,"max_tokens":600}',
+    );
+  });
+
+  it('is also written to the field that the provider names', () => {
+    expect(limited('{"max_completion_tokens":100}', 100, 'max_tokens')).to.equal(
+      '{"max_completion_tokens":100,"max_tokens":100}',
+    );
+    expect(limited('{}', 300, 'n_predict')).to.equal('{"n_predict":300}');
+  });
+});
