@@ -7,6 +7,7 @@ import {
   GatewayError,
   withBoundedWait,
 } from '../runtime/index.js';
+import { createUpstreamLimit, type UpstreamLimit, type UpstreamQuotas } from './upstream-limit.js';
 
 /** The consequence of a failed try. */
 export interface TryConsequence {
@@ -20,10 +21,15 @@ export interface TryConsequence {
 export class TryFailure extends Error {
   override readonly name = 'TryFailure';
 
-  /** @param error The caller's error if this was the last try; its `retryAfterSeconds` delays the next try. */
+  /**
+   * @param error The caller's error if this was the last try; its `retryAfterSeconds` delays the next try of this call.
+   *   With one, or with the code `upstream_rate_limited`, the upstream has a limit for other calls (`upstream-limit.ts`).
+   * @param quotas What the upstream said about that limit.
+   */
   constructor(
     readonly error: GatewayError,
     readonly consequence: TryConsequence,
+    readonly quotas?: UpstreamQuotas,
   ) {
     super(error.message, { cause: error });
   }
@@ -56,6 +62,8 @@ export interface FailOverCall<Upstream, Result> {
   /** Maximum delay before one of the tries, in milliseconds. Default: the remaining time. */
   longestWaitMs?: number;
   signal: AbortSignal;
+  /** Estimated tokens of the request, for an upstream that limits them. Default 1. */
+  tokens?: number;
   /** Whether the upstream can do this work at all. Default: each can. */
   suits?(upstream: Upstream): boolean;
   /** One try, within the remaining milliseconds. */
@@ -66,9 +74,10 @@ export interface FailOverCall<Upstream, Result> {
 export interface FailOver<Upstream> {
   /**
    * Tries upstreams in order, or by weight, until one does the work: three tries, or as many as there are upstreams.
-   * Before an upstream is tried again, there is a random part of a growing delay, or the delay that it asked for.
-   * @throws GatewayError of the last try; `upstream_unavailable` if all upstreams cool down; what else the work threw;
-   *   the signal's reason.
+   * Before an upstream is tried again, there is a random part of a growing delay, or the delay that it asked for. Other
+   * calls prefer another upstream for that time; without one, they are let through at the pace of its limit.
+   * @throws GatewayError of the last try; `upstream_unavailable` if all upstreams cool down; `upstream_rate_limited` if
+   *   the limit of an upstream lets it through too late; what else the work threw; the signal's reason.
    */
   run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result>;
   /** In order, named `upstreams.0` and so on. */
@@ -86,8 +95,8 @@ const LONGEST_DELAY_MS = 8_000;
 interface Circuit<Upstream> {
   upstream: Upstream;
   breaker: CircuitBreaker;
-  /** Monotonic milliseconds; set if the upstream asked all callers to wait. */
-  limitedUntil: number;
+  /** Set if the upstream limits us. */
+  limit?: UpstreamLimit;
   tries: number;
   failures: number;
 }
@@ -99,11 +108,11 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
   const coolDownMs = (openings: number) => Math.min(restMs * 2 ** openings, restMs * LONGEST_REST);
   const circuits = options.upstreams.map((upstream): Circuit<Upstream> => {
     const breaker = createCircuitBreaker({ clock, maxFailures: FAILURES_BEFORE_REST, coolDownMs });
-    return { upstream, breaker, limitedUntil: 0, tries: 0, failures: 0 };
+    return { upstream, breaker, tries: 0, failures: 0 };
   });
 
   async function run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result> {
-    const { budgetMs, longestWaitMs = budgetMs, signal, suits, work } = call;
+    const { budgetMs, longestWaitMs = budgetMs, signal, tokens = 1, suits, work } = call;
     const end = clock.monotonic() + budgetMs;
     retries?.earn();
     let candidates: readonly Circuit<Upstream>[] = suits
@@ -113,20 +122,28 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
     let notBefore: Map<Circuit<Upstream>, number> | undefined;
     let failed = 0;
     let last: GatewayError | undefined;
+    /** Begin of the delay before the next try. */
+    let waitingSince: number | undefined;
 
     for (let tries = 0; tries < max; ) {
       signal.throwIfAborted();
       const now = clock.monotonic();
-      const { soonest, ready } = soonestOf(candidates, now, notBefore);
-      const chosen = turns ? turns.next(ready) : ready[0];
-      if (!chosen) break;
-      const waitMs = soonest - now;
-      if (now + waitMs >= end || waitMs > longestWaitMs) {
-        last ??= limited(waitMs);
+      const { soonest, ready } = soonestOf(candidates, { now, notBefore, tokens });
+      if (ready.length === 0) break;
+      if (soonest >= end || soonest - (waitingSince ?? now) > longestWaitMs) {
+        last ??= limited(soonest - now);
         break;
       }
-      if (tries > 0 && retries?.spend() === false) break;
-      if (waitMs > 0) await clock.sleep(waitMs, signal);
+      if (waitingSince === undefined && tries > 0 && retries?.spend() === false) break;
+      waitingSince ??= now;
+      if (soonest > now) {
+        await clock.sleep(soonest - now, signal);
+        // Another call may have been first.
+        continue;
+      }
+      waitingSince = undefined;
+      const chosen = turns ? turns.next(ready) : ready[0];
+      if (!chosen) break;
       const { breaker } = chosen;
       const isProbe = breaker.state !== 'closed';
       // While one call probes whether it works again, the others do not wait for the result.
@@ -134,11 +151,15 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
         candidates = candidates.filter((circuit) => circuit !== chosen);
         continue;
       }
+      const { limit } = chosen;
+      const taken = limit?.take(now, tokens);
       try {
         const attempt = { name: 'attempt', attributes: { 'mediagate.attempt': tries + 1 } };
         chosen.tries += 1;
         const result = await inSpan(attempt, () => work(chosen.upstream, end - clock.monotonic()));
         if (isProbe || breaker.state === 'closed') breaker.succeed();
+        // A call that began before the limit says nothing about it.
+        if (limit?.succeed() && chosen.limit === limit) chosen.limit = undefined;
         return result;
       } catch (error) {
         const isCounted = error instanceof TryFailure && error.consequence.counts;
@@ -160,9 +181,13 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
         // At least a millisecond, so that an upstream that has not failed this call comes first.
         notBefore.set(chosen, clock.monotonic() + Math.max(askedMs, 1 + delayMs(failed)));
         failed += 1;
-        // Other calls retry soon: an hour requested by mistake must not become an hour without images.
-        chosen.limitedUntil = Math.max(chosen.limitedUntil, clock.monotonic() + Math.min(askedMs, LONGEST_LIMIT_MS));
+        if (askedMs > 0 || last.code === 'upstream_rate_limited') {
+          // Other calls retry soon: an hour requested by mistake must not become an hour without images.
+          const asked = { askedMs: Math.min(askedMs, LONGEST_LIMIT_MS), maxMs: LONGEST_LIMIT_MS };
+          chosen.limit = createUpstreamLimit({ ...asked, now: clock.monotonic(), quotas: error.quotas });
+        }
       } finally {
+        taken?.release();
         if (isProbe) breaker.endProbe();
       }
     }
@@ -171,9 +196,9 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
 
   function states(): UpstreamState[] {
     const now = clock.monotonic();
-    return circuits.map(({ breaker, limitedUntil, tries, failures }, index) => ({
+    return circuits.map(({ breaker, limit, tries, failures }, index) => ({
       name: `upstreams.${index}`,
-      isCoolingDown: breaker.state !== 'closed' || limitedUntil > now,
+      isCoolingDown: breaker.state !== 'closed' || (limit?.until ?? 0) > now,
       tries,
       failures,
     }));
@@ -187,23 +212,31 @@ function delayMs(failed: number): number {
   return Math.floor(Math.random() * Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** failed));
 }
 
-/** The candidates that may be tried first, and when: monotonic milliseconds, at the earliest `now`. */
+/** When something may be tried, in monotonic milliseconds, and for how many tokens. */
+interface Moment<Upstream> {
+  now: number;
+  /** Delays of this call, by upstream. */
+  notBefore: ReadonlyMap<Circuit<Upstream>, number> | undefined;
+  tokens: number;
+}
+
+/**
+ * The candidates that may be tried first, and when: at the earliest now. A limited one is tried before its limit ends
+ * only if no other candidate can be tried now.
+ */
 function soonestOf<Upstream>(
   candidates: readonly Circuit<Upstream>[],
-  now: number,
-  notBefore: ReadonlyMap<Circuit<Upstream>, number> | undefined,
+  { now, notBefore, tokens }: Moment<Upstream>,
 ): { soonest: number; ready: readonly Circuit<Upstream>[] } {
-  let soonest = Number.POSITIVE_INFINITY;
-  let ready: Circuit<Upstream>[] = [];
-  for (const circuit of candidates) {
-    const at = Math.max(now, circuit.limitedUntil, notBefore?.get(circuit) ?? 0);
-    if (at === soonest) ready.push(circuit);
-    else if (at < soonest) {
-      soonest = at;
-      ready = [circuit];
-    }
-  }
-  return { soonest, ready };
+  const paced = candidates.map((circuit) => {
+    const next = circuit.limit?.next(now, tokens);
+    if (next === undefined) circuit.limit = undefined;
+    return { circuit, at: Math.max(now, next ?? 0, notBefore?.get(circuit) ?? 0) };
+  });
+  const preferred = paced.filter(({ circuit, at }) => at <= now && (circuit.limit?.until ?? 0) <= now);
+  if (preferred.length > 0) return { soonest: now, ready: preferred.map(({ circuit }) => circuit) };
+  const soonest = Math.min(...paced.map(({ at }) => at));
+  return { soonest, ready: paced.filter(({ at }) => at === soonest).map(({ circuit }) => circuit) };
 }
 
 function limited(waitMs: number): GatewayError {

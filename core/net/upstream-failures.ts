@@ -3,6 +3,7 @@ import { currentScope } from '../observability/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import { type TryConsequence, TryFailure } from './fail-over.js';
 import { neverSent } from './http-receiver.js';
+import { readQuotas } from './upstream-limit.js';
 
 /**
  * What may be tried if it is unknown whether the work was done. It may have been done and charged: then only an
@@ -17,24 +18,46 @@ const ANSWER_LOST = new Set([504, 524]);
 export const TRUST = 'An operator who wants it reached names its origin in TRUSTED_ORIGINS.';
 
 const CALLER_FAULTS = new Set([400, 413, 415, 422]);
+/** Names a safety system or its rules, in a code or in words. */
+const MODERATION =
+  /moderation|content[ _-]?(?:filter|management|polic)|safety[ _-](?:system|violation|polic)|usage polic|against_policy/i;
 
-/** Whether the status alone shows that the caller must change the request. */
-export function blamesCaller({ status }: Pick<UpstreamRefusal, 'status'>): boolean {
-  return CALLER_FAULTS.has(status);
+/**
+ * Whether the caller must change the request. A 403 usually refuses our credentials: it is about the request only if
+ * it says so.
+ */
+export function blamesCaller(refusal: Pick<UpstreamRefusal, 'status' | 'json'>): boolean {
+  const { status, json } = refusal;
+  if (status !== 403) return CALLER_FAULTS.has(status);
+  return fieldOf(json, 'error', 'type') === 'invalid_request_error' || namesModeration(refusal);
+}
+
+/** Whether its code, type or message names moderation or a content policy. */
+export function namesModeration({ json }: Pick<UpstreamRefusal, 'json'>): boolean {
+  const named = ['error', 'detail'].flatMap((form) =>
+    ['code', 'type', 'status', 'message'].map((name) => fieldOf(json, form, name)),
+  );
+  return named.some((value) => typeof value === 'string' && MODERATION.test(value));
+}
+
+function fieldOf(json: unknown, form: string, name: string): unknown {
+  const error = (json as Readonly<Record<string, unknown>> | null | undefined)?.[form];
+  return (error as Readonly<Record<string, unknown>> | null | undefined)?.[name];
 }
 
 /** The meaning of a refusal by its status alone. Errors of the caller must be separated before. */
 export function statusFailure(refusal: UpstreamRefusal, now: number, lost: AfterLostAnswer): TryFailure {
   const { status } = refusal;
   if (status === 401 || status === 402 || status === 403) return accountFailure();
-  if (status === 404 || status === 405 || (status >= 300 && status < 400)) return modelFailure();
+  if (status === 404) return modelFailure(false);
+  if (status === 405 || (status >= 300 && status < 400)) return modelFailure();
   if (ANSWER_LOST.has(status)) {
     return lostAnswer(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'), lost);
   }
   const details = { retryAfterSeconds: retryAfterSeconds(refusal, now) };
   if (status === 429) {
     const error = new GatewayError('upstream_rate_limited', 'The upstream limits us.', details);
-    return new TryFailure(error, { again: 'anywhere', counts: false });
+    return new TryFailure(error, { again: 'anywhere', counts: false }, readQuotas(refusal.headers));
   }
   const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, details);
   // A conflict is between requests of callers, and callers can cause any number of them.
@@ -58,10 +81,13 @@ export function accountFailure(): TryFailure {
   return new TryFailure(error, { again: 'elsewhere', counts: true });
 }
 
-/** The upstream does not have the model, or its address is wrong. */
-export function modelFailure(): TryFailure {
+/**
+ * The upstream does not have the model, or its address is wrong.
+ * @param counts False for a 404, which a request may cause that names something else that is not there.
+ */
+export function modelFailure(counts = true): TryFailure {
   const error = new GatewayError('upstream_error', 'The upstream does not know this model or address.');
-  return new TryFailure(error, { again: 'elsewhere', counts: true });
+  return new TryFailure(error, { again: 'elsewhere', counts });
 }
 
 /** The caller must change the request: no other upstream is tried, and it does not count against the upstream. */

@@ -60,6 +60,8 @@ export const ERROR_CODES = [
   'revoked_api_key',
   'route_not_allowed',
   'model_not_allowed',
+  'vendor_id_not_allowed',
+  'paid_tool_not_allowed',
   'ip_not_allowed',
   'account_suspended',
   // Signing in

@@ -6,6 +6,7 @@ import {
   callerFailure,
   GatewayError,
   modelFailure,
+  namesModeration,
   statusFailure,
   type TryFailure,
   type UpstreamNames,
@@ -51,13 +52,13 @@ export function refusalFailure(
   const reason = message === undefined ? undefined : withoutNames(message, names);
   // Accounts that are used up answer 401 as well.
   if (status === 401 || status === 402) return accountFailure();
-  if (MODERATION.test(code)) {
+  if (MODERATION.test(code) || (status === 403 && namesModeration(refusal))) {
     const words = "The request was rejected by the model's safety system.";
     return callerFailure(new GatewayError('moderation_blocked', words, { reason }));
   }
   if (NO_VOICE.test(code)) return refused('The model does not know this voice.', 'voice', reason);
   if (TOO_LONG.test(code)) return refused('The text is too long for the model.', textParam, reason);
-  if (NO_MODEL.test(code) || detail.param === 'model_id') return modelFailure();
+  if (NO_MODEL.test(code) || detail.param === 'model_id') return modelFailure(false);
   if (blamesCaller(refusal)) {
     const param = detail.param === 'text' ? textParam : PARAMS[detail.param ?? ''];
     return refused('The model refused the request.', param, reason);

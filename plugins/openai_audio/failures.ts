@@ -7,6 +7,7 @@ import {
   type ErrorCode,
   GatewayError,
   modelFailure,
+  namesModeration,
   statusFailure,
   type TryFailure,
   type UpstreamNames,
@@ -35,12 +36,13 @@ const PARAMS = new Set([
 export function refusalFailure(refusal: UpstreamRefusal, names: UpstreamNames, now: number): TryFailure {
   const { status, json } = refusal;
   const code = asString(at(json, 'error', 'code')) ?? '';
-  if (MODERATION.test(code) && (blamesCaller(refusal) || status === 403)) {
+  const isModeration = MODERATION.test(code) || (status === 403 && namesModeration(refusal));
+  if (isModeration && (blamesCaller(refusal) || status === 403)) {
     const message = "The request was rejected by the model's safety system.";
     return callerFailure(new GatewayError('moderation_blocked', message, { reason: reasonOf(json, names) }));
   }
   if (NO_ACCOUNT.test(code)) return accountFailure();
-  if (NO_MODEL.test(code)) return modelFailure();
+  if (NO_MODEL.test(code)) return modelFailure(false);
   if (blamesCaller(refusal)) return callerFailure(callerFault(refusal, names));
   // What comes back after a reset or a proxy's time-out was perhaps heard or spoken, and paid for.
   return statusFailure(refusal, now, 'nowhere');

@@ -9,6 +9,7 @@ import {
   GatewayError,
   type ImageCall,
   modelFailure,
+  namesModeration,
   statusFailure,
   type TryFailure,
   type UpstreamRefusal,
@@ -45,14 +46,16 @@ export function refusalFailure(refusal: UpstreamRefusal, call: ImageCall, upstre
   const { status, json } = refusal;
   const code = asString(at(json, 'error', 'code')) ?? '';
   const isModeration =
-    MODERATION.test(code) || (code === '' && at(json, 'error', 'type') === 'image_generation_user_error');
+    MODERATION.test(code) ||
+    (code === '' && at(json, 'error', 'type') === 'image_generation_user_error') ||
+    (status === 403 && namesModeration(refusal));
   if (isModeration && (blamesCaller(refusal) || status === 403)) {
     const reason = reasonOf(json, call, upstream);
     const message = "The request was rejected by the model's safety system.";
     return callerFailure(new GatewayError('moderation_blocked', message, { reason }));
   }
   if (NO_ACCOUNT.test(code)) return accountFailure();
-  if (NO_MODEL.test(code)) return modelFailure();
+  if (NO_MODEL.test(code)) return modelFailure(false);
   if (blamesCaller(refusal)) return callerFailure(callerFault(refusal, call, upstream));
   return statusFailure(refusal, now, afterLostAnswer(call, upstream));
 }

@@ -7,6 +7,7 @@ import {
   type ErrorCode,
   GatewayError,
   modelFailure,
+  namesModeration,
   statusFailure,
   TryFailure,
   type UpstreamRefusal,
@@ -59,14 +60,14 @@ export function refusalFailure(refusal: UpstreamRefusal, upstream: Upstream, now
   const code = asString(at(json, 'error', 'code')) ?? '';
   const type = asString(at(json, 'error', 'type')) ?? '';
   if (NO_ACCOUNT.test(code) || NO_ACCOUNT.test(type)) return accountFailure();
-  if (hasNoModel(refusal)) return modelFailure();
+  if (hasNoModel(refusal)) return modelFailure(false);
   if (blamesCaller(refusal) || namesThingsOfTheCaller(refusal)) {
     const fault = callerFault(refusal, upstream);
     return code === NOT_OURS ? new TryFailure(fault, { again: 'elsewhere', counts: false }) : callerFailure(fault);
   }
   const failure = statusFailure(refusal, now, 'anywhere');
   if (headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
-  return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' });
+  return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
 }
 
 /** The same for a stored response, where "not found" is about that. */
@@ -99,11 +100,14 @@ function hasNoModel({ json }: UpstreamRefusal): boolean {
   return NO_MODEL.test(asString(at(json, 'error', 'code')) ?? '');
 }
 
-function callerFault({ status, json }: UpstreamRefusal, upstream: Upstream): GatewayError {
+function callerFault(refusal: UpstreamRefusal, upstream: Upstream): GatewayError {
+  const { status, json } = refusal;
   const words = asString(at(json, 'error', 'message'))?.slice(0, MAX_WORDS);
   const isTooLong = status === 413 || (words !== undefined && TOO_LONG.test(words));
   const theirs = asString(at(json, 'error', 'code')) ?? '';
-  const code = CODES.get(theirs) ?? (isTooLong ? 'context_length_exceeded' : 'invalid_value');
+  const isFiltered = status === 403 && namesModeration(refusal);
+  const usual = isTooLong ? 'context_length_exceeded' : isFiltered ? 'content_filter' : 'invalid_value';
+  const code = CODES.get(theirs) ?? usual;
   const named = asString(at(json, 'error', 'param'));
   const param = named !== undefined && PARAM.test(named) ? named : undefined;
   const message = words && plainText(withoutNames(words, upstream));

@@ -25,6 +25,7 @@ const PATIENCE_MS = 2_000;
 /** Clients of the format know how to wait, and give up on who keeps them waiting. */
 const LONGEST_WAIT_MS = 5_000;
 const RETRY_SHARE = 0.2;
+const BYTES_PER_TOKEN = 4;
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
 const TASKS: readonly ResponsesTask[] = ['compact', 'input_tokens'];
 /** What clients of the gateway may want to know; ids, limits and cookies are between the upstream and us. */
@@ -33,6 +34,8 @@ const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
 /** Work for one of the upstreams. */
 interface Asked {
   signal: AbortSignal;
+  /** Estimated tokens of the request. */
+  tokens?: number;
   suits(upstream: Upstream): boolean;
   request(upstream: Upstream): WireRequest;
   refuse: typeof refusalFailure;
@@ -72,11 +75,12 @@ export function createOpenaiTextProvider(context: PluginContext<Options>): TextP
   }
 
   function run(failOver: FailOver<Upstream>, asked: Asked): Promise<TextReply> {
-    const { signal, suits } = asked;
+    const { signal, tokens, suits } = asked;
     return failOver.run({
       budgetMs,
       longestWaitMs: LONGEST_WAIT_MS,
       signal,
+      tokens,
       suits,
       work(upstream, remainingMs) {
         const request = asked.request(upstream);
@@ -112,6 +116,7 @@ export function createOpenaiTextProvider(context: PluginContext<Options>): TextP
       }
       return run(task === 'input_tokens' ? looking : answering, {
         signal,
+        tokens: Math.ceil(call.body.length / BYTES_PER_TOKEN),
         suits,
         request: (upstream) => textRequest(call, upstream),
         refuse: task ? taskFailure : refusalFailure,

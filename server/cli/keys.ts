@@ -3,9 +3,9 @@ import { isoTime, isVisible, parseIsoTime, renderTable } from '../format/index.j
 import {
   type ApiKeyRecord,
   createKeyRecord,
-  GRANTS,
-  type Grant,
   isValidState,
+  KEY_GRANTS,
+  type KeyGrant,
   keyState,
   LOCAL_ACCOUNT,
   namedKeyId,
@@ -18,7 +18,7 @@ import { CommandFailure, CommandMistake, print, printJson, withNewState, withSta
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
 
-const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'LAST USED'];
+const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'KEY_GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'LAST USED'];
 
 interface Listed {
   record: ApiKeyRecord;
@@ -129,12 +129,12 @@ async function planOf(settings: Settings, id: string, accountId: string): Promis
 }
 
 /** Grants of the plan, and additional ones. */
-function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): Grant[] {
+function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): KeyGrant[] {
   const names = given?.flatMap((list) => list.split(',').map((name) => name.trim())) ?? (ofPlan ? [] : ['extract']);
-  const unknown = names.find((name) => !GRANTS.some((grant) => grant === name));
+  const unknown = names.find((name) => !KEY_GRANTS.some((grant) => grant === name));
   if (unknown !== undefined)
-    throw new CommandMistake(`--grant ${unknown || '""'} is not known; there are ${GRANTS.join(',')}.`);
-  return GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
+    throw new CommandMistake(`--grant ${unknown || '""'} is not known; there are ${KEY_GRANTS.join(',')}.`);
+  return KEY_GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
 }
 
 function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | null {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError, isGatewayError } from 'mediagate';
-import type { PromptSample } from '../../core/text/index.js';
 import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.js';
 import {
+  type BriefParts,
   createJsonScan,
   fingerprintOf,
   type JsonBody,
@@ -104,8 +104,8 @@ export interface HeldBody {
   bytes: Buffer<ArrayBuffer>;
   /** Of a body above 256 KiB or 20,000 values, only fields of up to 8 KiB if `brief` was requested. */
   value: Record<string, unknown>;
-  /** For a brief body: the beginning of the text that a model reads. */
-  prompt?: PromptSample;
+  /** For a brief body: the beginning of the text that a model reads, and its fields of the model vendor's account. */
+  brief?: BriefParts;
   /** Releases the reservation: the body is no longer in memory. Idempotent. */
   release(): void;
 }
@@ -164,9 +164,9 @@ async function takeJson(
       const whole = await parseInWorker(owner, own, { ...plan, fields, longStrings: scan.longStrings });
       if ('refusal' in whole.parsed) freeMemory(whole.bytes);
       const large = orRefuse(whole.parsed);
-      const { fingerprint, prompt } = large;
+      const { fingerprint, brief } = large;
       const value = restoreCuts(large, whole.bytes);
-      return { bytes: whole.bytes, value, fingerprint, release, ...(prompt && { prompt }) };
+      return { bytes: whole.bytes, value, fingerprint, release, ...(brief && { brief }) };
     }
     const value = orRefuse(parseObject(bytes));
     return { bytes, value, fingerprint: plan.fingerprinted ? fingerprintOf(value) : '', release };

@@ -61,6 +61,8 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   revoked_api_key: unauthenticated,
   route_not_allowed: forbidden,
   model_not_allowed: forbidden,
+  vendor_id_not_allowed: forbidden,
+  paid_tool_not_allowed: forbidden,
   ip_not_allowed: forbidden,
   account_suspended: forbidden,
   not_signed_in: unauthenticated,

@@ -95,6 +95,13 @@ export interface LargeBodyPlan {
   brief?: boolean;
 }
 
+/** What the thread finds in the whole of a brief body. */
+export interface BriefParts {
+  prompt: PromptSample;
+  /** Fields that use something of the model vendor's account. */
+  vendorFields: { use: 'id' | 'paid'; param: string; value: string }[];
+}
+
 /** A large body without its long strings. */
 export interface LargeBody extends JsonBody {
   /** The text that replaces a long string begins with this and ends with its index in `cuts`. */
@@ -102,7 +109,7 @@ export interface LargeBody extends JsonBody {
   /** Offsets of the content between the quotes, all of it ASCII without escapes. */
   cuts: readonly (readonly [start: number, end: number])[];
   /** Set for a brief body. */
-  prompt?: PromptSample;
+  brief?: BriefParts;
 }
 
 /**
@@ -112,7 +119,7 @@ export interface LargeBody extends JsonBody {
 export function parseLargeBody(
   bytes: Buffer,
   plan: LargeBodyPlan,
-  samplePrompt: (value: Record<string, unknown>) => PromptSample,
+  readBrief: (value: Record<string, unknown>) => BriefParts,
 ): Parsed<LargeBody> {
   if (!isUtf8(bytes)) return { refusal: 'The body is not valid UTF-8.' };
   const mark = `cut:${randomBytes(12).toString('hex')}:`;
@@ -141,8 +148,8 @@ export function parseLargeBody(
   const tooLong = plan.brief && NEEDED.find((name) => JSON.stringify(value[name] ?? null).length > BRIEF_BYTES);
   if (tooLong) return { refusal: `The field "${tooLong}" is longer than ${BRIEF_BYTES} bytes.` };
   const fingerprint = plan.fingerprinted ? fingerprintOf(value, { bytes, mark, cuts }) : '';
-  const prompt = plan.brief ? samplePrompt(value) : undefined;
-  return { value: { value: reduce(value, plan), fingerprint, mark, cuts, ...(prompt && { prompt }) } };
+  const brief = plan.brief ? readBrief(value) : undefined;
+  return { value: { value: reduce(value, plan), fingerprint, mark, cuts, ...(brief && { brief }) } };
 }
 
 /** Restores the long strings of a large body, in place. */

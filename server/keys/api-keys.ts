@@ -15,6 +15,12 @@ import { keyAt } from './keys.js';
 
 export type { Grant };
 
+/**
+ * A route group, or a permission within the text routes: ids of things in the operator's account at the model vendor,
+ * and tools and service tiers that cost more than tokens. Keys without a plan need neither permission.
+ */
+export type KeyGrant = Grant | 'vendor_ids' | 'paid_tools';
+
 /** The plan of a key. */
 export type KeyPlan = Pick<
   ApiKeyRecord,
@@ -29,7 +35,7 @@ export interface ApiKeyRecord {
   /** HMAC-SHA-256 of the whole key with the pepper of `pepperVersion`, 32 bytes in lower-case hex. */
   hash: string;
   pepperVersion: number;
-  grants: readonly Grant[];
+  grants: readonly KeyGrant[];
   /** Requests per minute and route family; null is unlimited, 0 refuses. */
   rpm: number | null;
   accountId: string;
@@ -165,7 +171,7 @@ export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
   const { grants, models, changedAt: _changedAt, planExpiresAt, followingPlans, ...columns } = row;
   return {
     ...columns,
-    grants: JSON.parse(grants) as Grant[],
+    grants: JSON.parse(grants) as KeyGrant[],
     models: models === null ? null : (JSON.parse(models) as string[]),
     expiresAt: soonerOf(row.expiresAt, planExpiresAt),
     ...(followingPlans !== null && { followingPlans: followingOf(row) }),

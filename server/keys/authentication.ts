@@ -4,7 +4,7 @@ import { type Clock, GatewayError, isGatewayError, type Logger } from 'mediagate
 import type { AddressOf, FixedWindowLimiter, Middleware, Next, RequestContext } from '../http/index.js';
 import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
 import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
-import { hashKey, isDeviceToken, isSameHash, keyAt, keyIdOf, type Pepper } from './keys.js';
+import { GRANTS, hashKey, isDeviceToken, isSameHash, keyAt, keyIdOf, type Pepper } from './keys.js';
 
 declare module '../http/koa-app.js' {
   interface RequestState {
@@ -329,7 +329,7 @@ export type KeyRateLimits = Readonly<Record<string, RateLimitResult>>;
 
 export async function readRateLimits(rateLimits: RateLimits, key: ApiKeyRecord): Promise<KeyRateLimits | undefined> {
   if (key.rpm === null) return undefined;
-  const families = [...new Set(key.grants.map((grant) => FAMILIES[grant]))];
+  const families = [...new Set(GRANTS.filter((grant) => key.grants.includes(grant)).map((grant) => FAMILIES[grant]))];
   const results: Record<string, RateLimitResult> = {};
   for (const family of families) {
     const request = consumeRequest({ key, family });

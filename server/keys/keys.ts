@@ -9,7 +9,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
+import type { ApiKeyRecord, ApiKeys, Grant, KeyGrant } from './api-keys.js';
 
 declare module '../http/server-context.js' {
   interface AccountDependencies {
@@ -27,6 +27,7 @@ const NAMED = /^(?:sk-mg-)?([0-9A-Za-z]{8})(?:-…|-[0-9A-Za-z]{38})?$/;
 const FORM = /^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}$/;
 
 export const GRANTS: readonly Grant[] = ['images', 'extract', 'text', 'audio'];
+export const KEY_GRANTS: readonly KeyGrant[] = [...GRANTS, 'vendor_ids', 'paid_tools'];
 
 /** Mixed into every stored hash: a copy of the database alone verifies no key. */
 export interface Pepper {
@@ -111,9 +112,14 @@ export function quotaSubject({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accou
   return accountId === LOCAL_ACCOUNT ? id : accountId;
 }
 
+/** Whether it is a key of a plan or of a site account, and not one of the operator's own. */
+export function isPlanKey({ planId, accountId }: Pick<ApiKeyRecord, 'planId' | 'accountId'>): boolean {
+  return planId !== null || accountId.startsWith('acct_');
+}
+
 export interface NewKey {
   name: string;
-  grants: readonly Grant[];
+  grants: readonly KeyGrant[];
   /** Requests per minute and route family; null is unlimited. */
   rpm: number | null;
   /** Milliseconds since 1970; null is never. */

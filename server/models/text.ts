@@ -11,6 +11,7 @@ import {
 } from '../http/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
 import type { AdmittedWork } from '../usage/index.js';
+import { checkVendorUse } from './vendor-use.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
 const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 500_000, brief: true };
@@ -20,6 +21,8 @@ export const MODEL_ERRORS = [
   'model_not_found',
   'model_not_supported',
   'model_not_allowed',
+  'vendor_id_not_allowed',
+  'paid_tool_not_allowed',
   'insufficient_quota',
   'rate_limit_exceeded',
   'upstream_rate_limited',
@@ -58,8 +61,10 @@ export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
     const key = keyOf(context);
     const { accountId } = key;
     const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(key) };
-    const { bytes: body, value: parsed, prompt, release } = await takeJsonBody(context.req, context.res, limits);
+    const { bytes: body, value: parsed, brief, release } = await takeJsonBody(context.req, context.res, limits);
     try {
+      checkVendorUse(key, parsed, brief?.vendorFields);
+      const { prompt } = brief ?? {};
       const { requestId } = context.state;
       const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });
       const { model, maxTokens: tokens, demand } = prepared;

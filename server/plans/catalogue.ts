@@ -1,4 +1,4 @@
-import type { Grant } from '../keys/index.js';
+import type { KeyGrant } from '../keys/index.js';
 
 declare module '../http/server-context.js' {
   interface AccountDependencies {
@@ -62,7 +62,7 @@ export interface PlanPrice {
 /** Grants of a plan, or of the free tier, besides those that follow from its fields. */
 export interface PlanGrants {
   planId: string;
-  grants: readonly Grant[];
+  grants: readonly KeyGrant[];
 }
 
 /** Contact for individual terms and other questions. */

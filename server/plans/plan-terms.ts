@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type ApiKeyRecord, GRANTS, type Grant } from '../keys/index.js';
+import { type ApiKeyRecord, KEY_GRANTS, type KeyGrant } from '../keys/index.js';
 import type { Budget } from '../usage/index.js';
 import type { Catalogue, FreeTier, Plan } from './catalogue.js';
 
@@ -22,7 +22,7 @@ export interface PlanPrice {
 /** What a plan gives an account, as it was when it was bought: later changes of the catalogue do not affect it. */
 export interface PlanTerms {
   planId: string;
-  grants: readonly Grant[];
+  grants: readonly KeyGrant[];
   /** Requests per minute and route family; null is unlimited, 0 refuses. */
   rpm: number | null;
   /** Ids of the allowed models; null is all. */
@@ -64,14 +64,18 @@ export function planTerms(planId: string, { catalogue, freeTierPeriod }: PlanTer
 }
 
 /** Route groups that keys of a plan may use. Empty if there is no such plan. */
-export function planGrants(planId: string, { plans, freeTier, furtherGrants }: Catalogue): readonly Grant[] {
+export function planGrants(planId: string, { plans, freeTier, furtherGrants }: Catalogue): readonly KeyGrant[] {
   const plan = plans.find(({ id }) => id === planId);
-  const own: readonly Grant[] = planId === freeTier.id ? ['text'] : plan ? grantsOf(plan) : [];
+  const own: readonly KeyGrant[] = planId === freeTier.id ? ['text'] : plan ? grantsOf(plan) : [];
   const further = furtherGrants.find((one) => one.planId === planId)?.grants ?? [];
-  return GRANTS.filter((grant) => own.includes(grant) || further.includes(grant));
+  return KEY_GRANTS.filter((grant) => own.includes(grant) || further.includes(grant));
 }
 
-function freeTerms({ id, requestLimit, rpm, modelAccess }: FreeTier, grants: readonly Grant[], period: FreeTierPeriod) {
+function freeTerms(
+  { id, requestLimit, rpm, modelAccess }: FreeTier,
+  grants: readonly KeyGrant[],
+  period: FreeTierPeriod,
+) {
   const resets = period === 'lifetime' ? 'never' : period;
   return {
     planId: id,
@@ -84,7 +88,7 @@ function freeTerms({ id, requestLimit, rpm, modelAccess }: FreeTier, grants: rea
   } satisfies CatalogueTerms;
 }
 
-function termsOf(plan: Plan, grants: readonly Grant[], { modelAccess }: FreeTier): CatalogueTerms {
+function termsOf(plan: Plan, grants: readonly KeyGrant[], { modelAccess }: FreeTier): CatalogueTerms {
   const { durationDays, tokenLimit, dailyTokenLimit, requestLimit } = plan;
   // An image-only plan, with additional grants.
   const hasModels = grants.includes('text') || grants.includes('audio');
@@ -100,14 +104,14 @@ function termsOf(plan: Plan, grants: readonly Grant[], { modelAccess }: FreeTier
   };
 }
 
-function grantsOf({ imageOnly, includesAudio, includesImage }: Plan): Grant[] {
+function grantsOf({ imageOnly, includesAudio, includesImage }: Plan): KeyGrant[] {
   if (imageOnly) return ['images'];
   return [...(includesImage ? (['images'] as const) : []), 'text', ...(includesAudio ? (['audio'] as const) : [])];
 }
 
 /** The properties of a key of a plan, if it belongs to no user account. */
 export interface PlanKey {
-  grants: readonly Grant[];
+  grants: readonly KeyGrant[];
   rpm: number;
   maxRpm: number;
   /** Milliseconds since 1970; null is never. */

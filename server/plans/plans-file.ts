@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createValidator, type Static, Type } from 'mediagate';
 import { isCurrency } from '../format/index.js';
-import { GRANTS } from '../keys/index.js';
+import { KEY_GRANTS } from '../keys/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE, IMAGE_ONLY_PLAN, PLAIN_PLAN, type Plan } from './catalogue.js';
 
 const strict = { additionalProperties: false } as const;
@@ -11,7 +11,7 @@ const Text = Type.Optional(Type.Union([Type.String({ maxLength: 1_000 }), Type.N
 const Flag = Type.Optional(Type.Boolean());
 const Name = Type.Optional(Type.String({ minLength: 1, maxLength: 100 }));
 
-const Grants = Type.Optional(Type.Array(Type.Union(GRANTS.map((grant) => Type.Literal(grant)))));
+const Grants = Type.Optional(Type.Array(Type.Union(KEY_GRANTS.map((grant) => Type.Literal(grant)))));
 const Price = Type.Object(
   { amount: Type.Integer({ minimum: 1, maximum: 1e15 }), currency: Type.String({ pattern: '^[A-Z]{3}$' }) },
   strict,

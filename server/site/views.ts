@@ -1,7 +1,15 @@
 import type { Clock, Gateway, JobState, Jobs } from 'mediagate';
 import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
 import { dayOf, minorDigits } from '../format/index.js';
-import { type ApiKeyRecord, type ApiKeys, GRANTS, type Grant, keyState, newestKey } from '../keys/index.js';
+import {
+  type ApiKeyRecord,
+  type ApiKeys,
+  GRANTS,
+  type Grant,
+  type KeyGrant,
+  keyState,
+  newestKey,
+} from '../keys/index.js';
 import { encodeModelList } from '../models/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
 import { type Catalogue, type FreeTier, type Plan, planGrants } from '../plans/index.js';
@@ -175,7 +183,7 @@ const OPENS: Readonly<Record<Grant, string>> = {
 };
 
 /** Allowed and forbidden uses of keys with these grants, as text: `images or link data`; empty if there is none. */
-export function describeGrants(grants: readonly Grant[]): { opened: string; withheld: string } {
+export function describeGrants(grants: readonly KeyGrant[]): { opened: string; withheld: string } {
   const words = (has: boolean) => GRANTS.filter((grant) => grants.includes(grant) === has).map((grant) => OPENS[grant]);
   return { opened: ALL.format(words(true)), withheld: NONE.format(words(false)) };
 }
@@ -213,7 +221,7 @@ function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier, catalo
 }
 
 /** What a key allows besides text, and what it does not. */
-function pointsOf(grants: readonly Grant[]): string[] {
+function pointsOf(grants: readonly KeyGrant[]): string[] {
   const { withheld } = describeGrants(grants);
   return [
     grants.includes('audio') && 'Speech, transcripts and sounds',

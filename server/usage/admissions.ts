@@ -24,8 +24,7 @@ import {
   writeSettlements,
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
-import { createUsageTable } from './usage-log.js';
-import { tokensOf } from './usage-rows.js';
+import { createUsageTable, tokensOf } from './usage-log.js';
 import { createUsageSweeper } from './usage-sweep.js';
 
 /** A request of a model route to be admitted. */

@@ -223,6 +223,85 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(upstream.requests).to.have.length(0);
   });
 
+  it("refuses a plan's keys the vendor's ids and what costs more than tokens, and names the field", async () => {
+    const plan = { planId: 'token_30m', accountId: 'acct_1' };
+    const refused = [
+      [
+        RESPONSES,
+        {
+          input: [
+            { role: 'user', content: 'x' },
+            { type: 'item_reference', id: 'msg_1' },
+          ],
+        },
+        'input[1].id',
+      ],
+      [RESPONSES, { input: [{ id: 'msg_1' }] }, 'input[0].id'],
+      [RESPONSES, { input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }, 'input[0].id'],
+      [RESPONSES, { input: [{ type: 'image_generation_call', id: 'ig_1' }] }, 'input[0].id'],
+      [
+        RESPONSES,
+        { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }] },
+        'input[0].content[0].file_id',
+      ],
+      [RESPONSES, { ...QUESTION, conversation: 'conv_1' }, 'conversation'],
+      [RESPONSES, { ...QUESTION, conversation: { id: 'conv_1' } }, 'conversation.id'],
+      [RESPONSES, { ...QUESTION, prompt: { id: 'pmpt_1' } }, 'prompt.id'],
+      [RESPONSES, { ...QUESTION, tools: [{ vector_store_ids: ['vs_1'] }] }, 'tools[0].vector_store_ids[0]'],
+      [
+        CHATS,
+        { messages: [{ role: 'user', content: [{ file: { file_id: 'file-1' } }] }] },
+        'messages[0].content[0].file.file_id',
+      ],
+      [CHATS, { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }, 'messages[0].audio.id'],
+    ] as const;
+    const paid = [
+      ...['web_search', 'file_search', 'code_interpreter', 'image_generation', 'computer_use_preview', 'mcp'].map(
+        (type) =>
+          [RESPONSES, { ...QUESTION, tools: [{ type: 'function', name: 'f' }, { type }] }, 'tools[1].type'] as const,
+      ),
+      [CHATS, { ...CHAT, web_search_options: {} }, 'web_search_options'],
+      [CHATS, { ...CHAT, service_tier: 'priority' }, 'service_tier'],
+    ] as const;
+    const plain = await app.makeKey({ ...TEXT }, plan);
+    const granted = await app.makeKey({ grants: ['text', 'vendor_ids', 'paid_tools'] }, plan);
+    for (const [code, cases] of [
+      ['vendor_id_not_allowed', refused],
+      ['paid_tool_not_allowed', paid],
+    ] as const) {
+      for (const [path, body, param] of cases) {
+        const sent = { model: 'm-5.5', ...body };
+        const answer = await post(app, path, plain, sent);
+        const { error } = answer.json;
+        expect([answer.status, error.code, error.param], JSON.stringify(body)).to.deep.equal([403, code, param]);
+        for (const able of [key, granted]) expect((await post(app, path, able, sent)).status, param).to.equal(200);
+      }
+    }
+    const sent = upstream.requests.length;
+    // Above 256 KiB, the gateway itself reads only a part of the body.
+    const long = 'word '.repeat(60_000);
+    const hidden = [
+      { role: 'user', content: long },
+      { role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] },
+    ];
+    const answer = await post(app, RESPONSES, plain, { ...QUESTION, input: hidden });
+    expect([answer.status, answer.json.error.param]).to.deep.equal([403, 'input[1].content[0].file_id']);
+    expect(upstream.requests, 'refused before the upstream').to.have.length(sent);
+    const harmless = {
+      model: 'm-5.5',
+      service_tier: 'auto',
+      metadata: { file_id: 'mine' },
+      tools: [{ type: 'function', name: 'f', parameters: { properties: { file_id: { type: 'string' } } } }],
+      input: [
+        { type: 'message', id: 'msg_1', role: 'assistant', content: 'Hi' },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' },
+        { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '{"file_id":"x"}' },
+        { role: 'user', content: long },
+      ],
+    };
+    expect((await post(app, RESPONSES, plain, harmless)).status).to.equal(200);
+  });
+
   it('passes failures of the upstream on in the classes that clients know', async () => {
     for (const [behaviour, status, code, type] of [
       [{ status: 401, message: 'Wrong key.' }, 502, 'upstream_auth_error', 'server_error'],

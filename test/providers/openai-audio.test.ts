@@ -311,11 +311,12 @@ describe('openai_audio over sockets', () => {
     for (const [status, code] of [
       [401, 'invalid_api_key'],
       [402, undefined],
-      [403, undefined],
+      [403, 'unsupported_country_region_territory'],
       [429, 'insufficient_quota'],
     ] as const) {
       it(`raises an alert where the upstream does not serve us (${status}), and asks the next`, async () => {
-        first.behave(() => ({ does: 'error', status, code, message: `Incorrect key ${KEY}` }));
+        const type = status === 403 ? 'request_forbidden' : undefined;
+        first.behave(() => ({ does: 'error', status, code, type, message: `Incorrect key ${KEY}` }));
         await hear([one(), other()]);
         expect([first.requests.length, second.requests.length]).to.deep.equal([1, 1]);
         expect(stage.lines.map(({ level, fields }) => [level, fields.code, fields.member])).to.deep.equal([

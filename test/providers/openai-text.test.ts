@@ -21,6 +21,9 @@ import { startTextUpstream, type TextUpstream, type TextUpstreamAnswer } from '.
 const KEY = 'sk-canary-of-the-upstream-0002';
 const MODEL = 'vendor-model-x9';
 
+/** As the vendor refuses our account, and not a request. */
+const FORBIDDEN = { type: 'request_forbidden', code: 'unsupported_country_region_territory' };
+
 type UpstreamOptions = Record<string, unknown>;
 
 describe('openai_text over sockets', () => {
@@ -166,7 +169,7 @@ describe('openai_text over sockets', () => {
         refusal(503, { text: '<!doctype html><title>Down</title>' }),
         refusal(429, { headers: { 'retry-after': '30' } }),
         refusal(401),
-        refusal(403),
+        refusal(403, FORBIDDEN),
         refusal(429, { code: 'insufficient_quota' }),
         refusal(404, { code: 'model_not_found' }),
         { does: 'bytes', bytes: '<!doctype html><title>Sign in</title>', contentType: 'text/html' },
@@ -192,7 +195,7 @@ describe('openai_text over sockets', () => {
         [refusal(500, { message: `${MODEL} broke (req_0a1b2c3d4e5f)` }), 'upstream_error', 3],
         [refusal(401, { message: `Incorrect API key provided: ${KEY}` }), 'upstream_auth_error', 1],
         [refusal(402), 'upstream_auth_error', 1],
-        [refusal(403), 'upstream_auth_error', 1],
+        [refusal(403, FORBIDDEN), 'upstream_auth_error', 1],
         [refusal(404), 'upstream_error', 1],
         [refusal(500, { headers: { 'x-should-retry': 'false' } }), 'upstream_error', 1],
         [refusal(429, { headers: { 'retry-after': '30' } }), 'upstream_rate_limited', 1],
@@ -238,6 +241,8 @@ describe('openai_text over sockets', () => {
         [400, { code: 'content_filter' }, 'content_filter', undefined],
         [404, { param: 'input', message: "Item with id 'rs_1' not found." }, 'invalid_value', 'input'],
         [404, { message: "Conversation with id 'conv_1' not found." }, 'invalid_value', undefined],
+        [403, { code: 'content_policy_violation' }, 'content_filter', undefined],
+        [403, {}, 'invalid_value', undefined],
         [413, {}, 'context_length_exceeded', undefined],
         [422, {}, 'invalid_value', undefined],
       ];
@@ -279,6 +284,64 @@ describe('openai_text over sockets', () => {
       }
       expect(first.requests.length).to.be.at.least(10);
       expect(busy.upstreams?.()[0]).to.include({ isCoolingDown: false });
+    });
+
+    it('that one request causes leaves the model open for others', async () => {
+      const refusals = [
+        refusal(403, { type: 'request_forbidden', code: 'content_policy_violation' }),
+        refusal(403, { type: 'request_forbidden', message: 'The prompt was flagged by our moderation.' }),
+        refusal(403, { type: 'invalid_request_error' }),
+        refusal(400),
+        refusal(404, { message: 'Not Found' }),
+        refusal(413),
+        refusal(422),
+      ];
+      for (const answer of refusals) {
+        const open = await provider([one()]);
+        first.behave(Array.from({ length: 10 }, () => answer));
+        for (let count = 0; count < 10; count++) await failureOf(open.send(call()));
+        expect(await read(await open.send(call())), JSON.stringify(answer)).not.to.have.length(0);
+        expect(open.upstreams?.()[0], JSON.stringify(answer)).to.include({ isCoolingDown: false });
+      }
+      const shut = await provider([one()]);
+      first.behave(Array.from({ length: 10 }, () => refusal(403, FORBIDDEN)));
+      for (let count = 0; count < 10; count++) await failureOf(shut.send(call()));
+      expect(await failureOf(shut.send(call())), 'of our credentials').to.include({ code: 'upstream_unavailable' });
+    });
+
+    it('of a limit with Retry-After: 30 is told to its caller, and another caller a second later is tried', async () => {
+      const limited = await provider([one()]);
+      first.behave([refusal(429, { headers: { 'retry-after': '30' } })]);
+      expect(await failureOf(limited.send(call()))).to.include({
+        code: 'upstream_rate_limited',
+        retryAfterSeconds: 30,
+      });
+      await new Promise((done) => setTimeout(done, 1_000));
+      expect(await read(await limited.send(call()))).not.to.have.length(0);
+      expect(first.requests).to.have.length(2);
+    });
+
+    it("of a limit lets others through at the pace of the upstream's headers", async () => {
+      const paced = await provider([one()]);
+      const headers = {
+        'retry-after': '30',
+        'x-ratelimit-limit-requests': '10',
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-requests': '2s',
+      };
+      first.behave([refusal(429, { headers })]);
+      await failureOf(paced.send(call()));
+      const begun = performance.now();
+      const times = await Promise.all(
+        Array.from({ length: 4 }, async () => {
+          await read(await paced.send(call()));
+          return performance.now() - begun;
+        }),
+      );
+      // One in 200 ms.
+      times.sort((a, b) => a - b);
+      for (const [index, ms] of times.entries()) expect(ms).to.be.at.least(200 * (index + 1) - 20);
+      expect(first.requests).to.have.length(5);
     });
 
     it('in the middle of an answer ends it, and nobody is asked again', async () => {

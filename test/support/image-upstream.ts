@@ -14,7 +14,15 @@ export type ImageUpstreamAnswer =
   /** Two images where one was asked for. */
   | { does: 'duplicate' }
   /** An error of the vendor's shape; `text` sends something else as the body. */
-  | { does: 'error'; status: number; code?: string; message?: string; headers?: Record<string, string>; text?: string }
+  | {
+      does: 'error';
+      status: number;
+      code?: string;
+      type?: string;
+      message?: string;
+      headers?: Record<string, string>;
+      text?: string;
+    }
   | { does: 'moderation' }
   /** JSON that ends in the middle, with the length it says. */
   | { does: 'cut_json' }
@@ -185,6 +193,6 @@ function sendError(
   }
   const { status, headers = {}, message = 'It failed.', code = null, text } = answer;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const type = status < 500 ? 'invalid_request_error' : 'server_error';
-  send(response, status, text ?? JSON.stringify({ error: { message, type, param: null, code } }));
+  const usual = status < 500 ? 'invalid_request_error' : 'server_error';
+  send(response, status, text ?? JSON.stringify({ error: { message, type: answer.type ?? usual, param: null, code } }));
 }

@@ -3,6 +3,7 @@ import type { Delivery } from './vendor-delivery.js';
 export interface OpenaiError {
   status: number;
   code?: string;
+  type?: string;
   param?: string;
   message?: string;
   headers?: Record<string, string>;
@@ -13,10 +14,10 @@ export interface OpenaiError {
 /** An error as the vendor words it. */
 export function openaiError(error: OpenaiError): Delivery {
   const { status, headers = {}, message = 'It failed.', param = null, code = null, text } = error;
-  const type = status < 500 ? 'invalid_request_error' : 'server_error';
+  const usual = status < 500 ? 'invalid_request_error' : 'server_error';
   return {
     status,
     headers: { 'content-type': 'application/json', 'x-request-id': 'req_0a1b2c3d4e5f', ...headers },
-    body: text ?? JSON.stringify({ error: { message, type, param, code } }),
+    body: text ?? JSON.stringify({ error: { message, type: error.type ?? usual, param, code } }),
   };
 }

@@ -9,6 +9,7 @@ import {
   TryFailure,
 } from 'mediagate';
 import { createManualClock } from 'mediagate/testing';
+import { readDuration, readQuotas, type UpstreamQuotas } from '../../../core/net/upstream-limit.js';
 import { rejection } from '../../support/rejection.js';
 
 const signal = new AbortController().signal;
@@ -62,11 +63,6 @@ describe('failing over', () => {
     const work = () => Promise.reject(failure('anywhere', true, 30));
     const error = await rejection(failOver.run({ budgetMs: 20_000, signal, work }));
     expect(error).to.include({ code: 'upstream_error', retryAfterSeconds: 30 });
-    // It still asks to be left alone, now of everybody.
-    expect(await rejection(failOver.run({ budgetMs: 20_000, signal, work }))).to.include({
-      code: 'upstream_rate_limited',
-      retryAfterSeconds: 30,
-    });
     const leaving = new AbortController();
     const gone = new Error('the caller left');
     setTimeout(() => leaving.abort(gone), 20);
@@ -78,9 +74,6 @@ describe('failing over', () => {
     const work = () => Promise.reject(failure('anywhere', true, 30));
     const error = await rejection(failOver.run({ budgetMs: 90_000, longestWaitMs: 5_000, signal, work }));
     expect(error).to.include({ code: 'upstream_error', retryAfterSeconds: 30 });
-    // Nobody is asked while it wants to be left alone.
-    const next = await rejection(failOver.run({ budgetMs: 90_000, longestWaitMs: 5_000, signal, work }));
-    expect(next).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 30 });
   });
 
   it('shares the work by weight, evenly spread, and leaves nothing to one that only steps in', async () => {
@@ -233,7 +226,7 @@ describe('failing over', () => {
     expect(await restOf(), 'after a success').to.equal(10_000);
   });
 
-  it('leaves an upstream alone for a minute at the most, whatever it asks for', async () => {
+  it('tells its caller to wait for a minute at the most, and tries the upstream for another caller', async () => {
     for (const [asked, told] of [
       [30, 30],
       [60, 60],
@@ -259,19 +252,142 @@ describe('failing over', () => {
           },
         });
       expect(await rejection(run()), String(asked)).to.include({ retryAfterSeconds: told });
-      isWell = true;
       if (asked > 0) {
         expect(failOver.states()).to.deep.include({ name: 'upstreams.0', isCoolingDown: true, tries: 1, failures: 1 });
-        await clock.advance(told * 1_000 - 1);
-        expect(await rejection(run()), String(asked)).to.include({
-          code: 'upstream_rate_limited',
-          retryAfterSeconds: 1,
-        });
-        expect(calls).to.equal(1);
+        await clock.advance(1_000);
+        expect(await rejection(run()), String(asked)).to.include({ retryAfterSeconds: told });
+        expect(calls).to.equal(2);
       }
-      await clock.advance(1_000);
+      isWell = true;
       expect(await run(), String(asked)).to.equal('done');
+      expect(failOver.states()).to.deep.include({
+        name: 'upstreams.0',
+        isCoolingDown: false,
+        tries: calls,
+        failures: calls - 1,
+      });
     }
+  });
+
+  describe('a limited upstream', () => {
+    const limit = (quotas?: UpstreamQuotas, retryAfterSeconds?: number) =>
+      new TryFailure(
+        new GatewayError('upstream_rate_limited', 'It limits us.', { retryAfterSeconds }),
+        { again: 'anywhere', counts: false },
+        quotas,
+      );
+    const call = { budgetMs: 600_000, longestWaitMs: 0, signal };
+
+    it('gets one trial at a time until one succeeds', async () => {
+      const clock = createManualClock();
+      const failOver = createFailOver({ upstreams: ['a'], clock });
+      const refused = () => Promise.reject(limit());
+      await rejection(failOver.run({ ...call, work: refused }));
+      const trial = Promise.withResolvers<string>();
+      const first = failOver.run({ ...call, work: () => trial.promise });
+      expect(await rejection(failOver.run({ ...call, work: refused }))).to.include({
+        code: 'upstream_rate_limited',
+        message: 'The upstream takes no further request for now.',
+      });
+      const patient = failOver.run({ ...call, longestWaitMs: 5_000, work: async () => 'patient' });
+      trial.resolve('done');
+      expect(await first).to.equal('done');
+      await clock.advance(100);
+      expect(await patient).to.equal('patient');
+      const both = await Promise.all([1, 2].map(() => failOver.run({ ...call, work: async () => 'open' })));
+      expect(both).to.deep.equal(['open', 'open']);
+    });
+
+    it('gets a further trial after two seconds without an answer', async () => {
+      const clock = createManualClock();
+      const failOver = createFailOver({ upstreams: ['a'], clock });
+      await rejection(failOver.run({ ...call, work: () => Promise.reject(limit()) }));
+      const slow = Promise.withResolvers<string>();
+      const first = failOver.run({ ...call, work: () => slow.promise });
+      await clock.advance(1_999);
+      expect(await rejection(failOver.run({ ...call, work: async () => 'early' }))).to.include({
+        retryAfterSeconds: 1,
+      });
+      await clock.advance(1);
+      expect(await failOver.run({ ...call, work: async () => 'next' })).to.equal('next');
+      slow.resolve('done');
+      expect(await first).to.equal('done');
+    });
+
+    /** How many of one request each tenth of a second are let through. */
+    async function passed(quotas: UpstreamQuotas, seconds: number, tokens = 1): Promise<number> {
+      const clock = createManualClock();
+      const failOver = createFailOver({ upstreams: ['a'], clock });
+      await rejection(failOver.run({ ...call, tokens, work: () => Promise.reject(limit(quotas)) }));
+      let count = 0;
+      for (let tenths = 0; tenths < seconds * 10; tenths++) {
+        await clock.advance(100);
+        await failOver.run({ ...call, tokens, work: async () => count++ }).catch(() => undefined);
+      }
+      return count;
+    }
+
+    it('lets requests through at the pace that it states', async () => {
+      const requests = { remaining: 0, limit: 60, resetMs: 60_000 };
+      expect(await passed({ requests }, 30), 'one a second').to.equal(30);
+      expect(await passed({ requests: { remaining: 0, resetMs: 5_000 } }, 5), 'one at the reset').to.equal(1);
+      expect(await passed({ requests: { remaining: 0, resetMs: 5_000 } }, 6), 'all after the reset').to.equal(11);
+      expect(await passed({ requests: { remaining: 0, resetMs: 86_400_000 } }, 120), 'a minute at the most').to.equal(
+        2,
+      );
+      const tokens = { remaining: 0, limit: 6_000, resetMs: 60_000 };
+      expect(await passed({ tokens }, 30, 500), 'by its tokens').to.equal(6);
+      expect(await passed({ tokens, requests: { ...requests, remaining: 9 } }, 30, 50)).to.equal(60);
+      expect(await passed({ requests: { ...requests, remaining: 9 } }, 1), 'what explains nothing').to.equal(10);
+    });
+
+    it('gives way to another one', async () => {
+      const clock = createManualClock();
+      const failOver = createFailOver({ upstreams: ['a', 'b'], clock });
+      const order: string[] = [];
+      const run = () =>
+        failOver.run({
+          ...call,
+          async work(upstream) {
+            order.push(upstream);
+            if (order.length === 1) throw limit(undefined, 30);
+          },
+        });
+      await run();
+      await run();
+      await clock.advance(30_000);
+      await run();
+      expect(order.join('')).to.equal('abba');
+    });
+
+    it('states its quotas in headers', () => {
+      const headers = {
+        'x-ratelimit-limit-requests': '60',
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-requests': '1s',
+        'x-ratelimit-remaining-tokens': '149984',
+        'x-ratelimit-reset-tokens': '6m0s',
+      };
+      expect(readQuotas(headers)).to.deep.equal({
+        requests: { remaining: 0, resetMs: 1_000, limit: 60 },
+        tokens: { remaining: 149_984, resetMs: 360_000 },
+      });
+      expect(readQuotas({ 'x-ratelimit-remaining-requests': '9999' })).to.equal(undefined);
+      for (const [text, ms] of [
+        ['1s', 1_000],
+        ['6m0s', 360_000],
+        ['120ms', 120],
+        ['1h30m', 5_400_000],
+        ['2m59.56s', 179_560],
+        ['7.66', 7_660],
+        ['30', 30_000],
+        ['', undefined],
+        ['soon', undefined],
+        ['-1', undefined],
+      ] as const) {
+        expect(readDuration(text), text).to.equal(ms);
+      }
+    });
   });
 
   it('waits within a call for as long as the upstream asks', async () => {

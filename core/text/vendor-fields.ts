@@ -1,0 +1,129 @@
+/*
+ * Finds the fields of a text request that use something of the vendor's account: ids of what is stored there, servers
+ * that the vendor calls, and tools and tiers that cost more than tokens. A caller may be allowed neither. Only the
+ * places that a vendor reads are searched: not the arguments or the JSON Schema of functions, metadata or citations.
+ * This file imports nothing, since the thread that parses large bodies loads it.
+ */
+
+export interface VendorField {
+  /** `id`: something of the vendor's account. `paid`: it costs more than tokens. */
+  use: 'id' | 'paid';
+  /** As clients write it: `input[3].id`, `tools[0].type`. */
+  param: string;
+  /** At most 100 characters. */
+  value: string;
+}
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** One is enough to refuse a request; an item of a list may be the caller's own. */
+const MAX_FOUND = 100;
+const ID_FIELDS: ReadonlySet<string> = new Set([
+  'file_id',
+  'file_ids',
+  'vector_store_ids',
+  'container',
+  'container_id',
+  'skill_id',
+  'server_url',
+  'connector_id',
+]);
+const SKIPPED: ReadonlySet<string> = new Set(['metadata', 'annotations', 'parameters', 'arguments']);
+const FREE_TOOLS: ReadonlySet<unknown> = new Set([
+  undefined,
+  'function',
+  'custom',
+  'namespace',
+  'tool_search',
+  'local_shell',
+  'apply_patch',
+]);
+const USUAL_TIERS: ReadonlySet<unknown> = new Set([undefined, null, 'auto', 'default']);
+/** The field with the content of an item; an item without its own is looked up by its id. */
+const CONTENT_FIELDS: Readonly<Record<string, string>> = {
+  message: 'content',
+  function_call: 'arguments',
+  function_call_output: 'output',
+  custom_tool_call: 'input',
+  custom_tool_call_output: 'output',
+  local_shell_call: 'action',
+  local_shell_call_output: 'output',
+  apply_patch_call: 'operation',
+  apply_patch_call_output: 'output',
+  computer_call_output: 'output',
+  reasoning: 'encrypted_content',
+  compaction: 'encrypted_content',
+};
+
+/** @param body A request of chat completions or responses. */
+export function findVendorFields(body: JsonRecord): VendorField[] {
+  const found: VendorField[] = [];
+
+  function add(use: VendorField['use'], param: string, value: unknown): void {
+    if (found.length < MAX_FOUND) found.push({ use, param, value: String(value).slice(0, 100) });
+  }
+
+  function addIds(param: string, value: unknown): void {
+    if (typeof value === 'string') add('id', param, value);
+    else if (Array.isArray(value)) for (const [index, one] of value.entries()) addIds(`${param}[${index}]`, one);
+  }
+
+  function walk(value: unknown, path: string): void {
+    if (typeof value !== 'object' || value === null) return;
+    if (Array.isArray(value)) {
+      for (const [index, one] of value.entries()) walk(one, `${path}[${index}]`);
+      return;
+    }
+    for (const [name, one] of Object.entries(value)) {
+      const param = path === '' ? name : `${path}.${name}`;
+      if (SKIPPED.has(name)) continue;
+      if (ID_FIELDS.has(name)) addIds(param, one);
+      if (name === 'tools' && Array.isArray(one)) readTools(one, param);
+      else walk(one, param);
+    }
+  }
+
+  function readTools(tools: readonly unknown[], path: string): void {
+    for (const [index, tool] of tools.entries()) {
+      const param = `${path}[${index}]`;
+      const { type } = recordOf(tool) ?? {};
+      if (!FREE_TOOLS.has(type)) add('paid', `${param}.type`, type);
+      if (type !== 'function' && type !== 'custom') walk(tool, param);
+    }
+  }
+
+  const { input, messages, conversation, prompt, service_tier: tier, web_search_options: search } = body;
+  walk(body, '');
+  for (const [index, item] of listOf(input).entries()) {
+    const { id, type, role } = recordOf(item) ?? {};
+    if (typeof id !== 'string' || hasContent(item)) continue;
+    if (type !== undefined || role === undefined) add('id', `input[${index}].id`, id);
+  }
+  for (const [index, message] of listOf(messages).entries()) {
+    const { id } = recordOf(recordOf(message)?.audio) ?? {};
+    if (typeof id === 'string') add('id', `messages[${index}].audio.id`, id);
+  }
+  for (const [param, value] of Object.entries({ conversation, prompt })) {
+    if (typeof value === 'string') add('id', param, value);
+    else if (recordOf(value)?.id !== undefined) add('id', `${param}.id`, recordOf(value)?.id);
+  }
+  if (!USUAL_TIERS.has(tier)) add('paid', 'service_tier', tier);
+  if (search !== undefined && search !== null) add('paid', 'web_search_options', 'web_search');
+  return found;
+}
+
+function hasContent(item: unknown): boolean {
+  const record = recordOf(item) ?? {};
+  const { type = 'message' } = record;
+  const field = typeof type === 'string' && Object.hasOwn(CONTENT_FIELDS, type) ? CONTENT_FIELDS[type] : undefined;
+  const content = field === undefined ? undefined : record[field];
+  return content !== undefined && content !== null;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [recordOf(value)].filter((one) => one !== undefined);
+}
+
+function recordOf(value: unknown): JsonRecord | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
+}
