@@ -3,13 +3,13 @@ import { createJobs, openDispatcher } from '../core/jobs/index.js';
 import { makeFolder } from '../core/runtime/index.js';
 import { openCache, openFiles } from '../core/storage/index.js';
 import {
-  type AccountsOptions,
   createAccounts,
   createDeviceGrants,
   createKeyIssue,
   createSessions,
   createSignIns,
   createUsers,
+  type UsersOptions,
 } from './accounts/index.js';
 import { createAudit } from './audit/index.js';
 import { createIdempotentResponses } from './idempotency/index.js';
@@ -77,8 +77,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     instances.watch();
     return {
       engine,
-      ...createAccountState({ database, times }),
-      keys: { ...createApiKeys(database, times), ...createKeyIssue(database, times) },
+      ...createAccountState({ database, times, jobs }),
+      keys: { ...createApiKeys(database, times, jobs), ...createKeyIssue(database, times) },
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
       budgets: createBudgets(database, times),
@@ -110,7 +110,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
 }
 
 /** Accounts, sessions, orders and the audit log, in SQL. */
-export function createAccountState(options: AccountsOptions): AccountState {
+export function createAccountState(options: UsersOptions): AccountState {
   const { database, times } = options;
   return {
     users: createUsers(options),

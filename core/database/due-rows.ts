@@ -53,17 +53,34 @@ export function dueRows(engine: Engine, { table, key, dueAt }: DueColumns): DueR
 export interface TakeRequest {
   /** Maximum rows. */
   max: number;
-  /** Groups that have reached their limit of running rows. */
+  /** Groups of which no row is to be taken. */
   except: readonly string[];
 }
+
+/**
+ * Groups share the concurrent rows, so that hanging work of some does not block others. Groups with the fewest running rows go first. A
+ * group that has a running row gets another one only while fewer than half of `atOnce` rows run. Slow groups run half of `atOnce` rows
+ * together: those with a row that takes longer than `slowMs`, now or within the last ten minutes.
+ */
+export interface DueGroups<Row> {
+  of(row: Row): string;
+  /** Maximum concurrent rows of one group. */
+  atOnce: number;
+  slowMs: number;
+}
+
+/** How long a group counts as slow. */
+const SLOW_FOR_MS = 10 * 60_000;
+/** Slow groups that are remembered: the latest. */
+const MAX_SLOW_GROUPS = 1_000;
 
 export interface DueWorkOptions<Row> {
   /** Milliseconds between two polls. */
   intervalMs: number;
   /** Maximum concurrent rows. */
   atOnce: number;
-  /** Groups, so that hanging work of one group does not block others. Default: no groups. */
-  groups?: { of(row: Row): string; atOnce: number };
+  /** Default: no groups. */
+  groups?: DueGroups<Row>;
   /** Takes due rows; an empty list if there are none. */
   take(request: TakeRequest): Promise<readonly Row[]>;
   /** Finishes or postpones the row. The signal aborts when this process closes. */
@@ -81,23 +98,58 @@ export interface DueWork {
 
 export function startDueWork<Row>(options: DueWorkOptions<Row>): DueWork {
   const { intervalMs, atOnce, groups, take, work, report, stopMs = 0 } = options;
-  const running = new Set<Promise<void>>();
-  const counts = new Map<string, number>();
+  const running = new Map<Promise<void>, { group: string; startedAt: number }>();
+  const half = Math.ceil(atOnce / 2);
+  /** Slow groups, with the time at which each last was slow, the latest last. */
+  const slow = new Map<string, number>();
   const closing = new AbortController();
   const aborting = new AbortController();
   /** Whether the last poll left due rows, since there was no room for them. */
   let mayBeMore = false;
 
+  /** First the groups without a running row, then those with one, and so on; slow groups after the others. */
   async function takeAll(): Promise<void> {
-    while (!closing.signal.aborted) {
-      const max = atOnce - running.size;
-      const except = [...counts].filter(([, count]) => count >= (groups?.atOnce ?? atOnce)).map(([group]) => group);
-      mayBeMore = max === 0 || except.length > 0;
-      if (max === 0) return;
-      const rows = await take({ max, except });
-      if (rows.length === 0) return;
-      for (const row of rows) begin(row);
+    for (let level = 1; level <= (groups?.atOnce ?? 1); level += 1) {
+      for (const takesSlow of [false, true]) {
+        for (;;) {
+          const { max, except } = shareOf(level, takesSlow);
+          mayBeMore = max <= 0 || except.length > 0;
+          if (closing.signal.aborted || max <= 0) break;
+          const rows = await take({ max, except });
+          for (const row of rows) begin(row);
+          if (rows.length > 0) continue;
+          // Nothing is due.
+          if (except.length === 0) return;
+          break;
+        }
+      }
     }
+  }
+
+  function shareOf(level: number, takesSlow: boolean): TakeRequest {
+    const room = (level === 1 ? atOnce : half) - running.size;
+    if (!groups) return { max: room, except: [] };
+    noteSlow(groups.slowMs);
+    const counts = new Map<string, number>();
+    for (const { group } of running.values()) counts.set(group, (counts.get(group) ?? 0) + 1);
+    const busy = [...counts].filter(([, count]) => count >= level).map(([group]) => group);
+    if (!takesSlow) return { max: room, except: [...new Set([...busy, ...slow.keys()])] };
+    const ofSlow = [...counts].reduce((sum, [group, count]) => sum + (slow.has(group) ? count : 0), 0);
+    return { max: Math.min(room, half - ofSlow), except: busy };
+  }
+
+  function noteSlow(slowMs: number): void {
+    const now = performance.now();
+    for (const { group, startedAt } of running.values()) if (now - startedAt >= slowMs) markSlow(group, now);
+    for (const [group, at] of slow) {
+      if (now - at < SLOW_FOR_MS && slow.size <= MAX_SLOW_GROUPS) break;
+      slow.delete(group);
+    }
+  }
+
+  function markSlow(group: string, at: number): void {
+    slow.delete(group);
+    slow.set(group, at);
   }
 
   let taking: Promise<void> | undefined;
@@ -112,17 +164,16 @@ export function startDueWork<Row>(options: DueWorkOptions<Row>): DueWork {
 
   function begin(row: Row): void {
     const group = groups?.of(row) ?? '';
-    counts.set(group, (counts.get(group) ?? 0) + 1);
+    const startedAt = performance.now();
     const ended = work(row, aborting.signal)
       .catch(report)
       .finally(() => {
-        const left = (counts.get(group) ?? 1) - 1;
-        if (left > 0) counts.set(group, left);
-        else counts.delete(group);
+        const now = performance.now();
+        if (groups && now - startedAt >= groups.slowMs) markSlow(group, now);
         running.delete(ended);
         if (mayBeMore) void poll();
       });
-    running.add(ended);
+    running.set(ended, { group, startedAt });
   }
 
   // Belongs to no request, even if a request starts it.
@@ -132,9 +183,9 @@ export function startDueWork<Row>(options: DueWorkOptions<Row>): DueWork {
     closing.abort();
     await polls.stop();
     await taking;
-    const isDone = stopMs > 0 && (await endsWithin(stopMs, () => Promise.all(running)));
+    const isDone = stopMs > 0 && (await endsWithin(stopMs, () => Promise.all(running.keys())));
     if (!isDone) aborting.abort();
-    await Promise.all(running);
+    await Promise.all(running.keys());
   }
 
   let stopped: Promise<void> | undefined;

@@ -9,6 +9,7 @@ import {
   type SelectQueryBuilder,
   sql,
   type Tables,
+  type Transaction,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { JOB_KINDS, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
@@ -109,6 +110,13 @@ export interface CancelledJob {
   changed: boolean;
 }
 
+/** Which queued and running jobs are cancelled together. */
+export interface JobsOfOwner {
+  owner: string;
+  /** Only the jobs that this owner submitted with this key. Default: all of its jobs, also those it joined. */
+  keyId?: string;
+}
+
 /**
  * Operations for operators, on jobs of every owner. All throw GatewayError `upstream_unavailable` if the database does
  * not answer.
@@ -127,6 +135,11 @@ export interface JobAdministration {
    * @throws GatewayError `job_already_terminal` if it has completed or failed.
    */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
+  /**
+   * Cancels queued and running jobs in the caller's transaction. A job that other owners joined continues for them. Call
+   * the result after the commit: it wakes those who wait for these jobs in this process.
+   */
+  cancelAll(transaction: Transaction<Tables>, jobs: JobsOfOwner): Promise<() => void>;
 }
 
 const RECENT_MS = 60 * 60 * 1000;
@@ -170,7 +183,7 @@ export function createJobAdministration({
   table,
   clock,
   leaseMs,
-}: JobAdministrationOptions): Omit<JobAdministration, 'cancelAsOperator'> {
+}: JobAdministrationOptions): Omit<JobAdministration, 'cancelAsOperator' | 'cancelAll'> {
   return {
     list: (page) =>
       database.run(async (queries) => {

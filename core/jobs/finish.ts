@@ -10,10 +10,10 @@ import {
   type Transaction,
 } from '../database/index.js';
 import { endsWithin, GatewayError } from '../runtime/index.js';
-import type { CancelledJob, JobCancellation } from './administration.js';
+import type { CancelledJob, JobAdministration, JobCancellation } from './administration.js';
 import type { JobClaims } from './claim.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
-import { type AdmissionHooks, type EndedJob, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
+import { type AdmissionHooks, type EndedJob, JOB_KINDS, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
 import {
   type Ended,
   type JobEndTable,
@@ -40,6 +40,8 @@ export interface JobEnds {
   cancel(id: string, owner: string): Promise<JobViewRow | undefined>;
   /** @throws GatewayError `job_already_terminal`. */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
+  /** See {@link JobAdministration.cancelAll}. */
+  cancelAll: JobAdministration['cancelAll'];
   /** Ends a run of a dead process: fails the job or queues it again. Undefined if it has ended before. */
   cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<JobRecord | undefined>;
   /** Fails jobs that waited too long for their first run. */
@@ -123,7 +125,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
           const left = { state: 'cancelled', error: CANCELLED, finishedAt: await clock.read(transaction) } as const;
           return { row: { ...found, ...left }, ended: false };
         }
-        const row = await endTable.cancel(transaction, { id, error: CANCELLED });
+        const [row] = await endTable.cancel(transaction, { ids: [id], error: CANCELLED });
         if (row) await settle(transaction, [row], 'cancelled');
         return { row, ended: true };
       });
@@ -136,7 +138,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
       const done = await database.transaction(async (transaction) => {
         const found = await endTable.lock(transaction, id);
         if (!found || found.state === 'cancelled') return { row: found, changed: false };
-        const row = await endTable.cancel(transaction, { id, error: CANCELLED });
+        const [row] = await endTable.cancel(transaction, { ids: [id], error: CANCELLED });
         if (!row) throw alreadyTerminal(found.state);
         await settle(transaction, [row], 'cancelled');
         const change = { id, from: found.state, to: row.state, at: row.finishedAt as number };
@@ -145,6 +147,21 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
       });
       if (done.changed) dispatcher.ended(id);
       return done.row && { job: toJobRecord(done.row), changed: done.changed };
+    },
+
+    async cancelAll(transaction, jobs) {
+      // As `cancel`: no owner joins one of them meanwhile.
+      for (const kind of JOB_KINDS) await runScript(transaction, table.lockKind(kind));
+      const ids: string[] = [];
+      for (const { id, joined } of await endTable.lockActive(transaction, jobs)) {
+        const isLeft = joined && (await table.leave(transaction, id, jobs.owner));
+        if (!isLeft) ids.push(id);
+      }
+      const rows = await endTable.cancel(transaction, { ids, error: CANCELLED });
+      await settle(transaction, rows, 'cancelled');
+      return () => {
+        for (const { id } of rows) dispatcher.ended(id);
+      };
     },
 
     async cutOff(kind, run, fails) {

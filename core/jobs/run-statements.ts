@@ -11,8 +11,9 @@ import {
   type Tables,
   type Transaction,
 } from '../database/index.js';
+import type { JobsOfOwner } from './administration.js';
 import type { Charge, EndedJob, JobKind } from './jobs.js';
-import { ACTIVE, type JobRow, type JobViewRow, ONE, QUEUED, RUNNING, VIEW_COLUMNS } from './statements.js';
+import { ACTIVE, type JobRow, type JobViewRow, ONE, ownedBy, QUEUED, RUNNING, VIEW_COLUMNS } from './statements.js';
 
 type Queries = Kysely<Tables>;
 
@@ -248,7 +249,7 @@ export interface Expiry {
 }
 
 export interface Cancellation {
-  id: string;
+  ids: readonly string[];
   /** JSON. */
   error: string;
 }
@@ -294,14 +295,29 @@ export function createJobEndTable(
       return (engine === 'postgres' ? job.forNoKeyUpdate() : job).executeTakeFirst();
     },
 
-    cancel(queries: Kysely<Tables>, { id, error }: Cancellation): Promise<(Ended & JobViewRow) | undefined> {
+    /** Locks the active jobs, in the order of `finish`. `joined` tells whether other owners have joined it. */
+    lockActive(
+      transaction: Transaction<Tables>,
+      { owner, keyId }: JobsOfOwner,
+    ): Promise<{ id: string; joined: number | boolean }[]> {
+      const jobs = transaction
+        .selectFrom('jobs')
+        .select(['id', sql<number | boolean>`exists (select 1 from job_owners where "jobId" = jobs.id)`.as('joined')])
+        .where(ACTIVE)
+        .where(keyId === undefined ? ownedBy(owner) : sql<boolean>`owner = ${owner} and "keyId" = ${keyId}`)
+        .orderBy('id');
+      return (engine === 'postgres' ? jobs.forNoKeyUpdate() : jobs).execute();
+    },
+
+    async cancel(queries: Kysely<Tables>, { ids, error }: Cancellation): Promise<(Ended & JobViewRow)[]> {
+      if (ids.length === 0) return [];
       return queries
         .updateTable('jobs')
         .set({ state: 'cancelled', error, ...ENDED, finishedAt: clock.now })
-        .where('id', '=', id)
+        .where('id', 'in', ids)
         .where(ACTIVE)
         .returning([...RETURNED, ...VIEW_COLUMNS])
-        .executeTakeFirst();
+        .execute();
     },
 
     /** Fails jobs that waited too long for their first run. */

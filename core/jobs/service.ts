@@ -132,6 +132,7 @@ export function createJobs({
     async cancelAsOperator(cancellation) {
       return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
     },
+    cancelAll: ends.cancelAll,
     ...createJobAdministration({ database, table, clock, leaseMs: instances.leaseMs }),
     async waitFor(id, owner, { timeoutMs, signal }) {
       if (!kindOfJob(id)) return undefined;

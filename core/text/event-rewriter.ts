@@ -177,7 +177,7 @@ export function responsesFailure(error: GatewayError, broken: BrokenResponse, no
     created_at: createdAt ?? Math.floor(now / 1000),
     status: 'failed',
     background: false,
-    error: { code: 'server_error', message: error.message },
+    error: { code: CALLER_ENDS.has(error.code) ? error.code : 'server_error', message: error.message },
     incomplete_details: null,
     instructions: null,
     max_output_tokens: null,
@@ -196,7 +196,15 @@ export function responsesFailure(error: GatewayError, broken: BrokenResponse, no
   return `event: response.failed\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
+/** Codes of a stream that ended because its caller may no longer read it: its client must not try again. */
+const CALLER_ENDS: ReadonlyMap<string, string> = new Map([
+  ['revoked_api_key', 'authentication_error'],
+  ['account_suspended', 'permission_error'],
+]);
+
 function typeOf({ code }: GatewayError): string {
+  const ofCaller = CALLER_ENDS.get(code);
+  if (ofCaller !== undefined) return ofCaller;
   if (code === 'upstream_timeout') return 'timeout_error';
   return code === 'shutting_down' ? 'overloaded_error' : 'server_error';
 }

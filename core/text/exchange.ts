@@ -93,6 +93,8 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #isStreaming = false;
   #isOver = false;
   #hasLeft = false;
+  /** Whether this process aborted the upstream, which may have done its work. */
+  #isAborted = false;
   /** Whether an answer that is no stream is complete. */
   #isRead = false;
   /** Whether the upstream only answered with an error. */
@@ -139,6 +141,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
 
   giveUp(error: GatewayError): void {
     if (this.#isOver) return;
+    this.#isAborted = true;
     this.#flow.abort(error);
     if (this.#body) this.#body.fail(error);
     else this.fail(error);
@@ -148,6 +151,10 @@ class Exchange implements TextExchange, Watched, BodyReader {
     if (this.#isOver) return;
     this.#hasLeft = true;
     this.giveUp(new GatewayError('bad_request', 'The client closed the connection.'));
+  }
+
+  abort(error: GatewayError): void {
+    this.giveUp(error);
   }
 
   #open(reply: TextReply): void {
@@ -204,7 +211,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     // An abandoned upstream may have done its work; one that refused has not.
     const hasBegun = this.#reply !== undefined && !this.#isRefused;
     const outcome = { complete: false, failure };
-    if (hasBegun || this.#hasLeft || GIVEN_UP.has(failure.code))
+    if (hasBegun || this.#isAborted || GIVEN_UP.has(failure.code))
       this.#endEstimated(sampleBytes(this.#received), this.#options.continuesAlone, outcome);
     else this.#end(outcome);
     this.#reject(failure);

@@ -78,6 +78,11 @@ export interface TextExchange {
   readonly background?: Promise<BackgroundStart | undefined>;
   /** The caller has disconnected: aborts the upstream request within 100 ms. No effect once the answer has ended. */
   leave(): void;
+  /**
+   * As `leave`, while the caller is still connected: the answer rejects with this error, or its stream ends with it as an
+   * event.
+   */
+  abort(error: GatewayError): void;
 }
 
 export interface TextAnswer {

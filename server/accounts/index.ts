@@ -38,4 +38,4 @@ export {
   type OverviewKey,
   userRoutes,
 } from './user.js';
-export { createUsers, type UserRecord, type Users } from './users.js';
+export { createUsers, type UserRecord, type Users, type UsersOptions } from './users.js';

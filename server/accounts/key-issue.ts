@@ -153,6 +153,7 @@ async function insertKey(
     revokedAt: null,
     suspendedAt: null,
     replacedBy: null,
+    keepsJobs: null,
     lastUsedAt: null,
   };
   await transaction.insertInto('api_keys').values(row).execute();

@@ -69,9 +69,12 @@ export interface KeyService {
    *   `missing_required_parameter` if several keys are valid and none is named.
    */
   rotate(input: RotateKeyInput): Promise<MadeKey & { replaced: ApiKeyRecord }>;
-  /** No effect if it was already revoked. @throws GatewayError `key_not_found`. */
-  revoke(accountId: string, id: string): Promise<ApiKeyRecord>;
-  /** Revokes every key of the account; returns those it revoked. */
+  /**
+   * Cancels the key's queued and running jobs, unless they are kept for the account. No effect if it was already revoked.
+   * @throws GatewayError `key_not_found`.
+   */
+  revoke(accountId: string, id: string, keepsJobs: boolean): Promise<ApiKeyRecord>;
+  /** Revokes every key of the account, and cancels their jobs; returns those it revoked. */
   revokeAll(accountId: string): Promise<readonly ApiKeyRecord[]>;
 }
 
@@ -167,8 +170,8 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
       return { ...made, replaced };
     },
 
-    async revoke(accountId, id) {
-      await keys.revoke(id, clock.now(), accountId);
+    async revoke(accountId, id, keepsJobs) {
+      await keys.revoke(id, clock.now(), accountId, keepsJobs);
       const record = await findOwn(id, accountId);
       if (!record) throw new GatewayError('key_not_found', 'This account has no such key.');
       await table.refresh();

@@ -5,6 +5,7 @@ import {
   createAddressLimit,
   defineRoute,
   Nullable,
+  OneOf,
   type RequestContext,
   type Route,
   readJsonBody,
@@ -173,13 +174,14 @@ export function userRoutes(server: AccountContext): Route[] {
       endpoint: 'userKeyRevoke',
       parameter: 'key_id',
       summary: 'Revokes a key',
-      body: { schema: Type.Object({}, { additionalProperties: false }) },
+      description: 'Revokes a key and cancels its queued and running jobs; `jobs: "keep"` leaves them to the account.',
+      body: { schema: RevocationBodySchema, example: { jobs: 'cancel' } },
       answers: asItStands(Type.Object({ key: KeySchema })),
       errors: ['key_not_found'],
       async handler(context) {
         const { accountId, body } = await begin(context);
-        refuseFields(body);
-        const record = await keyService.revoke(accountId, context.params.id ?? '');
+        const keepsJobs = decodeRevocationBody(body);
+        const record = await keyService.revoke(accountId, context.params.id ?? '', keepsJobs);
         context.body = { key: encodeAccountKey(record, clock.now()) };
       },
     }),
@@ -189,7 +191,7 @@ export function userRoutes(server: AccountContext): Route[] {
       path: '/api/user',
       endpoint: 'user',
       summary: 'Revokes every key',
-      description: 'Revokes every key of the account.',
+      description: 'Revokes every key of the account, and cancels their queued and running jobs.',
       answers: asItStands(Type.Object({ revoked: Type.Array(KeySchema) })),
       async handler(context) {
         const { user } = await sessions.require(context);
@@ -206,6 +208,18 @@ function repeatOf(context: RequestContext, site: SiteAddress): Repeat | undefine
   const key = readIdempotencyKey(context.req.headers);
   const token = tokenOf(context, site);
   return key !== undefined && token ? { secret: token.token, key } : undefined;
+}
+
+const RevocationBodySchema = Type.Object(
+  { jobs: Type.Optional(OneOf('cancel', 'keep')) },
+  { additionalProperties: false },
+);
+
+/** Whether the jobs of the key are kept. */
+function decodeRevocationBody({ jobs = 'cancel', ...rest }: Readonly<Record<string, unknown>>): boolean {
+  refuseFields(rest);
+  if (jobs === 'cancel' || jobs === 'keep') return jobs === 'keep';
+  throw new GatewayError('invalid_value', 'jobs must be "cancel" or "keep".', { param: 'jobs' });
 }
 
 function refuseFields(body: Readonly<Record<string, unknown>>): void {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isStorable, type Kysely, storable, type Tables, type Transaction } from '../../core/database/index.js';
+import type { JobAdministration } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import { lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
@@ -69,8 +70,9 @@ export interface Users {
   /** Newest first. */
   list(page: UserPage): Promise<readonly UserRecord[]>;
   /**
-   * Ends their sessions and pending device grants; their keys answer `account_suspended` once nodes have read the
-   * change. False if they were already suspended. Writes the audit row `user.suspended`.
+   * Ends their sessions and pending device grants, and cancels the queued and running jobs of their account; their keys
+   * answer `account_suspended` once nodes have read the change. False if they were already suspended. Writes the audit
+   * row `user.suspended`.
    * @throws GatewayError `user_not_found`.
    */
   suspend(suspension: UserChange): Promise<boolean>;
@@ -84,8 +86,12 @@ const MAX_SUBJECT = 255;
 const MAX_EMAIL = 320;
 const MAX_NAME = 200;
 
+export interface UsersOptions extends AccountsOptions {
+  jobs: Pick<JobAdministration, 'cancelAll'>;
+}
+
 /** Users in SQL. */
-export function createUsers({ database, times }: AccountsOptions): Users {
+export function createUsers({ database, times, jobs }: UsersOptions): Users {
   const { engine } = database;
 
   return {
@@ -148,7 +154,7 @@ export function createUsers({ database, times }: AccountsOptions): Users {
       return rows;
     },
 
-    ...createSuspensions({ database, times }),
+    ...createSuspensions({ database, times, jobs }),
   };
 
   async function make(transaction: Transaction<Tables>, identity: Identity, at: number): Promise<UserRecord> {
@@ -208,8 +214,8 @@ export function selectUsers(queries: Kysely<Tables>) {
     .select('accounts.suspendedAt');
 }
 
-/** Deletes the sessions of users and disables their keys. */
-export function createSuspensions({ database, times }: AccountsOptions): Pick<Users, 'suspend' | 'resume'> {
+/** Deletes the sessions of users, disables their keys and cancels their jobs. */
+export function createSuspensions({ database, times, jobs }: UsersOptions): Pick<Users, 'suspend' | 'resume'> {
   const { engine } = database;
 
   async function set(transaction: Transaction<Tables>, accountId: string, suspendedAt: number | null): Promise<void> {
@@ -222,17 +228,20 @@ export function createSuspensions({ database, times }: AccountsOptions): Pick<Us
   }
 
   return {
-    suspend: ({ userId, actor, note }: UserChange) =>
-      database.transaction(async (transaction) => {
+    async suspend({ userId, actor, note }: UserChange) {
+      const wake = await database.transaction(async (transaction) => {
         const account = await lockAccountOf(transaction, engine, userId);
-        if (account.suspendedAt !== null) return false;
+        if (account.suspendedAt !== null) return undefined;
         const at = await times.read(transaction);
         await set(transaction, account.id, at);
         await transaction.deleteFrom('sessions').where('userId', '=', userId).execute();
         await transaction.deleteFrom('device_grants').where('userId', '=', userId).execute();
         await writeAudit(transaction, { subject: userId, at, actor, action: 'user.suspended', note });
-        return true;
-      }),
+        return jobs.cancelAll(transaction, { owner: account.id });
+      });
+      wake?.();
+      return wake !== undefined;
+    },
 
     resume: ({ userId, actor, note }: UserChange) =>
       database.transaction(async (transaction) => {

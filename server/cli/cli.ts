@@ -143,6 +143,7 @@ function addKeyCommands(program: Command): void {
     .command('revoke')
     .description('revoke a key by its id')
     .argument('<id>', 'the 8 characters that "keys list" shows, or the key itself')
+    .option('--keep-jobs', 'leave its queued jobs to its account; without it they are cancelled')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./keys.js')).revokeKeyCommand(settings, id, options)),

@@ -85,15 +85,21 @@ export async function listKeysCommand(settings: Settings, { json }: { json?: boo
   return 0;
 }
 
+export interface RevokeKeyOptions {
+  /** Leaves the jobs of the key to its account. Default: they are cancelled. */
+  keepJobs?: boolean;
+  json?: boolean;
+}
+
 /** Revokes a key; servers follow within seconds. @param named See {@link readKeyId}. */
 export async function revokeKeyCommand(
   settings: Settings,
   named: string,
-  { json }: { json?: boolean },
+  { keepJobs = false, json }: RevokeKeyOptions,
 ): Promise<number> {
   const id = readKeyId(named);
   const revoked = await withState(settings, async (state) => {
-    if (await state.keys.revoke(id, systemClock.now())) return true;
+    if (await state.keys.revoke(id, systemClock.now(), undefined, keepJobs)) return true;
     if (!(await state.keys.find(id))) throw new CommandFailure(`There is no key with the id ${id}.`);
     return false;
   });

@@ -16,7 +16,7 @@ import {
   readIdempotencyKey,
   readRetryCount,
 } from '../idempotency/index.js';
-import { keyOf, quotaSubject } from '../keys/index.js';
+import { followKey, keyOf, quotaSubject } from '../keys/index.js';
 import {
   IMAGE_ANSWER,
   IMAGE_EXAMPLE,
@@ -35,7 +35,7 @@ const RETRY_MS = 600_000;
 
 /** The synchronous route: submits a job and waits for it. */
 export function imageGenerationRoutes(server: ServerContext): Route[] {
-  const { gateway, waiting, drain, clock, baseUrl } = server;
+  const { gateway, waiting, drain, clock, baseUrl, keys } = server;
   const waiters = new Map<string, number>();
 
   async function generate(context: RequestContext): Promise<void> {
@@ -56,6 +56,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
     });
     const gone = clientSignal(response);
     const leave = waiting.acquire(quotaSubject(caller));
+    const { ended, leave: unfollow } = followKey(keys, keyId);
     try {
       const keyed = key !== undefined;
       const { job: first, replayed } = await submitImage(server, context, {
@@ -65,7 +66,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
         renewsCancelled: !keyed,
         takesWebhook: false,
       });
-      const job = timeoutMs === 0 ? first : await waitFor(first, { accountId, timeoutMs, gone, keyed });
+      const job = timeoutMs === 0 ? first : await waitFor(first, { accountId, timeoutMs, gone, ended, keyed });
       if (!isOpen(job)) return await sendEnded(context, job);
       if (respondAsync || wait !== undefined) {
         response.setHeader('Preference-Applied', wait === undefined ? 'respond-async' : `wait=${timeoutMs / 1000}`);
@@ -77,6 +78,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       if (replayed && keyed) throw inProgress();
       throw new GatewayError('upstream_timeout', `The image is not ready after ${timeoutMs / 1000} s; poll its job.`);
     } finally {
+      unfollow();
       leave();
     }
   }
@@ -86,14 +88,17 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
     timeoutMs: number;
     /** Aborts when the client has gone. */
     gone: AbortSignal;
+    /** Aborts when the key is revoked or its account is suspended. */
+    ended: AbortSignal;
     keyed: boolean;
   }
 
   /** The current state of the job, also if the gateway is shutting down. */
-  async function waitFor(job: ImageJob, { accountId, timeoutMs, gone, keyed }: Wait): Promise<ImageJob> {
+  async function waitFor(job: ImageJob, { accountId, timeoutMs, gone, ended, keyed }: Wait): Promise<ImageJob> {
     waiters.set(job.id, (waiters.get(job.id) ?? 0) + 1);
     try {
-      return await gateway.images.wait(job.id, accountId, { timeoutMs, signal: AbortSignal.any([gone, drain]) });
+      const signal = AbortSignal.any([gone, drain, ended]);
+      return await gateway.images.wait(job.id, accountId, { timeoutMs, signal });
     } catch (error) {
       if (drain.aborted && error === drain.reason) return await gateway.images.find(job.id, accountId);
       // A client with a key may return, and others may wait as well.

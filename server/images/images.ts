@@ -27,7 +27,7 @@ import {
   sendEvents,
 } from '../http/index.js';
 import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
-import { keyOf, quotaSubject } from '../keys/index.js';
+import { followKey, keyOf, quotaSubject } from '../keys/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import {
   IMAGE_EXAMPLE,
@@ -43,7 +43,7 @@ const ROUTE = '/v1/images/jobs';
 
 /** Image jobs: submit, poll, stream events, cancel. `core/images/images.ts` describes the way of a job. */
 export function imageRoutes(server: ServerContext): Route[] {
-  const { gateway, polls, waiting, drain, clock, baseUrl } = server;
+  const { gateway, polls, waiting, drain, clock, baseUrl, keys } = server;
 
   async function submitJob(context: RequestContext): Promise<void> {
     const { id } = keyOf(context);
@@ -72,11 +72,13 @@ export function imageRoutes(server: ServerContext): Route[] {
       return;
     }
     const leave = waiting.acquire(quotaSubject(keyOf(context)));
+    const key = followKey(keys, keyId);
     try {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);
+      const untilEnded = AbortSignal.any([signal, key.ended]);
       const events = imageJobEvents({
         job,
-        wait: (timeoutMs) => images.wait(job.id, accountId, { timeoutMs, signal }),
+        wait: (timeoutMs) => images.wait(job.id, accountId, { timeoutMs, signal: untilEnded }),
         tagOf,
         encode: formOf,
         signal,
@@ -84,6 +86,7 @@ export function imageRoutes(server: ServerContext): Route[] {
       });
       await sendEvents(context, { status: 200, headers: {} }, events);
     } finally {
+      key.leave();
       leave();
     }
   }
@@ -102,13 +105,15 @@ export function imageRoutes(server: ServerContext): Route[] {
     const id = context.params.id ?? '';
     const leave = timeoutMs > 0 && !drain.aborted ? waiting.tryAcquire(quotaSubject(key)) : undefined;
     if (!leave) return images.find(id, accountId);
+    const { ended, leave: unfollow } = followKey(keys, key.id);
     try {
-      const signal = AbortSignal.any([clientSignal(context.res), drain]);
+      const signal = AbortSignal.any([clientSignal(context.res), drain, ended]);
       return await images.wait(id, accountId, { timeoutMs, signal });
     } catch (error) {
       if (drain.aborted && error === drain.reason) return images.find(id, accountId);
       throw error;
     } finally {
+      unfollow();
       leave();
     }
   }

@@ -10,6 +10,7 @@ import {
   sqlMigration,
   type Tables,
 } from '../../core/database/index.js';
+import type { JobAdministration } from '../../core/jobs/index.js';
 import type { Grant } from '../http/index.js';
 import { keyAt } from './keys.js';
 
@@ -53,6 +54,8 @@ export interface ApiKeyRecord {
   /** Plans that resume after that end, one after the other. Default: none. */
   followingPlans?: readonly KeyPlan[];
   revokedAt: number | null;
+  /** Whether its queued jobs were left to its account when it was revoked. Default: false, they were cancelled. */
+  keepsJobs?: boolean;
   /** When the user of its account was suspended: then it answers `account_suspended`. */
   suspendedAt: number | null;
   /** Id of the key that replaced it in a rotation. */
@@ -79,8 +82,16 @@ export interface ApiKeys {
    * survive the next creation.
    */
   listOf(accountId: string): Promise<readonly ApiKeyRecord[]>;
-  /** False if there is no such key, if it belongs to another account than a given one, or if it was revoked before. */
-  revoke(id: string, at: number, accountId?: string): Promise<boolean>;
+  /**
+   * Cancels the queued and running jobs that were submitted with the key, in the same transaction; with `keepsJobs` they
+   * are left to its account. False if there is no such key, if it belongs to another account than a given one, or if it
+   * was revoked before.
+   */
+  revoke(id: string, at: number, accountId?: string, keepsJobs?: boolean): Promise<boolean>;
+  /**
+   * Cancels the jobs of a key that {@link endsJobs}: those that a node accepted before it read of the key's end.
+   */
+  endJobs(key: ApiKeyRecord): Promise<void>;
   /** Key id → time of last use; several at once. An earlier time than the stored one has no effect. */
   touch(uses: ReadonlyMap<string, number>): Promise<void>;
 }
@@ -88,7 +99,11 @@ export interface ApiKeys {
 const PAGE = 5_000;
 
 /** API keys in SQL. Keys that follow the plan of their account are made by server/accounts/key-issue.ts. */
-export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys {
+export function createApiKeys(
+  database: Database,
+  times: DatabaseClock,
+  jobs: Pick<JobAdministration, 'cancelAll'>,
+): ApiKeys {
   const writeUses = createUseStatement(database);
 
   /** With the current plan of its account. The time is read only for a key with a following plan. */
@@ -139,15 +154,27 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
       });
     },
     now: () => database.run((queries) => times.read(queries)),
-    async revoke(id, at, accountId) {
+    async revoke(id, at, accountId, keepsJobs = false) {
       if (!isStorable(id)) return false;
-      const change = { revokedAt: at, changedAt: times.now };
-      const { numUpdatedRows } = await database.run((queries) => {
-        const keys = queries.updateTable('api_keys').set(change).where('id', '=', id).where('revokedAt', 'is', null);
+      const change = { revokedAt: at, keepsJobs: keepsJobs ? 1 : null, changedAt: times.now };
+      const wake = await database.transaction(async (transaction) => {
+        const keys = transaction
+          .updateTable('api_keys')
+          .set(change)
+          .where('id', '=', id)
+          .where('revokedAt', 'is', null);
         const owned = accountId === undefined ? keys : keys.where('accountId', '=', accountId);
-        return owned.executeTakeFirstOrThrow();
+        const revoked = await owned.returning('accountId').executeTakeFirst();
+        if (!revoked || keepsJobs) return revoked && (() => undefined);
+        return jobs.cancelAll(transaction, { owner: revoked.accountId, keyId: id });
       });
-      return numUpdatedRows > 0n;
+      wake?.();
+      return wake !== undefined;
+    },
+    async endJobs({ id, accountId }) {
+      const cancel = { owner: accountId, keyId: id };
+      const wake = await database.transaction((transaction) => jobs.cancelAll(transaction, cancel));
+      wake();
     },
     async touch(uses) {
       if (uses.size === 0) return;
@@ -163,19 +190,26 @@ export function createApiKeys(database: Database, times: DatabaseClock): ApiKeys
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
 export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {
-  const { grants, models, followingPlans: _followingPlans, ...columns } = record;
-  return { ...columns, grants: JSON.stringify(grants), models: models && JSON.stringify(models) };
+  const { grants, models, keepsJobs, followingPlans: _followingPlans, ...columns } = record;
+  const lists = { grants: JSON.stringify(grants), models: models && JSON.stringify(models) };
+  return { ...columns, ...lists, keepsJobs: keepsJobs ? 1 : null };
 }
 
 export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
-  const { grants, models, changedAt: _changedAt, planExpiresAt, followingPlans, ...columns } = row;
+  const { grants, models, keepsJobs, changedAt: _changedAt, planExpiresAt, followingPlans, ...columns } = row;
   return {
     ...columns,
     grants: JSON.parse(grants) as KeyGrant[],
     models: models === null ? null : (JSON.parse(models) as string[]),
     expiresAt: soonerOf(row.expiresAt, planExpiresAt),
     ...(followingPlans !== null && { followingPlans: followingOf(row) }),
+    ...(keepsJobs !== null && { keepsJobs: true }),
   };
+}
+
+/** Whether the end of the key ends its jobs as well. A rotated key that ends leaves them to its account. */
+export function endsJobs({ revokedAt, suspendedAt, keepsJobs = false }: ApiKeyRecord): boolean {
+  return suspendedAt !== null || (revokedAt !== null && !keepsJobs);
 }
 
 /** The earlier of two ends; null is never. */
@@ -280,6 +314,8 @@ export interface ApiKeysTable {
   followingPlans: string | null;
   suspendedAt: number | null;
   replacedBy: string | null;
+  /** 1 if its queued jobs were left to its account when it was revoked. */
+  keepsJobs: number | null;
 }
 
 /** The table of the API keys. */
@@ -289,7 +325,7 @@ export const keyMigrations: Migrations = {
       id text primary key, name text not null, hash text not null, "pepperVersion" integer not null, grants text not null,
       rpm integer, "accountId" text not null, "createdAt" bigint not null, "expiresAt" bigint, "revokedAt" bigint,
       "lastUsedAt" bigint, "changedAt" bigint not null, "planId" text, "budgetId" text, models text, "imageDailyLimit" integer,
-      "planExpiresAt" bigint, "followingPlans" text, "suspendedAt" bigint, "replacedBy" text)`,
+      "planExpiresAt" bigint, "followingPlans" text, "suspendedAt" bigint, "replacedBy" text, "keepsJobs" integer)`,
     `create index api_keys_account on api_keys ("accountId", "createdAt", id)`,
     `create index api_keys_changed_at on api_keys ("changedAt")`,
   ),

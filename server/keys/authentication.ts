@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Clock, GatewayError, isGatewayError, type Logger } from 'mediagate';
 import type { AddressOf, FixedWindowLimiter, Middleware, Next, RequestContext } from '../http/index.js';
 import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
-import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
+import { type ApiKeyRecord, type ApiKeys, endsJobs, type Grant } from './api-keys.js';
 import { GRANTS, hashKey, isDeviceToken, isSameHash, keyAt, keyIdOf, type Pepper } from './keys.js';
 
 declare module '../http/koa-app.js' {
@@ -129,7 +129,7 @@ const MAX_REMEMBERED = 10_000;
 const UNKNOWN_HASH = '0'.repeat(64);
 
 export interface KeyTableOptions {
-  keys: Pick<ApiKeys, 'list' | 'find' | 'changedSince' | 'now' | 'touch'>;
+  keys: Pick<ApiKeys, 'list' | 'find' | 'changedSince' | 'now' | 'touch' | 'endJobs'>;
   /** Newest first. */
   peppers: readonly [Pepper, ...Pepper[]];
   clock: Clock;
@@ -150,6 +150,12 @@ export interface KeyTable {
    * @throws GatewayError `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
   admit(record: ApiKeyRecord): ApiKeyRecord;
+  /**
+   * Calls `end` once, as soon as this node reads that the key was revoked or its account suspended; at once if it knows
+   * that already. Call the result when there is nothing to end any more.
+   * @param end Receives `revoked_api_key` or `account_suspended`; must not throw.
+   */
+  follow(id: string, end: (error: GatewayError) => void): () => void;
   /** Age of the data in memory, in milliseconds. */
   ageMs(): number;
   /** Writes pending changes and stops refreshing. */
@@ -165,6 +171,10 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   // Digest of a key → the record it was verified against: a busy client's key costs one digest instead of an HMAC.
   const verified = new Map<string, ApiKeyRecord>();
   const lookups = new Map<string, Promise<ApiKeyRecord | undefined>>();
+  // Keys that have ended since this node started, and may still have jobs that it accepted.
+  const unended = new Map<string, ApiKeyRecord>();
+  // Open streams and long polls, by key.
+  const followers = new Map<string, Set<(error: GatewayError) => void>>();
   let uses = new Map<string, number>();
   let second = 0;
   let lookupsInSecond = 0;
@@ -196,17 +206,33 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
       const startedAt = await keys.now();
       // The earlier one: a clock may have been set back meanwhile.
       for (const record of await keys.changedSince(Math.min(refreshedAt, startedAt) - OVERLAP_MS)) {
+        const known = table.get(record.id);
         table.set(record.id, record);
         unknown.delete(record.id);
+        endFollowers(record);
+        if (endsJobs(record) && !(known && endsJobs(known))) unended.set(record.id, record);
       }
       refreshedAt = startedAt;
       readAt = beganAt;
+      // From here on this node accepts nothing of these keys, so nothing is left afterwards.
+      for (const [id, record] of unended) {
+        await keys.endJobs(record);
+        unended.delete(id);
+      }
       if (isUnavailable) logger.info('keys are being refreshed again');
       isUnavailable = false;
     } catch (error) {
       if (!isUnavailable) logger.warn('keys cannot be refreshed; those in memory go on working', { error });
       isUnavailable = true;
     }
+  }
+
+  function endFollowers(record: ApiKeyRecord): void {
+    const error = endOf(record);
+    const ends = error && followers.get(record.id);
+    if (!ends) return;
+    followers.delete(record.id);
+    for (const end of ends) end(error);
   }
 
   async function touch(): Promise<void> {
@@ -271,11 +297,11 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     const now = clock.now();
     // A plan may have ended since it was read, and another one resumed.
     const record = keyAt(stored, now);
-    if (record.revokedAt !== null) throw new GatewayError('revoked_api_key', 'This API key was revoked.');
+    if (record.revokedAt !== null) throw endOf(record);
     if (record.expiresAt !== null && record.expiresAt <= now) {
       throw new GatewayError('expired_api_key', 'This API key has expired.');
     }
-    if (record.suspendedAt !== null) throw new GatewayError('account_suspended', 'This account is suspended.');
+    if (record.suspendedAt !== null) throw endOf(record);
     uses.set(record.id, now);
     return record;
   }
@@ -295,6 +321,20 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     },
     refresh,
     admit,
+    follow(id, end) {
+      const record = table.get(id);
+      const error = record && endOf(record);
+      if (error) {
+        end(error);
+        return () => undefined;
+      }
+      const ends = followers.get(id) ?? new Set();
+      followers.set(id, ends.add(end));
+      return () => {
+        ends.delete(end);
+        if (ends.size === 0 && followers.get(id) === ends) followers.delete(id);
+      };
+    },
     ageMs: () => clock.monotonic() - readAt,
     async close() {
       for (const timer of timers) clearInterval(timer);
@@ -310,6 +350,19 @@ function remember<Value>(memory: Map<string, Value>, name: string, value: Value)
     if (oldest !== undefined) memory.delete(oldest);
   }
   memory.set(name, value);
+}
+
+/** Why the key ends what it has begun; undefined if it does not. An expired key only begins nothing more. */
+function endOf({ revokedAt, suspendedAt }: ApiKeyRecord): GatewayError | undefined {
+  if (revokedAt !== null) return new GatewayError('revoked_api_key', 'This API key was revoked.');
+  if (suspendedAt !== null) return new GatewayError('account_suspended', 'This account is suspended.');
+  return undefined;
+}
+
+/** As {@link KeyTable.follow}, for waits that end by a signal. */
+export function followKey(keys: Pick<KeyTable, 'follow'>, id: string): { ended: AbortSignal; leave: () => void } {
+  const ending = new AbortController();
+  return { ended: ending.signal, leave: keys.follow(id, (error) => ending.abort(error)) };
 }
 
 function invalid(): GatewayError {

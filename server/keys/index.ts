@@ -16,6 +16,7 @@ export {
 } from './api-keys.js';
 export {
   createAuth,
+  followKey,
   type KeyRateLimits,
   type KeyTable,
   keyOf,

@@ -12,7 +12,6 @@ import {
   BIG_BYTES,
   Count,
   defineRoute,
-  leaveWithClient,
   Nullable,
   nameIgnored,
   OneOf,
@@ -28,7 +27,7 @@ import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messag
 import { markNumbers, restoreNumbers } from './messages/exact-json.js';
 import { decodeCounted, decodeMessage, type MessageRequest, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
-import { MODEL_ERRORS, ModelId, Stream } from './text.js';
+import { endWithCaller, MODEL_ERRORS, ModelId, Stream } from './text.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -145,7 +144,7 @@ async function readyToAnswer(context: RequestContext, server: ServerContext, sen
 
 async function answerMessage(
   context: RequestContext,
-  { usage, clock }: ServerContext,
+  { usage, clock, keys }: ServerContext,
   { prepared, stream, ignored, ...how }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
@@ -153,7 +152,7 @@ async function answerMessage(
   await usage.admitted(context, { route: MESSAGES, model, tokens, demand }, async (work) => {
     const exchange = prepared.send(work.reserved);
     work.uses(exchange.ended);
-    leaveWithClient(context.res, exchange);
+    endWithCaller(context, keys, exchange);
     const reply = await exchange.answer;
     // The upstream has the body; its answer may take long.
     release();
@@ -224,7 +223,11 @@ function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */
-async function readyToCount(context: RequestContext, { gateway, usage }: ServerContext, sent: Sent): Promise<Work> {
+async function readyToCount(
+  context: RequestContext,
+  { gateway, usage, keys }: ServerContext,
+  sent: Sent,
+): Promise<Work> {
   await sent.pause();
   const request = decodeCounted(sent.fields);
   const { isThere, route, efforts } = formatOf(gateway, request);
@@ -242,7 +245,7 @@ async function readyToCount(context: RequestContext, { gateway, usage }: ServerC
         const exchange = prepared?.send();
         if (!exchange) return undefined;
         work.uses(exchange.ended);
-        leaveWithClient(context.res, exchange);
+        endWithCaller(context, keys, exchange);
         const reply = await exchange.answer;
         return readInputTokens(reply);
       });

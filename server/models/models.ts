@@ -2,7 +2,6 @@ import { GatewayError, type StoredResponseAction, Type } from 'mediagate';
 import {
   Count,
   defineRoute,
-  leaveWithClient,
   type ParamsContext,
   type RequestContext,
   type Route,
@@ -15,7 +14,7 @@ import { keyOf } from '../keys/index.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
 import { describeModel, encodeModelPage } from './messages/model-page.js';
 import { encodeModel, encodeModelList, orderModels } from './model-list.js';
-import { RESPONSE, TEXT_ROUTE } from './text.js';
+import { endWithCaller, RESPONSE, TEXT_ROUTE } from './text.js';
 
 const Model = Type.Object({
   id: Text,
@@ -89,7 +88,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
 const ROUTE = '/v1/responses/:id';
 
 /** Stored responses: fetched from their upstream. Costs no request of the rate limit and no tokens. */
-export function storedResponseRoutes({ gateway, polls }: ServerContext): Route[] {
+export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): Route[] {
   const ask = (action: StoredResponseAction) => async (context: ParamsContext) => {
     const { id: keyId, accountId } = keyOf(context);
     polls.admit(keyId);
@@ -100,7 +99,7 @@ export function storedResponseRoutes({ gateway, polls }: ServerContext): Route[]
       query: context.querystring,
       requestId: context.state.requestId,
     });
-    leaveWithClient(context.res, exchange);
+    endWithCaller(context, keys, exchange);
     await sendText(context, await exchange.answer);
   };
 

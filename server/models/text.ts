@@ -1,4 +1,4 @@
-import { type PreparedText, type TextRequest, Type } from 'mediagate';
+import { type PreparedText, type TextExchange, type TextRequest, Type } from 'mediagate';
 import {
   defineRoute,
   leaveWithClient,
@@ -9,7 +9,7 @@ import {
   Text,
   takeJsonBody,
 } from '../http/index.js';
-import { keyOf, quotaSubject } from '../keys/index.js';
+import { type KeyTable, keyOf, quotaSubject } from '../keys/index.js';
 import type { AdmittedWork } from '../usage/index.js';
 import { checkVendorUse } from './vendor-use.js';
 
@@ -56,7 +56,7 @@ export const RESPONSE = { name: 'Response', schema: passedOn("A response in Open
 const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
 /** Chats and responses, complete or streamed, and the tasks of the responses route. */
-export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
+export function textRoutes({ gateway, bodies, usage, keys }: ServerContext): Route[] {
   const handle = (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
     const key = keyOf(context);
     const { accountId } = key;
@@ -69,7 +69,7 @@ export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
       const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });
       const { model, maxTokens: tokens, demand } = prepared;
       await usage.admitted(context, { route: path, model, tokens, demand }, (admitted) =>
-        answer(context, prepared, release, admitted),
+        answer(context, keys, { prepared, release, work: admitted }),
       );
     } finally {
       release();
@@ -137,19 +137,31 @@ export function textRoutes({ gateway, bodies, usage }: ServerContext): Route[] {
   ];
 }
 
-/** @param release Releases the body's reservation. */
+interface Sending {
+  prepared: PreparedText;
+  /** Releases the body's reservation. */
+  release: () => void;
+  work: AdmittedWork;
+}
+
 async function answer(
   context: RequestContext,
-  prepared: PreparedText,
-  release: () => void,
-  work: AdmittedWork,
+  keys: Pick<KeyTable, 'follow'>,
+  { prepared, release, work }: Sending,
 ): Promise<void> {
   const exchange = prepared.send(work.reserved);
   work.uses(exchange.ended, exchange.background);
-  leaveWithClient(context.res, exchange);
+  endWithCaller(context, keys, exchange);
   const reply = await exchange.answer;
   // The upstream has the body; its answer may take long.
   release();
   if (exchange.background && reply.body instanceof Uint8Array) await work.settled();
   await sendText(context, reply);
+}
+
+/** Ends the exchange when its client disconnects, its key is revoked or its account is suspended. */
+export function endWithCaller(context: RequestContext, keys: Pick<KeyTable, 'follow'>, exchange: TextExchange): void {
+  leaveWithClient(context.res, exchange);
+  const leave = keys.follow(keyOf(context).id, (error) => exchange.abort(error));
+  void exchange.ended.then(leave);
 }

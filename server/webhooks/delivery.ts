@@ -21,8 +21,10 @@ const LEASE_MS = MINUTE;
 const POLL_MS = SECOND;
 /** Concurrent attempts of this process. */
 const MAX_TRIES = 64;
-/** Per account, so that hanging receivers of one account do not delay others. */
+/** Per account; `core/database/due-rows.ts` describes how accounts share the attempts. */
 const MAX_OF_ACCOUNT = 8;
+/** A receiver that takes longer is slow. */
+const SLOW_MS = 2 * SECOND;
 /** Events of one account that may wait for another attempt, over all processes. */
 const MAX_WAITING = 1_000;
 /** Grace period for running attempts at shutdown; other processes take over the rest at once. */
@@ -136,7 +138,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   return startDueWork<WebhookTry>({
     intervalMs: pollMs,
     atOnce: MAX_TRIES,
-    groups: { of: ({ accountId }) => accountId, atOnce: MAX_OF_ACCOUNT },
+    groups: { of: ({ accountId }) => accountId, atOnce: MAX_OF_ACCOUNT, slowMs: SLOW_MS },
     take: (request) => webhooks.takeDue({ ...request, leaseMs }),
     work: deliver,
     report,

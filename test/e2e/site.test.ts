@@ -138,7 +138,10 @@ describe('pages of the site in a real browser', () => {
     await page.reload();
     await page.getByText('Rotated').first().waitFor();
     await page.getByRole('button', { name: 'Revoke phone' }).last().click();
+    const asked = page.waitForRequest((request) => request.url().endsWith('/revoke'));
+    await page.getByRole('dialog').getByLabel('Keep its queued jobs').check();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    expect((await asked).postDataJSON()).to.deep.equal({ jobs: 'keep' });
     await page.getByText('Revoked').first().waitFor();
     await until(async () => (await used()).status === 401);
   });

@@ -193,6 +193,25 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     }
   });
 
+  it('cancel what was queued with them where they are revoked, unless it is to be kept', async () => {
+    const ann = await somebody();
+    const {
+      key: { id },
+    } = (await ann.post('/api/user', { name: 'laptop' })).json;
+    const { json } = await ann.post('/api/user/keys', { name: 'phone' });
+    const { id: owner } = (await ann.get('/api/user')).json.account;
+    const queue = async (keyId: string) => {
+      const job = { kind: 'image', owner, keyId, input: null, maxActive: 100 } as const;
+      return (await app.state.jobs.accept({ job })).job?.id ?? '';
+    };
+    const stateOf = async (job: string) => (await app.state.jobs.find(job, owner))?.state;
+    const [cancelled, kept] = [await queue(id), await queue(json.key.id)];
+    expect(code(await ann.post(`/api/user/keys/${id}/revoke`, { jobs: 'sell' }))).to.deep.equal([400, 'invalid_value']);
+    expect((await ann.post(`/api/user/keys/${json.key.id}/revoke`, { jobs: 'keep' })).status).to.equal(200);
+    expect((await ann.post(`/api/user/keys/${id}/revoke`)).status).to.equal(200);
+    expect([await stateOf(cancelled), await stateOf(kept)]).to.deep.equal(['cancelled', 'queued']);
+  });
+
   it('stand by themselves again where their successor is revoked', async () => {
     const ann = await somebody();
     const { key } = (await ann.post('/api/user')).json;

@@ -24,7 +24,7 @@ async function codeOf(work: () => unknown): Promise<unknown> {
 
 /** Keys in a map, which can be away like a database. */
 function keysIn(records: Map<string, ApiKeyRecord>) {
-  const use = { away: false, finds: 0, touched: new Map<string, number>() };
+  const use = { away: false, finds: 0, touched: new Map<string, number>(), ended: [] as string[] };
   const answer = async <Value>(value: Value): Promise<Value> => {
     if (use.away) throw new Error('the database is away');
     return value;
@@ -37,6 +37,10 @@ function keysIn(records: Map<string, ApiKeyRecord>) {
     },
     changedSince: () => answer([...records.values()]),
     now: () => answer(0),
+    endJobs: (key) => {
+      use.ended.push(key.id);
+      return answer(undefined);
+    },
     touch: async (uses) => {
       for (const [id, at] of uses) use.touched.set(id, at);
     },

@@ -72,6 +72,23 @@ describe('mediagate users', () => {
     expect(await stateOf()).to.equal('good');
   });
 
+  it('cancel what a user has queued, as `keys revoke` does for one key unless the jobs are kept', async () => {
+    const { id: userId, accountId } = await signUp(state);
+    const issue = () => state.keys.issue({ accountId, otherwise: FREE, maxKeys: 10, key: newKey() });
+    const keys = [await issue(), await issue(), await issue()];
+    const jobs: string[] = [];
+    for (const { id: keyId } of keys) {
+      const job = { kind: 'image', owner: accountId, keyId, input: null, maxActive: 100 } as const;
+      jobs.push((await state.jobs.accept({ job })).job?.id ?? '');
+    }
+    const states = () => Promise.all(jobs.map(async (id) => (await state.jobs.find(id, accountId))?.state));
+    expect((await run('keys', 'revoke', keys[0]?.id ?? '')).code).to.equal(0);
+    expect((await run('keys', 'revoke', keys[1]?.id ?? '', '--keep-jobs')).code).to.equal(0);
+    expect(await states()).to.deep.equal(['cancelled', 'queued', 'queued']);
+    expect((await run('users', 'suspend', userId)).code).to.equal(0);
+    expect(await states()).to.deep.equal(['cancelled', 'cancelled', 'cancelled']);
+  });
+
   it('show a plan that was taken back as ended, until the next key begins the free tier', async () => {
     const user = await signUp(state);
     const { accountId } = user;

@@ -4,7 +4,7 @@ import { onSubmit } from './work.js';
 
 /**
  * Forms with `data-api="POST /path"` send their fields as JSON; `data-problem="id"` is the element for errors. Before:
- * `data-confirm` asks. After: `data-then="/path/{field}"` navigates; `data-show="id"` displays the field that
+ * `data-confirm` asks; `data-choice="name=value"` offers a box, labelled `data-choice-label`, that adds this field. After: `data-then="/path/{field}"` navigates; `data-show="id"` displays the field that
  * `data-key` names, once.
  */
 function startApiForm(form: HTMLFormElement): void {
@@ -12,8 +12,9 @@ function startApiForm(form: HTMLFormElement): void {
   const keyFor = createRepeats();
 
   async function send(fields: FormData): Promise<void> {
-    if (!(await isMeant(form))) return;
-    const body = textsOf(fields);
+    const chosen = await askIfMeant(form);
+    if (!chosen) return;
+    const body = { ...textsOf(fields), ...chosen };
     const repeat = keyFor(JSON.stringify(body));
     try {
       const answer = await requestJson(method, path, body, { 'Idempotency-Key': repeat.key });
@@ -41,9 +42,13 @@ function createRepeats(): (sent: string) => { key: string; over(): void } {
   };
 }
 
-async function isMeant({ dataset }: HTMLFormElement): Promise<boolean> {
-  const { confirm: words, confirmLabel = 'Yes', confirmBad } = dataset;
-  return words === undefined || confirm({ words, yes: confirmLabel, isBad: confirmBad !== undefined });
+/** The field that was chosen; undefined if it was not meant. */
+async function askIfMeant({ dataset }: HTMLFormElement): Promise<Record<string, string> | undefined> {
+  const { confirm: words, confirmLabel = 'Yes', confirmBad, choice, choiceLabel } = dataset;
+  if (words === undefined) return {};
+  const confirmed = await confirm({ words, yes: confirmLabel, isBad: confirmBad !== undefined, choice: choiceLabel });
+  const [name = '', value = ''] = (choice ?? '').split('=');
+  return confirmed && (confirmed.isTicked ? { [name]: value } : {});
 }
 
 function textsOf(fields: FormData): Record<string, string> {

@@ -141,22 +141,32 @@ export interface Question {
   yes: string;
   /** Whether it cannot be undone. */
   isBad: boolean;
+  /** Label of a box that may be ticked. Default: there is none. */
+  choice?: string;
 }
 
-/** Asks for confirmation. Resolves with false without one. */
-export function confirm({ words, yes, isBad }: Question): Promise<boolean> {
+/** A confirmation. */
+export interface Confirmed {
+  /** Whether the box is ticked. */
+  isTicked: boolean;
+}
+
+/** Asks for confirmation. Resolves with undefined without one. */
+export function confirm({ words, yes, isBad, choice }: Question): Promise<Confirmed | undefined> {
   const text = element('p', { id: 'question' }, words);
   const agree = element('button', { value: 'yes', class: isBad ? 'button button-bad' : 'button' }, yes);
   // A key that is held down must not confirm.
   const refuse = element('button', { value: 'no', class: 'button button-quiet', autofocus: true }, 'Go back');
   const row = element('div', { class: 'row' }, agree, refuse);
-  const form = element('form', { method: 'dialog', class: 'stack' }, text, row);
+  const box = element('input', { type: 'checkbox' });
+  const boxes = choice === undefined ? [] : [element('label', {}, box, ` ${choice}`)];
+  const form = element('form', { method: 'dialog', class: 'stack' }, text, ...boxes, row);
   const dialog = element('dialog', { 'aria-labelledby': text.id }, form);
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {
     dialog.addEventListener('close', () => {
-      resolve(dialog.returnValue === 'yes');
+      resolve(dialog.returnValue === 'yes' ? { isTicked: box.checked } : undefined);
       dialog.remove();
     });
   });

@@ -221,7 +221,7 @@ data-confirm="A new key replaces “${isolated(name)}”. The old one keeps work
 ${scriptedButton(html`Rotate<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>`
 }
 <form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard?revoked={key.id}"
-data-confirm="Programs that use “${isolated(name)}” are refused within seconds. This cannot be undone." data-confirm-label="Revoke" data-confirm-bad data-problem="problem-${id}">
+data-confirm="Programs that use “${isolated(name)}” are refused within seconds, and its queued jobs are cancelled. This cannot be undone." data-confirm-label="Revoke" data-confirm-bad data-choice="jobs=keep" data-choice-label="Keep its queued jobs" data-problem="problem-${id}">
 ${scriptedButton(html`Revoke<span class="visually-hidden"> ${name}</span>`, 'button-quiet button-small')}</form>
 </div>
 <p class="problem" role="alert" id="problem-${id}"></p>`;

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { openDatabase } from '../../../core/database/database.js';
+import type { JobsOfOwner } from '../../../core/jobs/administration.js';
 import type { Charge, JobRecord } from '../../../core/jobs/jobs.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { engines } from '../../support/engines.js';
@@ -34,6 +36,30 @@ for (const engine of engines) {
 
     const charge = (): Charge => ({ model: 'gen-img-2', units: 1, usage: { inputTokens: 5, outputTokens: 2 } });
     const cancel = ({ id }: JobRecord, from = jobs.state) => from.jobs.cancel(id, 'one');
+
+    it('ends the jobs of an owner together, or those of one of its keys, but for others that joined them', async () => {
+      const database = await openDatabase(jobs.place);
+      const cancelAll = async (which: JobsOfOwner) =>
+        (await database.transaction((transaction) => jobs.state.jobs.cancelAll(transaction, which)))();
+      const stateOf = async ({ id }: JobRecord, owner = 'one') => (await jobs.state.jobs.find(id, owner))?.state;
+      const mine = await jobs.submit({ quota, job: { keyId: 'a' } });
+      const other = await jobs.submit({ quota, job: { keyId: 'b' } });
+      const joined = await jobs.submit({ quota, job: { keyId: 'b', dedupeKey: 'link' } });
+      await jobs.submit({ job: { owner: 'two', keyId: 'c', dedupeKey: 'link' } });
+      const theirs = await jobs.submit({ job: { owner: 'two', keyId: 'a', dedupeKey: 'another' } });
+      await jobs.submit({ job: { keyId: 'b', dedupeKey: 'another' } });
+      await cancelAll({ owner: 'one', keyId: 'a' });
+      const after = [mine, other, joined].map((job) => stateOf(job));
+      expect(await Promise.all(after)).to.deep.equal(['cancelled', 'queued', 'queued']);
+      expect(await jobs.used(TODAY)).to.equal(2);
+
+      await cancelAll({ owner: 'one' });
+      await cancelAll({ owner: 'one', keyId: 'b' });
+      expect(await Promise.all([mine, other].map((job) => stateOf(job)))).to.deep.equal(['cancelled', 'cancelled']);
+      expect([await stateOf(joined), await stateOf(theirs)]).to.deep.equal([undefined, undefined]);
+      expect([await stateOf(joined, 'two'), await stateOf(theirs, 'two')]).to.deep.equal(['queued', 'queued']);
+      await database.close();
+    });
 
     it('writes one charge with a completion, and keeps the quota', async () => {
       const job = await jobs.submit({ quota, job: { keyId: 'key' } });
