@@ -71,8 +71,6 @@ export interface KeyService {
   rotate(input: RotateKeyInput): Promise<MadeKey & { replaced: ApiKeyRecord }>;
   /** No effect if it was already revoked. @throws GatewayError `key_not_found`. */
   revoke(accountId: string, id: string): Promise<ApiKeyRecord>;
-  /** Revokes every key of the account; returns those it revoked. */
-  revokeAll(accountId: string): Promise<readonly ApiKeyRecord[]>;
 }
 
 export interface KeyServiceOptions extends PlanTermsOptions {
@@ -173,17 +171,6 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
       if (!record) throw new GatewayError('key_not_found', 'This account has no such key.');
       await table.refresh();
       return record;
-    },
-
-    async revokeAll(accountId) {
-      const revoked: ApiKeyRecord[] = [];
-      for (const { id, revokedAt } of await keys.listOf(accountId)) {
-        if (revokedAt !== null || !(await keys.revoke(id, clock.now(), accountId))) continue;
-        const record = await findOwn(id, accountId);
-        if (record) revoked.push(record);
-      }
-      await table.refresh();
-      return revoked;
     },
   };
 }
