@@ -48,6 +48,7 @@ import { messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './
 import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
 import { openApiRoutes } from './openapi/index.js';
 import { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payments/index.js';
+import { personalDataRoutes } from './personal-data/index.js';
 import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
 import { usageRoutes } from './usage/index.js';
 import { IMAGE_WEBHOOK, webhookRoutes } from './webhooks/index.js';
@@ -154,6 +155,7 @@ export function createRoutes(server: ServerContext, accounts: AccountContext | u
       ...devicePageRoutes(accounts),
       ...agentRoutes(accounts),
       ...userRoutes(accounts),
+      ...personalDataRoutes(accounts),
       ...paymentRoutes(accounts),
       ...paymentStatusRoutes(accounts),
       ...paymentWebhookRoutes(accounts),

@@ -8,6 +8,7 @@ import { keyMigrations } from './keys/index.js';
 import { limitMigrations } from './limits/index.js';
 import { responseMigrations } from './models/index.js';
 import { paymentMigrations } from './payments/index.js';
+import { erasureMigrations } from './personal-data/index.js';
 import { usageMigrations } from './usage/index.js';
 import { webhookMigrations } from './webhooks/index.js';
 
@@ -22,6 +23,7 @@ export const migrations: Migrations = {
   ...accountMigrations,
   ...auditMigrations,
   ...cacheMigrations,
+  ...erasureMigrations,
   ...idempotencyMigrations,
   ...jobMigrations,
   ...keyMigrations,

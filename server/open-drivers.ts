@@ -18,6 +18,7 @@ import { createRateLimits, createRateLimitTable } from './limits/index.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { createOrders } from './payments/index.js';
+import { createErasures, createPersonalExport } from './personal-data/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
 import { createAdmissions, createBudgets, createJobAdmission, createJobCosts, createUsageLog } from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
@@ -88,6 +89,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       idempotentResponses,
       jobs: { ...jobs, ...createJobCosts({ database, times, jobs }) },
       webhooks: createWebhooks(database, times),
+      erasures: createErasures({ database, times, jobs }),
+      personalExport: createPersonalExport({ database, times }),
       cache,
       instances,
       ping: () => database.ping(),

@@ -18,6 +18,7 @@ import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index
 import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway } from './open-gateway.js';
 import { createPaymentService, startPaymentSweep } from './payments/index.js';
+import { startErasureSweep } from './personal-data/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
@@ -220,6 +221,8 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   if (account) {
     const sweep = startPaymentSweep({ orders, clock, logger });
     opened.add(() => sweep.close());
+    const erasing = startErasureSweep({ erasures: state.erasures, files, gateway, logger });
+    opened.add(() => erasing.close());
   }
   const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhookTried(outcome));
   const webhooks = await openWebhooks({ settings, webhooks: events, gateway, clock, logger, baseUrl, tried, opened });

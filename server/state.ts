@@ -15,6 +15,7 @@ import type { Audit } from './audit/index.js';
 import type { IdempotentResponses } from './idempotency/index.js';
 import type { RateLimits } from './limits/index.js';
 import type { Orders } from './payments/index.js';
+import type { Erasures, PersonalExport } from './personal-data/index.js';
 import type { Settings } from './settings/index.js';
 import type { Admissions, Budgets, ProductJobs, UsageLog } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
@@ -82,6 +83,8 @@ export interface State extends AccountState {
   readonly idempotentResponses: IdempotentResponses;
   readonly jobs: ProductJobs;
   readonly webhooks: Webhooks;
+  readonly erasures: Erasures;
+  readonly personalExport: PersonalExport;
   readonly cache: Cache;
   readonly instances: Instances;
   readonly files: Storage;

@@ -361,6 +361,11 @@ function checkModel(registry: Registry, model: string): void {
   throw new GatewayError('model_not_supported', message, { param: 'model' });
 }
 
+/** Files of a job: its input images, and its image once it has completed. Both are JSON of the job's row. */
+export function filesOfImageJob(summary: unknown, result: unknown): string[] {
+  return [...(summary as ImageJobSummary).files, ...(result === null ? [] : namesOf(result as ImageResult))];
+}
+
 function namesOf({ image: { name, rawName } }: ImageResult): string[] {
   return [...new Set([name, rawName])];
 }

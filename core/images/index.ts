@@ -1,2 +1,9 @@
-export { absentImages, createImages, type ImageService, type Images, type ImagesOptions } from './images.js';
+export {
+  absentImages,
+  createImages,
+  filesOfImageJob,
+  type ImageService,
+  type Images,
+  type ImagesOptions,
+} from './images.js';
 export { createReferences } from './references.js';

@@ -1,7 +1,9 @@
 export {
   grantPlan,
   lockAccount,
+  lockAccountOf,
   locked,
+  lockKeys,
   type PlanChange,
   previewPlans,
   refuseSuspended,
@@ -35,6 +37,7 @@ export {
   type AccountOverview,
   type AccountView,
   createAccountView,
+  encodeAccountKey,
   type OverviewKey,
   userRoutes,
 } from './user.js';

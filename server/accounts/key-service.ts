@@ -74,8 +74,6 @@ export interface KeyService {
    * @throws GatewayError `key_not_found`.
    */
   revoke(accountId: string, id: string, keepsJobs: boolean): Promise<ApiKeyRecord>;
-  /** Revokes every key of the account, and cancels their jobs; returns those it revoked. */
-  revokeAll(accountId: string): Promise<readonly ApiKeyRecord[]>;
 }
 
 export interface KeyServiceOptions extends PlanTermsOptions {
@@ -176,17 +174,6 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
       if (!record) throw new GatewayError('key_not_found', 'This account has no such key.');
       await table.refresh();
       return record;
-    },
-
-    async revokeAll(accountId) {
-      const revoked: ApiKeyRecord[] = [];
-      for (const { id, revokedAt } of await keys.listOf(accountId)) {
-        if (revokedAt !== null || !(await keys.revoke(id, clock.now(), accountId))) continue;
-        const record = await findOwn(id, accountId);
-        if (record) revoked.push(record);
-      }
-      await table.refresh();
-      return revoked;
     },
   };
 }

@@ -185,21 +185,6 @@ export function userRoutes(server: AccountContext): Route[] {
         context.body = { key: encodeAccountKey(record, clock.now()) };
       },
     }),
-    defineRoute({
-      ...common,
-      method: 'DELETE',
-      path: '/api/user',
-      endpoint: 'user',
-      summary: 'Revokes every key',
-      description: 'Revokes every key of the account, and cancels their queued and running jobs.',
-      answers: asItStands(Type.Object({ revoked: Type.Array(KeySchema) })),
-      async handler(context) {
-        const { user } = await sessions.require(context);
-        polls.admit(user.id);
-        const revoked = await keyService.revokeAll(user.accountId);
-        context.body = { revoked: revoked.map((record) => encodeAccountKey(record, clock.now())) };
-      },
-    }),
   ];
 }
 

@@ -42,6 +42,7 @@ export type AuditAction =
   | 'user.suspended'
   | 'user.resumed'
   | 'user.signed-out'
+  | 'user.erased'
   | 'job.cancelled';
 
 export interface AuditPage {

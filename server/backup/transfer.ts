@@ -361,6 +361,7 @@ function describeFailure(error: unknown, table: string, done: number): unknown {
  */
 const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   accounts: true,
+  erasures: true,
   users: true,
   sessions: true,
   sign_ins: true,

@@ -7,7 +7,7 @@ const USER = 'id of a user or of an account, or the address of one user';
 export function addUserCommands(program: Command): void {
   const users = program
     .command('users')
-    .description('list, show, sign out, suspend and resume people who have signed in');
+    .description('list, show, sign out, suspend, resume, export and erase people who have signed in');
   users
     .command('list')
     .description('list users, newest first')
@@ -51,6 +51,22 @@ export function addUserCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./users.js')).resumeUserCommand(settings, id, options)),
+    );
+  users
+    .command('export')
+    .description('print everything stored about a user as one JSON document')
+    .argument('<user>', USER)
+    .action((id: string) =>
+      runCommand(async (settings) => (await import('./personal-data.js')).exportUserCommand(settings, id)),
+    );
+  users
+    .command('erase')
+    .description('delete a user for good: everything personal; orders and usage stay under a random id')
+    .argument('<user>', USER)
+    .option('--yes', 'do not ask')
+    .option('--json', 'print JSON')
+    .action((id: string, options) =>
+      runCommand(async (settings) => (await import('./personal-data.js')).eraseUserCommand(settings, id, options)),
     );
 }
 

@@ -21,4 +21,9 @@ export {
   readIdempotencyKey,
   readRetryCount,
 } from './idempotency-keys.js';
-export { createIdempotentResponses, type IdempotentResponses, idempotencyMigrations } from './idempotent-responses.js';
+export {
+  answerFileOf,
+  createIdempotentResponses,
+  type IdempotentResponses,
+  idempotencyMigrations,
+} from './idempotent-responses.js';

@@ -160,5 +160,7 @@ export const responseMigrations: Migrations = {
       id text not null, owner text not null, model text not null, upstream text not null, "createdAt" bigint not null,
       primary key (id, owner))`,
     `create index stored_responses_created_at on stored_responses ("createdAt")`,
+    // For exports and erasures.
+    `create index stored_responses_owner on stored_responses (owner, id)`,
   ),
 };

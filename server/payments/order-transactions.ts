@@ -87,7 +87,13 @@ export function createOrderTransactions({
     const order = await lockOrder(transaction, engine, code);
     if (!order) return undefined;
     const { state: to, paidAmount, review } = afterMoney(toOrder(order, at), row);
-    const counted = { orderCode: code, review };
+    const erased = await transaction
+      .selectFrom('erasures')
+      .select('accountId')
+      .where('accountId', '=', account.id)
+      .executeTakeFirst();
+    // The texts of transfers name people, so for an erased account only the code is stored.
+    const counted = { orderCode: code, review, ...(erased && { text: code }) };
     const { provider, id, amount, currency } = row;
     await transaction
       .updateTable('bank_transactions')

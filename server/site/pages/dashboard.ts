@@ -69,6 +69,7 @@ ${renderPlan(view.plan)}
 ${renderRateLimits(view.rateLimits)}
 ${renderOrders(view.orders)}
 ${SESSIONS}
+${PERSONAL_DATA}
 </div>
 </div>
 </div>`,
@@ -151,6 +152,19 @@ function renderOrderRows(orders: readonly OrderView[]): Html {
 const SESSIONS = html`<section class="card stack" aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
 <p class="small muted">Ends every session of yours, here and on all other devices. Your API keys go on.</p>
 <form method="post" action="/signout/everywhere"><button class="button button-quiet">Sign out everywhere</button></form></section>`;
+
+const PERSONAL_DATA = html`<section class="card stack" aria-labelledby="data"><h2 id="data">Your data</h2>
+<p class="small muted">Everything stored about your account, as one JSON file.</p>
+<a class="button button-quiet" href="/api/user/export" download>Export your data</a>
+<details><summary>Delete my account</summary><div class="stack">
+<p class="small"><strong>Deleted for good:</strong> your email, name and identity, sessions, names of keys, jobs with their prompts, images and results, stored answers and responses, and your webhook secret. Every key stops working, and jobs that wait or run are cancelled.</p>
+<p class="small"><strong>Kept without your name, as bookkeeping:</strong> orders, transfers without their text, plans and counts of usage, under a random id. The rest of a plan is lost. Backups of the operator keep older copies until they are deleted.</p>
+<form class="needs-script" data-api="DELETE /api/user" data-then="/"
+data-confirm="Your account is deleted with everything personal, and every key stops working. Orders and counts of usage stay without your name. This cannot be undone." data-confirm-label="Delete my account" data-confirm-bad data-problem="problem-erase">
+${scriptedButton('Delete my account', 'button-quiet')}</form>
+<p class="problem" role="alert" id="problem-erase"></p>
+<p class="needs-no-script small muted">Deleting the account needs scripts, or the API.</p>
+</div></details></section>`;
 
 /** A key as its owner sees it: never the secret. */
 export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> {

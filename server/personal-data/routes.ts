@@ -1,0 +1,153 @@
+import { type Gateway, GatewayError, isGatewayError, type Logger, type Storage, Type } from 'mediagate';
+import { type PollLoop, startPollLoop } from '../../core/runtime/index.js';
+import { isoTime } from '../format/index.js';
+import {
+  type AccountContext,
+  createAddressLimit,
+  defineRoute,
+  type Route,
+  sendBytes,
+  Text,
+  Time,
+} from '../http/index.js';
+import type { Erasures, ErasureWork } from './erasure.js';
+import type { PersonalExport } from './export.js';
+
+declare module '../http/server-context.js' {
+  interface AccountStores {
+    readonly erasures: Erasures;
+    readonly personalExport: PersonalExport;
+    readonly files: Storage;
+  }
+}
+
+/** An export reads everything that an account has. */
+const EXPORTS_PER_MINUTE = 4;
+/** Time that a request waits for the erasure of jobs and files; the rest is erased after its answer. */
+const ANSWER_MS = 10_000;
+const SWEEP_MS = 60_000;
+
+/** Erasure of the signed-in user, and a copy of their data. */
+export function personalDataRoutes(server: AccountContext): Route[] {
+  const { account, sessions, keys, clock, polls, gateway, logger } = server;
+  const { erasures, personalExport, files } = account.state;
+  const exports = createAddressLimit({ clock, perMinute: EXPORTS_PER_MINUTE, what: 'Too many exports' });
+  const common = { grant: 'session', tag: 'Account' } as const;
+
+  /** False if some is left for the sweep. */
+  async function erase(accountId: string): Promise<boolean> {
+    const work = { ...erasureWork({ gateway, files }), signal: AbortSignal.timeout(ANSWER_MS) };
+    return erasures.work(accountId, work).then(
+      () => true,
+      (error: unknown) => {
+        if (!work.signal.aborted) logger.warn('an erasure is not complete; it is repeated every minute', { error });
+        return false;
+      },
+    );
+  }
+
+  return [
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: '/api/user/export',
+      endpoint: 'userExport',
+      summary: 'A copy of your data',
+      description:
+        'Everything stored about the account as one JSON file: profile, keys without secrets, orders, usage, jobs.',
+      answers: { 200: { description: 'The copy, as an attachment.', schema: Type.Object({ exportedAt: Time }) } },
+      errors: ['rate_limit_exceeded'],
+      async handler(context) {
+        const { user } = await sessions.require(context);
+        exports.admit(user.id);
+        context.set({
+          'Content-Type': 'application/json; charset=utf-8',
+          'Content-Disposition': `attachment; filename="mediagate-${user.id}.json"`,
+          'Cache-Control': 'no-store',
+        });
+        sendBytes(context, personalExport.read(user));
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'DELETE',
+      path: '/api/user',
+      endpoint: 'user',
+      summary: 'Deletes the account',
+      description:
+        'Deletes the account for good, from a browser session only: see [Personal data](#personal-data) for what stays.',
+      answers: {
+        200: {
+          description: 'Erased. `complete` is false while jobs and files are still being deleted.',
+          schema: Type.Object({ erased: Type.Object({ id: Text, erasedAt: Time }), complete: Type.Boolean() }),
+        },
+      },
+      async handler(context) {
+        const { user, session } = await sessions.require(context);
+        // A program that a person let in must not delete their account.
+        if (session.kind !== 'browser') throw new GatewayError('not_signed_in', 'Do this in a browser.');
+        polls.admit(user.id);
+        const { accountId, startedAt } = await erasures.begin({ userId: user.id, actor: `user:${user.id}` });
+        await keys.refresh();
+        const complete = await erase(accountId);
+        await sessions.end(context);
+        context.body = { erased: { id: user.id, erasedAt: isoTime(startedAt) }, complete };
+      },
+    }),
+  ];
+}
+
+export interface ErasureParts {
+  gateway: Pick<Gateway, 'text'>;
+  files: Storage;
+}
+
+/** What a server needs to erase: the files, and the upstreams that store responses. */
+export function erasureWork({ gateway, files }: ErasureParts): ErasureWork {
+  async function ask(action: 'cancel' | 'delete', responseId: string, owner: string): Promise<void> {
+    const exchange = await gateway.text.stored({ action, responseId, owner, query: '', requestId: responseId });
+    const { body } = await exchange.answer;
+    if (!(body instanceof Uint8Array)) exchange.leave();
+    await exchange.ended;
+  }
+
+  return {
+    files,
+    async deleteResponse({ id, owner, isOpen }) {
+      try {
+        if (isOpen) await ask('cancel', id, owner).catch(() => undefined);
+        await ask('delete', id, owner);
+      } catch (error) {
+        // The upstream has forgotten it, or cannot delete.
+        if (isGatewayError(error) && error.code === 'response_not_found') return;
+        throw error;
+      }
+    },
+  };
+}
+
+export interface ErasureSweepOptions extends ErasureParts {
+  erasures: Pick<Erasures, 'sweep'>;
+  logger: Logger;
+}
+
+/** Continues open erasures at the start and every minute. All nodes may do it. */
+export function startErasureSweep({ erasures, logger, ...parts }: ErasureSweepOptions): { close(): Promise<void> } {
+  const closing = new AbortController();
+  const { signal } = closing;
+  const polling: PollLoop = startPollLoop({
+    intervalMs: SWEEP_MS,
+    work: async () => {
+      await erasures.sweep({ ...erasureWork(parts), signal });
+    },
+    report: (error) => {
+      if (!signal.aborted) logger.warn('erasures could not be continued; the next minute tries again', { error });
+    },
+  });
+  return {
+    async close() {
+      closing.abort();
+      await polling.stop();
+    },
+  };
+}
