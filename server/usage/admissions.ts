@@ -204,7 +204,7 @@ export function createAdmissions({
     held.add(id);
     try {
       await instances.enter();
-      const admission = await shards.submit(request.keyId, { ...request, reserve: { ...reserve, id } });
+      const admission = await shards.submit(shardOf(request), { ...request, reserve: { ...reserve, id } });
       if (admission.reservation === undefined) held.delete(id);
       return admission;
     } catch (error) {
@@ -216,9 +216,9 @@ export function createAdmissions({
 
   return {
     admit(request) {
-      const { keyId, rateLimit, reserve } = request;
+      const { rateLimit, reserve } = request;
       if (reserve) return admitReserving(request, reserve);
-      return rateLimit ? shards.submit(keyId, { ...request, reserve }) : Promise.resolve({});
+      return rateLimit ? shards.submit(shardOf(request), { ...request, reserve }) : Promise.resolve({});
     },
     settle: (settlement) => writing.push(settlement),
     correct(correction) {
@@ -297,6 +297,11 @@ export function* admitGroup(
   if (budgets) yield* budgets.save();
   if (reservations.length > 0) yield* hold(reservations);
   return decisions;
+}
+
+/** Requests that share a window belong in one shard, or they would wait for each other's locks. */
+function shardOf({ keyId, rateLimit }: AdmissionRequest): string {
+  return rateLimit?.keyId ?? keyId;
 }
 
 function noBudget(): GatewayError {
