@@ -100,6 +100,7 @@ export const ERROR_CODES = [
   // Limits of this gateway
   'rate_limit_exceeded',
   'daily_image_limit_reached',
+  'too_many_open_jobs',
   'insufficient_quota',
   'queue_full',
   'shutting_down',
@@ -176,6 +177,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'request_timeout',
   'rate_limit_exceeded',
   'queue_full',
+  'too_many_open_jobs',
   'shutting_down',
   'idempotency_in_progress',
   'under_review',

@@ -45,5 +45,6 @@ export {
   newestKey,
   newToken,
   type Pepper,
+  queueShareOf,
   quotaSubject,
 } from './keys.js';

@@ -9,6 +9,8 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import type { QueueShare } from '../../core/contracts/index.js';
+import { isSiteAccount } from '../limits/index.js';
 import type { ApiKeyRecord, ApiKeys, Grant } from './api-keys.js';
 
 declare module '../http/server-context.js' {
@@ -109,6 +111,15 @@ export const LOCAL_ACCOUNT = 'local';
 /** The owner of the quotas that a request uses: the account, shared by all its keys; each operator key is its own. */
 export function quotaSubject({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accountId'>): string {
   return accountId === LOCAL_ACCOUNT ? id : accountId;
+}
+
+/**
+ * How jobs of a key share a queue: accounts take turns, then the keys of an account. Operators' keys may fill it.
+ * @param accountShare Share of a site account, above 0 to 1.
+ */
+export function queueShareOf(key: Pick<ApiKeyRecord, 'id' | 'accountId'>, accountShare: number): QueueShare {
+  const share = { keyId: key.id, group: quotaSubject(key) };
+  return isSiteAccount(key.accountId) ? { ...share, groupShare: accountShare } : share;
 }
 
 export interface NewKey {
