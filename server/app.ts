@@ -265,12 +265,14 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
 
 /** Undefined without accounts. */
 export function createAccountContext(server: ServerContext): AccountContext | undefined {
-  const { account, budgets, usageLog, rateLimits, accountImageDailyLimit: imageDailyLimit, clock } = server;
+  const { account, budgets, usageLog, rateLimits, accountImageDailyLimit: imageDailyLimit } = server;
   if (!account) return undefined;
+  const { clock } = server.keys;
   const { state, site } = account;
   const { accounts, keys, jobs } = state;
   return {
     ...server,
+    clock,
     account,
     sessions: createSessionService(state.sessions, site),
     view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, clock }),

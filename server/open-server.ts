@@ -211,7 +211,10 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     files,
     webhooks: events,
   } = state;
-  const usage = createUsageService({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
+  const usage = createUsageService({
+    admissions: metrics?.watchAdmissions(admissions) ?? admissions,
+    clock: keys.clock,
+  });
   opened.add(() => usage.close());
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
   const payments = createPaymentService({ orders, catalogue, freeTierPeriod, receiver });

@@ -150,6 +150,11 @@ export interface KeyTable {
    * @throws GatewayError `expired_api_key`, `revoked_api_key`, `account_suspended`.
    */
   admit(record: ApiKeyRecord): ApiKeyRecord;
+  /**
+   * The clock of the database, by which keys, plans and sessions end on all nodes: read at each refresh, and in between
+   * by the monotonic clock of this process.
+   */
+  readonly clock: Clock;
   /** Age of the data in memory, in milliseconds. */
   ageMs(): number;
   /** Writes pending changes and stops refreshing. */
@@ -170,7 +175,19 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   let lookupsInSecond = 0;
   let isUnavailable = false;
 
-  let refreshedAt = await keys.now();
+  /** Time of the database minus the monotonic clock. */
+  let offsetMs = 0;
+  const sharedNow = () => Math.floor(offsetMs + clock.monotonic());
+
+  /** The database has read its clock between question and answer. */
+  async function readDatabaseTime(): Promise<number> {
+    const askedAt = clock.monotonic();
+    const time = await keys.now();
+    offsetMs = time - (askedAt + clock.monotonic()) / 2;
+    return time;
+  }
+
+  let refreshedAt = await readDatabaseTime();
   let readAt = clock.monotonic();
   for (const record of await keys.list()) table.set(record.id, record);
 
@@ -193,7 +210,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   async function readChanges(): Promise<void> {
     const beganAt = clock.monotonic();
     try {
-      const startedAt = await keys.now();
+      const startedAt = await readDatabaseTime();
       // The earlier one: a clock may have been set back meanwhile.
       for (const record of await keys.changedSince(Math.min(refreshedAt, startedAt) - OVERLAP_MS)) {
         table.set(record.id, record);
@@ -268,7 +285,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   }
 
   function admit(stored: ApiKeyRecord): ApiKeyRecord {
-    const now = clock.now();
+    const now = sharedNow();
     // A plan may have ended since it was read, and another one resumed.
     const record = keyAt(stored, now);
     if (record.revokedAt !== null) throw new GatewayError('revoked_api_key', 'This API key was revoked.');
@@ -295,6 +312,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     },
     refresh,
     admit,
+    clock: { now: sharedNow, monotonic: () => clock.monotonic(), sleep: (ms, signal) => clock.sleep(ms, signal) },
     ageMs: () => clock.monotonic() - readAt,
     async close() {
       for (const timer of timers) clearInterval(timer);
