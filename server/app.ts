@@ -239,6 +239,7 @@ function refuseUnrouted(context: UnroutedContext): never {
 const UPLOADS = 32;
 /** Refused requests with a body above 64 KiB per minute of one account, or key without one. */
 const REFUSED_BODIES_PER_MINUTE = 60;
+const ACCOUNT_QUEUE_SHARE = 0.1;
 const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
 /** Bodies of callers without a key or a session: they are small, and have a budget of their own. */
 const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
@@ -252,6 +253,8 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
     ...dependencies,
     audioMaxBytes: dependencies.audioMaxBytes ?? AUDIO_MAX_BYTES,
     messagesEnabled: dependencies.messagesEnabled ?? false,
+    accountImageDailyLimit: dependencies.accountImageDailyLimit ?? dependencies.imageDailyLimit,
+    accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,
     addressOf: createAddressOf(trustedProxies),
     bodies,
     uploads: createBodyBudget({ bigBodies: UPLOADS, refusals }),
@@ -264,12 +267,14 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
 
 /** Undefined without accounts. */
 export function createAccountContext(server: ServerContext): AccountContext | undefined {
-  const { account, budgets, usageLog, rateLimits, imageDailyLimit, clock } = server;
+  const { account, budgets, usageLog, rateLimits, accountImageDailyLimit: imageDailyLimit } = server;
   if (!account) return undefined;
+  const { clock } = server.keys;
   const { state, site } = account;
   const { accounts, keys, jobs } = state;
   return {
     ...server,
+    clock,
     account,
     sessions: createSessionService(state.sessions, site),
     view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, clock }),

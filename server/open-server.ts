@@ -212,7 +212,10 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     files,
     webhooks: events,
   } = state;
-  const usage = createUsageService({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
+  const usage = createUsageService({
+    admissions: metrics?.watchAdmissions(admissions) ?? admissions,
+    clock: keys.clock,
+  });
   opened.add(() => usage.close());
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
   const payments = createPaymentService({ orders, catalogue, freeTierPeriod, receiver });
@@ -259,12 +262,16 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   return { dependencies, newKey };
 }
 
+const ACCOUNT_IMAGE_DAILY_LIMIT = 100;
+
 /** Settings that routes read. */
 function limitsOf({ metricsPublic: publicMetrics, ...settings }: Settings) {
   const { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled, refusedBodiesPerMinute } = settings;
   const { siteUrl, trustedProxies } = settings;
+  const accountImageDailyLimit = settings.accountImageDailyLimit ?? imageDailyLimit ?? ACCOUNT_IMAGE_DAILY_LIMIT;
+  const ofAccounts = { accountImageDailyLimit, accountQueueShare: settings.accountQueuePercent / 100 };
   const limits = { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled, refusedBodiesPerMinute };
-  return { ...limits, siteUrl, trustedProxies, publicMetrics };
+  return { ...limits, ...ofAccounts, siteUrl, trustedProxies, publicMetrics };
 }
 
 async function makeFirstKey(state: State, pepper: Pepper): Promise<string | undefined> {

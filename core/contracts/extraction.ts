@@ -49,8 +49,18 @@ export interface ExtractResult {
  */
 export type CacheUse = 'hit' | 'miss' | 'stale';
 
+/** How a job shares the queue of its kind with other jobs. */
+export interface QueueShare {
+  /** Key within the group: keys of one group take turns. Default: all jobs without a key share one. */
+  keyId?: string;
+  /** Group of the fair queue, opaque: groups take turns, and then the keys of a group. Default: each key is a group. */
+  group?: string;
+  /** Share of the queue, above 0 to 1, that queued and running jobs of the group may take. Default: all of it. */
+  groupShare?: number;
+}
+
 /** A link that may be answered with a job. */
-export interface SubmitRequest extends Omit<ExtractRequest, 'only'> {
+export interface SubmitRequest extends Omit<ExtractRequest, 'only'>, QueueShare {
   /** The owner of the job. */
   owner: string;
   /** Id of the request, for log lines about the job. Default: none. */

@@ -7,6 +7,7 @@ import type {
   JobFailure,
   JobState,
   Logger,
+  QueueShare,
   Storage,
   StoredBody,
   Usage,
@@ -42,11 +43,9 @@ export interface ImageRequest {
 
 export type ImageDelivery = 'url' | 'inline' | 'both';
 
-export interface ImageSubmitRequest extends ImageRequest {
+export interface ImageSubmitRequest extends ImageRequest, QueueShare {
   /** The owner, who may read the job. */
   owner: string;
-  /** Key of the fair queue. Default: all requests without one share one key. */
-  keyId?: string;
   /** Names the request in the log and in the job's failure. */
   requestId?: string;
   /** Input for the admission hooks of image jobs, in the transaction that inserts the job. Default: none. */
@@ -285,13 +284,15 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   return {
     async submit(request): Promise<ImageSubmission> {
-      const { model, prompt, size, delivery, owner, keyId, requestId = null, webhookUrl } = request;
+      const { model, prompt, size, delivery, owner, requestId = null, webhookUrl } = request;
+      const { keyId, group, groupShare } = request;
       checkModel(registry, model);
       const checked = await references.check(request.references);
       const terms = request.terms === undefined ? {} : { terms: request.terms };
       const origin = requestId === null ? {} : { requestId };
       const target = webhookUrl === undefined ? {} : { webhookUrl };
-      const job = { kind: 'image', owner, keyId, ...origin, ...target, maxActive } as const;
+      const share = { keyId, group, groupShare, maxActive };
+      const job = { kind: 'image', owner, ...share, ...origin, ...target } as const;
       // Files are written before the job that names them: a refused or replayed request should use no disk.
       if (checked.some((reference) => 'media' in reference)) {
         const foreseen = toSubmission(await store.peek({ ...terms, job: { ...job, input: null } }));

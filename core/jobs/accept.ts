@@ -1,3 +1,4 @@
+import type { QueueShare } from '../contracts/index.js';
 import {
   type CompiledQuery,
   createListScript,
@@ -21,6 +22,7 @@ import {
 import {
   ACTIVE,
   hashText,
+  type JobRow,
   type JobTable,
   type JobViewRow,
   NEW_JOB,
@@ -28,6 +30,7 @@ import {
   NOT_JOINED,
   ONE,
   QUEUED,
+  RUNNING,
   toJobRecord,
   toJson,
 } from './statements.js';
@@ -80,8 +83,11 @@ export function* acceptGroup(
   const fresh = candidates.filter((_candidate, index) => replays[index] === undefined);
   const fairQueue = yield* openFairQueue(
     turnStatements,
-    fresh.map(({ job }) => job.keyId ?? ''),
+    fresh.map(({ job }) => turnOf(job)),
   );
+  const bounded = fresh.filter(({ job }) => job.groupShare !== undefined).map(({ job }) => turnOf(job).queueGroup);
+  const counted = yield* turnStatements.countOpen([...new Set(bounded)].map((group) => [group]));
+  const openOf = new Map(counted.map(({ queueGroup, open }) => [queueGroup, open]));
 
   const rows: NewJobRow[] = [];
   const owners: JobOwnersTable[] = [];
@@ -91,7 +97,11 @@ export function* acceptGroup(
     const joined = dedupeHash === undefined ? undefined : joinable.get(dedupeHash);
     const jobId = joined?.id ?? newJobId(kind, at);
     const full = !joined && active >= job.maxActive;
-    const decision = admissions.judge(candidate, { jobId, joined: joined !== undefined, full });
+    const { queueGroup } = turnOf(job);
+    const open = openOf.get(queueGroup) ?? 0;
+    const bound = joined ? undefined : boundOf(job);
+    const reachedBound = bound !== undefined && open >= bound ? { reachedBound: bound } : {};
+    const decision = admissions.judge(candidate, { jobId, joined: joined !== undefined, full, ...reachedBound });
     if (decision.outcome === 'refuse') return decision.error;
     if (decision.outcome === 'replay') {
       const row = known.get(decision.jobId);
@@ -105,7 +115,10 @@ export function* acceptGroup(
 
     const row: JobViewRow = joined ?? write(candidate, jobId, decision.admission ?? null);
     if (joined) owners.push({ jobId: row.id, owner: job.owner });
-    else active += 1;
+    else {
+      active += 1;
+      openOf.set(queueGroup, open + 1);
+    }
     if (dedupeHash !== undefined) joinable.set(dedupeHash, row);
     known.set(jobId, row);
     return { ...answer, job: toJobRecord(row), replayed: false, active };
@@ -113,16 +126,15 @@ export function* acceptGroup(
 
   function write(candidate: Candidate, id: string, admission: string | null): NewJobRow {
     const { job, summary, input, dedupeHash, traceparent } = candidate;
-    const keyId = job.keyId ?? '';
     const row: NewJobRow = {
       ...NEW_JOB,
       id,
       kind,
       dedupeHash: dedupeHash ?? NOT_JOINED,
-      priority: fairQueue.next(keyId),
+      priority: 0,
       summary,
       input,
-      keyId,
+      ...turnOf(job),
       owner: job.owner,
       admission,
       createdAt: at,
@@ -131,12 +143,14 @@ export function* acceptGroup(
       webhookUrl: job.webhookUrl ?? null,
     };
     rows.push(row);
+    fairQueue.add(row);
     return row;
   }
 
   const answers: (Accepted | GatewayError)[] = [];
   for (const candidate of candidates) answers.push(yield* judge(candidate));
 
+  yield* fairQueue.assign();
   yield* table.insert(kind, rows);
   yield* table.addOwners(owners);
   yield* admissions.save();
@@ -148,54 +162,157 @@ function jobGone(): GatewayError {
 }
 
 /*
- * Fair queue. Queued jobs run in the order of their priority numbers (column `place`), and by age within one number.
- * The jobs of one key get consecutive numbers; a key without queued jobs starts at the current head of the queue. So
- * the first job of each key runs before the second job of any key: a key with one job waits for at most one job of each
- * other key. (This is start-time fair queueing, with each job counted as one.) Numbers are assigned at acceptance,
- * under the lock of the kind, and survive restarts.
+ * Fair queue. Queued jobs run in the order of their priority numbers, and by age within one number. The jobs of one
+ * group get consecutive numbers; a group without open jobs starts at the number of the job that runs now. So the first
+ * job of a group runs before the next job of any other: it waits until one running job has ended. (This is start-time
+ * fair queueing, with each job counted as one.)
+ *
+ * The keys of a group take turns for the numbers of the group: a new job is inserted before the first job of the group
+ * that has more jobs of its own key in front of it, and the later jobs of the group each get the number of the next.
+ * Numbers are assigned at acceptance, under the lock of the kind, and survive restarts.
  */
+
+/** A job in the queue. */
+type QueuedJob = Pick<JobRow, 'id' | 'keyId' | 'queueGroup' | 'priority'>;
 
 /** Assigns priority numbers to jobs of one kind, within the transaction that accepts them. */
 export interface FairQueue {
-  /** @param keyId One of the keys that were passed to {@link openFairQueue}. */
-  next(keyId: string): number;
+  /** Group and key are among those that were passed to {@link openFairQueue}. */
+  add(job: QueuedJob): void;
+  /** Sets `priority` of the added jobs, and writes those of other jobs that changed. */
+  assign(): Script<void>;
 }
+
+/** The group of a job, and its key within it. */
+function turnOf({ keyId = '', group = keyId }: QueueShare): Pick<QueuedJob, 'queueGroup' | 'keyId'> {
+  return { queueGroup: group, keyId };
+}
+
+/** Maximum number of open jobs of the group. */
+function boundOf({ groupShare, maxActive }: NewJob): number | undefined {
+  return groupShare === undefined ? undefined : Math.max(1, Math.floor(groupShare * maxActive));
+}
+
+/** Beyond this, numbers of groups that no longer matter are removed. */
+const MAX_LATEST = 10_000;
 
 export type FairQueueStatements = ReturnType<typeof compileFairQueueStatements>;
 
 /** Runs for each group of accepted jobs, so it is compiled once; see statements.ts. */
 export function compileFairQueueStatements(queries: Kysely<Tables>, kind: JobKind) {
-  const active = () => queries.selectFrom('jobs').select('priority').where('kind', '=', sql.lit(kind)).where(ACTIVE);
+  const ofKind = () => queries.selectFrom('jobs').where('kind', '=', sql.lit(kind));
+  const ofGroup = sql`from jobs where kind = ${sql.lit(kind)} and ${ACTIVE} and jobs."queueGroup" = wanted."queueGroup"`;
   return {
-    firstQueued: active().where(QUEUED).orderBy('priority').limit(ONE).compile(),
-    lastActive: active().orderBy('priority', 'desc').limit(ONE).compile(),
-    // One lookup per key at the end of the index, since a key may have many jobs.
+    /**
+     * The latest number of each group: a group that submits its next job when the last one has ended must not start
+     * at the running job each time, or two of them would hold up a third. Other processes do not know it, so there it
+     * starts there once.
+     */
+    latest: new Map<string, number>(),
+    firstQueued: ofKind().select('priority').where(ACTIVE).where(QUEUED).orderBy('priority').limit(ONE).compile(),
+    lastRunning: ofKind().select('priority').where(RUNNING).orderBy('priority', 'desc').limit(ONE).compile(),
+    // Lookups at the ends of index ranges, since a key may have many jobs.
     lastOfKeys: createListScript((length) => {
-      const keys = sql.join(Array.from({ length }, () => sql`(${''})`));
-      return sql<{ keyId: string; priority: number | null }>`with wanted ("keyId") as (values ${keys})
-        select "keyId", (
-          select priority from jobs where kind = ${sql.lit(kind)} and ${ACTIVE} and jobs."keyId" = wanted."keyId"
-          order by priority desc limit ${ONE}) as priority
+      const wanted = sql.join(Array.from({ length }, () => sql`(${''}, ${''})`));
+      return sql<Pick<QueuedJob, 'queueGroup'> & { priority: number | null; others: number }>`
+        with wanted ("queueGroup", "keyId") as (values ${wanted})
+        select "queueGroup",
+          (select priority ${ofGroup} and jobs."keyId" = wanted."keyId" order by priority desc limit ${ONE}) as priority,
+          case when exists (select 1 ${ofGroup} and jobs."keyId" < wanted."keyId")
+            or exists (select 1 ${ofGroup} and jobs."keyId" > wanted."keyId") then 1 else 0 end as others
         from wanted`.compile(queries);
+    }),
+    /** Open jobs of groups that are used by several keys. */
+    *openJobs(groups: readonly string[]): Script<readonly (QueuedJob & Pick<JobRow, 'state'>)[]> {
+      if (groups.length === 0) return [];
+      return yield* rowsOf(
+        ofKind()
+          .select(['id', 'keyId', 'queueGroup', 'priority', 'state'])
+          .where(ACTIVE)
+          .where('queueGroup', 'in', groups)
+          .orderBy('priority')
+          .orderBy('createdAt')
+          .orderBy('id')
+          .compile(),
+      );
+    },
+    countOpen: createListScript((length) => {
+      const wanted = sql.join(Array.from({ length }, () => sql`(${''})`));
+      return sql<Pick<QueuedJob, 'queueGroup'> & { open: number }>`with wanted ("queueGroup") as (values ${wanted})
+        select "queueGroup", (select count(*) ${ofGroup}) as open from wanted`.compile(queries);
+    }),
+    move: createListScript((length) => {
+      const moved = sql.join(Array.from({ length }, () => sql`(${''}, cast(${0} as bigint))`));
+      return sql`with moved (id, priority) as (values ${moved})
+        update jobs set priority = moved.priority from moved where jobs.id = moved.id and ${QUEUED}`.compile(queries);
     }),
   };
 }
 
-/** Reads the head of the queue and the last number of each of these keys. */
-export function* openFairQueue(statements: FairQueueStatements, keyIds: readonly string[]): Script<FairQueue> {
-  function* readPriority(query: CompiledQuery<{ priority: number }>): Script<number | undefined> {
-    return (yield* rowsOf(query))[0]?.priority;
+/** Reads the head of the queue, and what is queued of these groups and keys. */
+export function* openFairQueue(
+  statements: FairQueueStatements,
+  wanted: readonly Pick<QueuedJob, 'queueGroup' | 'keyId'>[],
+): Script<FairQueue> {
+  function* readPriority(query: CompiledQuery<{ priority: number }>): Script<number> {
+    return (yield* rowsOf(query))[0]?.priority ?? Number.POSITIVE_INFINITY;
   }
 
-  // The number of the next job to run. If none is queued, the number of the youngest running job.
-  const head = (yield* readPriority(statements.firstQueued)) ?? (yield* readPriority(statements.lastActive)) ?? 1;
-  const rows = yield* statements.lastOfKeys([...new Set(keyIds)].map((keyId) => [keyId]));
-  const last = new Map(rows.map(({ keyId, priority }) => [keyId, priority ?? 0]));
+  const { latest } = statements;
+  // Running jobs may be ahead of a queued one that is held up.
+  const first = Math.min(yield* readPriority(statements.firstQueued), yield* readPriority(statements.lastRunning));
+  const head = Number.isFinite(first) ? first : 1;
+  if (latest.size > MAX_LATEST) for (const [group, number] of latest) if (number < head) latest.delete(group);
+
+  const turns = new Map(wanted.map((turn) => [JSON.stringify([turn.queueGroup, turn.keyId]), turn]));
+  const rows = yield* statements.lastOfKeys([...turns.values()].map(({ queueGroup, keyId }) => [queueGroup, keyId]));
+  const last = new Map<string, number>();
+  const shared = new Set<string>();
+  for (const { queueGroup, priority, others } of rows) {
+    if (others === 1) shared.add(queueGroup);
+    // A group without open jobs that has used this number; its cancelled jobs had later ones.
+    const used = (latest.get(queueGroup) ?? 0) >= head ? head : 0;
+    last.set(queueGroup, Math.max(priority ?? used, last.get(queueGroup) ?? 0));
+  }
+  const queued = new Map<string, QueuedJob[]>();
+  const listOf = (group: string) => {
+    const known = queued.get(group) ?? [];
+    queued.set(group, known);
+    return known;
+  };
+  for (const job of yield* statements.openJobs([...shared])) {
+    last.set(job.queueGroup, Math.max(job.priority, last.get(job.queueGroup) ?? 0));
+    if (job.state === 'queued') listOf(job.queueGroup).push(job);
+  }
+  const before = new Map([...queued.values()].flat().map((job) => [job.id, job.priority]));
+  const numbers = new Map([...queued].map(([group, jobs]) => [group, jobs.map(({ priority }) => priority)]));
+
   return {
-    next(keyId) {
-      const priority = Math.max(head, (last.get(keyId) ?? 0) + 1);
-      last.set(keyId, priority);
-      return priority;
+    add(job) {
+      const { queueGroup, keyId } = job;
+      const jobs = listOf(queueGroup);
+      const number = Math.max(head, (last.get(queueGroup) ?? 0) + 1);
+      last.set(queueGroup, number);
+      latest.set(queueGroup, number);
+      numbers.set(queueGroup, [...(numbers.get(queueGroup) ?? []), number]);
+      const own = jobs.filter((other) => other.keyId === keyId).length;
+      const counts = new Map<string, number>();
+      const index = jobs.findIndex((other) => {
+        const ofOther = counts.get(other.keyId) ?? 0;
+        counts.set(other.keyId, ofOther + 1);
+        return ofOther > own;
+      });
+      jobs.splice(index < 0 ? jobs.length : index, 0, job);
+    },
+    *assign() {
+      const moved: QueuedJob[] = [];
+      for (const [group, jobs] of queued) {
+        for (const [index, job] of jobs.entries()) {
+          job.priority = numbers.get(group)?.[index] ?? job.priority;
+          if (before.has(job.id) && before.get(job.id) !== job.priority) moved.push(job);
+        }
+      }
+      yield* statements.move(moved.map(({ id, priority }) => [id, priority]));
     },
   };
 }

@@ -13,6 +13,7 @@ export {
   type Jobs,
   type JobWorkers,
   queueFull,
+  tooManyOpenJobs,
   type WaitOptions,
 } from './jobs.js';
 export { createJobs } from './service.js';

@@ -1,4 +1,4 @@
-import type { JobFailure, JobState, Span, Tracer, Usage } from '../contracts/index.js';
+import type { JobFailure, JobState, QueueShare, Span, Tracer, Usage } from '../contracts/index.js';
 import type { Script } from '../database/index.js';
 import type { WorkScope } from '../observability/index.js';
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';
@@ -35,15 +35,10 @@ export interface JobRun extends JobRecord {
   input: unknown;
 }
 
-export interface NewJob {
+export interface NewJob extends QueueShare {
   kind: JobKind;
   /** Opaque id of the owner, who may read the job. A joined job belongs to all its owners. */
   owner: string;
-  /**
-   * Key of the fair queue: of the queued jobs of a kind, the oldest of each key runs first, then the second oldest of
-   * each. Default: all jobs without a key share one.
-   */
-  keyId?: string;
   /** Id of the request, for log lines about the job. Default: none. */
   requestId?: string;
   /**
@@ -148,7 +143,8 @@ export interface Jobs {
    * One transaction: consumes what the admission hooks of the kind charge, checks the queue limit, and inserts the job.
    * A running job of the same `dedupeKey` is joined instead; the job of an earlier request is returned at no cost. A
    * refusal consumes and stores nothing.
-   * @throws GatewayError `queue_full` if `maxActive` jobs are queued or running; what the hooks refuse with.
+   * @throws GatewayError `queue_full` if `maxActive` jobs are queued or running, `too_many_open_jobs` if the group has
+   *   its share of them; what the hooks refuse with.
    */
   accept(acceptance: Acceptance): Promise<Accepted>;
   /** As `accept`, but consumes and stores nothing: it returns a job only if an earlier request created it. */
@@ -214,6 +210,12 @@ export function queueFull(): GatewayError {
   return new GatewayError('queue_full', 'The queue of background jobs is full.', { retryAfterSeconds: RETRY_SECONDS });
 }
 
+/** The error if a group has reached its share of the queue. @param bound See {@link AdmissionContext}. */
+export function tooManyOpenJobs(bound: number): GatewayError {
+  const message = `At most ${bound} of your jobs may be queued or running at once.`;
+  return new GatewayError('too_many_open_jobs', message, { retryAfterSeconds: RETRY_SECONDS });
+}
+
 /** Fields that identify the job in log lines. */
 export function namesOf(row: Pick<JobRow, 'id' | 'requestId'>): { jobId: string; requestId?: string } {
   return { jobId: row.id, ...(row.requestId !== null && { requestId: row.requestId }) };
@@ -259,6 +261,8 @@ export interface AdmissionContext {
   readonly joined: boolean;
   /** Whether the queue of the kind is full. A joined job needs no room. */
   readonly full: boolean;
+  /** How many open jobs the group may have, if it has as many. Absent for a joined job. */
+  readonly reachedBound?: number;
 }
 
 export type AdmissionDecision =
@@ -307,12 +311,15 @@ export interface AdmissionHooks {
   jobsEnded(jobs: readonly EndedJob[]): Script<void>;
 }
 
-/** Default: only the limit of the queue. */
+/** Default: only the limits of the queue. */
 export const BOUND_ONLY: AdmissionHooks = {
   *open() {
     return {
       replayOf: () => undefined,
-      judge: (_candidate, { full }) => (full ? { outcome: 'refuse', error: queueFull() } : { outcome: 'accept' }),
+      judge(_candidate, { full, reachedBound }) {
+        if (reachedBound !== undefined) return { outcome: 'refuse', error: tooManyOpenJobs(reachedBound) };
+        return full ? { outcome: 'refuse', error: queueFull() } : { outcome: 'accept' };
+      },
       *save() {},
     };
   },

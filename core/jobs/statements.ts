@@ -279,6 +279,7 @@ const SAMPLE: Required<JobRow> = {
   summary: '',
   input: '',
   keyId: '',
+  queueGroup: '',
   owner: '',
   admission: '',
   createdAt: 0,

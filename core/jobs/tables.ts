@@ -25,6 +25,8 @@ export interface JobsTable {
   input: string;
   /** Empty if the job was submitted without a key. */
   keyId: string;
+  /** Group of the fair queue; see core/jobs/accept.ts. */
+  queueGroup: string;
   /** The first owner, who may read it. */
   owner: string;
   /** What the admission hooks stored with the job, for its end; see jobs.ts. */
@@ -66,15 +68,15 @@ export const jobMigrations: Migrations = {
   '0001-jobs': sqlMigration(
     `create table jobs (
       id text primary key, kind text not null, "dedupeHash" text not null, state text not null, priority bigint not null,
-      summary text not null, input text not null, "keyId" text not null, owner text not null, admission text,
+      summary text not null, input text not null, "keyId" text not null, "queueGroup" text not null, owner text not null, admission text,
       attempts integer not null, "crashCount" integer not null, "processId" text,
       "createdAt" bigint not null, "startedAt" bigint, "finishedAt" bigint, result text, error text,
       "requestId" text, traceparent text, "webhookUrl" text, "webhookDueAt" bigint, "webhookTries" integer not null)`,
     `create unique index jobs_joinable on jobs (kind, "dedupeHash")
       where state in ('queued', 'running') and "dedupeHash" <> ''`,
     `create index jobs_queue on jobs (kind, priority) where state in ('queued', 'running')`,
-    `create index jobs_turns on jobs (kind, "keyId", priority) where state in ('queued', 'running')`,
-    `create index jobs_running on jobs (kind, "keyId") where state = 'running'`,
+    `create index jobs_turns on jobs (kind, "queueGroup", "keyId", priority) where state in ('queued', 'running')`,
+    `create index jobs_running on jobs (kind, priority) where state = 'running'`,
     `create index jobs_kept on jobs (kind, "finishedAt") where "finishedAt" is not null`,
     `create index jobs_ended on jobs (owner, "createdAt") where "finishedAt" is not null`,
     `create index jobs_webhook on jobs ("webhookDueAt") where "webhookDueAt" is not null`,

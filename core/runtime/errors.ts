@@ -102,6 +102,7 @@ export const ERROR_CODES = [
   // Limits of this gateway
   'rate_limit_exceeded',
   'daily_image_limit_reached',
+  'too_many_open_jobs',
   'insufficient_quota',
   'queue_full',
   'shutting_down',
@@ -178,6 +179,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'request_timeout',
   'rate_limit_exceeded',
   'queue_full',
+  'too_many_open_jobs',
   'shutting_down',
   'idempotency_in_progress',
   'under_review',

@@ -97,6 +97,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
   daily_image_limit_reached: { status: 429, type: 'rate_limit_error', ...final },
+  too_many_open_jobs: { status: 429, type: 'rate_limit_error' },
   insufficient_quota: { status: 429, type: 'insufficient_quota', ...final },
   queue_full: overloaded,
   shutting_down: overloaded,

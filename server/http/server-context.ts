@@ -18,8 +18,12 @@ export interface AppDependencies {
   baseUrl(): string;
   /** Whether other image sizes than the named ones are accepted. */
   anyImageSize: boolean;
-  /** Images per account and UTC day. Default: unlimited. */
+  /** Images per account and UTC day, of operators' keys. Default: unlimited. */
   imageDailyLimit?: number;
+  /** Images per site account and UTC day, if its plan names no limit. Default: as `imageDailyLimit`. */
+  accountImageDailyLimit?: number;
+  /** Share of a queue, above 0 to 1, that open jobs of a site account may take. Default 0.1. */
+  accountQueueShare?: number;
   /** Maximum bytes of an uploaded audio file. Default 26,214,400. */
   audioMaxBytes?: number;
   /** Whether the routes of Anthropic's format are enabled. Default false. */
@@ -53,6 +57,7 @@ export interface AccountDependencies {
 export interface ServerContext extends AppDependencies {
   audioMaxBytes: number;
   messagesEnabled: boolean;
+  accountQueueShare: number;
   addressOf: AddressOf;
   /** Budget of bodies in memory. */
   bodies: BodyBudget;

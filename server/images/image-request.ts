@@ -24,8 +24,8 @@ import {
   useJsonBody,
 } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
-import { keyOf, quotaSubject } from '../keys/index.js';
-import { consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
+import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
+import { consumeRequest, isSiteAccount, type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import { toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
@@ -144,6 +144,7 @@ export const SUBMISSION_ERRORS = [
   'idempotency_key_reused',
   'rate_limit_exceeded',
   'daily_image_limit_reached',
+  'too_many_open_jobs',
   'queue_full',
 ] as const;
 
@@ -271,17 +272,18 @@ export async function submitImage(
   context: RequestContext,
   { rememberAs, renewsCancelled, takesWebhook }: SubmitTerms,
 ): Promise<Submitted> {
-  const { gateway, bodies, anyImageSize: anySize, imageDailyLimit, webhooks } = server;
+  const { gateway, bodies, anyImageSize: anySize, webhooks, accountQueueShare } = server;
   const { req: request, res: response, state } = context;
   const key = keyOf(context);
   const rateLimit = consumeRequest({ key, family: 'image' });
-  const imagesPerDay = key.imageDailyLimit ?? imageDailyLimit;
+  const imagesPerDay =
+    key.imageDailyLimit ?? (isSiteAccount(key.accountId) ? server.accountImageDailyLimit : server.imageDailyLimit);
   const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: quotaSubject(key), fields: IMAGE_FIELDS };
   const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
     const image = decodeImage(value, { anySize });
     const { webhook_url: target = null } = value;
     const webhookUrl = takesWebhook && target !== null ? webhooks?.targets.check(target) : undefined;
-    const wanted = { ...image, webhookUrl, owner: key.accountId, keyId: key.id };
+    const wanted = { ...image, webhookUrl, owner: key.accountId, ...queueShareOf(key, accountQueueShare) };
     const submit = (idempotency: Idempotency | undefined) =>
       gateway.images.submit({
         ...wanted,

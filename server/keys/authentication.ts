@@ -156,6 +156,11 @@ export interface KeyTable {
    * @param end Receives `revoked_api_key` or `account_suspended`; must not throw.
    */
   follow(id: string, end: (error: GatewayError) => void): () => void;
+  /**
+   * The clock of the database, by which keys, plans and sessions end on all nodes: read at each refresh, and in between
+   * by the monotonic clock of this process.
+   */
+  readonly clock: Clock;
   /** Age of the data in memory, in milliseconds. */
   ageMs(): number;
   /** Writes pending changes and stops refreshing. */
@@ -180,7 +185,19 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   let lookupsInSecond = 0;
   let isUnavailable = false;
 
-  let refreshedAt = await keys.now();
+  /** Time of the database minus the monotonic clock. */
+  let offsetMs = 0;
+  const sharedNow = () => Math.floor(offsetMs + clock.monotonic());
+
+  /** The database has read its clock between question and answer. */
+  async function readDatabaseTime(): Promise<number> {
+    const askedAt = clock.monotonic();
+    const time = await keys.now();
+    offsetMs = time - (askedAt + clock.monotonic()) / 2;
+    return time;
+  }
+
+  let refreshedAt = await readDatabaseTime();
   let readAt = clock.monotonic();
   for (const record of await keys.list()) table.set(record.id, record);
 
@@ -203,7 +220,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   async function readChanges(): Promise<void> {
     const beganAt = clock.monotonic();
     try {
-      const startedAt = await keys.now();
+      const startedAt = await readDatabaseTime();
       // The earlier one: a clock may have been set back meanwhile.
       for (const record of await keys.changedSince(Math.min(refreshedAt, startedAt) - OVERLAP_MS)) {
         const known = table.get(record.id);
@@ -294,7 +311,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
   }
 
   function admit(stored: ApiKeyRecord): ApiKeyRecord {
-    const now = clock.now();
+    const now = sharedNow();
     // A plan may have ended since it was read, and another one resumed.
     const record = keyAt(stored, now);
     if (record.revokedAt !== null) throw endOf(record);
@@ -335,6 +352,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
         if (ends.size === 0 && followers.get(id) === ends) followers.delete(id);
       };
     },
+    clock: { now: sharedNow, monotonic: () => clock.monotonic(), sleep: (ms, signal) => clock.sleep(ms, signal) },
     ageMs: () => clock.monotonic() - readAt,
     async close() {
       for (const timer of timers) clearInterval(timer);

@@ -49,5 +49,6 @@ export {
   newestKey,
   newToken,
   type Pepper,
+  queueShareOf,
   quotaSubject,
 } from './keys.js';

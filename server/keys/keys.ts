@@ -9,6 +9,8 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import type { QueueShare } from '../../core/contracts/index.js';
+import { isSiteAccount } from '../limits/index.js';
 import type { ApiKeyRecord, ApiKeys, Grant, KeyGrant } from './api-keys.js';
 
 declare module '../http/server-context.js' {
@@ -114,7 +116,16 @@ export function quotaSubject({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accou
 
 /** Whether it is a key of a plan or of a site account, and not one of the operator's own. */
 export function isPlanKey({ planId, accountId }: Pick<ApiKeyRecord, 'planId' | 'accountId'>): boolean {
-  return planId !== null || accountId.startsWith('acct_');
+  return planId !== null || isSiteAccount(accountId);
+}
+
+/**
+ * How jobs of a key share a queue: accounts take turns, then the keys of an account. Operators' keys may fill it.
+ * @param accountShare Share of a site account, above 0 to 1.
+ */
+export function queueShareOf(key: Pick<ApiKeyRecord, 'id' | 'accountId'>, accountShare: number): QueueShare {
+  const share = { keyId: key.id, group: quotaSubject(key) };
+  return isSiteAccount(key.accountId) ? { ...share, groupShare: accountShare } : share;
 }
 
 export interface NewKey {

@@ -5,6 +5,7 @@ export {
   consumeRequest,
   createRateLimits,
   createRateLimitTable,
+  isSiteAccount,
   openWindows,
   type RateLimitFamily,
   type RateLimitResult,

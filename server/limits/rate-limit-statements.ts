@@ -209,8 +209,9 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** One row per key and route family that ever had a limit; see rate-limit.ts. */
+/** One row per key, or site account, and route family that ever had a limit; see rate-limit.ts. */
 export interface RateWindowsTable {
+  /** Id of the key or site account. */
   keyId: string;
   family: string;
   /** The window's own time when this row was written. */

@@ -277,15 +277,21 @@ declare module '../http/server-context.js' {
   }
 }
 
+/** Whether the gateway made the account, for a user of the site. Operators cannot choose such a name. */
+export function isSiteAccount(accountId: string): boolean {
+  return accountId.startsWith('acct_');
+}
+
 /** Routes that share one window of a key: each accepted request counts for 60 s after its acceptance. */
 export type RateLimitFamily = 'image' | 'link_data' | 'model';
 
 export interface ConsumeRequest {
+  /** Id of the key, or of the site account that all its keys share the window of. */
   keyId: string;
   family: RateLimitFamily;
   /** Number of requests to consume at once, all or nothing. At least 1. */
   count: number;
-  /** The key's requests per minute. */
+  /** Requests per minute. */
   limit: number;
 }
 
@@ -374,7 +380,7 @@ export function* openWindows(
 
 export interface RateLimitRequest {
   /** `rpm` null is unlimited, 0 refuses. */
-  key: { id: string; rpm: number | null };
+  key: { id: string; accountId: string; rpm: number | null };
   family: RateLimitFamily;
   /** Default 1. */
   count?: number;
@@ -393,9 +399,13 @@ export async function consumeRateLimit(
   if (request) sendRateLimit(response, request, await rateLimits.consume(request));
 }
 
-/** Undefined for keys without a limit. */
+/**
+ * Undefined for keys without a limit. All keys of a site account have the limit of its plan, so one window for all of
+ * them holds both limits: that of the account, and that of each key.
+ */
 export function consumeRequest({ key, family, count = 1 }: RateLimitRequest): ConsumeRequest | undefined {
-  return key.rpm === null ? undefined : { keyId: key.id, family, count, limit: key.rpm };
+  if (key.rpm === null) return undefined;
+  return { keyId: isSiteAccount(key.accountId) ? key.accountId : key.id, family, count, limit: key.rpm };
 }
 
 /**
@@ -404,22 +414,23 @@ export function consumeRequest({ key, family, count = 1 }: RateLimitRequest): Co
  */
 export function sendRateLimit(
   response: ServerResponse,
-  { count, limit }: ConsumeRequest,
+  { keyId, count, limit }: ConsumeRequest,
   answer: RateLimitResult,
 ): void {
   setRateLimitHeaders(response, answer);
   if (answer.accepted) return;
+  const subject = isSiteAccount(keyId) ? 'account' : 'API key';
   if (count > limit) {
     // Waiting does not help: no retry time is sent, and SDKs must not retry.
     response.setHeader('x-should-retry', 'false');
-    const message = `This needs ${count} requests of this API key, which may make ${limit} in 60 seconds: send at most ${limit} links at once.`;
+    const message = `This needs ${count} requests of this ${subject}, which may make ${limit} in 60 seconds: send at most ${limit} links at once.`;
     throw new GatewayError('rate_limit_exceeded', message);
   }
   response.setHeader('retry-after-ms', String(Math.max(1, Math.ceil(answer.retryAfterMs))));
   const needed = count > 1 ? ` It has ${answer.remaining} left, and ${count} are needed.` : '';
   throw new GatewayError(
     'rate_limit_exceeded',
-    `This API key may make ${limit === 1 ? 'one request' : `${limit} requests`} in 60 seconds.${needed}`,
+    `This ${subject} may make ${limit === 1 ? 'one request' : `${limit} requests`} in 60 seconds.${needed}`,
     {
       retryAfterSeconds: answer.retryAfterMs / 1000,
     },

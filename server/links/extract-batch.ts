@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { BatchItem } from 'mediagate';
 import { defineRoute, describeFailure, type Route, readJson, type ServerContext } from '../http/index.js';
 import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
-import { keyOf, quotaSubject } from '../keys/index.js';
+import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit } from '../limits/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
 import {
@@ -24,7 +24,8 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  * Several links at once. An invalid link gets its error at its position, and counts against the rate limit like any
  * other.
  */
-export function extractBatchRoutes({ gateway, rateLimits, answers, bodies }: ServerContext): Route[] {
+export function extractBatchRoutes(server: ServerContext): Route[] {
+  const { gateway, rateLimits, answers, bodies, accountQueueShare } = server;
   return [
     defineRoute({
       ...LINK_ROUTE,
@@ -46,10 +47,10 @@ export function extractBatchRoutes({ gateway, rateLimits, answers, bodies }: Ser
         const { value, fingerprint } = await readJson(request, response, limits);
         const body = checkBatchBody(value);
         const { urls, force_async: refresh } = body;
-        const { accountId } = apiKey;
+        const submitter = { owner: apiKey.accountId, ...queueShareOf(apiKey, accountQueueShare) };
         const { requestId } = state;
         await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
-          const batch = { ...decodeOptions(body), urls, refresh, owner: accountId, requestId, signal };
+          const batch = { ...decodeOptions(body), urls, refresh, ...submitter, requestId, signal };
           await gateway.checkQueue(batch);
           await consumeRateLimit(rateLimits, response, { key: apiKey, family: 'link_data', count: urls.length });
           const items = await gateway.extractBatch(batch);

@@ -28,7 +28,7 @@ import {
   readJsonBody,
   type ServerContext,
 } from '../http/index.js';
-import { type ApiKeyRecord, keyOf, quotaSubject } from '../keys/index.js';
+import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
@@ -46,6 +46,7 @@ const REFUSALS = [
   'plugin_unavailable',
   'queue_full',
   'rate_limit_exceeded',
+  'too_many_open_jobs',
 ] as const;
 
 /** Declarations that all link-data routes share. */
@@ -53,7 +54,7 @@ export const LINK_ROUTE = { grant: 'extract', apiKeyHeader: true, format: 'link'
 export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 
 /** Link data: supported platforms, extraction, and background jobs. */
-export function extractRoutes({ gateway, rateLimits, bodies, polls }: ServerContext): Route[] {
+export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueueShare }: ServerContext): Route[] {
   async function extract(context: RequestContext): Promise<void> {
     const { req: request, res: response, state } = context;
     const owner = quotaSubject(keyOf(context));
@@ -87,6 +88,7 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls }: ServerCont
     const submitted = {
       ...wanted,
       owner: key.accountId,
+      ...queueShareOf(key, accountQueueShare),
       requestId,
       refresh: body.force_async,
       terms: toJobTerms({ rateLimit }),

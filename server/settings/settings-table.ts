@@ -232,6 +232,19 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ imageDailyLimit: wholeNumber(text, 1, 1_000_000) }),
   },
   {
+    name: 'ACCOUNT_IMAGE_DAILY_LIMIT',
+    default: 'IMAGE_DAILY_LIMIT, otherwise 100',
+    description: 'The same for accounts of the site: images of one day where the plan names no limit.',
+    read: (text) => ({ accountImageDailyLimit: wholeNumber(text, 1, 1_000_000) }),
+  },
+  {
+    name: 'ACCOUNT_QUEUE_PERCENT',
+    default: '10',
+    description:
+      'Percent of `IMAGE_MAX_ACTIVE`, and of `EXTRACT_MAX_ACTIVE`, that open jobs of one account of the site may take; more are refused (429 `too_many_open_jobs`).',
+    read: (text) => ({ accountQueuePercent: wholeNumber(text, 1, 100) }),
+  },
+  {
     name: 'IMAGE_ANY_SIZE',
     default: 'on',
     description: '`off` accepts only the four named sizes and `auto`.',

@@ -58,6 +58,9 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   imageMaxActive: number;
   /** Default: none. */
   imageDailyLimit?: number;
+  accountImageDailyLimit?: number;
+  /** Percent of a queue that open jobs of a site account may take. */
+  accountQueuePercent: number;
   imageFileHours: number;
   imageRestartPolicy: 'requeue' | 'fail';
   /** Whether webhooks are enabled. */
@@ -121,6 +124,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     anyImageSize: true,
     imageWorkers: 4,
     imageMaxActive: 1_000,
+    accountQueuePercent: 10,
     imageFileHours: 168,
     imageRestartPolicy: 'requeue',
     imageWebhooks: false,

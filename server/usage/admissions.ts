@@ -217,7 +217,7 @@ export function createAdmissions({
     try {
       await instances.enter();
       const submit = (demand: TokenDemand | undefined) =>
-        shards.submit(request.keyId, {
+        shards.submit(shardOf(request), {
           ...request,
           reserve: { id, budgetId, tokens, demand, canCount: Boolean(count) },
         });
@@ -241,9 +241,11 @@ export function createAdmissions({
 
   return {
     admit(request) {
-      const { keyId, rateLimit, reserve } = request;
+      const { rateLimit, reserve } = request;
       if (reserve) return admitReserving(request, reserve);
-      return rateLimit ? (shards.submit(keyId, { ...request, reserve }) as Promise<Admission>) : Promise.resolve({});
+      return rateLimit
+        ? (shards.submit(shardOf(request), { ...request, reserve }) as Promise<Admission>)
+        : Promise.resolve({});
     },
     settle(settlement) {
       const { reservation, requestId, keyId, model, usage } = settlement;
@@ -335,6 +337,11 @@ export function* admitGroup(
   if (budgets) yield* budgets.save();
   if (reservations.length > 0) yield* hold(reservations);
   return decisions;
+}
+
+/** Requests that share a window belong in one shard, or they would wait for each other's locks. */
+function shardOf({ keyId, rateLimit }: AdmissionRequest): string {
+  return rateLimit?.keyId ?? keyId;
 }
 
 function noBudget(): GatewayError {

@@ -20,6 +20,7 @@ import {
   type Jobs,
   queueFull,
   toJson,
+  tooManyOpenJobs,
 } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { compileAudit } from '../audit/index.js';
@@ -131,7 +132,7 @@ export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissi
 
       return {
         replayOf: (candidate) => find(termsOf(candidate))?.jobId,
-        judge(candidate, { jobId, joined, full }) {
+        judge(candidate, { jobId, joined, full, reachedBound }) {
           const terms = termsOf(candidate);
           const { rateLimit, quota, keyHash } = terms;
           const known = find(terms);
@@ -147,6 +148,7 @@ export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissi
           if (!joined && quota && usedToday >= quota.limit) {
             return { outcome: 'refuse', error: quotaUsedUp(quota.limit) };
           }
+          if (reachedBound !== undefined) return { outcome: 'refuse', error: tooManyOpenJobs(reachedBound) };
           if (full) return { outcome: 'refuse', error: queueFull() };
           if (!candidate.take) return { outcome: 'accept', answer: rateLimit && window?.foresee(rateLimit) };
 

@@ -90,10 +90,10 @@ function statementsOf({ engine, jobs, keys, pepperVersion }: FillOptions): strin
         ${now - DAY_MS}, ${now - DAY_MS}, ''
       from ${count(keys)}`,
     `insert into rate_slots ("keyId", family, seq, at) select "keyId", family, 39, "lastAt" from rate_windows`,
-    `insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", owner, admission, attempts, "crashCount",
+    `insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", "queueGroup", owner, admission, attempts, "crashCount",
         runner, "createdAt", "startedAt", "finishedAt", result, error, "webhookTries")
       select 'imgjob_' || ${random}, 'image', '', 'completed', n.i, '${SUMMARY}', 'null',
-        ${keyId(keyOfJob)}, ${account(keyOfJob)}, '{"quotaDay":"' || ${dayOf(1)} || '"}', 1, 0, null,
+        ${keyId(keyOfJob)}, ${account(keyOfJob)}, ${account(keyOfJob)}, '{"quotaDay":"' || ${dayOf(1)} || '"}', 1, 0, null,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 600000,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 601000,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 608000, '${RESULT}', null, 0

@@ -283,6 +283,39 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(second.source).to.equal(stack.fileSource);
   });
 
+  it('refuses open jobs of a site account beyond a tenth of the queue, and images beyond its day, but none of operators', async () => {
+    await app.close();
+    const images = { workers: 1, maxActive: 20 };
+    app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 3 });
+    const clientOf = async (accountId: string) =>
+      imageClient(app, await app.makeKey({ grants: ['images'], rpm: null, accountId }));
+    const accountId = `acct_${'0'.repeat(32)}`;
+    const clients = [await clientOf(accountId), await clientOf(accountId)] as const;
+    const ids: string[] = [];
+    for (const each of clients) {
+      const { status, json } = await each.submit();
+      expect(status).to.equal(202);
+      ids.push(json.id);
+    }
+    for (const each of clients) {
+      const refused = await each.submit();
+      expect([refused.status, refused.json.error.code]).to.deep.equal([429, 'too_many_open_jobs']);
+      expect(refused.headers.get('retry-after')).to.equal('5');
+    }
+    const operator = await clientOf('team');
+    for (let count = 0; count < 5; count += 1) expect((await operator.submit()).status).to.equal(202);
+    await darkroom.develop();
+    await clients[0].ended(ids[0] as string);
+    const third = await clients[1].submit();
+    expect(third.status).to.equal(202);
+    expect((await clients[0].cancel(ids[1] as string)).status).to.be.oneOf([200, 409]);
+    const states = await Promise.all([...ids, third.json.id].map((id) => clients[0].poll(id)));
+    const kept = states.filter(({ json }) => json.status !== 'cancelled').length;
+    for (let count = kept; count < 3; count += 1) expect((await clients[0].submit()).status).to.equal(202);
+    const used = await clients[1].submit();
+    expect([used.status, used.json.error.code]).to.deep.equal([429, 'daily_image_limit_reached']);
+  });
+
   it('refuses what the queue has no room for, at no cost', async () => {
     await app.close();
     app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1, maxActive: 2 } });

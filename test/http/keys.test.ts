@@ -23,7 +23,7 @@ async function codeOf(work: () => unknown): Promise<unknown> {
 }
 
 /** Keys in a map, which can be away like a database. */
-function keysIn(records: Map<string, ApiKeyRecord>) {
+function keysIn(records: Map<string, ApiKeyRecord>, now: () => number = Date.now) {
   const use = { away: false, finds: 0, touched: new Map<string, number>(), ended: [] as string[] };
   const answer = async <Value>(value: Value): Promise<Value> => {
     if (use.away) throw new Error('the database is away');
@@ -36,7 +36,7 @@ function keysIn(records: Map<string, ApiKeyRecord>) {
       return answer(records.get(id));
     },
     changedSince: () => answer([...records.values()]),
-    now: () => answer(0),
+    now: () => answer(now()),
     endJobs: (key) => {
       use.ended.push(key.id);
       return answer(undefined);
@@ -135,8 +135,8 @@ describe('the table of keys', () => {
   it('refuses a key from the very instant at which it expires', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
-    const { keys } = keysIn(records);
     const clock = createManualClock(10_000);
+    const { keys } = keysIn(records, () => clock.now());
     records.set(record.id, { ...record, expiresAt: 15_000 });
     const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
     const codes: unknown[] = [];
@@ -151,8 +151,8 @@ describe('the table of keys', () => {
   it('knows which plan comes back at the end of another one, without asking the database', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
-    const { keys, use } = keysIn(records);
     const clock = createManualClock(10_000);
+    const { keys, use } = keysIn(records, () => clock.now());
     const later = {
       planId: 'later',
       grants: ['images'],
@@ -182,6 +182,26 @@ describe('the table of keys', () => {
     await clock.advance(2_000);
     expect(await codeOf(() => table.verify(key))).to.equal('expired_api_key');
     await table.close();
+  });
+
+  it('ends keys by the clock of the database, on a node with a clock that is 13 h wrong', async () => {
+    for (const wrongMs of [-13 * 3_600_000, 13 * 3_600_000]) {
+      const records = new Map<string, ApiKeyRecord>();
+      const { key, record } = make(records);
+      const time = createManualClock(100_000_000);
+      const clock = { ...systemClock, now: () => time.now() + wrongMs, monotonic: () => time.monotonic() };
+      const { keys, use } = keysIn(records, () => time.now());
+      records.set(record.id, { ...record, expiresAt: 100_005_000 });
+      const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+      const codes: unknown[] = [];
+      for (const ms of [0, 4_999, 1]) {
+        await time.advance(ms);
+        codes.push(await codeOf(() => table.verify(key)));
+      }
+      await table.close();
+      expect(codes).to.deep.equal(['ok', 'ok', 'expired_api_key']);
+      expect(use.touched.get(record.id)).to.equal(100_004_999);
+    }
   });
 
   it('does not forget a revocation for what was read before it and came later', async () => {

@@ -61,6 +61,26 @@ describeOnStacks('windows over HTTP', (stack) => {
     expect(refused?.json).not.to.have.property('violated-policies');
   });
 
+  it('accepts 30 of 100 requests of ten keys of a site account with 30 a minute', async () => {
+    const wanted = { rpm: 30, accountId: `acct_${'0'.repeat(32)}` };
+    const keys = await Promise.all(Array.from({ length: 10 }, () => app.makeKey(wanted)));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => app.extract(keys[index % 10] as string, { url: LINK })),
+    );
+    const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+    expect([count(200), count(429)]).to.deep.equal([30, 70]);
+    const refused = answers.find(({ status }) => status === 429);
+    expect(refused?.json.error.message).to.equal('This account may make 30 requests in 60 seconds.');
+    const other = await app.makeKey({ rpm: 30, accountId: `acct_${'1'.repeat(32)}` });
+    expect((await app.extract(other, { url: LINK })).status).to.equal(200);
+  });
+
+  it('counts the requests of each key of operators apart, also of one account', async () => {
+    const keys = await Promise.all(Array.from({ length: 3 }, () => app.makeKey({ rpm: 1, accountId: 'team' })));
+    const answers = await Promise.all(keys.map((key) => app.extract(key, { url: LINK })));
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200]);
+  });
+
   it('has no window for a key without a limit', async () => {
     const answer = await app.extract(await app.makeKey({ rpm: null }), { url: LINK });
     expect(answer.status).to.equal(200);

@@ -61,6 +61,7 @@ export interface ListeningAppOptions {
   /** Default true. */
   anyImageSize?: boolean;
   imageDailyLimit?: number;
+  accountImageDailyLimit?: number;
   /** Default: none. */
   trustedProxies?: readonly string[];
   /** Counts, and serves what it counts at `/metrics`. Default false. */
@@ -181,6 +182,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     baseUrl: () => url,
     anyImageSize: options.anyImageSize ?? true,
     imageDailyLimit: options.imageDailyLimit,
+    accountImageDailyLimit: options.accountImageDailyLimit,
     trustedProxies: options.trustedProxies,
     messagesEnabled: options.messages,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),

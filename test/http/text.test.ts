@@ -58,6 +58,16 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(headers.get('x-request-id')).to.match(/^req_/);
   });
 
+  it('answers 30 of 100 chats of ten keys of a site account with 30 a minute', async () => {
+    const wanted = { ...TEXT, rpm: 30, accountId: `acct_${'0'.repeat(32)}` };
+    const keys = await Promise.all(Array.from({ length: 10 }, () => app.makeKey(wanted)));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => post(app, CHATS, keys[index % 10] as string, CHAT)),
+    );
+    const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+    expect([count(200), count(429)]).to.deep.equal([30, 70]);
+  });
+
   it('streams with header fields that keep proxies from gathering or changing it', async () => {
     for (const [path, body] of [
       [CHATS, CHAT],

@@ -30,9 +30,9 @@ async function migrateTo(queries: Kysely<Tables>, name: string): Promise<void> {
 }
 
 const insertJob = sql`
-  insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", owner, attempts, "crashCount",
+  insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", "queueGroup", owner, attempts, "crashCount",
     "createdAt", "webhookTries")
-  values ('job', 'extraction', '', 'queued', 1, 'null', 'null', '', '', 0, 0, 1, 0)`;
+  values ('job', 'extraction', '', 'queued', 1, 'null', 'null', '', '', '', 0, 0, 1, 0)`;
 
 for (const engine of engines) {
   describe(`migrations on ${engine.name}`, () => {

@@ -224,9 +224,9 @@ for (const engine of engines) {
       const digits = engine.name === 'postgres' ? sql`lpad(to_hex(n), 32, '0')` : sql`printf('%032x', n)`;
       await database.run((run) =>
         sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${sql.lit(MANY)})
-          insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", owner, attempts, "crashCount",
+          insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", "queueGroup", owner, attempts, "crashCount",
             "createdAt", "startedAt", "finishedAt", result, "webhookTries")
-          select 'imgjob_' || ${digits}, 'image', '', case when n % 100 = 0 then 'failed' else 'completed' end, n, 'null', 'null', 'k',
+          select 'imgjob_' || ${digits}, 'image', '', case when n % 100 = 0 then 'failed' else 'completed' end, n, 'null', 'null', 'k', 'k',
             'acct_' || (n % 1000), 1, 0, ${sql.lit(at)} + n, ${sql.lit(at)} + n, ${sql.lit(at)} + n, '{}', 0
           from numbers`.execute(run),
       );

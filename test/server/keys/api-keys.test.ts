@@ -1,7 +1,10 @@
 import { expect } from 'chai';
+import { systemClock } from 'mediagate';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import { openKeyTable } from '../../../server/keys/authentication.js';
+import { createKeyRecord, createPepper } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
+import { engines, ListLogger, ManualClock, type Place } from '../../support/engines.js';
 
 for (const engine of engines) {
   describe(`API keys on ${engine.name}`, () => {
@@ -110,5 +113,33 @@ for (const engine of engines) {
       expect((await node.keys.changedSince(since)).map(({ id }) => id)).to.deep.equal([record.id]);
       await own.remove();
     });
+
+    if (engine.name === 'postgres') {
+      it('ends a key in time on a node with a clock that is 13 h wrong', async function () {
+        const own = await engine.place(this);
+        const pepper = createPepper(Buffer.alloc(32, 7));
+        for (const wrongMs of [-13 * 3_600_000, 13 * 3_600_000]) {
+          const clock = { ...systemClock, now: () => Date.now() + wrongMs };
+          const node = await own.open({ clock });
+          const expiresAt = (await node.keys.now()) + 1_500;
+          const { key, record } = createKeyRecord({ name: 'short', grants: ['text'], rpm: 1, expiresAt }, pepper, 0);
+          await node.keys.insert(record);
+          const table = await openKeyTable({ keys: node.keys, peppers: [pepper], clock, logger: new ListLogger() });
+          const codeOf = async () => {
+            try {
+              await table.verify(key);
+              return 'ok';
+            } catch (error) {
+              return (error as { code: string }).code;
+            }
+          };
+          expect(await codeOf()).to.equal('ok');
+          await systemClock.sleep(expiresAt - (await node.keys.now()) + 100);
+          expect(await codeOf()).to.equal('expired_api_key');
+          await table.close();
+        }
+        await own.remove();
+      });
+    }
   });
 }
