@@ -326,6 +326,9 @@ async function closeAccount(
   await transaction.deleteFrom('sessions').where('userId', '=', userId).execute();
   await transaction.deleteFrom('device_grants').where('userId', '=', userId).execute();
   await transaction.deleteFrom('webhook_secrets').where('accountId', '=', accountId).execute();
+  // The rate limits of a site account are kept under its own id.
+  await transaction.deleteFrom('rate_slots').where('keyId', '=', accountId).execute();
+  await transaction.deleteFrom('rate_windows').where('keyId', '=', accountId).execute();
   await transaction.deleteFrom('users').where('id', '=', userId).execute();
 }
 

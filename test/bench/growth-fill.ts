@@ -91,7 +91,7 @@ function statementsOf({ engine, jobs, keys, pepperVersion }: FillOptions): strin
       from ${count(keys)}`,
     `insert into rate_slots ("keyId", family, seq, at) select "keyId", family, 39, "lastAt" from rate_windows`,
     `insert into jobs (id, kind, "dedupeHash", state, priority, summary, input, "keyId", "queueGroup", owner, admission, attempts, "crashCount",
-        runner, "createdAt", "startedAt", "finishedAt", result, error, "webhookTries")
+        "processId", "createdAt", "startedAt", "finishedAt", result, error, "webhookTries")
       select 'imgjob_' || ${random}, 'image', '', 'completed', n.i, '${SUMMARY}', 'null',
         ${keyId(keyOfJob)}, ${account(keyOfJob)}, ${account(keyOfJob)}, '{"quotaDay":"' || ${dayOf(1)} || '"}', 1, 0, null,
         ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 600000,
