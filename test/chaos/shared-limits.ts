@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createTokenCounter, samplePrompt } from '../../core/text/index.js';
 import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
 import type { Environment } from '../support/command-line.js';
 import type { GatewayProcess } from '../support/gateway-process.js';
@@ -12,7 +13,6 @@ export const LIMIT = 15;
 export const REQUESTS = 200;
 
 const CHAT = { model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }], max_tokens: 50 };
-const CHAT_TOKENS = 50 + Math.ceil(JSON.stringify(CHAT).length / 4);
 const IMAGE = { model: 'gen-img-2', prompt: 'A tug at dawn' };
 
 interface Limit {
@@ -29,10 +29,18 @@ interface Limit {
 }
 
 const byWindow = { refusal: 'rate_limit_exceeded', limited: async () => ({ rpm: LIMIT }) };
-const byBudget = (terms: Parameters<typeof budget>[0]) => ({
+/** What a chat reserves: the upper estimate of its input, and its own maximum. */
+async function chatTokens(): Promise<number> {
+  const counter = createTokenCounter();
+  const input = await counter.countInput(samplePrompt(CHAT));
+  await counter.close();
+  return input + CHAT.max_tokens;
+}
+
+const byBudget = (terms: () => Promise<Parameters<typeof budget>[0]>) => ({
   refusal: 'insufficient_quota',
   async limited({ state }: Nodes) {
-    const made = budget(terms);
+    const made = budget(await terms());
     await state.budgets.create(made);
     return { budgetId: made.id };
   },
@@ -50,8 +58,11 @@ export const LIMITS: Readonly<Record<string, Limit>> = {
     ...byWindow,
   },
   'chats at 15 a minute': { ...chat, ...byWindow },
-  'chats of a budget of 15 requests': { ...chat, ...byBudget({ requestLimit: LIMIT }) },
-  'chats of a budget of tokens for 15': { ...chat, ...byBudget({ tokenLimit: LIMIT * CHAT_TOKENS + 1 }) },
+  'chats of a budget of 15 requests': { ...chat, ...byBudget(async () => ({ requestLimit: LIMIT })) },
+  'chats of a budget of tokens for 15': {
+    ...chat,
+    ...byBudget(async () => ({ tokenLimit: LIMIT * (await chatTokens()) + 1 })),
+  },
   'image jobs at 15 a day': {
     route: '/v1/images/jobs',
     body: IMAGE,
