@@ -111,7 +111,7 @@ for (const engine of engines) {
       await expectReleasedOnce();
       child.kill('SIGCONT');
       const abandoned = await until(() => said.find((line) => line.startsWith('abandoned')));
-      expect(abandoned).to.equal('abandoned {"kept":false,"renamed":true}');
+      expect(abandoned).to.equal('abandoned {"kept":false}');
       await expectUnchanged();
     });
   });

@@ -3,6 +3,7 @@ import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
 import { ListLogger } from '../../support/engines.js';
 import { CHAT, settlement } from '../../support/model-requests.js';
+import { until } from '../../support/until.js';
 
 /**
  * A process of its own that holds a job, a reservation and an idempotency key at once. When it finds that its job was given to
@@ -35,7 +36,9 @@ async function hold({ budgetId, ...place }: Holding): Promise<void> {
       const kept = await idempotentResponses.keep(work, { status: 200, headers: {}, bytes: 1 });
       admissions.settle(settlement({ reservation, usage: { totalTokens: 1 } }));
       await admissions.flush();
-      process.stdout.write(`abandoned ${JSON.stringify({ kept, renamed: instances.id !== firstId })}\n`);
+      // A process that could not write its heartbeat abandons its work before it knows that it was declared dead.
+      await until(() => instances.id !== firstId);
+      process.stdout.write(`abandoned ${JSON.stringify({ kept })}\n`);
       throw signal.reason;
     },
   });
