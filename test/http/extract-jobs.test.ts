@@ -326,6 +326,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
       app.request(`/v1/extract/jobs/${id}`, { method: 'DELETE', headers });
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     const id = json.data.job.job_id;
+    await until(() => shelf.fetches.includes('1'));
     expect((await remove(id, {})).status).to.equal(401);
     const foreign = await remove(id, { 'x-api-key': other });
     expect([foreign.status, foreign.json.error.code]).to.deep.equal([404, 'job_not_found']);

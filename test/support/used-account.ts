@@ -43,7 +43,7 @@ export async function useAccount(state: State, user: UserRecord, pepper: Pepper)
   await state.keys.rotate({ accountId, id: nightly.id, successor, overlapMs: DAY_MS });
   await spend(state, accountId, laptop.id);
   for (let taken = 0; taken < 7; taken += 1) {
-    await state.rateLimits.consume({ keyId: id, family: 'model', count: 1, limit: 30 });
+    await state.rateLimits.consume({ keyId: accountId, family: 'model', count: 1, limit: 30 });
   }
   return { orders, key: shop.key };
 }
