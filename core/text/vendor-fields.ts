@@ -2,7 +2,6 @@
  * Finds the fields of a text request that use something of the vendor's account: ids of what is stored there, servers
  * that the vendor calls, and tools and tiers that cost more than tokens. A caller may be allowed neither. Only the
  * places that a vendor reads are searched: not the arguments or the JSON Schema of functions, metadata or citations.
- * This file imports nothing, since the thread that parses large bodies loads it.
  */
 
 export interface VendorField {

@@ -80,7 +80,7 @@ export interface Echo {
 
 /** Nobody shall take it for a model's. */
 const MARK = 'This is an echo, no model is connected (set TEXT_UPSTREAM_URL). You said:';
-/** Whoever pastes a book does not want it back. */
+/** A client that pastes a book does not want it back. */
 const MOST_TOKENS = 2_000;
 
 export function createEcho(

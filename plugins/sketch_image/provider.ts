@@ -259,7 +259,7 @@ export function createTurns({ atOnce, waiting }: { atOnce: number; waiting: numb
       signal.throwIfAborted();
       if (running < atOnce) running++;
       else if (queue.length >= waiting) throw new GatewayError('queue_full', 'Too many pictures are being drawn.');
-      // Whoever leaves hands its place on, so that `running` stays as it is.
+      // A call that ends hands its place on, so that `running` stays as it is.
       else await wait(signal);
       try {
         return await work();

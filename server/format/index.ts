@@ -1,6 +1,15 @@
-/** The UTC day of a time in milliseconds since 1970: `2026-06-15`. */
+const DAY_MS = 24 * 60 * 60 * 1000;
+let cachedDay = Number.NaN;
+let cachedText = '';
+
+/** The UTC day of a time in milliseconds since 1970: `2026-06-15`. The last one is cached, since each request asks for today. */
 export function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
+  const day = Math.floor(at / DAY_MS);
+  if (day !== cachedDay) {
+    cachedText = new Date(at).toISOString().slice(0, 10);
+    cachedDay = day;
+  }
+  return cachedText;
 }
 
 /** Whether the date `YYYY-MM-DD` exists: `Date` accepts the 31st of any month as a day of the next. */

@@ -1,5 +1,6 @@
 import { type Kysely, rowsOf, type Script, sql, type Tables } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
+import { dayOf } from '../format/index.js';
 import type { DailyQuotasTable } from './rate-limit-statements.js';
 
 /** Days after which quota rows are deleted. */
@@ -9,19 +10,6 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** The daily quota: jobs of one kind that an account may submit per UTC day. Failed and cancelled jobs do not count. */
 export interface DailyQuota {
   limit: number;
-}
-
-let day = Number.NaN;
-let dayText = '';
-
-/** The UTC day of a time: `2026-06-15`. The last one is cached. */
-export function dayOf(at: number): string {
-  const current = Math.floor(at / DAY_MS);
-  if (current !== day) {
-    dayText = new Date(at).toISOString().slice(0, 10);
-    day = current;
-  }
-  return dayText;
 }
 
 /**

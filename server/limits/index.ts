@@ -1,4 +1,4 @@
-export { countUse, type DailyQuota, dayOf, forgetOldDays, readUsed } from './daily-quotas.js';
+export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quotas.js';
 export {
   type ConsumeRequest,
   consumeRateLimit,

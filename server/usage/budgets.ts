@@ -15,7 +15,7 @@ import {
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
-import { dayOf } from '../limits/index.js';
+import { dayOf } from '../format/index.js';
 import type { BudgetsTable } from './tables.js';
 
 declare module '../http/server-context.js' {

@@ -24,6 +24,7 @@ import {
 } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { compileAudit } from '../audit/index.js';
+import { dayOf } from '../format/index.js';
 import {
   createIdempotencyKeys,
   hashKey,
@@ -36,7 +37,6 @@ import {
   type ConsumeRequest,
   countUse,
   type DailyQuota,
-  dayOf,
   openWindows,
   type RateLimitTable,
   readUsed,

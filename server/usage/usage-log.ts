@@ -8,7 +8,7 @@ import {
   sql,
   type Tables,
 } from '../../core/database/index.js';
-import { dayOf } from '../limits/index.js';
+import { dayOf } from '../format/index.js';
 import type { Settlement } from './admissions.js';
 import type { ReservationsTable, UsageEntriesTable, UsageOverflowTable, UsageTotal } from './tables.js';
 
