@@ -249,6 +249,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     answers,
     budgets,
     usageLog,
+    responses: state.storedResponses,
     keys,
     health,
     logger,

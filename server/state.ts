@@ -1,19 +1,11 @@
 import { systemClock } from 'mediagate';
-import type {
-  BackgroundResponses,
-  Cache,
-  Clock,
-  Logger,
-  Meter,
-  Storage,
-  StoredResponses,
-  Tracer,
-} from '../core/contracts/index.js';
+import type { BackgroundResponses, Cache, Clock, Logger, Meter, Storage, Tracer } from '../core/contracts/index.js';
 import type { Instances } from '../core/database/index.js';
 import type { AccountKeys, Accounts, DeviceGrants, Sessions, SignIns, Users } from './accounts/index.js';
 import type { Audit } from './audit/index.js';
 import type { IdempotentResponses } from './idempotency/index.js';
 import type { RateLimits } from './limits/index.js';
+import type { ClosableStoredResponses } from './models/index.js';
 import type { Orders } from './payments/index.js';
 import type { Erasures, PersonalExport } from './personal-data/index.js';
 import type { Settings } from './settings/index.js';
@@ -78,7 +70,7 @@ export interface State extends AccountState {
   readonly admissions: Admissions;
   readonly budgets: Budgets;
   readonly usage: UsageLog;
-  readonly storedResponses: StoredResponses;
+  readonly storedResponses: ClosableStoredResponses;
   readonly backgroundResponses: BackgroundResponses;
   readonly idempotentResponses: IdempotentResponses;
   readonly jobs: ProductJobs;

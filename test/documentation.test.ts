@@ -100,7 +100,7 @@ describe("README's tables equal the code", () => {
       logger,
       drain: health.drain,
     });
-    const counting = { rateLimits, usage, answers, budgets, usageLog };
+    const counting = { rateLimits, usage, answers, budgets, usageLog, responses: state.storedResponses };
     const server = createServerContext({ gateway, ...counting, keys, health, logger, clock, ...all });
     const routes = createRoutes(server, createAccountContext(server));
     health.close();

@@ -13,6 +13,7 @@ export type {
   BackgroundCorrection,
   BackgroundResponse,
   BackgroundResponses,
+  StoredItem,
   StoredResponse,
   StoredResponses,
 } from './text-provider.js';

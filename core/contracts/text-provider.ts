@@ -114,12 +114,26 @@ export interface StoredResponse {
 }
 
 /**
- * Every method but `remember` and `flushInTime` throws GatewayError `upstream_unavailable` if the database does not
+ * An output item of a stored response: a message, a call of a tool, a reasoning. A later request may name it by its id
+ * alone.
+ */
+export interface StoredItem {
+  /** As the upstream named it. */
+  id: string;
+  owner: string;
+  /** Milliseconds since 1970. Kept 30 days. */
+  createdAt: number;
+}
+
+/**
+ * Every method but `remember`, `rememberItem` and `flushInTime` throws GatewayError `upstream_unavailable` if the database does not
  * answer.
  */
 export interface StoredResponses {
   /** Never throws and never waits; written in a batch within 100 ms. `find` of this process sees it at once. */
   remember(response: StoredResponse): void;
+  /** As `remember`. Default: the ids of output items are not stored. */
+  rememberItem?(item: StoredItem): void;
   /** Resolves when everything pending is durable, or the database has been unavailable for 2.4 s. */
   flushInTime(): Promise<void>;
   /** Undefined if there is none, or it belongs to another owner. */

@@ -2,8 +2,9 @@ import type { Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { createEventRewriter, type EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
-import { isText, readValue, walkFields } from './json.js';
+import { isText, readValue, walkElements, walkFields } from './json.js';
 import { NO_TEXT, readUsage, sampleBytes, sampleTexts, type TextSample } from './tokens.js';
+import { MAX_ITEMS, readItemId } from './usage-events.js';
 
 /** An SSE comment: event readers ignore it, and proxies see that the connection is alive. */
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
@@ -138,6 +139,8 @@ export interface WholeAnswer {
   usage?: Usage;
   /** Id of a response. */
   id?: string;
+  /** Ids of its output items. */
+  itemIds: readonly string[];
   /** Whether it is a background response without a known usage. */
   open: boolean;
   /** Whether it is a response that the upstream reports as ended, in any state. */
@@ -154,7 +157,7 @@ export interface WholeAnswer {
  * @throws GatewayError `upstream_error` if it is no JSON object.
  */
 export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boolean): WholeAnswer {
-  const answer: WholeAnswer = { body: bytes, open: false, ended: false, sample: () => sampleOf(bytes) };
+  const answer: WholeAnswer = { body: bytes, itemIds: [], open: false, ended: false, sample: () => sampleOf(bytes) };
   let modelStart = 0;
   let modelEnd = 0;
   let failed = false;
@@ -178,7 +181,10 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
         if (isText(bytes, nameStart, nameEnd, 'usage'))
           answer.usage = readUsage(readValue(bytes, valueStart, valueEnd));
         else if (isText(bytes, nameStart, nameEnd, 'error')) failed = true;
-      } else if (first === OPEN_BRACKET) ending = true;
+      } else if (first === OPEN_BRACKET) {
+        ending = true;
+        if (isResponse && isText(bytes, nameStart, nameEnd, 'output')) answer.itemIds = itemIdsOf(bytes, valueStart);
+      }
     });
     if (bytes.toString('latin1', end + 1).trim() !== '') throw new SyntaxError('There is more than one object.');
   } catch (error) {
@@ -193,6 +199,16 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
     answer.body = Buffer.concat([bytes.subarray(0, modelStart), wording.modelText, bytes.subarray(modelEnd)]);
   }
   return answer;
+}
+
+function itemIdsOf(bytes: Buffer, start: number): string[] {
+  const ids: string[] = [];
+  walkElements(bytes, start, (itemStart) => {
+    if (bytes[itemStart] !== OPEN_BRACE || ids.length === MAX_ITEMS) return;
+    const id = readItemId(bytes, itemStart);
+    if (id !== undefined) ids.push(id);
+  });
+  return ids;
 }
 
 function sampleOf(bytes: Buffer): TextSample {

@@ -1,6 +1,6 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
-import { AnswerStream, type BodyReader, PullStream, readWholeAnswer } from './answers.js';
+import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeAnswer } from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
@@ -51,8 +51,8 @@ export interface ExchangeOptions {
   readerOf(reply: TextReply): EventReader;
   /** Whether it belongs to the responses route. */
   isResponse: boolean;
-  /** Called with the id of a response that is no stream; `open` if it is still in progress. */
-  onWhole(id: string, reply: TextReply, open: boolean): void;
+  /** Called with a response that is no stream. */
+  onWhole(response: WholeResponse, reply: TextReply): void;
   background?: TextExchange['background'];
   /** Called if a stream did not complete although its caller is still connected. */
   onCut(failure: GatewayError): void;
@@ -60,6 +60,10 @@ export interface ExchangeOptions {
   continuesAlone: boolean;
   /** Estimates the usage if the upstream reports none, from the model's text. Never rejects. */
   estimate(sample: TextSample, answer: EstimatedAnswer): Promise<Usage | undefined>;
+}
+
+export interface WholeResponse extends Pick<WholeAnswer, 'itemIds' | 'open'> {
+  id: string;
 }
 
 export interface EstimatedAnswer {
@@ -259,19 +263,19 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #readWhole(reply: TextReply, bytes: Buffer): void {
     this.#isRead = true;
     const whole = readWholeAnswer(bytes, this.#wordingOf(reply), this.#options.isResponse);
-    const { id, usage, refusal } = whole;
+    const { id, itemIds, open, usage, refusal } = whole;
     if (refusal) {
       this.#isRefused = true;
       throw refusal;
     }
     this.#stop();
-    if (id !== undefined) this.#options.onWhole(id, reply, whole.open);
+    if (id !== undefined) this.#options.onWhole({ id, itemIds, open }, reply);
     const rest: TextOutcome = id === undefined ? { complete: true } : { complete: true, responseId: id };
     if (whole.ended) rest.final = true;
     if (usage) {
       rest.usage = usage;
       this.#end(rest);
-    } else this.#endEstimated(whole.sample(), whole.open, rest);
+    } else this.#endEstimated(whole.sample(), open, rest);
     this.#resolve(this.#answerOf(reply, whole.body));
   }
 

@@ -1,4 +1,4 @@
 export type { ReservedTokens, Texts, TokenDemand } from './requests.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
 export { createTokenCounter, type PromptSample, samplePrompt, type TokenCounter } from './tokens.js';
-export { findVendorFields, type VendorField } from './vendor-fields.js';
+export { findVendorFields, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';

@@ -133,9 +133,13 @@ export function createTexts(parts: TextsParts): TextService {
   }
 
   function readerFor(route: TextRoute, options: ReaderOptions): EventReader {
-    const { requestId, dropUsage, model, resumed, onResponseId } = options;
+    const { requestId, dropUsage, model, resumed, onResponseId, onItemId } = options;
     if (route === 'chat_completions') return createChatReader({ requestId, dropUsage });
-    return createResponsesReader({ model, now: () => clock.now(), resumed, onResponseId });
+    return createResponsesReader({ model, now: () => clock.now(), resumed, onResponseId, onItemId });
+  }
+
+  function rememberItem(id: string, owner: string): void {
+    responses?.rememberItem?.({ id, owner, createdAt: clock.now() });
   }
 
   async function prepare(request: TextRequest): Promise<PreparedText> {
@@ -250,6 +254,9 @@ export function createTexts(parts: TextsParts): TextService {
           remember(id, reply);
           if (continuesAlone && !reader.ended) startAlone(id, reply);
         },
+        onItemId(id) {
+          if (isStored) rememberItem(id, owner);
+        },
       });
       return reader;
     }
@@ -277,8 +284,9 @@ export function createTexts(parts: TextsParts): TextService {
       onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
       readerOf,
       isResponse: route === 'responses',
-      onWhole(id, reply, open) {
+      onWhole({ id, itemIds, open }, reply) {
         remember(id, reply);
+        if (isStored) for (const itemId of itemIds) rememberItem(itemId, owner);
         if (isStored && open) startAlone(id, reply);
       },
       background: started?.promise,
@@ -320,9 +328,18 @@ export function createTexts(parts: TextsParts): TextService {
       failureOf: bodyFailures(terms),
       hideOptions: terms.hideOptions,
       readerOf: () =>
-        readerFor('responses', { requestId, dropUsage: false, model, resumed: responseId, onResponseId: () => {} }),
+        readerFor('responses', {
+          requestId,
+          dropUsage: false,
+          model,
+          resumed: responseId,
+          onResponseId: () => {},
+          onItemId: (id) => rememberItem(id, owner),
+        }),
       isResponse: true,
-      onWhole: () => {},
+      onWhole({ itemIds }) {
+        for (const id of itemIds) rememberItem(id, owner);
+      },
       onCut: () => {},
       continuesAlone: false,
       async estimate(sample) {
@@ -444,4 +461,5 @@ interface ReaderOptions {
   model: string;
   resumed?: string;
   onResponseId(id: string): void;
+  onItemId(id: string): void;
 }

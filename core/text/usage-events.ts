@@ -125,6 +125,9 @@ function isDoneEvent(bytes: Buffer, start: number, end: number): boolean {
   return bytes[start] === OPEN_BRACKET && bytes.toString('latin1', start, end).trim() === '[DONE]';
 }
 
+/** Maximum output items of a response whose ids are read. */
+export const MAX_ITEMS = 1_000;
+
 /** Types of events that end a stream; only `error` may come without a response. */
 const ENDS = ['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled', 'error'] as const;
 const FAILURES: ReadonlySet<string> = new Set(['response.failed', 'error']);
@@ -138,11 +141,13 @@ export interface ResponsesReaderOptions {
   resumed?: string;
   /** Called once, as soon as the id of the response is known. */
   onResponseId(id: string): void;
+  /** Called once for each output item, as soon as its id is known. */
+  onItemId(id: string): void;
 }
 
 /** Reads the events of `/v1/responses`. */
 export function createResponsesReader(options: ResponsesReaderOptions): EventReader {
-  const { model, now, resumed, onResponseId } = options;
+  const { model, now, resumed, onResponseId, onItemId } = options;
   const modelName = { start: 0, end: 0 };
   const samples = createSampleTaker();
   let usage: Buffer | undefined;
@@ -151,6 +156,7 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
   let responseId = resumed;
   let createdAt: number | undefined;
   let sequenceNumber = -1;
+  const itemIds = new Set<string>();
 
   return {
     read(bytes, start, end): EventAction {
@@ -164,6 +170,7 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
           else readError(bytes, nameStart, nameEnd);
         } else if (first === OPEN_BRACE) {
           if (isText(bytes, nameStart, nameEnd, 'response')) renames = readResponse(bytes, valueStart);
+          else if (isText(bytes, nameStart, nameEnd, 'item')) readItem(bytes, valueStart);
           else readError(bytes, nameStart, nameEnd);
         } else if (isText(bytes, nameStart, nameEnd, 'sequence_number')) {
           const number = Number(bytes.toString('latin1', valueStart, valueEnd));
@@ -207,6 +214,14 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
     failed = true;
   }
 
+  /** An item comes twice: when it begins and when it is complete. */
+  function readItem(bytes: Buffer, start: number): void {
+    const id = readItemId(bytes, start);
+    if (id === undefined || itemIds.has(id) || itemIds.size === MAX_ITEMS) return;
+    itemIds.add(id);
+    onItemId(id);
+  }
+
   /** @returns Whether it contains a model name. */
   function readResponse(bytes: Buffer, start: number): boolean {
     let renames = false;
@@ -230,4 +245,14 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
     });
     return renames;
   }
+}
+
+/** The id of an output item that starts at `start`. */
+export function readItemId(bytes: Buffer, start: number): string | undefined {
+  let id: unknown;
+  walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+    if (bytes[valueStart] === QUOTE && isText(bytes, nameStart, nameEnd, 'id'))
+      id = readValue(bytes, valueStart, valueEnd);
+  });
+  return typeof id === 'string' ? id : undefined;
 }

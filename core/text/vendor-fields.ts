@@ -5,18 +5,21 @@
  */
 
 export interface VendorField {
-  /** `id`: something of the vendor's account. `paid`: it costs more than tokens. */
-  use: 'id' | 'paid';
+  /**
+   * `id`: something of the vendor's account. `item`: an output item of an earlier response, by its id alone. `paid`: it
+   * costs more than tokens.
+   */
+  use: 'id' | 'item' | 'paid';
   /** As clients write it: `input[3].id`, `tools[0].type`. */
   param: string;
-  /** At most 100 characters. */
+  /** At most 200 characters. */
   value: string;
 }
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** One is enough to refuse a request; an item of a list may be the caller's own. */
-const MAX_FOUND = 100;
+/** A request with more is refused where any of them has to be checked. */
+export const MAX_VENDOR_FIELDS = 1_000;
 const ID_FIELDS: ReadonlySet<string> = new Set([
   'file_id',
   'file_ids',
@@ -59,7 +62,7 @@ export function findVendorFields(body: JsonRecord): VendorField[] {
   const found: VendorField[] = [];
 
   function add(use: VendorField['use'], param: string, value: unknown): void {
-    if (found.length < MAX_FOUND) found.push({ use, param, value: String(value).slice(0, 100) });
+    if (found.length < MAX_VENDOR_FIELDS) found.push({ use, param, value: String(value).slice(0, 200) });
   }
 
   function addIds(param: string, value: unknown): void {
@@ -96,7 +99,7 @@ export function findVendorFields(body: JsonRecord): VendorField[] {
   for (const [index, item] of listOf(input).entries()) {
     const { id, type, role } = recordOf(item) ?? {};
     if (typeof id !== 'string' || hasContent(item)) continue;
-    if (type !== undefined || role === undefined) add('id', `input[${index}].id`, id);
+    if (type !== undefined || role === undefined) add('item', `input[${index}].id`, id);
   }
   for (const [index, message] of listOf(messages).entries()) {
     const { id } = recordOf(recordOf(message)?.audio) ?? {};

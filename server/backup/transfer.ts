@@ -385,6 +385,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   usage_totals: true,
   usage_overflow: true,
   stored_responses: true,
+  response_items: true,
   background_responses: true,
   cache_entries: false,
   instances: false,

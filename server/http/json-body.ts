@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import type { PromptSample } from '../../core/text/index.js';
+import type { PromptSample, VendorField } from '../../core/text/index.js';
 
 export const MAX_DEPTH = 64;
 /** Longer fields are omitted from a brief body. */
@@ -99,7 +99,7 @@ export interface LargeBodyPlan {
 export interface BriefParts {
   prompt: PromptSample;
   /** Fields that use something of the model vendor's account. */
-  vendorFields: { use: 'id' | 'paid'; param: string; value: string }[];
+  vendorFields: VendorField[];
 }
 
 /** A large body without its long strings. */

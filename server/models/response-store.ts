@@ -1,4 +1,10 @@
-import type { BackgroundResponses, Logger, StoredResponse, StoredResponses } from '../../core/contracts/index.js';
+import type {
+  BackgroundResponses,
+  Logger,
+  StoredItem,
+  StoredResponse,
+  StoredResponses,
+} from '../../core/contracts/index.js';
 import {
   createRowInsertScript,
   createWriteBehind,
@@ -7,60 +13,57 @@ import {
   dueRows,
   isStorable,
   type Migrations,
+  type Script,
   sql,
   sqlMigration,
 } from '../../core/database/index.js';
 import type { Admissions } from '../usage/index.js';
 
-/** Maximum responses that wait for the database; beyond that, the oldest are dropped. */
+/** Maximum rows of a table that wait for the database; beyond that, the oldest are dropped. */
 const CAPACITY = 10_000;
 
-export interface ClosableStoredResponses extends StoredResponses {
+export interface ClosableStoredResponses extends Required<StoredResponses> {
+  /** Those of the output items that this owner's responses do not have. */
+  unknownItems(ids: readonly string[], owner: string): Promise<ReadonlySet<string>>;
   close(): Promise<void>;
 }
 
-/** Stored responses in SQL. */
+/** Stored responses and the ids of their output items in SQL. */
 export function createStoredResponses(database: Database, logger: Logger): ClosableStoredResponses {
-  /** Not in the database yet. */
-  const fresh = new Map<string, StoredResponse>();
-  const insert = createRowInsertScript({
-    queries: database.queries,
-    table: 'stored_responses',
-    sample: { id: '', owner: '', model: '', upstream: '', createdAt: 0 },
-    finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
-  });
-
-  function forgetFresh(response: StoredResponse): void {
-    const name = nameOf(response);
-    if (fresh.get(name) === response) fresh.delete(name);
-  }
-
-  const writing = createWriteBehind<StoredResponse>({
+  const { queries } = database;
+  const responses = createLateRows<StoredResponse>({
     database,
     name: 'stored responses',
-    capacity: CAPACITY,
-    evict(waiting) {
-      const excess = Math.ceil(waiting.length / 10);
-      for (const response of waiting.slice(0, excess)) forgetFresh(response);
-      logger.warn('responses will not be found again', { count: excess });
-      return waiting.slice(excess);
-    },
-    *write(responses) {
-      const wanted = responses.filter((response) => fresh.get(nameOf(response)) === response);
-      yield* insert(wanted.map((response) => ({ ...response, createdAt: Math.floor(response.createdAt) })));
-    },
-    done: (responses) => responses.forEach(forgetFresh),
     logger,
+    insert: createRowInsertScript({
+      queries,
+      table: 'stored_responses',
+      sample: { id: '', owner: '', model: '', upstream: '', createdAt: 0 },
+      finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
+    }),
+  });
+  const items = createLateRows<StoredItem>({
+    database,
+    name: 'response items',
+    logger,
+    insert: createRowInsertScript({
+      queries,
+      table: 'response_items',
+      sample: { id: '', owner: '', createdAt: 0 },
+      finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
+    }),
   });
 
   return {
-    remember(response) {
-      fresh.set(nameOf(response), response);
-      writing.push(response);
+    remember: (response) => responses.add(response),
+    rememberItem(item) {
+      if (isStorable(item.id)) items.add(item);
     },
-    flushInTime: () => writing.flushInTime(),
+    async flushInTime() {
+      await Promise.all([responses.flushInTime(), items.flushInTime()]);
+    },
     async find(id, owner) {
-      const known = fresh.get(nameOf({ id, owner }));
+      const known = responses.get(id, owner);
       if (known) return known;
       if (!isStorable(id)) return undefined;
       const row = await database.run((queries) =>
@@ -73,19 +76,85 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
       );
       return row;
     },
+    async unknownItems(ids, owner) {
+      const unknown = new Set(ids.filter((id) => !items.get(id, owner)));
+      const wanted = [...unknown].filter(isStorable);
+      if (wanted.length === 0) return unknown;
+      const rows = await database.run((queries) =>
+        queries
+          .selectFrom('response_items')
+          .select('id')
+          .where('owner', '=', owner)
+          .where('id', 'in', wanted)
+          .execute(),
+      );
+      for (const { id } of rows) unknown.delete(id);
+      return unknown;
+    },
     async forget(id, owner) {
-      fresh.delete(nameOf({ id, owner }));
-      // A response that is being written now will be in the database.
-      await writing.tried();
+      await responses.forget(id, owner);
       await database.run((queries) =>
         queries.deleteFrom('stored_responses').where('id', '=', id).where('owner', '=', owner).execute(),
       );
     },
+    async close() {
+      await Promise.all([responses.close(), items.close()]);
+    },
+  };
+}
+
+interface LateRowsOptions<Row> {
+  database: Database;
+  name: string;
+  logger: Logger;
+  insert(rows: readonly Row[]): Script<unknown>;
+}
+
+/** Rows that are written in batches; until then they are found here. */
+function createLateRows<Row extends StoredItem>({ database, name, logger, insert }: LateRowsOptions<Row>) {
+  /** Not in the database yet. */
+  const fresh = new Map<string, Row>();
+
+  function drop(row: Row): void {
+    const known = nameOf(row);
+    if (fresh.get(known) === row) fresh.delete(known);
+  }
+
+  const writing = createWriteBehind<Row>({
+    database,
+    name,
+    capacity: CAPACITY,
+    evict(waiting) {
+      const excess = Math.ceil(waiting.length / 10);
+      for (const row of waiting.slice(0, excess)) drop(row);
+      logger.warn(`${name} will not be found again`, { count: excess });
+      return waiting.slice(excess);
+    },
+    *write(rows) {
+      const wanted = rows.filter((row) => fresh.get(nameOf(row)) === row);
+      yield* insert(wanted.map((row) => ({ ...row, createdAt: Math.floor(row.createdAt) })));
+    },
+    done: (rows) => rows.forEach(drop),
+    logger,
+  });
+
+  return {
+    add(row: Row): void {
+      fresh.set(nameOf(row), row);
+      writing.push(row);
+    },
+    get: (id: string, owner: string) => fresh.get(nameOf({ id, owner })),
+    async forget(id: string, owner: string): Promise<void> {
+      fresh.delete(nameOf({ id, owner }));
+      // A row that is being written now will be in the database.
+      await writing.tried();
+    },
+    flushInTime: () => writing.flushInTime(),
     close: () => writing.close(),
   };
 }
 
-function nameOf({ id, owner }: Pick<StoredResponse, 'id' | 'owner'>): string {
+function nameOf({ id, owner }: Pick<StoredItem, 'id' | 'owner'>): string {
   return `${owner}\n${id}`;
 }
 
@@ -147,13 +216,20 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
   };
 }
 
-declare module '../../core/database/tables.js' {
-  interface Tables {
-    stored_responses: StoredResponse;
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    responses: Pick<ClosableStoredResponses, 'unknownItems'>;
   }
 }
 
-/** The table of the stored responses. */
+declare module '../../core/database/tables.js' {
+  interface Tables {
+    stored_responses: StoredResponse;
+    response_items: StoredItem;
+  }
+}
+
+/** The tables of the stored responses and of their output items. */
 export const responseMigrations: Migrations = {
   '0001-responses': sqlMigration(
     `create table stored_responses (
@@ -162,5 +238,8 @@ export const responseMigrations: Migrations = {
     `create index stored_responses_created_at on stored_responses ("createdAt")`,
     // For exports and erasures.
     `create index stored_responses_owner on stored_responses (owner, id)`,
+    `create table response_items (
+      id text not null, owner text not null, "createdAt" bigint not null, primary key (owner, id))`,
+    `create index response_items_created_at on response_items ("createdAt")`,
   ),
 };

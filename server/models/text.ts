@@ -1,4 +1,5 @@
 import { type PreparedText, type TextExchange, type TextRequest, Type } from 'mediagate';
+import { findVendorFields } from '../../core/text/index.js';
 import {
   defineRoute,
   leaveWithClient,
@@ -56,14 +57,14 @@ export const RESPONSE = { name: 'Response', schema: passedOn("A response in Open
 const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
 /** Chats and responses, complete or streamed, and the tasks of the responses route. */
-export function textRoutes({ gateway, bodies, usage, keys }: ServerContext): Route[] {
+export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerContext): Route[] {
   const handle = (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
     const key = keyOf(context);
     const { accountId } = key;
     const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(key) };
     const { bytes: body, value: parsed, brief, release } = await takeJsonBody(context.req, context.res, limits);
     try {
-      checkVendorUse(key, parsed, brief?.vendorFields);
+      await checkVendorUse(key, () => brief?.vendorFields ?? findVendorFields(parsed), responses);
       const { prompt } = brief ?? {};
       const { requestId } = context.state;
       const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });

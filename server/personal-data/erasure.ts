@@ -212,6 +212,7 @@ export function createErasures({ database, times, jobs }: ErasuresOptions): Eras
     await deleteJobs(accountId, given);
     await deleteAnswers(accountId, given);
     await deleteResponses(accountId, given);
+    await database.run((queries) => queries.deleteFrom('response_items').where('owner', '=', accountId).execute());
   }
 
   async function closeAfter({ accountId, startedAt }: Erasure): Promise<void> {

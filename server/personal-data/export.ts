@@ -200,6 +200,22 @@ export function createPersonalExport({ database, times }: PersonalExportOptions)
     for await (const row of rows) yield withTimes(row);
   }
 
+  async function* responseItems(accountId: string) {
+    const rows = pages<{ id: string }>(
+      ROWS,
+      (after) => (queries) =>
+        queries
+          .selectFrom('response_items')
+          .select(['id', 'createdAt'])
+          .where('owner', '=', accountId)
+          .where('id', '>', after?.id ?? '')
+          .orderBy('id')
+          .limit(ROWS)
+          .execute(),
+    );
+    for await (const row of rows) yield withTimes(row);
+  }
+
   async function* sessions(userId: string) {
     const rows = all((queries) =>
       queries
@@ -256,6 +272,7 @@ export function createPersonalExport({ database, times }: PersonalExportOptions)
       jobCharges: charges(accountId),
       jobs: jobs(accountId),
       storedResponses: responses(accountId),
+      responseItems: responseItems(accountId),
       history: history(user),
     };
     for (const [name, rows] of Object.entries(lists)) {

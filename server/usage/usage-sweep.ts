@@ -19,7 +19,7 @@ export interface UsageSweeper {
 }
 
 /**
- * Deletes expired rows: entries of the usage log, stored responses, idempotency keys and daily quotas. The totals stay.
+ * Deletes expired rows: entries of the usage log, stored responses and their items, idempotency keys and daily quotas. The totals stay.
  */
 export function createUsageSweeper(database: Database, clock: DatabaseClock): UsageSweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
@@ -46,7 +46,9 @@ interface Swept {
 async function sweep(queries: Kysely<Tables>, clock: DatabaseClock, reached: string): Promise<Swept> {
   const now = await clock.read(queries);
   await forgetOldDays(queries, now);
-  const responses = await deleteResponses(queries, now - RESPONSES_RETENTION_MS);
+  const responsesBefore = now - RESPONSES_RETENTION_MS;
+  const responses = await deleteOld(queries, 'stored_responses', responsesBefore);
+  const items = await deleteOld(queries, 'response_items', responsesBefore);
   const keys = await forgetExpired(queries, now, ROWS);
   await queries
     .deleteFrom('usage_overflow')
@@ -63,7 +65,7 @@ async function sweep(queries: Kysely<Tables>, clock: DatabaseClock, reached: str
   const entries = keyIds.length === 0 ? 0 : await deleteEntries(queries, keyIds, now - ENTRIES_RETENTION_MS);
   if (entries === ROWS) return { reached, complete: false };
   const last = keyIds.length < KEYS;
-  return { reached: last ? '' : (keyIds.at(-1) ?? ''), complete: last && responses < ROWS && keys < ROWS };
+  return { reached: last ? '' : (keyIds.at(-1) ?? ''), complete: last && Math.max(responses, items, keys) < ROWS };
 }
 
 /** By key, which is the first column of the index. */
@@ -86,14 +88,18 @@ async function deleteEntries(queries: Kysely<Tables>, keyIds: readonly string[],
   return Number(numDeletedRows);
 }
 
-async function deleteResponses(queries: Kysely<Tables>, before: number): Promise<number> {
+async function deleteOld(
+  queries: Kysely<Tables>,
+  table: 'stored_responses' | 'response_items',
+  before: number,
+): Promise<number> {
   const { numDeletedRows } = await queries
-    .deleteFrom('stored_responses')
+    .deleteFrom(table)
     .where(({ eb, refTuple, selectFrom }) =>
       eb(
         refTuple('id', 'owner'),
         'in',
-        selectFrom('stored_responses as old')
+        selectFrom(`${table as 'response_items'} as old`)
           .select(['old.id', 'old.owner'])
           .where('old.createdAt', '<', before)
           .orderBy('old.createdAt')

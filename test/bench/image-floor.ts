@@ -75,7 +75,9 @@ const answers = createIdempotencyService({
   logger,
   drain: health.drain,
 });
-const services = { gateway, rateLimits, budgets, usage, answers, usageLog, keys, health, logger, clock: systemClock };
+const responses = state.storedResponses;
+const counting = { rateLimits, budgets, usage, answers, usageLog, responses };
+const services = { gateway, ...counting, keys, health, logger, clock: systemClock };
 const app = createApp({ ...services, ...links });
 
 const router = new Router();

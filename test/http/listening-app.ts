@@ -199,7 +199,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     drain: health.drain,
   });
   const webhooks = options.webhooks && (await openWebhooks(options.webhooks));
-  const counting = { rateLimits, usage, answers, budgets, usageLog, metrics, publicMetrics, webhooks };
+  const responses = state.storedResponses;
+  const counting = { rateLimits, usage, answers, budgets, usageLog, responses, metrics, publicMetrics, webhooks };
   const dependencies = { gateway, ...counting, keys, health, logger, clock, siteUrl, account, tracer, ...links };
   const app = createApp(dependencies);
   const server = createHttpServer({ handler: app.callback(), ...options.server });

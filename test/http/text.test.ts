@@ -312,6 +312,30 @@ describeOnStacks('text over HTTP', (stack) => {
     expect((await post(app, RESPONSES, plain, harmless)).status).to.equal(200);
   });
 
+  it('lets a plan key name output items of responses that its account made', async () => {
+    const plan = (accountId: string) => app.makeKey({ ...TEXT }, { planId: 'token_30m', accountId });
+    const [maker, sameAccount, other] = [await plan('acct_2'), await plan('acct_2'), await plan('acct_3')];
+    const follow = async (by: string, id: string) => {
+      const input = [
+        { type: 'item_reference', id },
+        { role: 'user', content: 'And then?' },
+      ];
+      const { status, json } = await post(app, RESPONSES, by, { ...QUESTION, input });
+      return status === 200 ? status : [status, json.error.code, json.error.param];
+    };
+    const refused = [403, 'vendor_id_not_allowed', 'input[0].id'];
+    for (const stream of [false, true]) {
+      const made = await post(app, RESPONSES, maker, { ...QUESTION, stream });
+      const [, id = ''] = /"output":\s*\[\{[^}]*?"id":\s*"([^"]+)"/.exec(made.text) ?? [];
+      expect(id, made.text).to.match(/^(?:msg|rs)_/);
+      expect(await follow(maker, id)).to.equal(200);
+      expect(await follow(sameAccount, id)).to.equal(200);
+      expect(await follow(other, id)).to.deep.equal(refused);
+    }
+    const unstored = await post(app, RESPONSES, maker, { ...QUESTION, store: false });
+    expect(await follow(maker, unstored.json.output[0].id)).to.deep.equal(refused);
+  });
+
   it('passes failures of the upstream on in the classes that clients know', async () => {
     for (const [behaviour, status, code, type] of [
       [{ status: 401, message: 'Wrong key.' }, 502, 'upstream_auth_error', 'server_error'],
