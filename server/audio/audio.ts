@@ -31,7 +31,7 @@ import {
   type OutgoingAnswer,
   readIdempotencyKey,
 } from '../idempotency/index.js';
-import { keyOf, quotaSubject } from '../keys/index.js';
+import { followKey, keyOf, quotaSubject } from '../keys/index.js';
 import { MODEL_ERRORS, ModelId } from '../models/index.js';
 
 /** The first request of players, which asks for the whole file. */
@@ -106,28 +106,33 @@ export interface AudioWork<Answer> extends KeyedRequest {
   encode(answer: Answer): OutgoingAnswer;
 }
 
-/** Audio is not counted in tokens, but it is refused if the budget is used up. */
+/** Audio spends a request and no tokens, but it is refused if the budget is used up. */
 const MIN_TOKENS = 1;
 
 /** Admits a valid request, records its usage, and sends its answer; or repeats the stored answer. */
 export async function workOnAudio<Answer>(
   context: RequestContext,
-  { gateway, usage, answers }: ServerContext,
+  { gateway, usage, answers, keys }: ServerContext,
   { route, key, fingerprint, model, operation, input, ignored = [], ask, encode }: AudioWork<Answer>,
 ): Promise<void> {
   const { res: response } = context;
   const { standIn } = gateway.audio.match(model, operation, input);
-  const request = { route, model, tokens: MIN_TOKENS, outlivesClient: key !== undefined };
-  await answers.answer(context, { route, key, fingerprint }, ({ signal, send }) =>
-    usage.admitted(context, request, async (work) => {
-      const exchange = ask(signal);
-      work.uses(exchange.ended);
-      const answer = await exchange.answer;
-      if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
-      nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
-      await send(encode(answer));
-    }),
-  );
+  const request = { route, model, tokens: MIN_TOKENS, spendsTokens: false, outlivesClient: key !== undefined };
+  const { ended, leave } = followKey(keys, keyOf(context).id);
+  try {
+    await answers.answer(context, { route, key, fingerprint, ended }, ({ signal, send }) =>
+      usage.admitted(context, request, async (work) => {
+        const exchange = ask(signal);
+        work.uses(exchange.ended);
+        const answer = await exchange.answer;
+        if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
+        nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
+        await send(encode(answer));
+      }),
+    );
+  } finally {
+    leave();
+  }
 }
 
 export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, Pick<AudioForm, 'fields'> {

@@ -40,6 +40,8 @@ export interface KeyedRequest {
   key: string | undefined;
   /** SHA-256 of the request; empty without a key. */
   fingerprint: string;
+  /** Ends waits and work with its reason, also work that outlives its client. Default: nothing does. */
+  ended?: AbortSignal;
 }
 
 export interface Answering {
@@ -123,15 +125,15 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
   async function begin(
     context: RequestContext,
     work: AnswerWork,
-    gone: AbortSignal,
+    { client, ended }: { client: AbortSignal; ended?: AbortSignal },
     answer: (answering: Answering) => Promise<void>,
   ): Promise<void> {
     const { res: response } = context;
-    const life = outlive(gone);
+    const life = outlive(client);
     let isSending = false;
     try {
       await answer({
-        signal: life.signal,
+        signal: eitherOf(life.signal, ended),
         async send(outgoing) {
           const headers: Record<string, string> = { 'content-type': outgoing.contentType };
           for (const name of STORED_HEADERS) {
@@ -168,8 +170,9 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
   }
 
   return {
-    async answer(context, { route, key, fingerprint }, work) {
-      const gone = clientSignal(context.res);
+    async answer(context, { route, key, fingerprint, ended }, work) {
+      const client = clientSignal(context.res);
+      const gone = eitherOf(client, ended);
       if (key === undefined) {
         await work({ signal: gone, send: (answer) => sendAnswer(context, answer) });
         return;
@@ -182,7 +185,7 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
         await replay(context, claimed.answer);
         return;
       }
-      const over = begin(context, claimed.work, gone, work);
+      const over = begin(context, claimed.work, { client, ended }, work);
       working.add(over);
       try {
         await over;
@@ -196,6 +199,10 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
       clearTimeout(grace);
     },
   };
+}
+
+function eitherOf(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
+  return other ? AbortSignal.any([one, other]) : one;
 }
 
 /** The file is deleted after the row that names it. */

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
+import type { EventSourceMessage } from 'eventsource-parser';
 import {
   type ChangeVoiceCall,
   GatewayError,
@@ -9,9 +10,11 @@ import {
   type SpeechFormat,
 } from 'mediagate';
 import ffmpegAudio from 'mediagate/plugins/ffmpeg_audio';
+import { readEvents } from '../support/event-reading.js';
 import { runFfmpeg, tone } from '../support/ffmpeg.js';
 import { CHANGING, EFFECTS, HEARING, SPEAKING, SPEAKING_LONG, tonePieces } from '../support/invented-audio.js';
 import { hearSound, makeSound, tonePcm } from '../support/sounds.js';
+import { until } from '../support/until.js';
 import { type AudioApp, fileOf, startAudioApp } from './audio-client.js';
 import { startApp } from './listening-app.js';
 
@@ -194,6 +197,37 @@ describe('speech over HTTP', () => {
       app.audio.sound = () => ({ body: breaking(), format: 'pcm' });
       const failure = await speak({ response_format: format }).catch((error: Error) => error);
       expect(failure, format).to.be.instanceOf(Error);
+    }
+  });
+
+  it('ends the sound of a revoked key with an error event, and the wait of a request that repeats it', async () => {
+    for (const repeats of [false, true]) {
+      const key = await app.makeKey({ grants: ['audio'] });
+      let signal: AbortSignal | undefined;
+      app.audio.sound = (_format, asked) => {
+        signal = asked;
+        return { body: stalling(), format: 'pcm' };
+      };
+      const send = () =>
+        fetch(app.url + SPEECH, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${key}`,
+            'content-type': 'application/json',
+            ...(repeats && { 'idempotency-key': 'the-same' }),
+          },
+          body: JSON.stringify({ ...HELLO, stream_format: 'sse', response_format: 'pcm' }),
+        });
+      const events: EventSourceMessage[] = [];
+      const ended = readEvents(await send(), events);
+      await until(() => events.length > 0);
+      const waiting = repeats ? send() : undefined;
+      await app.state.keys.revoke(key.slice('sk-mg-'.length, 'sk-mg-'.length + 8), Date.now());
+      await ended;
+      const last = JSON.parse(events.at(-1)?.data ?? '');
+      expect([last.type, last.error.code]).to.deep.equal(['error', 'revoked_api_key']);
+      expect(signal?.aborted).to.equal(true);
+      expect((await waiting)?.status ?? 401).to.equal(401);
     }
   });
 
@@ -423,6 +457,11 @@ async function* halting(rest: Promise<void>): AsyncGenerator<Uint8Array> {
   yield tonePcm(2);
   await rest;
   yield tonePcm(2);
+}
+
+async function* stalling(): AsyncGenerator<Uint8Array> {
+  yield tonePcm(2);
+  await new Promise(() => {});
 }
 
 async function* breaking(): AsyncGenerator<Uint8Array> {
