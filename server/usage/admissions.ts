@@ -70,6 +70,8 @@ export interface Settlement {
   latencyMs: number;
   /** Absent if nothing was used, e.g. if the upstream refused. Includes `estimated`. */
   usage?: Usage;
+  /** Whether its tokens are taken from the budget. Default true. */
+  spendsTokens?: boolean;
   /** The upstream continues in the background: `usage` is an estimate until {@link BackgroundResponses} correct it. */
   background?: { responseId: string; upstream: string; budgetId: string | null };
   /** End of the request, in milliseconds since 1970. */

@@ -95,7 +95,8 @@ export function* writeSettlements(
       if (!reserved) continue;
       reservations.delete(item.reservation);
       add(item);
-      ends.push({ reserved, tokensUsed: tokensOf(item.usage), givesBack: givesBack(item) });
+      const tokensUsed = item.spendsTokens === false ? 0 : tokensOf(item.usage);
+      ends.push({ reserved, tokensUsed, givesBack: givesBack(item) });
     }
   }
   const totals = createTotals();

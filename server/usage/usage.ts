@@ -32,6 +32,8 @@ export interface ModelRequest {
   tokens: number;
   /** Counts what a budget that limits tokens reserves. Default: `tokens`. */
   demand?: () => Promise<TokenDemand>;
+  /** Whether its tokens are taken from the key's budget. Default true. */
+  spendsTokens?: boolean;
   /** Whether the work continues when its client disconnects. Default false. */
   outlivesClient?: boolean;
 }
@@ -79,7 +81,7 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
   let allSettled: PromiseWithResolvers<void> | undefined;
 
   return {
-    async admitted(context, { route, model, tokens, demand, outlivesClient = false }, work) {
+    async admitted(context, { route, model, tokens, demand, spendsTokens, outlivesClient = false }, work) {
       const { state, res: response } = context;
       const key = keyOf(context);
       const { id: keyId, accountId, budgetId } = key;
@@ -108,6 +110,7 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
           status,
           latencyMs,
           usage,
+          ...(spendsTokens !== undefined && { spendsTokens }),
           at: clock.now(),
           background,
         });

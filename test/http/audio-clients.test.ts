@@ -192,6 +192,35 @@ describe('audio by the openai client', () => {
       expect(await totals(poor)).to.deep.equal([]);
     });
 
+    it('takes a request from a budget and no tokens, although the model reports them', async () => {
+      const budget = {
+        id: 'small',
+        accountId: 'local',
+        planId: 'token_30m',
+        tokenLimit: 10,
+        dailyTokenLimit: null,
+        requestLimit: 5,
+        resets: 'never',
+        expiresAt: null,
+        createdAt: Date.now(),
+      } as const;
+      await app.state.budgets.create(budget);
+      const key = await app.makeKey({ grants: ['audio'] }, { budgetId: 'small' });
+      const own = new OpenAI({ apiKey: key, baseURL: `${app.url}/v1`, maxRetries: 0 });
+      const usage = Promise.resolve({ inputTokens: 30, outputTokens: 40, totalTokens: 70 });
+      app.audio.sound = () => ({ body: tonePieces(), format: 'pcm', usage });
+      for (let count = 0; count < 2; count += 1) {
+        const answer = await own.audio.speech.create({ model: SPEAKING, voice: 'a', input: 'Hello.' });
+        await answer.arrayBuffer();
+      }
+      const state = await until(async () => {
+        const found = await app.state.budgets.find('small');
+        return found?.tokensReserved === 0 && found;
+      });
+      expect([state.requestsUsed, state.tokensUsed]).to.deep.equal([2, 0]);
+      expect((await totals(key))[0]).to.include({ requests: 2, inputTokens: 60, outputTokens: 80 });
+    });
+
     it('stands a sound that its sender gave up as it was counted', async () => {
       const key = await app.makeKey({ grants: ['audio'] });
       const own = new OpenAI({ apiKey: key, baseURL: `${app.url}/v1`, maxRetries: 0 });
