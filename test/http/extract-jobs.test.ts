@@ -320,6 +320,23 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect((await app.request(`/v1/extract/jobs/${id}`, { headers: { 'x-api-key': key } })).status).to.equal(200);
   });
 
+  it('cancels the jobs of a revoked key, but for those that another account has joined', async () => {
+    const [sameAccount, other] = [await app.makeKey(), await app.makeKey({}, { accountId: 'other' })];
+    const submit = async (by: string, item: number): Promise<string> => {
+      const { json } = await app.extract(by, { url: productLink(item), async_mode: true });
+      return json.data.job.job_id;
+    };
+    const alone = await submit(key, 1);
+    const joined = await submit(key, 2);
+    expect(await submit(other, 2)).to.equal(joined);
+    const id = key.slice('sk-mg-'.length, 'sk-mg-'.length + 8);
+    expect(await app.state.keys.revoke(id, Date.now())).to.equal(true);
+    expect((await app.poll(sameAccount, alone)).json.data.job.status).to.equal('cancelled');
+    expect((await app.poll(sameAccount, joined)).status).to.equal(404);
+    expect((await app.poll(other, joined)).json.data.job.status).to.be.oneOf(['queued', 'processing']);
+    await until(() => shelf.fetches.includes('2'));
+  });
+
   it('cancels a job for the account that asks, and for good with the last one', async () => {
     const other = await app.makeKey({}, { accountId: 'other' });
     const remove = (id: string, headers: Record<string, string>) =>

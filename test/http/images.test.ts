@@ -316,6 +316,36 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect([used.status, used.json.error.code]).to.deep.equal([429, 'daily_image_limit_reached']);
   });
 
+  for (const [whose, accountId, accepted] of [
+    ['a site account', `acct_${'0'.repeat(32)}`, 100],
+    ["an operator's account", 'team', 1_000],
+  ] as const) {
+    it(`begins another account's first image next, behind ten keys of ${whose} with 1,000 submits`, async () => {
+      await app.close();
+      const images = { workers: 1, maxActive: 1_001 };
+      app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 2_000 });
+      const clientOf = async (owner: string) =>
+        imageClient(app, await app.makeKey({ grants: ['images'], rpm: null, accountId: owner }));
+      const busy = await Promise.all(Array.from({ length: 10 }, () => clientOf(accountId)));
+      const submits = await Promise.all(
+        busy.map(async (each) => {
+          const statuses: number[] = [];
+          for (let count = 0; count < 100; count += 1) statuses.push((await each.submit()).status);
+          return statuses;
+        }),
+      );
+      const statuses = submits.flat();
+      expect(statuses.filter((status) => status === 202)).to.have.length(accepted);
+      expect(statuses.filter((status) => status === 429)).to.have.length(1_000 - accepted);
+      await darkroom.asked(1);
+      const other = await clientOf(`acct_${'1'.repeat(32)}`);
+      expect((await other.submit({ ...PROMPT, prompt: 'Of another account' })).status).to.equal(202);
+      await darkroom.develop();
+      await darkroom.asked(2);
+      expect(darkroom.calls[1]?.prompt).to.equal('Of another account');
+    }).timeout(120_000);
+  }
+
   it('refuses what the queue has no room for, at no cost', async () => {
     await app.close();
     app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1, maxActive: 2 } });
