@@ -3,6 +3,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { packageRoot } from '../support/package-root.js';
+import { until } from '../support/until.js';
 import { type ImageFindings, judge } from './image-findings.js';
 import { drain, newOrder, type OrderLedger, replayUntold, submit } from './image-orders.js';
 import { drawSlowly, type ImageSite, openImageSite } from './image-site.js';
@@ -59,6 +60,7 @@ export async function tortureByClock({ waitsForSlots, databaseUrl }: ClockPlan):
         await site.kill();
         setClock(offsetMs);
         await start();
+        await everyKeyAnswered(site, ledger);
         restarts += 1;
       }
     }
@@ -73,6 +75,19 @@ export async function tortureByClock({ waitsForSlots, databaseUrl }: ClockPlan):
   } finally {
     await site.remove();
   }
+}
+
+/**
+ * Waits until the new process has read the window of each key by its clock. If the clock went forward before, the process
+ * could not tell that from having been off for so long, and a slow machine would seem to have slot errors.
+ */
+async function everyKeyAnswered({ keys }: ImageSite, ledger: OrderLedger): Promise<void> {
+  const first = ledger.length;
+  const answered = ({ acceptedAt, refusal }: OrderLedger[number]) => acceptedAt !== undefined || refusal !== undefined;
+  await until(() => {
+    const later = ledger.slice(first).filter(answered);
+    return keys.every((key) => later.some((order) => order.key === key));
+  });
 }
 
 /** Asks faster than it may, and gives the most seconds that it was told to wait. */
