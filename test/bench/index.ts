@@ -49,23 +49,37 @@ const unknown = chosen.find((name) => !PART_NAMES.includes(name));
 if (unknown !== undefined) refuse(`There is no part "${unknown}"; there are: ${PART_NAMES.join(', ')}.`);
 const names = chosen.length > 0 ? chosen : PART_NAMES;
 
-const figures: Figure[] = [];
-for (const name of names) {
-  process.stderr.write(`measuring: ${name}\n`);
-  figures.push(...((await PARTS[name]?.()) ?? []));
+function tableOf(rows: readonly Figure[]): string {
+  return renderTable(
+    ['what', 'measured', 'target', 'met'],
+    rows.map(({ what, measured, target, met }) => [
+      what,
+      measured,
+      target,
+      target === '' ? '' : met ? 'yes' : '**no**',
+    ]),
+  );
 }
 
-const table = renderTable(
-  ['what', 'measured', 'target', 'met'],
-  figures.map(({ what, measured, target, met }) => [
-    what,
-    measured,
-    target,
-    target === '' ? '' : met ? 'yes' : '**no**',
-  ]),
-);
+const figures: Figure[] = [];
+const failed: string[] = [];
+for (const name of names) {
+  process.stderr.write(`measuring: ${name}\n`);
+  try {
+    const measured = (await PARTS[name]?.()) ?? [];
+    figures.push(...measured);
+    // What was measured is seen although a later part fails.
+    process.stderr.write(`${tableOf(measured)}\n`);
+  } catch (error) {
+    failed.push(name);
+    console.error(`the part "${name}" failed:`, error);
+  }
+}
+
+const table = tableOf(figures);
 const where = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, Node ${process.versions.node}`;
 const report = `${table}\n\nMeasured ${new Date().toISOString().slice(0, 10)} on ${where}.`;
 console.log(report);
+if (failed.length > 0) refuse(`These parts failed: ${failed.join(', ')}.`);
 if (flags.update) writeReadmeTable('bench', report);
 process.exitCode = figures.every(({ met }) => met) ? 0 : 1;

@@ -45,6 +45,7 @@ export async function measureNodes(): Promise<Figure[]> {
         ...{
           DATABASE_URL: databaseUrl,
           KEY_PEPPER: PEPPER,
+          LINK_SECRET: PEPPER,
           LOG_LEVEL: 'error',
           IMAGE_UPSTREAM_URL: site.upstream.baseUrl,
         },
