@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import {
   type AudioFile,
   type AudioFileRequest,
@@ -203,6 +204,9 @@ export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
   const [newest, ...older] = options.secrets.map((secret) => createSecretKey(secret));
   if (!newest) throw new Error('audioLinks.secrets is empty');
 
+  /** A cached answer has the same link each time; a MAC is a twentieth of its cost. */
+  const signed = new LRUCache<string, { link: AudioLink; expiresAt: number }>({ max: 2_000 });
+
   const mac = (secret: KeyObject, expiry: Uint8Array, target: Uint8Array) =>
     createHmac('sha256', secret).update('audio\n').update(expiry).update(target).digest().subarray(0, MAC_BYTES);
 
@@ -214,11 +218,16 @@ export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
     },
     sign(canonicalUrl, now) {
       const expiresAt = Math.ceil((now + ttlMs) / STEP_MS) * STEP_MS;
+      const known = signed.get(canonicalUrl);
+      if (known?.expiresAt === expiresAt) return known.link;
       const expiry = Buffer.alloc(EXPIRY_BYTES);
       expiry.writeUInt32BE(expiresAt / 1000);
       const target = Buffer.from(canonicalUrl);
       const name = Buffer.concat([expiry, mac(newest, expiry, target), target]).toString('base64url');
-      return { url: `${options.baseUrl}/v1/extract/audio/${name}.mp3`, expiresAt: new Date(expiresAt).toISOString() };
+      const url = `${options.baseUrl}/v1/extract/audio/${name}.mp3`;
+      const link = { url, expiresAt: new Date(expiresAt).toISOString() };
+      signed.set(canonicalUrl, { link, expiresAt });
+      return link;
     },
 
     open(name, now) {

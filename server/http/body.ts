@@ -352,7 +352,10 @@ function readBytes(
       reservation.arrived();
       resolve({ bytes: collected.take(), release: reservation.release });
     };
-    const breakOff = (cause?: Error) => fail(brokenOff(cause));
+    // Every request closes; an error takes longer to make than the check.
+    const breakOff = (cause?: Error) => {
+      if (!isOver) fail(brokenOff(cause));
+    };
     request.on('data', take).on('end', finish).on('close', breakOff).on('error', breakOff);
   });
 }
