@@ -1,7 +1,14 @@
 import assert from 'node:assert';
 import path from 'node:path';
 import { inspect } from 'node:util';
-import { type Clock, EXTRACT_DEFAULTS, type Extraction, type HttpClient, type LinkRef } from '../contracts/index.js';
+import {
+  type Clock,
+  EXTRACT_DEFAULTS,
+  type Extraction,
+  type HttpClient,
+  type LinkRef,
+  matchedLink,
+} from '../contracts/index.js';
 import { checkDocument } from '../extraction/index.js';
 import { CONTRIBUTION_CODES } from '../plugins/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
@@ -37,9 +44,9 @@ export async function runSample(
   const extractor = extractorOf(setup);
   const run: ExtractionRun = { setup };
   try {
-    run.link = extractor.match(new URL(sample.url));
+    run.link = matchedLink(extractor.match(new URL(sample.url)));
     if (run.link?.kind === 'short_link' && extractor.resolve) {
-      run.link = extractor.match(await extractor.resolve({ link: run.link, signal }));
+      run.link = matchedLink(extractor.match(await extractor.resolve({ link: run.link, signal })));
     }
     assert(run.link, `${sample.url} does not match`);
     run.extraction = await extractor.extract({

@@ -11,7 +11,7 @@ export interface ExtractorDefinition {
   links: Readonly<Record<string, string>>;
   /** Links of other platforms, which must not match. */
   foreign: readonly string[];
-  /** Links of the platform's hosts that are not items: `match` must throw `unsupported_link`. Default: none. */
+  /** Links of the platform's hosts that are not items: `match` must return `{ unsupported }`. Default: none. */
   unsupported?: readonly string[];
   samples: readonly Sample[];
   /** Texts that must not appear in results, errors and logs: the values of secret options. Default: none. */

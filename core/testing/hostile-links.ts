@@ -4,7 +4,7 @@ const LONG = 100_000;
 export interface HostileLinks {
   /** On other hosts, or not http: only undefined is accepted. */
   foreign: URL[];
-  /** On the platform's hosts: undefined, or GatewayError `unsupported_link`. */
+  /** On the platform's hosts: undefined or `{ unsupported }`. */
   own: URL[];
   /** With names of Object.prototype: items or not, but never an inherited property. */
   inherited: URL[];
