@@ -24,7 +24,8 @@ const INFORMATIVE: readonly TransientCode[] = [
   'upstream_timeout',
 ];
 
-const MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
+/** What clients read if an item could not be extracted, by code. */
+export const FAILURE_MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
   removed: 'The item was removed or never existed.',
   private: 'The item is private.',
   login_required: 'The item is shown to signed-in users only.',
@@ -91,7 +92,7 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
     const ofCode = failures.filter((one) => one.code === code);
     if (ofCode.length === 0) continue;
     const delays = ofCode.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
-    return new GatewayError(code, MESSAGES[code], {
+    return new GatewayError(code, FAILURE_MESSAGES[code], {
       reason: ofCode.find(({ reason }) => reason)?.reason,
       retryAfterSeconds: delays.length > 0 ? Math.min(...delays) : undefined,
       cause: ofCode.find(({ cause }) => cause)?.cause,
@@ -104,7 +105,7 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
 }
 
 function refusal({ code, reason }: Definitive): GatewayError {
-  return new GatewayError(code, MESSAGES[code], { reason });
+  return new GatewayError(code, FAILURE_MESSAGES[code], { reason });
 }
 
 const LIMITED_FIRST_MS = 10_000;
