@@ -39,7 +39,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   s3mini: 'core/storage/object-client.ts',
   cheerio: 'core/extraction/scraping/meta-tags.ts',
   // The stand-in draws pictures, and the kit looks at them; neither needs what the core does to images.
-  sharp: ['core/media/image-file.ts', 'core/testing/image-run.ts', 'plugins/sketch_image/pixels.ts'],
+  sharp: ['core/media/image-file.ts', 'core/testing/image.ts', 'plugins/sketch_image/pixels.ts'],
   'onnxruntime-web': 'plugins/offline_speech/moonshine.ts',
   'llama-tokenizer-js': 'plugins/offline_speech/moonshine.ts',
   'gpt-tokenizer': 'core/text/token-thread.ts',
@@ -263,7 +263,7 @@ describe('architecture', () => {
 });
 
 /** Of the HTTP client it loads what recording needs, and nothing of it without. */
-const LOADS_LATER = 'core/testing/record-sample.ts';
+const LOADS_LATER = 'core/testing/recording.ts';
 
 /** Folders of core; each may import those before it. */
 const CORE_ORDER = [
