@@ -1,4 +1,4 @@
-import type { ContributionKind } from '../contracts/index.js';
+import type { ContributionKind, Usage } from '../contracts/index.js';
 import {
   type Attempt,
   DEFINITIVE_CODES,
@@ -210,4 +210,34 @@ export function describeThrown(thrown: unknown): string {
     return typeof value === 'string' || typeof value === 'number' ? [`${name} ${String(value).slice(0, 200)}`] : [];
   });
   return logged.length === 0 ? 'an object' : `an object with ${logged.join(', ')}`;
+}
+
+const USAGE_COUNTS = [
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'cachedTokens',
+  'reasoningTokens',
+  'inputTextTokens',
+  'inputImageTokens',
+  'outputTextTokens',
+  'outputImageTokens',
+  'characters',
+] as const satisfies readonly (keyof Usage)[];
+
+/**
+ * The possible counts of the usage that a plugin reports; undefined without any. An impossible one is left out: absent
+ * is unknown, and the result is paid for.
+ */
+export function readReportedUsage(reported: unknown): Usage | undefined {
+  if (typeof reported !== 'object' || reported === null) return undefined;
+  const given: Usage = reported;
+  const usage: Usage = {};
+  for (const name of USAGE_COUNTS) {
+    const count = given[name];
+    if (Number.isSafeInteger(count) && Number(count) >= 0) usage[name] = count;
+  }
+  if (Number.isFinite(given.seconds) && Number(given.seconds) >= 0) usage.seconds = given.seconds;
+  if (Object.keys(usage).length === 0) return undefined;
+  return { ...usage, ...(given.estimated === true && { estimated: true }) };
 }
