@@ -6,6 +6,7 @@ import {
   GatewayError,
   type GatewayErrorDetails,
   isGatewayError,
+  missingPackageError,
   TRANSIENT_CODES,
 } from '../runtime/index.js';
 
@@ -121,11 +122,16 @@ export interface PluginFailure {
 
 /**
  * Converts an error of a plugin's code to the client's error: one of the contribution's own codes without option
- * values, or `upstream_changed`. Everything that is not clearly our error class is created anew, since a plugin may
+ * values, `plugin_unavailable` for a missing package, or `upstream_changed`. Everything that is not clearly our error class is created anew, since a plugin may
  * bring a copy of this package, or an object that only looks like one.
  */
 export function readPluginFailure(kind: ContributionKind, thrown: unknown, hide: HideOptions): PluginFailure {
-  if (!isGatewayError(thrown)) return notUnderstood('a plugin threw', asError(thrown, hide));
+  if (!isGatewayError(thrown)) {
+    const cause = asError(thrown, hide);
+    const error = missingPackageError(cause);
+    if (!error) return notUnderstood('a plugin threw', cause);
+    return { error, fault: { message: 'a plugin needs a package that is not installed', error: cause } };
+  }
   const { code } = thrown;
   if (!CONTRIBUTION_CODES[kind].has(code)) {
     const message = 'a plugin threw an error whose code its contract does not have';
