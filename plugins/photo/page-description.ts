@@ -74,6 +74,8 @@ function countersOf(head: string, phrases: Facts['phrases']): Pick<DescriptionRe
     metrics[name] = count.value;
     precision[name] = count.exact ? 'exact' : 'rounded';
   }
+  // Likes come first, a 0 too; the line leaves out those that the owner hides.
+  if (parts.length === 1 && 'comments' in metrics) precision.likes = 'hidden';
   return { metrics, precision };
 }
 
