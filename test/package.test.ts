@@ -25,6 +25,7 @@ const run = promisify(execFile);
 /** Every entry point: those of package.json, and every plugin. */
 const ENTRY_POINTS = [
   'mediagate',
+  'mediagate/plugin',
   'mediagate/server',
   'mediagate/testing',
   ...readdirSync(path.join(packageRoot, 'plugins'), { withFileTypes: true })
