@@ -9,13 +9,13 @@ import {
   toIsoTime,
   tryParseJson,
 } from 'mediagate';
-import { hashtagsIn } from './caption-tags.js';
-import { readCounters } from './counters.js';
-import { address, profileUrl, username } from './field-values.js';
-import { canonicalUrl, shortcodeInAddress } from './links.js';
-import { imageEntry, videoEntry } from './media-entry.js';
-import type { PostReading } from './post-reading.js';
-import { bareShortcode, type PostIdentity } from './shortcode.js';
+import { canonicalUrl, shortcodeInAddress } from '../../links.js';
+import { bareShortcode, type PostIdentity } from '../../shortcode.js';
+import { hashtagsIn } from '../caption-tags.js';
+import { readCounters } from '../counters.js';
+import { imageEntry, videoEntry } from '../media.js';
+import type { PostReading } from '../reading.js';
+import { address, profileUrl, username } from '../values.js';
 
 const TYPES: ReadonlySet<unknown> = new Set(['ImageObject', 'VideoObject', 'SocialMediaPosting']);
 

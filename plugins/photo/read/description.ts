@@ -1,6 +1,6 @@
 import { type PartialPost, type Precision, parseCount, toIsoTime } from 'mediagate';
-import type { Facts } from './facts.js';
-import { username } from './field-values.js';
+import type { Facts } from '../facts.js';
+import { username } from './values.js';
 
 /** What the line under a link preview tells: `12K likes, 215 comments - name on June 12, 2026: "caption". `. */
 export interface DescriptionReading {

@@ -1,5 +1,5 @@
 import type { PartialPost, Precision } from 'mediagate';
-import { count, positive } from './field-values.js';
+import { count, positive } from './values.js';
 
 /** The counters of a post as they stand in a reply; undefined or null where it has none. */
 export interface RawCounters {

@@ -1,13 +1,13 @@
 import { asArray, asBoolean, asString, at, type JsonRecord } from 'mediagate';
+import type { PostIdentity } from '../shortcode.js';
+import { parseAuthor } from './author.js';
 import type { RawCounters } from './counters.js';
-import { address, positive, seconds } from './field-values.js';
-import { bestImage, largerFirst, type Rendition, videoEntry } from './media-entry.js';
+import { parseDash } from './dash.js';
+import { bestImage, largerFirst, type Rendition, videoEntry } from './media.js';
 import { distinct, type MediaItem } from './media-items.js';
-import { readNode } from './node-reading.js';
-import { parseAuthor } from './parse-author.js';
-import { parseDash } from './parse-dash.js';
-import type { PostReading, Source } from './post-reading.js';
-import type { PostIdentity } from './shortcode.js';
+import { readNode } from './node.js';
+import type { PostReading, Source } from './reading.js';
+import { address, positive, seconds } from './values.js';
 
 /** `media_type` of a video; 1 is a picture, 8 a carousel. */
 const VIDEO = 2;

@@ -1,13 +1,13 @@
 import { asArray, asBoolean, asString, at, type JsonRecord } from 'mediagate';
+import type { PostIdentity } from '../shortcode.js';
+import { parseAuthor } from './author.js';
 import type { RawCounters } from './counters.js';
-import { seconds } from './field-values.js';
-import { bestImage, videoEntry } from './media-entry.js';
+import { parseDash } from './dash.js';
+import { bestImage, videoEntry } from './media.js';
 import type { MediaItem } from './media-items.js';
-import { readNode } from './node-reading.js';
-import { parseAuthor } from './parse-author.js';
-import { parseDash } from './parse-dash.js';
-import type { PostReading, Source } from './post-reading.js';
-import type { PostIdentity } from './shortcode.js';
+import { readNode } from './node.js';
+import type { PostReading, Source } from './reading.js';
+import { seconds } from './values.js';
 
 /**
  * A post's node in the older form: pages until 2021, one query of the site's own code, and embeds; pages until 2017 had

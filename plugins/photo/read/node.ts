@@ -1,13 +1,13 @@
 import { type Author, asString, at, type JsonRecord, toIsoTime } from 'mediagate';
+import { canonicalUrl } from '../links.js';
+import type { PostIdentity } from '../shortcode.js';
+import { parseCollaborators } from './author.js';
 import { hashtagsIn } from './caption-tags.js';
 import { type RawCounters, readCounters } from './counters.js';
-import { canonicalUrl } from './links.js';
 import { assembleMedia, type MediaItem } from './media-items.js';
-import { parseCollaborators } from './parse-author.js';
-import { parseMusic } from './parse-music.js';
-import type { PostReading, Source } from './post-reading.js';
+import { parseMusic } from './music.js';
 import { rawStats } from './raw-stats.js';
-import type { PostIdentity } from './shortcode.js';
+import type { PostReading, Source } from './reading.js';
 
 /** What the two forms of a post's node name differently. */
 export interface NodeParts {
