@@ -154,7 +154,7 @@ const BEGINNINGS = [
   ['{', '[', '(', '{"a":', '[{', '{"a":[1,', '":"', '="', '=', "='", '<!--', '</', '<a', '<a ', '<a href="', '<img '],
   ['<img src="', '<abbr ', '<i>', '<span ', '<p', '</p><p', '<br', '<div', '<div>', '</div', '<script', '<script>'],
   ['<script id="', '<script></script>', '<script type="application/json">', '<title>', '<meta ', '<meta content="'],
-  ['1', '1,', '1.', '12:34 ', 'a', 'aA1_', 'a b', '💬', '…', '・'],
+  ['<meta a>', '1', '1,', '1.', '12:34 ', 'a', 'aA1_', 'a b', '💬', '…', '・'],
 ].flat();
 
 /** Readers of one part each, and texts for the places where they once began anew at each piece, or might. */
