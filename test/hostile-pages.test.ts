@@ -274,6 +274,14 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
       '⟨</p> ⟩',
     ],
   ],
+  'texts of the largest pages of social': [
+    (html) => parseMessage([`<div class=" userContent">${html.repeat(8)}`]),
+    ...['<a ⟨see_more_link⟩', '⟨<a see_more_link⟩', '⟨<span class="text_exposed_link">⟩'],
+  ],
+  'counters in embeds of social': [
+    (html) => plugin(LINKED + html),
+    ...[`${'title="Like"'.repeat(80)}>⟨ ⟩`, `<a ${'title="Like" '.repeat(80)}>⟨<i></i> ⟩`, '⟨<a title="Like">⟩'],
+  ],
   'embeds of social': [
     (html) => plugin(LINKED + html),
     ...['⟨<abbr ⟩', '⟨<a href="ab" ⟩', '⟨<a ⟩', '⟨<img ⟩', '⟨<img aria-label="a" ⟩', '⟨<img role="img" ⟩', '⟨<i></i>⟩'],
