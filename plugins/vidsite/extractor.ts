@@ -13,7 +13,7 @@ import {
   type PostPart,
 } from 'mediagate';
 import { resolveFacts } from './facts.js';
-import { alignThumbnail, alignViewers, limitationsOf, orderPictures } from './finish.js';
+import { alignHidden, alignThumbnail, alignViewers, limitationsOf, orderPictures } from './finish.js';
 import { LINK_FORMS, matchVideo } from './links.js';
 import { createMethods, SHOWN_BY, type VideoCall } from './methods.js';
 import { type Found, isReadable, outcomeOfPlayer } from './outcomes.js';
@@ -61,7 +61,7 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
       const call: VideoCall = { id: link.id, outcomes: new Map() };
       const climb = await chain.run(call, signal, only);
       refusePrivate(call, climb.attempts);
-      const parts = alignViewers(alignThumbnail(alignOwner(flatten(climb.parts), SHOWN_BY)));
+      const parts = alignHidden(alignViewers(alignThumbnail(alignOwner(flatten(climb.parts), SHOWN_BY))));
       const data = orderPictures(mergePosts(withDefaults(parts, link.id)));
       const live = data.common.live_status;
       return {

@@ -34,6 +34,19 @@ export function alignViewers(parts: readonly PostPart[]): PostPart[] {
   });
 }
 
+/** Some replies hold a 0 in the place of a counter that another one says is hidden. */
+export function alignHidden(parts: readonly PostPart[]): PostPart[] {
+  const hidden = new Set(
+    parts.flatMap(({ found }) =>
+      Object.entries(found.precision ?? {}).flatMap(([metric, precision]) => (precision === 'hidden' ? [metric] : [])),
+    ),
+  );
+  return parts.map(({ method, found }) => {
+    const metrics = Object.entries(found.metrics ?? {}).filter(([name, value]) => value !== 0 || !hidden.has(name));
+    return { method, found: { ...found, metrics: Object.fromEntries(metrics) } };
+  });
+}
+
 function largerFirst(one: MediaEntry | undefined, other: MediaEntry | undefined): number {
   return area(other) - area(one);
 }

@@ -15,6 +15,9 @@ import { parseImages } from './parse-images.js';
 import { rawStats } from './parse-player.js';
 import { absoluteUrl, channelId, usernameIn } from './renderer-text.js';
 
+/** Metric → counter of a video. */
+const COUNTERS = { views: 'viewCount', likes: 'likeCount', comments: 'commentCount' };
+
 /** The item of a `videos.list` or `channels.list` reply that has the id; undefined where there is none. */
 export function itemOf(reply: unknown, id: string): JsonRecord | undefined {
   return (asArray(at(reply, 'items')) ?? []).map(asRecord).find((item) => item?.id === id);
@@ -61,6 +64,12 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
     media: { image_urls: images.map((image) => image.url), entries: images },
     // Google rounds subscribers to three digits.
     precision: {
+      // The API leaves out the counters that the owner hides.
+      ...Object.fromEntries(
+        Object.entries(statistics === undefined ? {} : COUNTERS).flatMap(([metric, name]) =>
+          at(statistics, name) === undefined ? [[metric, 'hidden' as const]] : [],
+        ),
+      ),
       ...(hidden && { subscriber_count: 'hidden' }),
       ...(subscribers !== undefined && subscribers >= 1000 && { subscriber_count: 'rounded' }),
     },
