@@ -1,13 +1,50 @@
 import assert from 'node:assert';
-import type { ImageCall, ImageProvider } from '../contracts/index.js';
+import type {
+  GeneratedImage,
+  HttpClient,
+  HttpRequest,
+  ImageCall,
+  ImageProvider,
+  ImageSize,
+  Media,
+  Plugin,
+} from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
-import { type Check, describeChecks, reportAll } from './check.js';
-import { createFakeHttp } from './fake-http.js';
-import type { ImageProviderDefinition } from './image-definition.js';
-import { imageFaultChecks } from './image-fault-checks.js';
-import { decodeImage, formatOf, type ImageRun, imageOf, inventImage, runImage, willingUpstream } from './image-run.js';
-import { leakedSecrets } from './secrets.js';
-import { imageProviderOf, setUpPlugin } from './setup.js';
+import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
+import {
+  atOnce,
+  type Check,
+  describeChecks,
+  leakedSecrets,
+  MAX_TRIES,
+  modelErrorOf,
+  modelFaults,
+  reportAll,
+  UNREADABLE,
+  WORDS,
+  withWords,
+} from './runner.js';
+import { imageProviderOf, setUpPlugin, type TestSetup } from './setup.js';
+
+export interface ImageProviderDefinition {
+  plugin: Plugin;
+  /** Options of a valid instance. Default `{}`. */
+  options?: Readonly<Record<string, unknown>>;
+  /** Texts that must not appear in a result, an error or the log. Default: none. */
+  secrets?: readonly string[];
+  /** How its upstream answers. Default: it works without an upstream. */
+  upstream?: ImageUpstreamScript;
+  /** False for models without references, which refuse calls with some. Default true. */
+  takesReferences?: boolean;
+}
+
+/** An upstream in its own format. */
+export interface ImageUpstreamScript {
+  /** A successful answer with these bytes. */
+  image(request: HttpRequest, bytes: Uint8Array): FakeReply;
+  /** The refusal of a prompt by its safety system. */
+  moderation: FakeReply;
+}
 
 const SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048', '3840x1280', '16x16'] as const;
 const FORMATS = ['png', 'jpeg', 'webp'] as const;
@@ -183,4 +220,198 @@ function usageProblems({ image }: ImageRun): string[] {
   return Object.entries(image?.usage ?? {})
     .filter(([, value]) => typeof value === 'number' && !(Number.isFinite(value) && value >= 0))
     .map(([name, value]) => `usage.${name} is ${value}`);
+}
+
+interface Fault {
+  name: string;
+  codes: readonly string[];
+  reply(request: HttpRequest, upstream: ImageUpstreamScript): FakeReply | Promise<FakeReply>;
+}
+
+const FAULTS: readonly Fault[] = [
+  ...modelFaults({ retryAfterSeconds: 1 }).map((fault) => ({ ...fault, reply: () => fault.reply })),
+  { name: 'an empty body', codes: UNREADABLE, reply: () => ({ body: '' }) },
+  {
+    name: 'bytes that are no image',
+    codes: UNREADABLE,
+    reply: (request, upstream) => upstream.image(request, Buffer.from(WORDS)),
+  },
+  {
+    name: 'an image of no bytes',
+    codes: UNREADABLE,
+    reply: (request, upstream) => upstream.image(request, Buffer.alloc(0)),
+  },
+  { name: 'an answer that is cut', codes: UNREADABLE, reply: cutAnswer },
+];
+
+/** An upstream that fails in one way, and a caller that disconnects. */
+export function imageFaultChecks(definition: ImageProviderDefinition): Check[] {
+  const { upstream } = definition;
+  const leaving: Check = { name: 'ends at once when the caller leaves', run: () => endsAtOnce(definition) };
+  if (!upstream) return [leaving];
+  return [
+    ...FAULTS.map(({ name, codes, reply }): Check => {
+      return { name: `${name} is named`, run: () => isNamed(definition, codes, (request) => reply(request, upstream)) };
+    }),
+    { name: 'a blocked prompt is asked once, and told', run: () => isBlocked(definition, upstream) },
+    leaving,
+  ];
+}
+
+async function isNamed(
+  definition: ImageProviderDefinition,
+  codes: readonly string[],
+  reply: (request: HttpRequest) => FakeReply | Promise<FakeReply>,
+): Promise<void> {
+  const secrets = definition.secrets ?? [];
+  // Upstreams often quote the request.
+  const http = createFakeHttp(async (request) => withWords(await reply(request), [WORDS, ...secrets]));
+  const run = await runImage(definition, {}, http);
+  const code = modelErrorOf(run)?.code;
+  reportAll([
+    ...(code !== undefined && codes.includes(code)
+      ? []
+      : [`expected ${codes.join(' or ')}, got ${describeOutcome(run)}`]),
+    ...(http.requests.length <= MAX_TRIES ? [] : [`it asked ${http.requests.length} times`]),
+    ...leakedSecrets([...secrets, WORDS], [run.image, run.error, run.setup.logs]),
+  ]);
+}
+
+async function isBlocked(definition: ImageProviderDefinition, { moderation }: ImageUpstreamScript): Promise<void> {
+  const http = createFakeHttp([moderation]);
+  const run = await runImage(definition, {}, http);
+  const error = modelErrorOf(run);
+  reportAll([
+    ...(error?.code === 'moderation_blocked' ? [] : [`expected moderation_blocked, got ${describeOutcome(run)}`]),
+    ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
+    ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
+    ...leakedSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
+  ]);
+}
+
+async function endsAtOnce(definition: ImageProviderDefinition): Promise<void> {
+  const gone = new Error('the caller left');
+  const ignoring: HttpClient = { request: () => new Promise(() => {}), stream: () => new Promise(() => {}) };
+  await endsWith(gone, runImage(definition, { signal: AbortSignal.abort(gone) }, ignoring));
+  const late = new AbortController();
+  const http = createFakeHttp(() => {
+    setImmediate(() => late.abort(gone));
+    return { hang: true };
+  });
+  if (!definition.upstream) setImmediate(() => late.abort(gone));
+  // Large enough that no call completes before the caller has disconnected.
+  await endsWith(gone, runImage(definition, { size: { width: 3840, height: 2160 }, signal: late.signal }, http));
+}
+
+async function endsWith(reason: Error, run: Promise<ImageRun>): Promise<void> {
+  const ended = await atOnce(run);
+  assert(ended, 'it went on after the caller had left');
+  assert.equal(ended.error, reason, `expected the reason of the signal, got ${describeOutcome(ended)}`);
+}
+
+async function cutAnswer(request: HttpRequest, upstream: ImageUpstreamScript): Promise<FakeReply> {
+  const { bytes } = await inventImage({ width: 64, height: 64 }, 'png', '#456');
+  const reply = upstream.image(request, bytes);
+  if (!('body' in reply)) return reply;
+  const whole = bodyText(reply.body);
+  return { ...reply, body: whole.subarray(0, whole.length / 2) };
+}
+
+function bodyText(body: string | Uint8Array | object = ''): Buffer {
+  if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body as Uint8Array);
+  return Buffer.from(JSON.stringify(body));
+}
+
+export type ImageFormat = 'png' | 'jpeg' | 'webp';
+
+export interface ImageRun {
+  setup: TestSetup;
+  image?: GeneratedImage;
+  error?: unknown;
+}
+
+/** One call of a plugin that was set up for it alone. Default model: its first. */
+export async function runImage(
+  definition: ImageProviderDefinition,
+  call: Partial<ImageCall>,
+  http: HttpClient,
+): Promise<ImageRun> {
+  const setup = await setUpPlugin({ plugin: definition.plugin, options: definition.options, http });
+  const provider = imageProviderOf(setup);
+  const run: ImageRun = { setup };
+  try {
+    run.image = await provider.generate({
+      model: provider.models[0] ?? '',
+      prompt: 'A lighthouse in the fog',
+      size: { width: 1024, height: 1024 },
+      references: [],
+      options: {},
+      idempotencyKey: 'job-of-the-test',
+      signal: new AbortController().signal,
+      ...call,
+    });
+  } catch (error) {
+    run.error = error;
+  }
+  await setup.contributions.dispose?.();
+  return run;
+}
+
+/** A working upstream; if the definition has none, a network that fails. */
+export async function willingUpstream(
+  definition: ImageProviderDefinition,
+  call: Partial<ImageCall>,
+): Promise<{ http: FakeHttp; bytes: Uint8Array }> {
+  const { size = { width: 1024, height: 1024 }, options = {} } = call;
+  const format = formatOf(options.output_format);
+  const { bytes } = await inventImage(size === 'auto' ? { width: 800, height: 600 } : size, format, '#2f6f8f');
+  const { upstream } = definition;
+  const http = createFakeHttp(upstream ? (request) => upstream.image(request, bytes) : [{ fail: 'connection' }]);
+  return { http, bytes };
+}
+
+export function formatOf(outputFormat: unknown): ImageFormat {
+  return outputFormat === 'jpeg' || outputFormat === 'webp' ? outputFormat : 'png';
+}
+
+const invented = new Map<string, Promise<Buffer>>();
+
+/** An image of one colour. */
+export async function inventImage(size: ImageSize, format: ImageFormat, background: string): Promise<Media> {
+  const key = `${size.width}x${size.height} ${format} ${background}`;
+  const made = invented.get(key) ?? encodeImage(size, format, background);
+  invented.set(key, made);
+  // A copy each time, since a caller may modify it.
+  return { bytes: Buffer.from(await made), contentType: `image/${format}` };
+}
+
+async function encodeImage(size: ImageSize, format: ImageFormat, background: string): Promise<Buffer> {
+  const sharp = await loadSharp();
+  return sharp({ create: { ...size, channels: 3, background } })
+    .toFormat(format)
+    .toBuffer();
+}
+
+/** Decodes every pixel of an image. @throws Error if it is no complete image. */
+export async function decodeImage(bytes: Uint8Array): Promise<ImageSize & { contentType: string; pixels: Buffer }> {
+  const sharp = await loadSharp();
+  const { format } = await sharp(bytes).metadata();
+  const { data, info } = await sharp(bytes, { failOn: 'warning' }).raw().toBuffer({ resolveWithObject: true });
+  return { width: info.width, height: info.height, contentType: `image/${format}`, pixels: data };
+}
+
+/** The image of a run that must succeed. */
+export function imageOf({ image, error }: ImageRun): GeneratedImage {
+  if (image) return image;
+  throw new assert.AssertionError({ message: `expected an image, got ${describeOutcome({ error })}` });
+}
+
+export function describeOutcome({ image, error }: Pick<ImageRun, 'image' | 'error'>): string {
+  if (image) return 'an image';
+  return isGatewayError(error) ? `${error.code}: ${error.message}` : String(error);
+}
+
+/** Lazily: only tests of image providers need it. */
+async function loadSharp() {
+  return (await import('sharp')).default;
 }

@@ -1,6 +1,17 @@
-import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/index.js';
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import type {
+  Clock,
+  FileStat,
+  HttpClient,
+  HttpRequest,
+  HttpResponse,
+  LogFields,
+  Logger,
+  Storage,
+} from '../contracts/index.js';
 import { readJson } from '../net/index.js';
-import { type ErrorCode, GatewayError } from '../runtime/index.js';
+import { type ErrorCode, GatewayError, systemClock } from '../runtime/index.js';
 
 /** The reaction of a scripted upstream to one request. */
 export type FakeReply =
@@ -173,4 +184,133 @@ function toAnswer(
     },
     json: () => readJson(bytes.toString('utf8')),
   };
+}
+
+/** Files in memory. */
+export function createMemoryStorage(clock: Clock = systemClock): Storage & { readonly names: readonly string[] } {
+  const files = new Map<string, Omit<FileStat, 'name' | 'size' | 'source'> & { bytes: Buffer }>();
+  const statOf = (name: string) => {
+    const file = files.get(name);
+    if (!file || (file.expiresAt && file.expiresAt.getTime() <= clock.now())) return undefined;
+    const { bytes, ...stat } = file;
+    return { name, ...stat, size: bytes.length, source: 'local_cache' as const };
+  };
+  return {
+    get names() {
+      return [...files.keys()];
+    },
+    async write({ name, contentType, expiresAt, body }) {
+      const chunks: Uint8Array[] = [];
+      if (body instanceof Uint8Array) chunks.push(body);
+      else for await (const chunk of body) chunks.push(chunk);
+      const bytes = Buffer.concat(chunks);
+      const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`;
+      files.set(name, { bytes, contentType, modifiedAt: new Date(clock.now()), etag, ...(expiresAt && { expiresAt }) });
+      return 'local_cache';
+    },
+    async read(name, range) {
+      const stat = statOf(name);
+      const bytes = files.get(name)?.bytes;
+      if (!stat || !bytes) return undefined;
+      const part = range ? bytes.subarray(range.start, range.end + 1) : bytes;
+      return { ...stat, body: oneChunk(part) };
+    },
+    stat: async (name) => statOf(name),
+    async delete(name) {
+      files.delete(name);
+    },
+  };
+}
+
+export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+export interface LogLine {
+  level: 'debug' | 'info' | 'warn' | 'error';
+  message: string;
+  fields: LogFields;
+}
+
+/** Keeps every line. */
+export function createRecordingLogger(): Logger & { readonly lines: readonly LogLine[] } {
+  const lines: LogLine[] = [];
+  const at =
+    (level: LogLine['level']) =>
+    (message: string, fields: LogFields = {}) =>
+      void lines.push({ level, message, fields });
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** A clock that only moves when it is advanced. */
+export interface ManualClock extends Clock {
+  /** Advances the time and wakes, in order, the sleepers that are due. Resolves when their immediate work is done. */
+  advance(ms: number): Promise<void>;
+  /** Sleepers waiting now. */
+  readonly sleepers: number;
+}
+
+interface Sleeper {
+  due: number;
+  wake(): void;
+}
+
+/** @param start - milliseconds since 1970, or a text that `Date` reads. Default 2026-01-01. */
+export function createManualClock(start: number | string = '2026-01-01T00:00:00Z'): ManualClock {
+  const origin = new Date(start).getTime();
+  const sleepers = new Set<Sleeper>();
+  let elapsed = 0;
+
+  return {
+    now: () => origin + elapsed,
+    monotonic: () => elapsed,
+    get sleepers() {
+      return sleepers.size;
+    },
+    sleep(ms, signal) {
+      return new Promise((resolve, reject) => {
+        if (signal?.aborted) {
+          reject(signal.reason);
+          return;
+        }
+        const end = () => {
+          sleepers.delete(sleeper);
+          signal?.removeEventListener('abort', leave);
+        };
+        const leave = () => {
+          end();
+          reject(signal?.reason);
+        };
+        const sleeper = {
+          due: elapsed + ms,
+          wake: () => {
+            end();
+            resolve();
+          },
+        };
+        sleepers.add(sleeper);
+        signal?.addEventListener('abort', leave, { once: true });
+      });
+    },
+    async advance(ms) {
+      const end = elapsed + ms;
+      for (;;) {
+        await settle();
+        const next = [...sleepers].filter((sleeper) => sleeper.due <= end).sort((a, b) => a.due - b.due)[0];
+        if (!next) break;
+        elapsed = Math.max(elapsed, next.due);
+        next.wake();
+      }
+      elapsed = end;
+      await settle();
+    },
+  };
+}
+
+/** A deadline ends the wait for its work two turns of the event loop after its time. */
+const TURNS = 3;
+
+/** Lets ready promise chains run to their next wait. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn += 1) await setImmediate();
 }

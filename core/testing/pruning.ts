@@ -1,5 +1,66 @@
-import type { Exchange } from './fixtures.js';
-import { NestedJson, type Part, putTogether, type ReplyParts } from './reply-parts.js';
+import { withDecoys } from './decoys.js';
+import { type ExtractorDefinition, type FoundSample, runSample } from './extractor.js';
+import { createManualClock } from './fakes.js';
+import { createReplay, type Exchange } from './replay.js';
+import { NestedJson, type Part, putTogether, type ReplyParts, takeApart } from './reply-parts.js';
+import { knownNumbers } from './result-numbers.js';
+import { reportAll } from './runner.js';
+import { damageProblems, readIntact } from './samples.js';
+
+const PRUNINGS = 500;
+const PROBLEMS_SHOWN = 20;
+/** Spread, so that adjacent seeds begin with different numbers. */
+const SEED_STEP = 7919;
+/** A plugin's waits take a fiftieth of their time. */
+const PACE_MS = 20;
+const PACE_STEP_MS = 1_000;
+
+/**
+ * Replies with fields removed, lists shortened, texts cut and values of other types, every second one with another item
+ * beside the requested one. The result must contain no wrong id and no number that the item does not have, and only a
+ * GatewayError may be thrown. `PRUNING_SEED` runs a single one.
+ */
+export async function passesPruned(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
+  const intact = await readIntact(definition, sample);
+  const replies = intact.exchanges.map(takeApart);
+  const decoyed = replies.map((reply) => withDecoys(reply, intact.itemIds));
+  const numbers = knownNumbers(intact.extraction, replies, intact.ids);
+  const clock = createManualClock();
+  const pace = setInterval(() => void clock.advance(PACE_STEP_MS), PACE_MS);
+  const problems: string[] = [];
+  try {
+    for (const seed of seeds()) {
+      const random = seededRandom(seed * SEED_STEP);
+      const pruned = (seed % 2 === 0 ? replies : decoyed).map((reply) => pruneReply(reply, random));
+      const replay = createReplay(pruned.map(({ exchange }) => exchange));
+      const run = await runSample(definition, sample, replay, { waiting: clock });
+      const spoils = pruned.flatMap((reply) => reply.spoils);
+      const wrong = run.extraction ? numbers.unknownIn(run.extraction, spoils) : [];
+      for (const problem of [...problemsOf(() => damageProblems(run, intact)), ...wrong]) {
+        problems.push(`seed ${seed} (PRUNING_SEED=${seed} repeats it): ${problem}`);
+      }
+      if (problems.length > PROBLEMS_SHOWN) break;
+    }
+  } finally {
+    clearInterval(pace);
+  }
+  reportAll(problems);
+}
+
+function seeds(): number[] {
+  const wanted = process.env.PRUNING_SEED;
+  if (wanted === undefined) return Array.from({ length: PRUNINGS }, (_, index) => index + 1);
+  if (!/^\d{1,9}$/.test(wanted)) throw new RangeError('PRUNING_SEED is a whole number.');
+  return [Number(wanted)];
+}
+
+function problemsOf(check: () => string[]): string[] {
+  try {
+    return check();
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
+}
 
 export interface PrunedReply {
   exchange: Exchange;
@@ -116,4 +177,14 @@ function spoil(value: unknown, random: () => number): unknown {
     if (typeof value === 'string' && /[\s/]/.test(value)) return value.slice(0, Math.floor(random() * value.length));
   }
   return OTHER_TYPES[Math.floor(random() * OTHER_TYPES.length)];
+}
+
+/** 0 to 1, the same sequence for the same seed, so that a failing run can be repeated. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    // A linear congruential generator: no secret depends on it.
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
 }

@@ -1,7 +1,33 @@
 import assert from 'node:assert';
 import { inspect } from 'node:util';
 import { endsWithin, type GatewayError, isGatewayError } from '../runtime/index.js';
-import type { FakeReply } from './fake-http.js';
+import type { FakeReply } from './fakes.js';
+
+/** One rule of the kit: a name for the report, and a run that throws if the rule is violated. */
+export interface Check {
+  readonly name: string;
+  run(): Promise<unknown>;
+}
+
+/** Fails with all problems, one line each. */
+export function reportAll(problems: readonly string[]): void {
+  assert(problems.length === 0, `\n  ${problems.join('\n  ')}`);
+}
+
+/** Registers checks with the test runner's globals, which exist only while it runs. */
+export function describeChecks(title: string, checks: readonly Check[]): void {
+  describe(title, () => {
+    for (const check of checks) it(check.name, () => check.run());
+  });
+}
+
+/** Secrets that appear in what others may read, one line each. */
+export function leakedSecrets(secrets: readonly string[], seen: unknown): string[] {
+  const text = inspect(seen, { depth: 20, maxStringLength: null, maxArrayLength: null });
+  return secrets.flatMap((secret, index) =>
+    text.includes(secret) ? [`secret ${index + 1} shows in the result, the error or the log`] : [],
+  );
+}
 
 /** Maximum milliseconds of "at once" on a busy machine. */
 const AT_ONCE_MS = 10_000;
