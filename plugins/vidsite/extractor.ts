@@ -12,15 +12,15 @@ import {
   type PluginContext,
   type PostPart,
 } from 'mediagate';
+import { alignHidden, alignThumbnail, alignViewers, limitationsOf, orderPictures } from './assemble.js';
 import { resolveFacts } from './facts.js';
-import { alignHidden, alignThumbnail, alignViewers, limitationsOf, orderPictures } from './finish.js';
+import { createRequests } from './fetch.js';
 import { LINK_FORMS, matchVideo } from './links.js';
 import { createMethods, SHOWN_BY, type VideoCall } from './methods.js';
-import { type Found, isReadable, outcomeOfPlayer } from './outcomes.js';
 import { alignOwner } from './owner-alignment.js';
-import { chooseSound } from './parse-formats.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { createRequests } from './requests.js';
+import { chooseSound } from './read/formats.js';
+import { type Found, isReadable, outcomeOfPlayer } from './read/outcomes.js';
 
 const PLATFORM = 'vidsite';
 

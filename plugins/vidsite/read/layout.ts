@@ -1,5 +1,5 @@
 import { asArray, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
-import { shownText } from '../renderer-text.js';
+import { shownText } from './text.js';
 
 /** Where a page shows the data of its video, in the desktop and in the phone layout. */
 export interface PageLayout {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { mergePosts } from 'mediagate';
-import { alignHidden } from '../finish.js';
-import { parseVideo } from '../parse-data-api.js';
-import { parsePlayer } from '../parse-player.js';
+import { alignHidden } from '../assemble.js';
+import { parseVideo } from '../read/data-api.js';
+import { parsePlayer } from '../read/player.js';
 
 const ID = 'H1ddenLike5';
 

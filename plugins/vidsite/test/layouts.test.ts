@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { PartialPost } from 'mediagate';
 import { resolveFacts } from '../facts.js';
-import { parseNext } from '../parse-next.js';
-import { readWatchPage } from '../watch-page.js';
+import { parseNext } from '../read/next.js';
+import { readWatchPage } from '../read/watch-page.js';
 
 const ID = 'Ph0neTugs26';
 const text = (simpleText: string) => ({ simpleText });

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import { parseCaptions } from '../parse-captions.js';
-import { parseChapters } from '../parse-chapters.js';
-import { parseShownDate } from '../parse-dates.js';
-import { parseDescription } from '../parse-description.js';
-import { chooseSound, parseFormats } from '../parse-formats.js';
-import { parseLikes } from '../parse-likes.js';
-import { parseMusic } from '../parse-music.js';
-import { parseNext } from '../parse-next.js';
-import { parseOwner } from '../parse-owner.js';
-import { parsePlayer } from '../parse-player.js';
+import { parseCaptions } from '../read/captions.js';
+import { parseChapters } from '../read/chapters.js';
+import { parseShownDate } from '../read/dates.js';
+import { parseDescription } from '../read/description.js';
+import { chooseSound, parseFormats } from '../read/formats.js';
+import { parseLikes } from '../read/likes.js';
+import { parseMusic } from '../read/music.js';
+import { parseNext } from '../read/next.js';
+import { parseOwner } from '../read/owner.js';
+import { parsePlayer } from '../read/player.js';
 
 const ID = 'Tugs0fOst3n';
 

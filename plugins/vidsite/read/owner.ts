@@ -1,6 +1,6 @@
 import { asArray, asString, at, type Common, findAll, parseCount } from 'mediagate';
-import { largestImage } from './parse-images.js';
-import { absoluteUrl, channelId, shownText, spokenLabel, usernameIn } from './renderer-text.js';
+import { largestImage } from './images.js';
+import { absoluteUrl, channelId, shownText, spokenLabel, usernameIn } from './text.js';
 
 type Author = NonNullable<Common['author']>;
 

@@ -1,15 +1,15 @@
 import { asArray, asString, at, type Count, type PartialPost, parseCount } from 'mediagate';
-import { canonicalUrl } from './links.js';
-import { parseChapters } from './parse-chapters.js';
-import { parseShownDate } from './parse-dates.js';
-import { parseDescription } from './parse-description.js';
-import { parseDescriptionPanel } from './parse-description-panel.js';
-import { parseLikes } from './parse-likes.js';
-import { parseMusic } from './parse-music.js';
-import { parseOwner } from './parse-owner.js';
-import { type Belonging, rawStats } from './parse-player.js';
-import { columnItems, commentTexts, type PageLayout, readLayout, rendererIn } from './read/layout.js';
-import { shownText } from './renderer-text.js';
+import { canonicalUrl } from '../links.js';
+import { parseChapters } from './chapters.js';
+import { parseShownDate } from './dates.js';
+import { parseDescription } from './description.js';
+import { parseDescriptionPanel } from './description-panel.js';
+import { columnItems, commentTexts, type PageLayout, readLayout, rendererIn } from './layout.js';
+import { parseLikes } from './likes.js';
+import { parseMusic } from './music.js';
+import { parseOwner } from './owner.js';
+import { type Belonging, rawStats } from './player.js';
+import { shownText } from './text.js';
 
 /** What the reply about the page around the player tells of an item. */
 export interface NextReading {

@@ -1,7 +1,7 @@
 import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, toIsoTime, tryParseJson } from 'mediagate';
-import type { Facts } from './facts.js';
-import { canonicalUrl } from './links.js';
-import { absoluteUrl, channelId, usernameIn, videoIdIn } from './renderer-text.js';
+import type { Facts } from '../facts.js';
+import { canonicalUrl } from '../links.js';
+import { absoluteUrl, channelId, usernameIn, videoIdIn } from './text.js';
 
 /** The two blobs of a watch page. */
 export interface PageBlobs {

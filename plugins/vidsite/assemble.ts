@@ -1,5 +1,5 @@
 import type { MediaEntry, PostData, PostPart } from 'mediagate';
-import { noteOf, type VideoClimb, type VideoOutcome } from './outcomes.js';
+import { noteOf, type VideoClimb, type VideoOutcome } from './read/outcomes.js';
 
 /** Methods whose "no" tells why the item cannot be played. */
 const TELLING = ['innertube_player', 'innertube_microformat', 'watch_page'];

@@ -1,5 +1,5 @@
 import { asArray, asString, at, findAll, parseCount } from 'mediagate';
-import { shownText, spokenLabel } from './renderer-text.js';
+import { shownText, spokenLabel } from './text.js';
 
 export interface LikesReading {
   value: number;

@@ -1,9 +1,9 @@
 import { asArray, asBoolean, asCount, asPositive, asString, at, type PartialPost, toIsoTime } from 'mediagate';
-import { canonicalUrl } from './links.js';
-import { parseCaptions } from './parse-captions.js';
-import { parseFormats } from './parse-formats.js';
-import { parseImages } from './parse-images.js';
-import { absoluteUrl, channelId, shownText, usernameIn, videoIdIn } from './renderer-text.js';
+import { canonicalUrl } from '../links.js';
+import { parseCaptions } from './captions.js';
+import { parseFormats } from './formats.js';
+import { parseImages } from './images.js';
+import { absoluteUrl, channelId, shownText, usernameIn, videoIdIn } from './text.js';
 
 /** Countries and territories of ISO 3166-1: a list of all of them restricts nothing. */
 const ALL_COUNTRIES = 249;

@@ -9,11 +9,11 @@ import {
   parseDuration,
   toIsoTime,
 } from 'mediagate';
-import { canonicalUrl } from './links.js';
-import { parseChapters } from './parse-chapters.js';
-import { parseImages } from './parse-images.js';
-import { rawStats } from './parse-player.js';
-import { absoluteUrl, channelId, usernameIn } from './renderer-text.js';
+import { canonicalUrl } from '../links.js';
+import { parseChapters } from './chapters.js';
+import { parseImages } from './images.js';
+import { rawStats } from './player.js';
+import { absoluteUrl, channelId, usernameIn } from './text.js';
 
 /** Metric → counter of a video. */
 const COUNTERS = { views: 'viewCount', likes: 'likeCount', comments: 'commentCount' };

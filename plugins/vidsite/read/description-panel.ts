@@ -1,7 +1,7 @@
 import { asArray, asRecord, at, type Common, type Count, type JsonRecord, parseCount } from 'mediagate';
-import { parseAttributed } from './parse-description.js';
-import { largestImage } from './parse-images.js';
-import { absoluteUrl, channelId, shownText, usernameIn } from './renderer-text.js';
+import { parseAttributed } from './description.js';
+import { largestImage } from './images.js';
+import { absoluteUrl, channelId, shownText, usernameIn } from './text.js';
 
 /** What the panel behind "more" repeats of the page's item. */
 export interface PanelReading {
