@@ -24,10 +24,10 @@ import { parseMessage } from '../plugins/social/parse-message.js';
 import { parsePlugin } from '../plugins/social/parse-plugin.js';
 import { authorName } from '../plugins/social/tag-names.js';
 import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/facts.js';
-import { parseChapters } from '../plugins/vidsite/parse-chapters.js';
-import { parseAttributed } from '../plugins/vidsite/parse-description.js';
-import { parseMusic } from '../plugins/vidsite/parse-music.js';
-import { readWatchPage } from '../plugins/vidsite/watch-page.js';
+import { parseChapters } from '../plugins/vidsite/read/chapters.js';
+import { parseAttributed } from '../plugins/vidsite/read/description.js';
+import { parseMusic } from '../plugins/vidsite/read/music.js';
+import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
 
 /**
  * A text that is made to take long, as `beginning⟨piece⟩end`: the piece stands there again and again, with its number in

@@ -17,7 +17,7 @@ import { matchItem } from '../../plugins/social/links.js';
 import { readPage } from '../../plugins/social/page.js';
 import { resolveFacts as vidsiteFacts } from '../../plugins/vidsite/facts.js';
 import { matchVideo } from '../../plugins/vidsite/links.js';
-import { readWatchPage } from '../../plugins/vidsite/watch-page.js';
+import { readWatchPage } from '../../plugins/vidsite/read/watch-page.js';
 import { buildClipPage } from './clip-page.js';
 import { buildPostPage } from './post-page.js';
 import { buildProductPage } from './product-page.js';
