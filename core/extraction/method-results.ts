@@ -4,6 +4,7 @@ import {
   createCircuitBreaker,
   type DefinitiveCode,
   GatewayError,
+  isGatewayError,
   type TransientCode,
 } from '../runtime/index.js';
 import type { Outcome, Tried } from './fallback-chain.js';
@@ -91,6 +92,8 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
   for (const code of INFORMATIVE) {
     const ofCode = failures.filter((one) => one.code === code);
     if (ofCode.length === 0) continue;
+    const missing = ofCode.map(missingPackageOf).find((error) => error);
+    if (missing) return missing;
     const delays = ofCode.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
     return new GatewayError(code, FAILURE_MESSAGES[code], {
       reason: ofCode.find(({ reason }) => reason)?.reason,
@@ -102,6 +105,13 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
   return asked
     ? new GatewayError('upstream_changed', 'The platform answered without the data of the item.')
     : new GatewayError('plugin_unavailable', 'No way to get this item is set up on this gateway.');
+}
+
+/** The error for clients, if a method lacks a package: then the platform was not asked. */
+export function missingPackageOf(outcome: Outcome<unknown> | Transient): GatewayError | undefined {
+  const cause = 'cause' in outcome ? outcome.cause : undefined;
+  const isMissing = isGatewayError(cause) && cause.code === 'plugin_unavailable' && !cause.retryable;
+  return isMissing ? cause : undefined;
 }
 
 function refusal({ code, reason }: Definitive): GatewayError {
