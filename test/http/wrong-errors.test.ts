@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
 import {
@@ -29,6 +30,7 @@ const OPTIONS = {
 };
 const ENTRY = 'liar';
 const ACCOUNT = 'someone';
+const MISSING = '@invented/not-installed';
 const WORDS = `The vendor refuses ${API_KEY} at https://vendor.internal/v1/chat, ${NESTED} and tiny, for liar-text.`;
 const CLEAN = 'The vendor refuses [redacted] at [redacted]/chat, [redacted] and tiny, for liar-text.';
 
@@ -302,6 +304,30 @@ describe('errors of plugins over HTTP', () => {
         expect(lines[0]?.fields.error, name).to.be.an('error');
         isClean(app.log.slice(logged), name);
       }
+    });
+
+    it(`name a package that is not installed, and not the upstream: ${way}`, async () => {
+      for (const [name, load] of [
+        ['an import', () => import(`${MISSING}/sub-path.js`)],
+        ['a require', async () => createRequire(import.meta.url)(MISSING)],
+        ['a cause', () => import(MISSING).catch((cause) => Promise.reject(new Error('No engine.', { cause })))],
+      ] as const) {
+        const thrown = await load().catch((error: unknown) => error);
+        const logged = app.log.length;
+        throwAt(place, thrown);
+        const { status, json, text } = await ask();
+        expect([status, json?.error?.code], name).to.deep.equal([503, 'plugin_unavailable']);
+        expect(json.error.message, name)
+          .to.include(`"${MISSING}"`)
+          .and.not.to.include(import.meta.dirname);
+        isClean(text, name);
+        const lines = errorLines(logged);
+        expect(lines, name).to.have.length(1);
+        expect(lines[0]?.fields, name).to.include({ entry: ENTRY, error: thrown });
+      }
+      // A file of the plugin itself is no package.
+      throwAt(place, await import(`${import.meta.dirname}/no-such-file.js`).catch((error: unknown) => error));
+      expect((await ask()).json.error.code).to.equal('upstream_changed');
     });
 
     it(`are told without the values of the entry's options: ${way}`, async () => {
