@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import { parseEmbedMarkup } from '../embed-markup.js';
 import photo from '../index.js';
@@ -24,7 +24,7 @@ async function extract(ways: Ways, code = CODE) {
     return pathname.includes('/embed') ? LOGIN : (ways.page ?? LOGIN);
   });
   const extractor = extractorOf(await setUpPlugin({ plugin: photo, http }));
-  const link = extractor.match(new URL(`${SITE}/p/${code}/`));
+  const link = matchedLink(extractor.match(new URL(`${SITE}/p/${code}/`)));
   if (!link) throw new Error('the link does not match');
   return extractor.extract({ link, options, signal: new AbortController().signal });
 }
