@@ -13,7 +13,7 @@ import type {
   PluginStatus,
   UpstreamState,
 } from '../contracts/index.js';
-import { createRedaction } from '../observability/index.js';
+import { createRedaction, runAsEntry } from '../observability/index.js';
 import { createValidator, GatewayError, isGatewayError, withBoundedWait, withDeadline } from '../runtime/index.js';
 import { configuredOriginsOf, createInstanceContext, type InstanceScope, type RootScope } from './instance-services.js';
 import { checkEntry, entriesBefore, PluginConfigError } from './plugin-config.js';
@@ -122,7 +122,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       lifetime: loaded.lifetime.signal,
     });
     loaded.scope = scope;
-    const contributions = await withDeadline(SETUP_MS, () => plugin.setup(context), {
+    const contributions = await withDeadline(SETUP_MS, () => runAsEntry(loaded.id, () => plugin.setup(context)), {
       error: () => new GatewayError('upstream_timeout', `setup did not finish within ${SETUP_MS / 1000} s`),
     });
     checkContributions(plugin, contributions);
@@ -235,9 +235,10 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       if (!loaded) throw new GatewayError('plugin_unavailable', `The plugin entry "${entry}" is not ready.`);
       const signals = signal ? [signal, loaded.lifetime.signal] : [loaded.lifetime.signal];
       const timeoutMs = loaded.entry.timeoutMs ?? DEFAULT_CALL_MS;
+      const run = (callSignal: AbortSignal) => runAsEntry(entry, () => work(callSignal));
       try {
         const error = () => new GatewayError('upstream_timeout', `No answer within ${timeoutMs / 1000} s.`);
-        return await withDeadline(timeoutMs, work, { signals, error });
+        return await withDeadline(timeoutMs, run, { signals, error });
       } catch (error) {
         if (signals.some((one) => one.aborted && one.reason === error)) throw error;
         throw failureOf(loaded, kind, error);
@@ -275,7 +276,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         try {
           const { contributions, scope } = loaded;
           try {
-            await withDeadline(DISPOSE_MS, () => contributions?.dispose?.(), {
+            await withDeadline(DISPOSE_MS, () => runAsEntry(loaded.id, () => contributions?.dispose?.()), {
               error: () => new GatewayError('upstream_timeout', `dispose did not finish within ${DISPOSE_MS / 1000} s`),
             });
           } finally {
