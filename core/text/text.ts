@@ -281,6 +281,7 @@ export function createTexts(parts: TextsParts): TextService {
       },
       failureOf: bodyFailures(terms),
       hideOptions: terms.hideOptions,
+      onIgnoredAbort: () => host.reportIgnoredAbort(entry),
       onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
       readerOf,
       isResponse: route === 'responses',
@@ -342,6 +343,7 @@ export function createTexts(parts: TextsParts): TextService {
       onWhole({ itemIds }) {
         for (const id of itemIds) rememberItem(id, owner);
       },
+      onIgnoredAbort: () => host.reportIgnoredAbort(found.entry),
       onCut: () => {},
       continuesAlone: false,
       async estimate(sample) {

@@ -10,10 +10,12 @@ const ENTRY = 'careless-one';
 /** Starts work that it does not wait for. The id of an item decides what goes wrong. */
 const CARELESS = `
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const deaf = () => new Promise(() => {});
 const careless = {
   forgotten: () => void Promise.reject(new Error('forgotten in a call')),
   late: () => void later(50).then(() => Promise.reject(new Error('forgotten after a call'))),
   thrown: () => void setTimeout(() => { throw new Error('thrown after a call'); }, 50),
+  deaf,
 };
 const document = (id) => ({
   common: { title: id },
@@ -114,6 +116,10 @@ describe('a plugin that does not wait for its own work, in a real process', () =
           message: 'a promise failed and nobody waited for it',
         });
       }
+      await ask('deaf').then(({ status }) => expect(status).to.equal(504));
+      await until(() => linesOf('ignores its abort signal').length > 0);
+      expect(linesOf('ignores its abort signal')[0]).to.include({ level: 'warn', entry: ENTRY });
+
       await ask('thrown');
       await until(() => linesOf('thrown after a call').length > 0);
       expect(linesOf('thrown after a call')[0]).to.include({ level: 'error', entry: ENTRY });
