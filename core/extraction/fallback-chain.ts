@@ -66,7 +66,7 @@ export interface FallbackChainOptions<Found, Call> {
    * Whether the parts together are worth an answer although every method failed otherwise (a title, an author and an
    * id).
    */
-  isWorthwhile(parts: readonly Part<Found>[]): boolean;
+  isWorthwhile(parts: readonly Part<Found>[], call: Call): boolean;
   /** Deadline of the whole run in milliseconds. Default 25,000. */
   budgetMs?: number;
   /** Deadline of one method in milliseconds. Default 12,000. */
@@ -192,7 +192,7 @@ export function createFallbackChain<Found, Call>(
       await step(group);
       if (isDone()) break;
     }
-    if (!isDone() && !isWorthwhile(summarize(list()).parts)) {
+    if (!isDone() && !isWorthwhile(summarize(list()).parts, call)) {
       for (const method of methods) {
         const wasCooling = tried.get(method.name)?.attempt.outcome === 'resting';
         if (!wasCooling || spent + method.cost > maxCost || !coolDown.beginProbe(method.name)) continue;
@@ -202,7 +202,7 @@ export function createFallbackChain<Found, Call>(
         } finally {
           coolDown.endProbe(method.name);
         }
-        if (isDone() || isWorthwhile(summarize(list()).parts)) break;
+        if (isDone() || isWorthwhile(summarize(list()).parts, call)) break;
       }
     }
     return conclude(list(), call, only !== undefined);
@@ -211,7 +211,7 @@ export function createFallbackChain<Found, Call>(
   function conclude(tried: readonly Tried<Found>[], call: Call, alone: boolean): ChainResult<Found> {
     const { parts, restriction, refused, limitations } = summarize(tried);
     const attempts = tried.map((one) => one.attempt);
-    if (refused || !(isWorthwhile(parts) || (alone && parts.length > 0))) {
+    if (refused || !(isWorthwhile(parts, call) || (alone && parts.length > 0))) {
       throw decide({ tried, cooling: (method) => coolDown.cooling(method) }).with({ attempts, platform });
     }
     const failed = tried.some(

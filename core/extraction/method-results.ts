@@ -25,7 +25,8 @@ const INFORMATIVE: readonly TransientCode[] = [
   'upstream_timeout',
 ];
 
-const MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
+/** What clients read if an item could not be extracted, by code. */
+export const FAILURE_MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
   removed: 'The item was removed or never existed.',
   private: 'The item is private.',
   login_required: 'The item is shown to signed-in users only.',
@@ -94,7 +95,7 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
     const missing = ofCode.map(missingPackageOf).find((error) => error);
     if (missing) return missing;
     const delays = ofCode.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
-    return new GatewayError(code, MESSAGES[code], {
+    return new GatewayError(code, FAILURE_MESSAGES[code], {
       reason: ofCode.find(({ reason }) => reason)?.reason,
       retryAfterSeconds: delays.length > 0 ? Math.min(...delays) : undefined,
       cause: ofCode.find(({ cause }) => cause)?.cause,
@@ -114,7 +115,7 @@ export function missingPackageOf(outcome: Outcome<unknown> | Transient): Gateway
 }
 
 function refusal({ code, reason }: Definitive): GatewayError {
-  return new GatewayError(code, MESSAGES[code], { reason });
+  return new GatewayError(code, FAILURE_MESSAGES[code], { reason });
 }
 
 const LIMITED_FIRST_MS = 10_000;

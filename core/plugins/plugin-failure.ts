@@ -37,13 +37,7 @@ const MODEL_REQUEST_CODES = [
  * cause a 401 for a valid key or a 429 for a budget that is not used up. They count as "the plugin failed".
  */
 export const CONTRIBUTION_CODES: Readonly<Record<ContributionKind, ReadonlySet<ErrorCode>>> = {
-  extractor: new Set<ErrorCode>([
-    ...DEFINITIVE_CODES,
-    ...TRANSIENT_CODES,
-    ...SERVICE_CODES,
-    'unsupported_link',
-    'audio_unavailable',
-  ]),
+  extractor: new Set<ErrorCode>([...DEFINITIVE_CODES, ...TRANSIENT_CODES, ...SERVICE_CODES, 'audio_unavailable']),
   image: new Set<ErrorCode>([
     ...SERVICE_CODES,
     ...MODEL_REQUEST_CODES,
@@ -190,7 +184,7 @@ function textOf(value: unknown): string | undefined {
 const MAX_CAUSES = 5;
 
 /** For the log, which describes errors only: the same error if nothing has to be redacted. */
-function asError(thrown: unknown, hide: HideOptions, depth = 0): Error {
+export function asError(thrown: unknown, hide: HideOptions, depth = 0): Error {
   if (!(thrown instanceof Error)) return new Error(`it threw ${hide(describeThrown(thrown))}`);
   const cause = depth < MAX_CAUSES ? cleanCause(thrown.cause, hide, depth + 1) : undefined;
   const [name, message, stack] = [thrown.name, thrown.message, thrown.stack ?? ''].map((text) => hide(String(text)));

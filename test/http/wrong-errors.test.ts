@@ -7,7 +7,7 @@ import {
   type ExtractCall,
   GatewayError,
   type GatewayErrorDetails,
-  type LinkRef,
+  type LinkMatch,
   type Plugin,
   type TextReply,
   Type,
@@ -101,9 +101,13 @@ describe('errors of plugins over HTTP', () => {
   /** What the text model replies instead of an answer, if anything. */
   let reply: (() => unknown) | undefined;
 
-  const link = (url: URL): LinkRef | undefined => {
+  /** What `match` returns instead of a link, if anything. */
+  let matched: (() => unknown) | undefined;
+
+  const link = (url: URL): LinkMatch => {
     if (url.hostname !== 'liar.example') return undefined;
     act('match');
+    if (matched) return matched() as LinkMatch;
     const [, kind, id = ''] = /^\/(item|short|product)\/(\d+)$/.exec(url.pathname) ?? [];
     const kinds = { item: 'video', short: 'short_link', product: 'product' } as const;
     return { kind: kinds[kind as keyof typeof kinds], id, url: url.origin + url.pathname };
@@ -508,27 +512,53 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('of a link that is refused keep their words, without those of the options', async () => {
-    throwAt('match', gatewayError('unsupported_link', WORDS));
+  it('of a link that is refused name its kind, without the values of options', async () => {
+    act = () => {};
+    matched = () => ({ unsupported: WORDS });
     const refused = await app.extract(key, { url: next() });
     expect([refused.status, refused.json.error.code, refused.json.platform]).to.deep.equal([
       400,
       'unsupported_link',
       ENTRY,
     ]);
-    expect(refused.json.error.message).to.equal(CLEAN);
-    throwAt('match', new ForeignError('unsupported_link', WORDS));
-    expect((await app.extract(key, { url: next() })).json.error.message).to.equal(CLEAN);
+    expect(refused.json.error.message).to.equal(
+      `The link is ${CLEAN}, not an item of Liar; accepted is e.g. https://liar.example/item/<digits>.`,
+    );
+    for (const wrong of [
+      null,
+      'a profile',
+      [],
+      {},
+      { unsupported: '' },
+      { unsupported: 1 },
+      { kind: 'video', id: 7 },
+    ]) {
+      const logged = app.log.length;
+      matched = () => wrong;
+      const { status, json } = await app.extract(key, { url: next() });
+      expect([status, json.error.code], JSON.stringify(wrong)).to.deep.equal([400, 'unsupported_platform']);
+      expect(errorLines(logged).map(({ fields }) => fields.entry)).to.deep.equal([ENTRY]);
+    }
+    matched = undefined;
+  });
+
+  it('of a match count as no match and are logged without the values of options', async () => {
     for (const thrown of [
+      gatewayError('unsupported_link', WORDS),
+      new ForeignError('unsupported_link', WORDS),
       gatewayError('invalid_api_key'),
       gatewayError('teapot'),
       new Error('oops'),
       undefined,
       'oops',
     ]) {
+      const logged = app.log.length;
       throwAt('match', thrown);
       const { status, json } = await app.extract(key, { url: next() });
       expect([status, json.error.code]).to.deep.equal([400, 'unsupported_platform']);
+      const [line] = errorLines(logged);
+      expect(line?.fields.entry).to.equal(ENTRY);
+      isClean(app.log.slice(logged), 'the log');
     }
   });
 
