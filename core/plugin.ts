@@ -6,11 +6,12 @@
 
 export * from './contracts/index.js';
 export { type Static, type TObject, type TSchema, Type } from './contracts/typebox.js';
-export { type FactsOverride, overrideFacts } from './extraction/facts.js';
+export * from './extraction/extractor-from.js';
 export * from './extraction/fallback-chain.js';
 export * from './extraction/merge.js';
+export * from './extraction/responses.js';
 export * from './extraction/scraping/scraping.js';
-export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
+export * from './extraction/site-config.js';
 export { openAudio } from './media/audio-formats.js';
 export { isLoopbackHost } from './net/egress.js';
 export {

@@ -23,10 +23,10 @@ import { parseMessage } from '../plugins/social/parse-message.js';
 import { parsePlugin } from '../plugins/social/parse-plugin.js';
 import { authorName } from '../plugins/social/tag-names.js';
 import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/facts.js';
-import { parseChapters } from '../plugins/vidsite/parse-chapters.js';
-import { parseAttributed } from '../plugins/vidsite/parse-description.js';
-import { parseMusic } from '../plugins/vidsite/parse-music.js';
-import { readWatchPage } from '../plugins/vidsite/watch-page.js';
+import { parseChapters } from '../plugins/vidsite/read/chapters.js';
+import { parseAttributed } from '../plugins/vidsite/read/description.js';
+import { parseMusic } from '../plugins/vidsite/read/music.js';
+import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
 
 /**
  * A text that is made to take long, as `beginning⟨piece⟩end`: the piece stands there again and again, with its number in
@@ -153,7 +153,7 @@ const BEGINNINGS = [
   ['{', '[', '(', '{"a":', '[{', '{"a":[1,', '":"', '="', '=', "='", '<!--', '</', '<a', '<a ', '<a href="', '<img '],
   ['<img src="', '<abbr ', '<i>', '<span ', '<p', '</p><p', '<br', '<div', '<div>', '</div', '<script', '<script>'],
   ['<script id="', '<script></script>', '<script type="application/json">', '<title>', '<meta ', '<meta content="'],
-  ['1', '1,', '1.', '12:34 ', 'a', 'aA1_', 'a b', '💬', '…', '・'],
+  ['<meta a>', '1', '1,', '1.', '12:34 ', 'a', 'aA1_', 'a b', '💬', '…', '・'],
 ].flat();
 
 /** Readers of one part each, and texts for the places where they once began anew at each piece, or might. */
@@ -272,6 +272,14 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
       '⟨\n ⟩',
       '⟨</p> ⟩',
     ],
+  ],
+  'texts of the largest pages of social': [
+    (html) => parseMessage([`<div class=" userContent">${html.repeat(8)}`]),
+    ...['<a ⟨see_more_link⟩', '⟨<a see_more_link⟩', '⟨<span class="text_exposed_link">⟩'],
+  ],
+  'counters in embeds of social': [
+    (html) => plugin(LINKED + html),
+    ...[`${'title="Like"'.repeat(80)}>⟨ ⟩`, `<a ${'title="Like" '.repeat(80)}>⟨<i></i> ⟩`, '⟨<a title="Like">⟩'],
   ],
   'embeds of social': [
     (html) => plugin(LINKED + html),

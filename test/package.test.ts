@@ -28,6 +28,7 @@ const ENTRY_POINTS = [
   'mediagate/plugin',
   'mediagate/server',
   'mediagate/testing',
+  'mediagate/testing/server',
   ...readdirSync(path.join(packageRoot, 'plugins'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && entry.name !== '_template')
     .map(({ name }) => `mediagate/plugins/${name}`),

@@ -11,7 +11,7 @@ export interface CachedResult {
 
 /**
  * Results by link: in memory, backed by the shared cache. No result is served from the minute before the first of its
- * media URLs expires, neither as fresh nor as stale.
+ * media URLs expires, neither as fresh nor as stale. One that arrived with an expired URL is served for 30 seconds.
  */
 export interface ResultCache {
   /** A fresh result. @throws GatewayError if a definitive refusal is cached. */
@@ -30,7 +30,7 @@ const MEMORY_BYTES = 32 * 1024 * 1024;
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 const STALE_MS = 86_400_000;
 /**
- * Retention of partial results and refusals: long enough to stop a burst of requests, short enough not to keep a
+ * Retention of partial results, of results whose media had expired when they were fetched, and of refusals: long enough to stop a burst of requests, short enough not to keep a
  * temporary error.
  */
 const BRIEF_MS = 30_000;
@@ -58,7 +58,7 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
   const age = (cached: CachedResult) => clock.now() - cached.fetchedAt;
   const isWithdrawn = (key: string, { fetchedAt }: CachedResult) =>
     fetchedAt <= (withdrawn.get(key) ?? Number.NEGATIVE_INFINITY);
-  const isUsable = ({ extraction }: CachedResult) => clock.now() < mediaUsableUntil(extraction);
+  const isUsable = (cached: CachedResult) => clock.now() < mediaUsableUntil(cached);
   const isFresh = (cached: CachedResult) =>
     age(cached) < (cached.extraction.partial ? Math.min(BRIEF_MS, ttlMs) : ttlMs) && isUsable(cached);
 
@@ -119,18 +119,24 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
   };
 }
 
-const usableUntil = new WeakMap<Extraction, number>();
+const usableUntil = new WeakMap<CachedResult, number>();
 
 /**
  * When the first media URL is about to expire, in milliseconds since 1970; infinite without an expiry. Each hit asks,
  * so it is read once.
  */
-function mediaUsableUntil(extraction: Extraction): number {
-  const known = usableUntil.get(extraction);
+function mediaUsableUntil(cached: CachedResult): number {
+  const known = usableUntil.get(cached);
   if (known !== undefined) return known;
-  const expiries = mediaOf(extraction.data).map(({ expires_at = '' }) => Date.parse(expires_at));
-  const until = Math.min(...expiries.filter(Number.isFinite)) - MEDIA_MARGIN_MS;
-  usableUntil.set(extraction, until);
+  const { extraction, fetchedAt } = cached;
+  let until = Number.POSITIVE_INFINITY;
+  for (const { expires_at } of mediaOf(extraction.data)) {
+    const expiresAt = expires_at === undefined ? Number.NaN : Date.parse(expires_at);
+    // The source gave a URL that had expired: another fetch would give the same, and each request would fetch.
+    if (expiresAt <= fetchedAt) until = Math.min(until, fetchedAt + BRIEF_MS);
+    else if (expiresAt > fetchedAt) until = Math.min(until, expiresAt - MEDIA_MARGIN_MS);
+  }
+  usableUntil.set(cached, until);
   return until;
 }
 

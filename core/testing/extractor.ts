@@ -8,6 +8,7 @@ import {
   type Extractor,
   type HttpClient,
   type LinkRef,
+  matchedLink,
   type Plugin,
 } from '../contracts/index.js';
 import { checkDocument } from '../extraction/index.js';
@@ -32,7 +33,7 @@ export interface ExtractorDefinition {
   links: Readonly<Record<string, string>>;
   /** Links of other platforms, which must not match. */
   foreign: readonly string[];
-  /** Links of the platform's hosts that are not items: `match` must throw `unsupported_link`. Default: none. */
+  /** Links of the platform's hosts that are not items: `match` must return `{ unsupported }`. Default: none. */
   unsupported?: readonly string[];
   samples: readonly Sample[];
   /** Texts that must not appear in results, errors and logs: the values of secret options. Default: none. */
@@ -141,9 +142,9 @@ export async function runSample(
   const extractor = extractorOf(setup);
   const run: ExtractionRun = { setup };
   try {
-    run.link = extractor.match(new URL(sample.url));
+    run.link = matchedLink(extractor.match(new URL(sample.url)));
     if (run.link?.kind === 'short_link' && extractor.resolve) {
-      run.link = extractor.match(await extractor.resolve({ link: run.link, signal }));
+      run.link = matchedLink(extractor.match(await extractor.resolve({ link: run.link, signal })));
     }
     assert(run.link, `${sample.url} does not match`);
     run.extraction = await extractor.extract({

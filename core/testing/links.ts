@@ -1,6 +1,5 @@
 import assert from 'node:assert';
-import type { Extractor, LinkRef } from '../contracts/index.js';
-import { isGatewayError } from '../runtime/index.js';
+import { type Extractor, type LinkRef, matchedLink } from '../contracts/index.js';
 import type { ExtractorDefinition } from './extractor.js';
 import { show } from './matchers.js';
 import { type Check, reportAll } from './runner.js';
@@ -48,15 +47,17 @@ export function linkChecks(definition: ExtractorDefinition, whole: () => Promise
       name: 'refuses its own links that are not items',
       run: () =>
         each(unsupported, (extractor, url) => {
-          const { link, code } = tryMatch(extractor, url);
-          return code === 'unsupported_link' ? undefined : `expected unsupported_link, got ${code ?? show(link)}`;
+          const { link, error, unsupported } = tryMatch(extractor, url);
+          if (unsupported !== undefined) return kindProblem(unsupported);
+          return `expected { unsupported }, got ${error ?? show(link)}`;
         }),
     },
     {
       name: 'leaves the links of others alone',
       run: () =>
         each(foreign, (extractor, url) => {
-          const { link, error } = tryMatch(extractor, url);
+          const { link, error, unsupported } = tryMatch(extractor, url);
+          if (unsupported !== undefined) return `expected undefined, got ${show({ unsupported })}`;
           return error ?? (link && `matched ${show(link)}`);
         }),
     },
@@ -82,16 +83,17 @@ export function linkChecks(definition: ExtractorDefinition, whole: () => Promise
         const hostile = hostileLinks(Object.keys(links));
         assert(hostile.foreign.length > 0, 'there are no links to make hostile ones of');
         await each(hostile.foreign, (extractor, url) => {
-          const { link, error } = tryMatch(extractor, url);
+          const { link, error, unsupported } = tryMatch(extractor, url);
+          if (unsupported !== undefined) return `expected undefined, got ${show({ unsupported })}`;
           return error ?? (link && `matched ${show(link)}`);
         });
         await each(hostile.own, (extractor, url) => {
-          const { link, error, code } = tryMatch(extractor, url);
-          return code === 'unsupported_link' ? undefined : (error ?? (link && `matched ${show(link)}`));
+          const { link, error } = tryMatch(extractor, url);
+          return error ?? (link && `matched ${show(link)}`);
         });
         await each(hostile.inherited, (extractor, url) => {
-          const { error, code } = tryMatch(extractor, url);
-          return code === 'unsupported_link' && !INHERITED.test(error ?? '') ? undefined : error;
+          const { error, unsupported } = tryMatch(extractor, url);
+          return error ?? (unsupported === undefined ? undefined : kindProblem(unsupported));
         });
       },
     },
@@ -103,17 +105,25 @@ const INHERITED = /\[native code\]|\[object Object\]/;
 
 interface Tried {
   link?: LinkRef;
+  /** The kind of a link that names no item. */
+  unsupported?: unknown;
   /** The thrown value as text. */
   error?: string;
-  code?: string;
 }
 
 function tryMatch(extractor: Extractor, url: URL): Tried {
   try {
-    return { link: extractor.match(url) };
+    const match = extractor.match(url);
+    return match && 'unsupported' in match ? { unsupported: match.unsupported } : { link: matchedLink(match) };
   } catch (error) {
-    return { error: `threw ${error}`, ...(isGatewayError(error) && { code: error.code }) };
+    return { error: `threw ${error}; match must never throw` };
   }
+}
+
+/** The kind becomes part of the message for the client. */
+function kindProblem(kind: unknown): string | undefined {
+  if (typeof kind !== 'string' || kind.trim() === '') return `unsupported must be a text, got ${show(kind)}`;
+  return INHERITED.test(kind) ? `the kind is ${show(kind)}` : undefined;
 }
 
 function isSame(one: LinkRef, other: LinkRef | undefined): boolean {
@@ -130,7 +140,7 @@ const LONG = 100_000;
 export interface HostileLinks {
   /** On other hosts, or not http: only undefined is accepted. */
   foreign: URL[];
-  /** On the platform's hosts: undefined, or GatewayError `unsupported_link`. */
+  /** On the platform's hosts: undefined or `{ unsupported }`. */
   own: URL[];
   /** With names of Object.prototype: items or not, but never an inherited property. */
   inherited: URL[];

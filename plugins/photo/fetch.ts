@@ -1,4 +1,12 @@
-import { GatewayError, type HttpClient, type HttpResponse, type LinkRef, metaTags, walkShortLink } from 'mediagate';
+import {
+  GatewayError,
+  type HttpClient,
+  type HttpResponse,
+  type LinkRef,
+  matchedLink,
+  metaTags,
+  walkShortLink,
+} from 'mediagate';
 import type { Facts } from './facts.js';
 import { isSite, matchPost, shortcodeInAddress } from './links.js';
 import { detourOf, givesReasons, leadsToLogin, refuseFailure, saysMissing } from './read/reading.js';
@@ -226,10 +234,5 @@ function isItem(url: URL): boolean {
 }
 
 function kindOf(url: URL): LinkRef['kind'] | undefined {
-  try {
-    return matchPost(url)?.kind;
-  } catch {
-    // A page of the site that is no item: not what is asked for here.
-    return undefined;
-  }
+  return matchedLink(matchPost(url))?.kind;
 }

@@ -1,3 +1,4 @@
+import { matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import photo from '../index.js';
 
@@ -24,7 +25,7 @@ export async function extract(replies: Replies, code = CODE) {
     return (pathname.includes('/embed') ? replies.embed : replies.page) ?? LOGIN;
   });
   const extractor = extractorOf(await setUpPlugin({ plugin: photo, http }));
-  const link = extractor.match(new URL(`${SITE}/p/${code}/`));
+  const link = matchedLink(extractor.match(new URL(`${SITE}/p/${code}/`)));
   if (!link) throw new Error('the link does not match');
   return extractor.extract({ link, options, signal: new AbortController().signal });
 }

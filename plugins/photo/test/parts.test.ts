@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import { resolveFacts } from '../facts.js';
 import photo from '../index.js';
@@ -112,7 +112,7 @@ describe('photo: share links', () => {
   async function resolve(replies: readonly FakeReply[]): Promise<string> {
     const http = createFakeHttp(replies);
     const extractor = extractorOf(await setUpPlugin({ plugin: photo, http }));
-    const link = extractor.match(new URL('https://www.instagram.com/share/BAinvented_42'));
+    const link = matchedLink(extractor.match(new URL('https://www.instagram.com/share/BAinvented_42')));
     if (!link || !extractor.resolve) throw new Error('no share link');
     const signal = new AbortController().signal;
     try {

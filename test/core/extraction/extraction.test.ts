@@ -166,6 +166,10 @@ describe('extraction', () => {
       failing = false;
       next = withExpiry(begin + 240_000 + 59_000);
       expect([await uses(), await uses()]).to.deep.equal(['miss', 'miss']);
+      // It had expired on arrival, so another fetch is of no use: cached as briefly as a partial result.
+      next = withExpiry(begin + 200_000);
+      expect([await uses(), await uses()]).to.deep.equal(['miss', 'hit']);
+      for (const { pass } of [opened, other]) pass(30_000);
       next = withExpiry(begin + 86_400_000);
       expect([await uses(), await uses(), await uses(other)]).to.deep.equal(['miss', 'hit', 'hit']);
     } finally {

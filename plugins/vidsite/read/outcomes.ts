@@ -1,8 +1,8 @@
 import type { ChainResult, DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
-import type { Facts } from './facts.js';
-import { parseNext } from './parse-next.js';
-import { parsePlayer } from './parse-player.js';
+import type { Facts } from '../facts.js';
+import { parseNext } from './next.js';
 import { type PlayState, readPlayState } from './playability.js';
+import { parsePlayer } from './player.js';
 
 /** What a method finds: parts of the post, best first. */
 export type Found = readonly PartialPost[];

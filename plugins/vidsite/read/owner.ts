@@ -1,6 +1,6 @@
 import { asArray, asString, at, type Common, findAll, parseCount } from 'mediagate';
-import { largestImage } from './parse-images.js';
-import { absoluteUrl, channelId, shownText, spokenLabel, usernameIn } from './renderer-text.js';
+import { largestImage } from './images.js';
+import { absoluteUrl, channelId, shownText, spokenLabel, usernameIn } from './text.js';
 
 type Author = NonNullable<Common['author']>;
 
@@ -19,7 +19,11 @@ export function parseOwner(owner: unknown): OwnerReading {
   if (name === undefined) return parseJointOwners(owner);
   const run = at(owner, 'title', 'runs', 0, 'navigationEndpoint', 'browseEndpoint');
   const endpoint = at(owner, 'navigationEndpoint', 'browseEndpoint') ?? run;
-  const texts = [shownText(at(owner, 'subscriberCountText')), spokenLabel(at(owner, 'subscriberCountText'))];
+  const texts = [
+    shownText(at(owner, 'subscriberCountText')),
+    spokenLabel(at(owner, 'subscriberCountText')),
+    ...['expandedSubtitle', 'collapsedSubtitle'].flatMap((line) => splitLine(shownText(at(owner, line)))),
+  ];
   return {
     author: authorOf({
       name,
@@ -40,8 +44,7 @@ function parseJointOwners(owner: unknown): OwnerReading {
     const name = shownText(at(model, 'title'));
     const endpoint = browseEndpointIn(at(model, 'title')) ?? browseEndpointIn(at(model, 'rendererContext'));
     if (!name || !endpoint) return undefined;
-    const subtitle = plain(shownText(at(model, 'subtitle')) ?? '');
-    const parts = subtitle.split('•').map((part) => part.trim());
+    const parts = splitLine(shownText(at(model, 'subtitle')));
     const handle = parts.find((part) => part.startsWith('@'));
     const author = authorOf({
       name,
@@ -50,7 +53,7 @@ function parseJointOwners(owner: unknown): OwnerReading {
       avatar: largestImage(at(model, 'leadingAccessory', 'avatarViewModel', 'image', 'sources')),
       verified: findAll(at(model, 'title', 'attachmentRuns'), isTick, { maxNodes: 500, maxResults: 1 }).length > 0,
     });
-    return { author, ...subscribersIn(parts.filter((part) => part !== handle)) };
+    return { author, ...subscribersIn(parts) };
   });
   // Only the first is the uploader: where it cannot be read, the second does not become it.
   const [first, ...others] = channels;
@@ -97,10 +100,17 @@ function isTick(node: Readonly<Record<string, unknown>>): boolean {
 
 function subscribersIn(texts: readonly (string | undefined)[]): Pick<OwnerReading, 'subscribers' | 'subscribersText'> {
   for (const text of texts) {
-    const subscribers = text === undefined ? undefined : parseCount(plain(text));
+    const subscribers = text === undefined || text.startsWith('@') ? undefined : parseCount(plain(text));
     if (subscribers) return { subscribers, subscribersText: text };
   }
   return {};
+}
+
+/** The parts of a line such as `@handle • 1.2M subscribers`. */
+function splitLine(text = ''): string[] {
+  return plain(text)
+    .split(/[•·]/)
+    .map((part) => part.trim());
 }
 
 /** Without the invisible marks that hold pieces of different writing directions apart. */

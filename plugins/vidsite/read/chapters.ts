@@ -1,5 +1,5 @@
 import { asArray, asNumber, asString, at, type Common, parseDuration } from 'mediagate';
-import { shownText } from './renderer-text.js';
+import { shownText } from './text.js';
 
 type Chapters = NonNullable<Common['chapters']>;
 

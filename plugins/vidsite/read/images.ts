@@ -1,5 +1,5 @@
 import { asArray, asPositive, at, type MediaEntry } from 'mediagate';
-import { absoluteUrl } from './renderer-text.js';
+import { absoluteUrl } from './text.js';
 
 /** Pictures of lists like `[{url, width, height}]`, largest first, each address once. */
 export function parseImages(...lists: readonly unknown[]): MediaEntry[] {

@@ -1,5 +1,5 @@
 import { asArray, asString, at, type MediaEntry, toIsoTime } from 'mediagate';
-import { absoluteUrl, shownText } from './renderer-text.js';
+import { absoluteUrl, shownText } from './text.js';
 
 /** Experiments under which the subtitle service answers only with a token of the player's. */
 const TOKEN_MARKS: ReadonlySet<string> = new Set(['xpe', 'xpv']);

@@ -1,5 +1,5 @@
 import { asArray, asNumber, asString, at } from 'mediagate';
-import { shownText } from './renderer-text.js';
+import { shownText } from './text.js';
 
 /**
  * The description as its owner wrote it. The page shortens the addresses in it and leads them through a redirect of its

@@ -1,7 +1,7 @@
 import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, toIsoTime, tryParseJson } from 'mediagate';
-import type { Facts } from './facts.js';
-import { canonicalUrl } from './links.js';
-import { absoluteUrl, channelId, usernameIn, videoIdIn } from './renderer-text.js';
+import type { Facts } from '../facts.js';
+import { canonicalUrl } from '../links.js';
+import { absoluteUrl, channelId, usernameIn, videoIdIn } from './text.js';
 
 /** The two blobs of a watch page. */
 export interface PageBlobs {
@@ -16,10 +16,15 @@ export function readBlobs(html: string, markers: Facts['markers']): PageBlobs {
   const found = blobAfter(markers.player);
   const player = found?.value;
   // Since 2021 the page's data follows the player's: what lies before need not be looked through again.
-  const next = ((found && blobAfter(markers.next, found.end)) ?? blobAfter(markers.next))?.value;
+  const next = (
+    (found && blobAfter(markers.next, found.end)) ??
+    blobAfter(markers.next) ??
+    blobAfter(markers.phoneNext)
+  )?.value;
   if (player !== undefined && at(player, 'streamingData') !== undefined) return { player, next };
   // Until 2020 the configuration of the player carried the whole reply, as a text within the text.
-  const inner = at(blobAfter(markers.config)?.value, 'args', 'player_response');
+  const config = blobAfter(markers.config) ?? blobAfter(markers.phoneConfig);
+  const inner = at(config?.value, 'args', 'player_response');
   return { player: (typeof inner === 'string' ? tryParseJson(inner) : undefined) ?? player, next };
 }
 

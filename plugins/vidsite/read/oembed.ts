@@ -1,7 +1,7 @@
 import { asNumber, asString, at, type PartialPost } from 'mediagate';
-import { canonicalUrl } from './links.js';
-import { parseImages } from './parse-images.js';
-import { absoluteUrl, channelId, usernameIn, videoIdIn } from './renderer-text.js';
+import { canonicalUrl } from '../links.js';
+import { parseImages } from './images.js';
+import { absoluteUrl, channelId, usernameIn, videoIdIn } from './text.js';
 
 /** The oEmbed reply; undefined unless its player or picture is the requested item's. */
 export function parseOembed(reply: unknown, id: string): PartialPost | undefined {

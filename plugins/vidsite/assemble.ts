@@ -1,5 +1,5 @@
 import type { MediaEntry, PostData, PostPart } from 'mediagate';
-import { noteOf, type VideoClimb, type VideoOutcome } from './outcomes.js';
+import { noteOf, type VideoClimb, type VideoOutcome } from './read/outcomes.js';
 
 /** Methods whose "no" tells why the item cannot be played. */
 const TELLING = ['innertube_player', 'innertube_microformat', 'watch_page'];
@@ -31,6 +31,19 @@ export function alignViewers(parts: readonly PostPart[]): PostPart[] {
     if (found.metrics?.concurrent_viewers === undefined) return { method, found };
     const { concurrent_viewers: _watching, ...metrics } = found.metrics;
     return { method, found: { ...found, metrics } };
+  });
+}
+
+/** Some replies hold a 0 in the place of a counter that another one says is hidden. */
+export function alignHidden(parts: readonly PostPart[]): PostPart[] {
+  const hidden = new Set(
+    parts.flatMap(({ found }) =>
+      Object.entries(found.precision ?? {}).flatMap(([metric, precision]) => (precision === 'hidden' ? [metric] : [])),
+    ),
+  );
+  return parts.map(({ method, found }) => {
+    const metrics = Object.entries(found.metrics ?? {}).filter(([name, value]) => value !== 0 || !hidden.has(name));
+    return { method, found: { ...found, metrics: Object.fromEntries(metrics) } };
   });
 }
 

@@ -1,5 +1,5 @@
 import { asArray, asString, at, findAll, parseCount } from 'mediagate';
-import { shownText, spokenLabel } from './renderer-text.js';
+import { shownText, spokenLabel } from './text.js';
 
 export interface LikesReading {
   value: number;
@@ -13,8 +13,8 @@ export interface LikesReading {
  * The likes on the button under the title, in whatever interface language: the label for screen readers holds the whole
  * number. Undefined where the button bears none, as when the owner hides them.
  */
-export function parseLikes(primary: unknown, next: unknown): LikesReading | undefined {
-  const shown = countIn(buttonTexts(primary));
+export function parseLikes(buttons: readonly unknown[], next: unknown): LikesReading | undefined {
+  const shown = countIn(buttonTexts(buttons));
   if (shown?.exact) return shown;
   const kept = countIn(entityTexts(next));
   return kept?.exact ? kept : (shown ?? kept);
@@ -31,8 +31,7 @@ function countIn(texts: readonly string[]): LikesReading | undefined {
   return rounded;
 }
 
-function buttonTexts(primary: unknown): string[] {
-  const buttons = asArray(at(primary, 'videoActions', 'menuRenderer', 'topLevelButtons')) ?? [];
+function buttonTexts(buttons: readonly unknown[]): string[] {
   for (const button of buttons) {
     const texts =
       modelTexts(at(button, 'segmentedLikeDislikeButtonViewModel', 'likeButtonViewModel')) ??

@@ -1,9 +1,9 @@
 import { asArray, asBoolean, asCount, asPositive, asString, at, type PartialPost, toIsoTime } from 'mediagate';
-import { canonicalUrl } from './links.js';
-import { parseCaptions } from './parse-captions.js';
-import { parseFormats } from './parse-formats.js';
-import { parseImages } from './parse-images.js';
-import { absoluteUrl, channelId, shownText, usernameIn, videoIdIn } from './renderer-text.js';
+import { canonicalUrl } from '../links.js';
+import { parseCaptions } from './captions.js';
+import { parseFormats } from './formats.js';
+import { parseImages } from './images.js';
+import { absoluteUrl, channelId, shownText, usernameIn, videoIdIn } from './text.js';
 
 /** Countries and territories of ISO 3166-1: a list of all of them restricts nothing. */
 const ALL_COUNTRIES = 249;
@@ -33,6 +33,7 @@ export function parsePlayer(player: unknown, id: string): PlayerReading {
   const channel = channelId(at(details, 'channelId')) ?? channelId(at(microformat, 'externalChannelId'));
   const language = formats.language ?? captions.spoken;
   const familySafe = at(microformat, 'isFamilySafe');
+  const likesHidden = at(details, 'allowRatings') === false;
   const post: PartialPost = {
     common: {
       title: asString(at(details, 'title')) ?? shownText(at(microformat, 'title')),
@@ -54,7 +55,7 @@ export function parsePlayer(player: unknown, id: string): PlayerReading {
     ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: channel, author_id: channel },
     metrics: {
       views: asCount(at(details, 'viewCount')) ?? asCount(at(microformat, 'viewCount')),
-      likes: asCount(at(microformat, 'likeCount')),
+      likes: likesHidden ? undefined : asCount(at(microformat, 'likeCount')),
       duration_seconds: duration,
       channel_id: channel,
     },
@@ -71,7 +72,7 @@ export function parsePlayer(player: unknown, id: string): PlayerReading {
       averageRating: at(details, 'averageRating'),
       allowRatings: at(details, 'allowRatings'),
     }),
-    ...(at(details, 'allowRatings') === false && { precision: { likes: 'hidden' } }),
+    ...(likesHidden && { precision: { likes: 'hidden' } }),
     ...(formats.hasSound && { audio: true }),
   };
   return { belongs, post, limitations: [...formats.limitations, ...captions.limitations] };

@@ -1,6 +1,6 @@
 import { asArray, asNumber, asRecord, asString, at, type DefinitiveCode, findAll, type TransientCode } from 'mediagate';
-import type { Facts } from './facts.js';
-import { shownText } from './renderer-text.js';
+import type { Facts } from '../facts.js';
+import { shownText } from './text.js';
 
 /** What a player reply says of watching the item, whatever else it holds. */
 export type PlayState =

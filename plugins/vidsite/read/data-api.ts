@@ -9,11 +9,14 @@ import {
   parseDuration,
   toIsoTime,
 } from 'mediagate';
-import { canonicalUrl } from './links.js';
-import { parseChapters } from './parse-chapters.js';
-import { parseImages } from './parse-images.js';
-import { rawStats } from './parse-player.js';
-import { absoluteUrl, channelId, usernameIn } from './renderer-text.js';
+import { canonicalUrl } from '../links.js';
+import { parseChapters } from './chapters.js';
+import { parseImages } from './images.js';
+import { rawStats } from './player.js';
+import { absoluteUrl, channelId, usernameIn } from './text.js';
+
+/** Metric → counter of a video. */
+const COUNTERS = { views: 'viewCount', likes: 'likeCount', comments: 'commentCount' };
 
 /** The item of a `videos.list` or `channels.list` reply that has the id; undefined where there is none. */
 export function itemOf(reply: unknown, id: string): JsonRecord | undefined {
@@ -61,6 +64,12 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
     media: { image_urls: images.map((image) => image.url), entries: images },
     // Google rounds subscribers to three digits.
     precision: {
+      // The API leaves out the counters that the owner hides.
+      ...Object.fromEntries(
+        Object.entries(statistics === undefined ? {} : COUNTERS).flatMap(([metric, name]) =>
+          at(statistics, name) === undefined ? [[metric, 'hidden' as const]] : [],
+        ),
+      ),
       ...(hidden && { subscriber_count: 'hidden' }),
       ...(subscribers !== undefined && subscribers >= 1000 && { subscriber_count: 'rounded' }),
     },

@@ -1,5 +1,5 @@
 import { isReadable, outcomeOfPage, type Reading, type VideoOutcome } from './outcomes.js';
-import { classifyPage, parseTags, readBlobs } from './parse-page.js';
+import { classifyPage, parseTags, readBlobs } from './page.js';
 
 /** What a watch page amounts to: its data first, what its tags say where the data cannot be had. */
 export function readWatchPage(html: string, id: string, reading: Reading): VideoOutcome {

@@ -9,7 +9,7 @@ import {
   type PartialPost,
   toIsoTime,
 } from 'mediagate';
-import { absoluteUrl } from './renderer-text.js';
+import { absoluteUrl } from './text.js';
 
 /** What the files of a player reply come to. */
 export interface FormatsReading {

@@ -1,6 +1,6 @@
 import { asArray, asRecord, asString, at, type Common, type JsonRecord } from 'mediagate';
-import { canonicalUrl } from './links.js';
-import { shownText } from './renderer-text.js';
+import { canonicalUrl } from '../links.js';
+import { shownText } from './text.js';
 
 type Music = NonNullable<Common['music']>;
 

@@ -1,7 +1,7 @@
 import { asArray, asRecord, at, type Common, type Count, type JsonRecord, parseCount } from 'mediagate';
-import { parseAttributed } from './parse-description.js';
-import { largestImage } from './parse-images.js';
-import { absoluteUrl, channelId, shownText, usernameIn } from './renderer-text.js';
+import { parseAttributed } from './description.js';
+import { largestImage } from './images.js';
+import { absoluteUrl, channelId, shownText, usernameIn } from './text.js';
 
 /** What the panel behind "more" repeats of the page's item. */
 export interface PanelReading {
@@ -10,6 +10,8 @@ export interface PanelReading {
   views?: Count;
   /** Rounded on this panel. */
   likes?: Count & { text: string };
+  /** Whether the panel has a place for the likes without a number in it. */
+  likesHidden?: boolean;
   dateText?: string;
   description?: string;
 }
@@ -26,7 +28,7 @@ export function parseDescriptionPanel(next: unknown): PanelReading | undefined {
     title: shownText(header?.title),
     author: authorOf(header),
     views: countIn(shown?.views),
-    likes: likesOf(facts),
+    ...likesOf(facts),
     dateText: shownText(shown?.publishDate),
     description: parseAttributed(body?.attributedDescriptionBodyText) ?? shownText(body?.descriptionBodyText),
   };
@@ -57,10 +59,27 @@ function authorOf(header: JsonRecord | undefined): Common['author'] {
   };
 }
 
-/** Likes, views and the day, in this order. Hidden likes keep their place, without a number. */
-function likesOf(facts: readonly unknown[]): PanelReading['likes'] {
-  const text = shownText(at(facts[0], 'factoidRenderer', 'value'));
-  const count = facts.length === 3 && text !== undefined ? parseCount(text) : undefined;
+/** Likes, views and the day, in this order, unless a fact says that it is of likes. Hidden likes have no number. */
+function likesOf(facts: readonly unknown[]): Pick<PanelReading, 'likes' | 'likesHidden'> {
+  const sentiment = facts.map((fact) => asRecord(at(fact, 'sentimentFactoidRenderer'))).find(Boolean);
+  const plain = facts.length === 3 ? facts[0] : undefined;
+  if (!sentiment && !plain) return {};
+  const likes = sentiment ? sentimentLikes(sentiment) : likesIn(plain);
+  return likes ? { likes } : { likesHidden: true };
+}
+
+/** Has a fact for each state of the button. The one after a click counts the viewer's own like as well. */
+function sentimentLikes(sentiment: JsonRecord): PanelReading['likes'] {
+  const before = Object.keys(sentiment).find((name) => name.startsWith('factoidIf') && name !== 'factoidIfLiked');
+  const likes = before && likesIn(sentiment[before]);
+  if (likes) return likes;
+  const after = likesIn(sentiment.factoidIfLiked);
+  return after && { ...after, value: after.exact ? Math.max(after.value - 1, 0) : after.value };
+}
+
+function likesIn(fact: unknown): PanelReading['likes'] {
+  const text = shownText(at(fact, 'factoidRenderer', 'value'));
+  const count = text === undefined ? undefined : parseCount(text);
   return count && text !== undefined ? { ...count, text } : undefined;
 }
 

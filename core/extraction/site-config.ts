@@ -1,17 +1,23 @@
 import { isRecord } from './scraping/index.js';
 
-/** Overrides for a plugin's shipped facts, in the same shape. */
-export type FactsOverride = Readonly<Record<string, unknown>>;
+/** A plugin instance's own values for members of the shipped site configuration, in the same shape. */
+export type SiteConfigOverride = Readonly<Record<string, unknown>>;
 
 /**
- * Returns facts that a platform changes from time to time (client versions, document ids, phrases), with the overrides
- * applied; lists are replaced as a whole.
- * @throws TypeError naming a field that is unknown or of another type.
+ * Returns what a platform changes from time to time (client versions, document ids, phrases): the shipped values, with
+ * those of a plugin instance in place of theirs. Lists are replaced as a whole.
+ * @throws TypeError naming a member that is unknown or of another type; never its value.
  */
+export function loadSiteConfig<Config extends object>(shipped: Config, override: SiteConfigOverride = {}): Config {
+  // Every member of the result has the type of the shipped one.
+  return merge(shipped, override, 'siteConfig') as Config;
+}
+
+/** As `loadSiteConfig`, for plugins whose option is still called `facts`. */
 export function overrideFacts<Facts extends object>(shipped: Facts, override: FactsOverride = {}): Facts {
-  // Every field of the result has the type of the shipped one.
   return merge(shipped, override, 'facts') as Facts;
 }
+export type FactsOverride = SiteConfigOverride;
 
 function merge(base: unknown, override: unknown, path: string): unknown {
   if (!isRecord(base)) {
