@@ -8,12 +8,13 @@ export { type Static, type TObject, type TSchema, Type } from './contracts/typeb
 export type { Fingerprint, Instances } from './database/heartbeat.js';
 export type { JobsOptions } from './extraction/background-jobs.js';
 export type { ExtractionJobSummary } from './extraction/extraction.js';
-export { type FactsOverride, overrideFacts } from './extraction/facts.js';
+export * from './extraction/extractor-from.js';
 export * from './extraction/fallback-chain.js';
 export * from './extraction/merge.js';
+export * from './extraction/responses.js';
 export { parseLinkText } from './extraction/scraping/meta-tags.js';
 export * from './extraction/scraping/scraping.js';
-export { type ShortLinkWalk, walkShortLink } from './extraction/short-link.js';
+export * from './extraction/site-config.js';
 export * from './gateway.js';
 export { type BrowserOptions, type GatewayOptions, type GatewayServices, openHttpClient } from './gateway-services.js';
 export type * from './images/images.js';

@@ -26,7 +26,9 @@ export interface OpenGatewayOptions {
   environment: NodeJS.ProcessEnv;
   logger: Logger;
   /** Shared state, if any; everything else is the gateway's own. */
-  services?: Pick<GatewayServices, 'cache' | 'storage' | 'meter'>;
+  services?: Pick<GatewayServices, 'http' | 'cache' | 'storage' | 'meter'>;
+  /** Default: those of the plugins file. */
+  plugins?: readonly PluginEntry[];
   /** Job store. Default: no background jobs. */
   jobs?: Jobs;
   /** Store of responses and background responses. Default: none. */
@@ -64,7 +66,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
   if (!readOnly) await checkExecutables(settings);
   const file = pluginsConfigOf(settings);
   const [plugins, secrets, ffmpegPath, chromium] = await Promise.all([
-    readPluginConfig(file, environment),
+    options.plugins ?? readPluginConfig(file, environment),
     readOnly ? findLinkSecrets(settings) : loadLinkSecrets(settings),
     findFfmpeg({ configured: settings.ffmpegPath, searchPath: environment.PATH }),
     settings.browser
@@ -73,7 +75,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
   ]);
   return createGateway({
     plugins: settings.oidcIssuer ? plugins.map(withoutSignInFallback) : plugins,
-    baseFolder: path.dirname(file),
+    baseFolder: options.plugins ? process.cwd() : path.dirname(file),
     services: { ...services, logger, clock: systemClock },
     egressProxyUrl: settings.egressProxyUrl,
     trustedOrigins: settings.trustedOrigins,

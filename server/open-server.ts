@@ -4,9 +4,11 @@ import {
   createLogger,
   type Gateway,
   GatewayError,
+  type GatewayServices,
   type Logger,
   mendSecrets,
   type Need,
+  type PluginEntry,
   systemClock,
   type Tracer,
 } from 'mediagate';
@@ -44,6 +46,10 @@ export interface OpenServerOptions {
   address: () => string;
   /** Open client connections, for the metrics. Default: omitted. */
   connections?(): Promise<number>;
+  /** Entries of the gateway. Default: those of the plugins file. */
+  plugins?: readonly PluginEntry[];
+  /** Replacements for its HTTP client and logger. */
+  services?: Pick<GatewayServices, 'http' | 'logger'>;
 }
 
 /** Everything that `mediagate serve` opens except its listeners. */
@@ -78,8 +84,7 @@ export function openServer(options: OpenServerOptions): Promise<OpenServer> {
 async function open(options: OpenServerOptions, opened: CloseList): Promise<OpenServer> {
   const { environment, firstRun = false, role = 'all', connections } = options;
   const settings = settingsOfRole(options.settings, role);
-  const logger = createLogger({ level: settings.logLevel, secrets: secretsOf(settings) });
-  opened.add(() => logger.close());
+  const logger = options.services?.logger ?? openLogger(settings, opened);
   // Koa takes longest to load, so it loads while the database opens.
   const modules = Promise.all([import('./app.js'), import('./observability/health.js')]);
   const tracing = await openTracing(settings, logger);
@@ -98,11 +103,21 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const catalogue = await readCatalogue(settings.plansFile);
   await state.instances.join(await fingerprintsOf(settings, isWorker, catalogue));
 
-  const services = { cache: state.cache, storage: state.files, meter };
+  const { plugins } = options;
+  const services = { http: options.services?.http, cache: state.cache, storage: state.files, meter };
   const { baseUrl: configured } = settings;
   const baseUrl = configured === undefined ? options.address : () => configured;
   const { jobs } = state;
-  const gateway = await openGateway({ settings, environment, logger, services, jobs, responses: state, baseUrl });
+  const gateway = await openGateway({
+    settings,
+    environment,
+    logger,
+    services,
+    plugins,
+    jobs,
+    responses: state,
+    baseUrl,
+  });
   opened.add(() => gateway.close());
   const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
   const identity = settings.site && !isWorker ? createIdentity({ gateway, settings, site }) : undefined;
@@ -167,6 +182,12 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function openLogger(settings: Settings, opened: CloseList): Logger {
+  const logger = createLogger({ level: settings.logLevel, secrets: secretsOf(settings) });
+  opened.add(() => logger.close());
+  return logger;
 }
 
 /** What is opened before the app is created. */

@@ -8,12 +8,12 @@ import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
-import { readEmbedPage } from '../plugins/photo/embed-page.js';
 import { resolveFacts as photoFacts } from '../plugins/photo/facts.js';
-import { parseDescription, whoseOf } from '../plugins/photo/page-description.js';
-import { parseDash } from '../plugins/photo/parse-dash.js';
-import { parseTags as parsePhotoTags } from '../plugins/photo/parse-tags.js';
-import { readPermalinkPage } from '../plugins/photo/permalink-page.js';
+import { parseDash } from '../plugins/photo/read/dash.js';
+import { parseDescription, whoseOf } from '../plugins/photo/read/description.js';
+import { readEmbedPage } from '../plugins/photo/read/embed.js';
+import { readPermalinkPage } from '../plugins/photo/read/page.js';
+import { parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
 import { readSession } from '../plugins/photo/session.js';
 import { identityOf } from '../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
@@ -24,10 +24,10 @@ import { parseMessage } from '../plugins/social/parse-message.js';
 import { parsePlugin } from '../plugins/social/parse-plugin.js';
 import { authorName } from '../plugins/social/tag-names.js';
 import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/facts.js';
-import { parseChapters } from '../plugins/vidsite/parse-chapters.js';
-import { parseAttributed } from '../plugins/vidsite/parse-description.js';
-import { parseMusic } from '../plugins/vidsite/parse-music.js';
-import { readWatchPage } from '../plugins/vidsite/watch-page.js';
+import { parseChapters } from '../plugins/vidsite/read/chapters.js';
+import { parseAttributed } from '../plugins/vidsite/read/description.js';
+import { parseMusic } from '../plugins/vidsite/read/music.js';
+import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
 
 /**
  * A text that is made to take long, as `beginning⟨piece⟩end`: the piece stands there again and again, with its number in

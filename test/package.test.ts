@@ -25,8 +25,10 @@ const run = promisify(execFile);
 /** Every entry point: those of package.json, and every plugin. */
 const ENTRY_POINTS = [
   'mediagate',
+  'mediagate/plugin',
   'mediagate/server',
   'mediagate/testing',
+  'mediagate/testing/server',
   ...readdirSync(path.join(packageRoot, 'plugins'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && entry.name !== '_template')
     .map(({ name }) => `mediagate/plugins/${name}`),

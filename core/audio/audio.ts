@@ -13,7 +13,7 @@ import type {
 } from '../contracts/index.js';
 import { type Ffmpeg, type ScratchFolders, SPEECH_FORMATS } from '../media/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
-import type { PluginHost, Registered, Registry } from '../plugins/index.js';
+import { type PluginHost, type Registered, type Registry, readReportedUsage } from '../plugins/index.js';
 import { GatewayError, isGatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
 import { checkTranscript, convertSpeech, createAudioUploads } from './voice-conversion.js';
 
@@ -124,7 +124,8 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
           checkTranscript(offered(await contribution[operation]?.({ ...call, signal })), audio),
         ),
       );
-      return { ...transcript, usage: transcript.usage ?? { seconds: transcript.durationSeconds } };
+      const usage = readReportedUsage(transcript.usage) ?? { seconds: transcript.durationSeconds };
+      return { ...transcript, usage };
     };
     const answer = ask();
     return { answer, ended: endOf(answer, async (transcript) => transcript, call.signal, countSeconds(audio.seconds)) };
@@ -269,7 +270,7 @@ export async function openAudioResponse(options: AudioResponseOptions): Promise<
   async function usageOf({ usage }: AudioStream, failure: GatewayError | undefined): Promise<Usage> {
     if (!usage || failure) return counted;
     const reported = await withDeadline(USAGE_MS, () => usage, { error: stoppedInTheMiddle }).catch(() => undefined);
-    return reported ?? counted;
+    return readReportedUsage(reported) ?? counted;
   }
 
   async function* flow({ stream, body, first }: Awaited<ReturnType<typeof begin>>): AsyncGenerator<Uint8Array> {

@@ -18,13 +18,30 @@ export interface LinkRef {
   region?: string;
 }
 
+/** A link of the platform that names no item. */
+export interface UnsupportedLink {
+  /** What the link is, as in "The link is a profile": `a profile`, `a playlist`, `the home page`. */
+  unsupported: string;
+}
+
+/** Undefined: the link is not of this platform. */
+export type LinkMatch = LinkRef | UnsupportedLink | undefined;
+
+/** The link of a match; undefined if it names no item, or is not of the platform. */
+export function matchedLink(match: LinkMatch): LinkRef | undefined {
+  return match && 'unsupported' in match ? undefined : match;
+}
+
 /** Supports one platform: matches its links, and extracts an item's data. */
 export interface Extractor {
   /** Platform key. One extractor per key in a gateway. */
   readonly platform: string;
   /** Display name, for `/v1/capabilities`. */
   readonly displayName: string;
-  /** Accepted link forms as text or patterns, for `/v1/capabilities` and README. */
+  /**
+   * Accepted link forms as text or patterns, for `/v1/capabilities` and README. The first one is the example in the
+   * message for an unsupported link.
+   */
   readonly linkForms: readonly string[];
   /** May be answered from the cache and run as a background job (shop links). Default false. */
   readonly background?: boolean;
@@ -36,11 +53,11 @@ export interface Extractor {
    */
   readonly mediaHosts?: readonly string[];
   /**
-   * Pure and synchronous, no I/O. Returns the link's identity, or undefined if the link is not of this platform.
-   * @throws GatewayError `unsupported_link` if the host is this platform's but the link is not an item (a profile, a
-   *   playlist, a search); the message names the kind. Any other error counts as no match and is logged.
+   * Pure and synchronous, no I/O; never throws. Returns the link's identity; `{ unsupported }` if the host is this
+   * platform's but the link names no item (a profile, a playlist, a search); undefined if the link is not of this
+   * platform. The gateway makes the error `unsupported_link` of it. An error counts as no match and is logged.
    */
-  match(url: URL): LinkRef | undefined;
+  match(url: URL): LinkMatch;
   /**
    * For refs of kind `short_link`: resolves the link by one guarded redirect walk. The result is matched again by every
    * extractor, since a short link of one platform may lead to another.

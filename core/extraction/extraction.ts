@@ -130,15 +130,15 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
 
   async function resolveShortLink({ extractor, link }: Target, signal: AbortSignal | undefined): Promise<Target> {
     const { contribution } = extractor;
+    const { resolve } = contribution;
+    if (!resolve) throw new GatewayError('unsupported_link', 'Short links of this platform are not supported.');
     // Not by its code: the same code may exist on several paths and hosts with different targets.
     const key = `${contribution.platform}:${link.url}`;
     let leadsTo = walked.get(key);
     if (leadsTo === undefined) {
       leadsTo = await walks.join(key, signal, (walkSignal) =>
         host.call('extractor', extractor.entry, walkSignal, async (callSignal) => {
-          if (!contribution.resolve)
-            throw new GatewayError('unsupported_link', 'Short links of this platform are not supported.');
-          return (await contribution.resolve({ link, signal: callSignal })).href;
+          return (await resolve.call(contribution, { link, signal: callSignal })).href;
         }),
       );
       walked.set(key, leadsTo);

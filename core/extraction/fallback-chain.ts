@@ -8,10 +8,11 @@ import {
   isDefinitiveCode,
   isGatewayError,
   isTransientCode,
+  missingPackageError,
   type TransientCode,
   withDeadline,
 } from '../runtime/index.js';
-import { createCoolDown, decide } from './method-results.js';
+import { createCoolDown, decide, missingPackageOf } from './method-results.js';
 
 /** One way to get an item's data. List methods best first. */
 export interface Method<Found, Call> {
@@ -64,7 +65,7 @@ export interface FallbackChainOptions<Found, Call> {
    * Whether the parts together are worth an answer although every method failed otherwise (a title, an author and an
    * id).
    */
-  isWorthwhile(parts: readonly Part<Found>[]): boolean;
+  isWorthwhile(parts: readonly Part<Found>[], call: Call): boolean;
   /** Deadline of the whole run in milliseconds. Default 25,000. */
   budgetMs?: number;
   /** Deadline of one method in milliseconds. Default 12,000. */
@@ -161,8 +162,9 @@ export function createFallbackChain<Found, Call>(
         return;
       }
       const run = await runMethod({ method, call, signal, limitMs: Math.min(methodMs, left), clock, logger, platform });
-      // A method that had less than its full time is not counted as failed.
-      if (!(run.cut && (left < methodMs || isOverdue(signal)))) coolDown.report(method.name, run.outcome);
+      // A method that had less than its full time, or that lacks a package, is not counted as failed.
+      const isCounted = !(run.cut && (left < methodMs || isOverdue(signal))) && !missingPackageOf(run.outcome);
+      if (isCounted) coolDown.report(method.name, run.outcome);
       tried.set(method.name, {
         method: method.name,
         definitive: method.definitive,
@@ -189,7 +191,7 @@ export function createFallbackChain<Found, Call>(
       await step(group);
       if (isDone()) break;
     }
-    if (!isDone() && !isWorthwhile(summarize(list()).parts)) {
+    if (!isDone() && !isWorthwhile(summarize(list()).parts, call)) {
       for (const method of methods) {
         const wasCooling = tried.get(method.name)?.attempt.outcome === 'resting';
         if (!wasCooling || spent + method.cost > maxCost || !coolDown.beginProbe(method.name)) continue;
@@ -199,7 +201,7 @@ export function createFallbackChain<Found, Call>(
         } finally {
           coolDown.endProbe(method.name);
         }
-        if (isDone() || isWorthwhile(summarize(list()).parts)) break;
+        if (isDone() || isWorthwhile(summarize(list()).parts, call)) break;
       }
     }
     return conclude(list(), call, only !== undefined);
@@ -208,7 +210,7 @@ export function createFallbackChain<Found, Call>(
   function conclude(tried: readonly Tried<Found>[], call: Call, alone: boolean): ChainResult<Found> {
     const { parts, restriction, refused, limitations } = summarize(tried);
     const attempts = tried.map((one) => one.attempt);
-    if (refused || !(isWorthwhile(parts) || (alone && parts.length > 0))) {
+    if (refused || !(isWorthwhile(parts, call) || (alone && parts.length > 0))) {
       throw decide({ tried, cooling: (method) => coolDown.cooling(method) }).with({ attempts, platform });
     }
     const failed = tried.some(
@@ -336,7 +338,8 @@ async function runInTime<Found, Call>(options: MethodRunOptions<Found, Call>): P
   const ms = Math.round(clock.monotonic() - start);
   if (outcome.kind === 'transient') {
     const fields = { platform, extractionMethod: method.name, code: outcome.code, ms, error: outcome.cause };
-    if (outcome.code === 'upstream_changed') logger.warn('a method could not be understood', fields);
+    if (missingPackageOf(outcome)) logger.error('a method needs a package that is not installed', fields);
+    else if (outcome.code === 'upstream_changed') logger.warn('a method could not be understood', fields);
     else logger.debug('a method failed', fields);
   }
   return { outcome, ms, cut: isCut() };
@@ -362,5 +365,7 @@ function readFailure(error: unknown): Outcome<never> {
     if (retryable)
       return { kind: 'transient', code: 'upstream_error', reason: error.message, retryAfterSeconds, cause: error };
   }
+  const missing = missingPackageError(error);
+  if (missing) return { kind: 'transient', code: 'upstream_error', reason: missing.message, cause: missing };
   return { kind: 'transient', code: 'upstream_changed', cause: error };
 }

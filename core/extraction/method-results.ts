@@ -4,6 +4,7 @@ import {
   createCircuitBreaker,
   type DefinitiveCode,
   GatewayError,
+  isGatewayError,
   type TransientCode,
 } from '../runtime/index.js';
 import type { Outcome, Tried } from './fallback-chain.js';
@@ -24,7 +25,8 @@ const INFORMATIVE: readonly TransientCode[] = [
   'upstream_timeout',
 ];
 
-const MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
+/** What clients read if an item could not be extracted, by code. */
+export const FAILURE_MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
   removed: 'The item was removed or never existed.',
   private: 'The item is private.',
   login_required: 'The item is shown to signed-in users only.',
@@ -90,8 +92,10 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
   for (const code of INFORMATIVE) {
     const ofCode = failures.filter((one) => one.code === code);
     if (ofCode.length === 0) continue;
+    const missing = ofCode.map(missingPackageOf).find((error) => error);
+    if (missing) return missing;
     const delays = ofCode.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
-    return new GatewayError(code, MESSAGES[code], {
+    return new GatewayError(code, FAILURE_MESSAGES[code], {
       reason: ofCode.find(({ reason }) => reason)?.reason,
       retryAfterSeconds: delays.length > 0 ? Math.min(...delays) : undefined,
       cause: ofCode.find(({ cause }) => cause)?.cause,
@@ -103,8 +107,15 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
     : new GatewayError('plugin_unavailable', 'No way to get this item is set up on this gateway.');
 }
 
+/** The error for clients, if a method lacks a package: then the platform was not asked. */
+export function missingPackageOf(outcome: Outcome<unknown> | Transient): GatewayError | undefined {
+  const cause = 'cause' in outcome ? outcome.cause : undefined;
+  const isMissing = isGatewayError(cause) && cause.code === 'plugin_unavailable' && !cause.retryable;
+  return isMissing ? cause : undefined;
+}
+
 function refusal({ code, reason }: Definitive): GatewayError {
-  return new GatewayError(code, MESSAGES[code], { reason });
+  return new GatewayError(code, FAILURE_MESSAGES[code], { reason });
 }
 
 const LIMITED_FIRST_MS = 10_000;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Cache, Clock, Extraction } from '../contracts/index.js';
+import type { Cache, Clock, Extraction, ExtractionData, MediaEntry } from '../contracts/index.js';
 import { type ErrorCode, GatewayError, isDefinitiveCode, unlessAborted } from '../runtime/index.js';
 
 /** An extraction and when it was fetched. */
@@ -9,7 +9,10 @@ export interface CachedResult {
   fetchedAt: number;
 }
 
-/** Results by link: in memory, backed by the shared cache. */
+/**
+ * Results by link: in memory, backed by the shared cache. No result is served from the minute before the first of its
+ * media URLs expires, neither as fresh nor as stale. One that arrived with an expired URL is served for 30 seconds.
+ */
 export interface ResultCache {
   /** A fresh result. @throws GatewayError if a definitive refusal is cached. */
   fresh(key: string): Promise<CachedResult | undefined>;
@@ -27,10 +30,12 @@ const MEMORY_BYTES = 32 * 1024 * 1024;
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 const STALE_MS = 86_400_000;
 /**
- * Retention of partial results and refusals: long enough to stop a burst of requests, short enough not to keep a
+ * Retention of partial results, of results whose media had expired when they were fetched, and of refusals: long enough to stop a burst of requests, short enough not to keep a
  * temporary error.
  */
 const BRIEF_MS = 30_000;
+/** A cached result is not served in the last minute of a media URL: its client still has to download the file. */
+const MEDIA_MARGIN_MS = 60_000;
 /** An item that its owner removed is not served from an older result either. */
 const WITHDRAWN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['removed', 'private']);
 
@@ -53,8 +58,9 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
   const age = (cached: CachedResult) => clock.now() - cached.fetchedAt;
   const isWithdrawn = (key: string, { fetchedAt }: CachedResult) =>
     fetchedAt <= (withdrawn.get(key) ?? Number.NEGATIVE_INFINITY);
+  const isUsable = (cached: CachedResult) => clock.now() < mediaUsableUntil(cached);
   const isFresh = (cached: CachedResult) =>
-    age(cached) < (cached.extraction.partial ? Math.min(BRIEF_MS, ttlMs) : ttlMs);
+    age(cached) < (cached.extraction.partial ? Math.min(BRIEF_MS, ttlMs) : ttlMs) && isUsable(cached);
 
   /** The shared cache is read only if memory has nothing fresh: another process may have fetched since. */
   async function load(key: string): Promise<CachedResult | undefined> {
@@ -79,7 +85,7 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
     },
     async stale(key) {
       const cached = await load(key);
-      return cached && age(cached) < STALE_MS ? cached : undefined;
+      return cached && age(cached) < STALE_MS && isUsable(cached) ? cached : undefined;
     },
     keep(key, extraction) {
       const cached = { extraction, fetchedAt: clock.now() };
@@ -111,6 +117,31 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
       void cache.delete(key);
     },
   };
+}
+
+const usableUntil = new WeakMap<CachedResult, number>();
+
+/**
+ * When the first media URL is about to expire, in milliseconds since 1970; infinite without an expiry. Each hit asks,
+ * so it is read once.
+ */
+function mediaUsableUntil(cached: CachedResult): number {
+  const known = usableUntil.get(cached);
+  if (known !== undefined) return known;
+  const { extraction, fetchedAt } = cached;
+  let until = Number.POSITIVE_INFINITY;
+  for (const { expires_at } of mediaOf(extraction.data)) {
+    const expiresAt = expires_at === undefined ? Number.NaN : Date.parse(expires_at);
+    // The source gave a URL that had expired: another fetch would give the same, and each request would fetch.
+    if (expiresAt <= fetchedAt) until = Math.min(until, fetchedAt + BRIEF_MS);
+    else if (expiresAt > fetchedAt) until = Math.min(until, expiresAt - MEDIA_MARGIN_MS);
+  }
+  usableUntil.set(cached, until);
+  return until;
+}
+
+function mediaOf(data: ExtractionData): readonly MediaEntry[] {
+  return ('product' in data ? data.product.media : data.media.entries) ?? [];
 }
 
 const BYTES_PER_CHARACTER = 2;

@@ -3,7 +3,7 @@ import type { JobRun } from '../jobs/index.js';
 import { fileTooLarge, type ImageFiles, MAX_IMAGE_BYTES, type OutputFormat } from '../media/index.js';
 import { discard, type Hop, nextHop } from '../net/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
-import type { PluginHost, Registry } from '../plugins/index.js';
+import { type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import type { ReferenceFiles, References, StoredReference } from './references.js';
 import type { ResultFiles, ResultTarget, StoredImage } from './result-files.js';
@@ -52,7 +52,11 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     // The plugin instance may be unloaded before the image is stored.
     const { hideOptions } = host.policy(provider.entry);
     const inputs = await references.load(await referenceFiles.load(task.references, signal), signal);
-    const { usage, warnings, ...raw } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
+    const {
+      usage: reported,
+      warnings,
+      ...raw
+    } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
       host.call('image', provider.entry, signal, async (callSignal) =>
         checkGenerated(
           await provider.contribution.generate({
@@ -67,6 +71,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
         ),
       ),
     );
+    const usage = readReportedUsage(reported);
     const { format, quality } = outputOf(task.options);
     const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
     const image = await resultFiles.store(resultTarget, { raw, fit }, signal);

@@ -1,4 +1,4 @@
-import type { ContributionKind } from '../contracts/index.js';
+import type { ContributionKind, Usage } from '../contracts/index.js';
 import {
   type Attempt,
   DEFINITIVE_CODES,
@@ -6,6 +6,7 @@ import {
   GatewayError,
   type GatewayErrorDetails,
   isGatewayError,
+  missingPackageError,
   TRANSIENT_CODES,
 } from '../runtime/index.js';
 
@@ -36,13 +37,7 @@ const MODEL_REQUEST_CODES = [
  * cause a 401 for a valid key or a 429 for a budget that is not used up. They count as "the plugin failed".
  */
 export const CONTRIBUTION_CODES: Readonly<Record<ContributionKind, ReadonlySet<ErrorCode>>> = {
-  extractor: new Set<ErrorCode>([
-    ...DEFINITIVE_CODES,
-    ...TRANSIENT_CODES,
-    ...SERVICE_CODES,
-    'unsupported_link',
-    'audio_unavailable',
-  ]),
+  extractor: new Set<ErrorCode>([...DEFINITIVE_CODES, ...TRANSIENT_CODES, ...SERVICE_CODES, 'audio_unavailable']),
   image: new Set<ErrorCode>([
     ...SERVICE_CODES,
     ...MODEL_REQUEST_CODES,
@@ -121,11 +116,16 @@ export interface PluginFailure {
 
 /**
  * Converts an error of a plugin's code to the client's error: one of the contribution's own codes without option
- * values, or `upstream_changed`. Everything that is not clearly our error class is created anew, since a plugin may
+ * values, `plugin_unavailable` for a missing package, or `upstream_changed`. Everything that is not clearly our error class is created anew, since a plugin may
  * bring a copy of this package, or an object that only looks like one.
  */
 export function readPluginFailure(kind: ContributionKind, thrown: unknown, hide: HideOptions): PluginFailure {
-  if (!isGatewayError(thrown)) return notUnderstood('a plugin threw', asError(thrown, hide));
+  if (!isGatewayError(thrown)) {
+    const cause = asError(thrown, hide);
+    const error = missingPackageError(cause);
+    if (!error) return notUnderstood('a plugin threw', cause);
+    return { error, fault: { message: 'a plugin needs a package that is not installed', error: cause } };
+  }
   const { code } = thrown;
   if (!CONTRIBUTION_CODES[kind].has(code)) {
     const message = 'a plugin threw an error whose code its contract does not have';
@@ -184,7 +184,7 @@ function textOf(value: unknown): string | undefined {
 const MAX_CAUSES = 5;
 
 /** For the log, which describes errors only: the same error if nothing has to be redacted. */
-function asError(thrown: unknown, hide: HideOptions, depth = 0): Error {
+export function asError(thrown: unknown, hide: HideOptions, depth = 0): Error {
   if (!(thrown instanceof Error)) return new Error(`it threw ${hide(describeThrown(thrown))}`);
   const cause = depth < MAX_CAUSES ? cleanCause(thrown.cause, hide, depth + 1) : undefined;
   const [name, message, stack] = [thrown.name, thrown.message, thrown.stack ?? ''].map((text) => hide(String(text)));
@@ -210,4 +210,34 @@ export function describeThrown(thrown: unknown): string {
     return typeof value === 'string' || typeof value === 'number' ? [`${name} ${String(value).slice(0, 200)}`] : [];
   });
   return logged.length === 0 ? 'an object' : `an object with ${logged.join(', ')}`;
+}
+
+const USAGE_COUNTS = [
+  'inputTokens',
+  'outputTokens',
+  'totalTokens',
+  'cachedTokens',
+  'reasoningTokens',
+  'inputTextTokens',
+  'inputImageTokens',
+  'outputTextTokens',
+  'outputImageTokens',
+  'characters',
+] as const satisfies readonly (keyof Usage)[];
+
+/**
+ * The possible counts of the usage that a plugin reports; undefined without any. An impossible one is left out: absent
+ * is unknown, and the result is paid for.
+ */
+export function readReportedUsage(reported: unknown): Usage | undefined {
+  if (typeof reported !== 'object' || reported === null) return undefined;
+  const given: Usage = reported;
+  const usage: Usage = {};
+  for (const name of USAGE_COUNTS) {
+    const count = given[name];
+    if (Number.isSafeInteger(count) && Number(count) >= 0) usage[name] = count;
+  }
+  if (Number.isFinite(given.seconds) && Number(given.seconds) >= 0) usage.seconds = given.seconds;
+  if (Object.keys(usage).length === 0) return undefined;
+  return { ...usage, ...(given.estimated === true && { estimated: true }) };
 }

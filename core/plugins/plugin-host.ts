@@ -199,7 +199,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
           fail(loaded, new Error(`the id "${loaded.id}" is used by an entry before it`));
         } else {
           try {
-            registry.add(loaded.id, loaded.contributions ?? {}, (thrown) => failureOf(loaded, 'extractor', thrown));
+            registry.add(loaded.id, loaded.contributions ?? {}, (text) => loaded.hideOptions(text));
             loaded.state = 'ready';
             loaded.hideOptions = createHideOptions(loaded.entry.options, [loaded.id, ...registry.servedBy(loaded.id)]);
             ids.add(loaded.id);

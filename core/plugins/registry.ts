@@ -6,6 +6,7 @@ import type {
   Extractor,
   IdentityProvider,
   ImageProvider,
+  LinkMatch,
   LinkRef,
   Logger,
   Plugin,
@@ -13,7 +14,8 @@ import type {
   TextProvider,
 } from '../contracts/index.js';
 import { isRecord, type JsonRecord } from '../extraction/scraping/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { GatewayError } from '../runtime/index.js';
+import { asError, type HideOptions } from './plugin-failure.js';
 
 /** What one plugin instance contributed, with the instance's id. */
 export interface Registered<Contribution> {
@@ -24,14 +26,14 @@ export interface Registered<Contribution> {
 /** The registry of contributions. Filled while loading, read for every request. */
 export interface Registry {
   /**
-   * @param failureOf Converts an error of an extractor's `match` to the client's error.
+   * @param hideOptions Redacts the instance's option values from what an extractor's `match` returns or throws.
    * @throws Error if a platform or a model is served already; nothing is added then.
    */
-  add(entry: string, contributions: Contributions, failureOf: (thrown: unknown) => GatewayError): void;
+  add(entry: string, contributions: Contributions, hideOptions: HideOptions): void;
   remove(entry: string): void;
   readonly extractors: readonly Registered<Extractor>[];
   extractor(platform: string): Registered<Extractor> | undefined;
-  /** @throws GatewayError `unsupported_platform`, or the `unsupported_link` of the platform with this host. */
+  /** @throws GatewayError `unsupported_platform`; `unsupported_link` if the link is of a platform but names no item. */
   matchLink(url: URL): { extractor: Registered<Extractor>; link: LinkRef };
   imageProvider(model: string): Registered<ImageProvider> | undefined;
   audioProvider(model: string, operation: AudioOperation): Registered<AudioProvider> | undefined;
@@ -47,7 +49,7 @@ export interface Registry {
 
 export function createRegistry(logger: Logger): Registry {
   const entries = new Map<string, Contributions>();
-  const failures = new Map<string, (thrown: unknown) => GatewayError>();
+  const redactions = new Map<string, HideOptions>();
   let extractors: Registered<Extractor>[] = [];
   let images: Registered<ImageProvider>[] = [];
   let audio: Registered<AudioProvider>[] = [];
@@ -78,6 +80,24 @@ export function createRegistry(logger: Logger): Registry {
     ...(contributions.identityProviders ?? []).map(() => 'sign-in'),
   ];
 
+  /** A plugin fault in `match` counts as no match, so that one platform does not hide the others. */
+  function matchOf({ entry, contribution }: Registered<Extractor>, url: URL): LinkMatch {
+    try {
+      return checkMatch(contribution.match(url));
+    } catch (error) {
+      const hide = redactions.get(entry) ?? String;
+      logger.error('match failed; counted as no match', { entry, error: asError(error, hide) });
+      return undefined;
+    }
+  }
+
+  function unsupportedLink({ entry, contribution }: Registered<Extractor>, kind: string): GatewayError {
+    const { platform, displayName, linkForms } = contribution;
+    const words = `The link is ${kind}, not an item of ${displayName}; accepted is e.g. ${linkForms[0]}.`;
+    const hide = redactions.get(entry) ?? String;
+    return new GatewayError('unsupported_link', hide(words), { platform, param: 'url' });
+  }
+
   const models: Registry['models'] = () => [
     ...images.flatMap(({ entry, contribution }) =>
       contribution.models.map((id) => ({ id, kind: 'image' as const, entry })),
@@ -91,7 +111,7 @@ export function createRegistry(logger: Logger): Registry {
   ];
 
   return {
-    add(entry, contributions, failureOf) {
+    add(entry, contributions, hideOptions) {
       const taken = new Map([...entries].flatMap(([id, other]) => claimed(other).map((name) => [name, id] as const)));
       const fresh = new Set<string>();
       for (const name of claimed(contributions)) {
@@ -100,12 +120,12 @@ export function createRegistry(logger: Logger): Registry {
         fresh.add(name);
       }
       entries.set(entry, contributions);
-      failures.set(entry, failureOf);
+      redactions.set(entry, hideOptions);
       relist();
     },
     remove(entry) {
       entries.delete(entry);
-      failures.delete(entry);
+      redactions.delete(entry);
       relist();
     },
     get extractors() {
@@ -115,17 +135,10 @@ export function createRegistry(logger: Logger): Registry {
     matchLink(url) {
       let refusal: GatewayError | undefined;
       for (const extractor of extractors) {
-        try {
-          const link = extractor.contribution.match(url);
-          if (link) return { extractor, link };
-        } catch (error) {
-          if (isGatewayError(error) && error.code === 'unsupported_link') {
-            const translated = failures.get(extractor.entry)?.(error) ?? error;
-            refusal ??= translated.with({ platform: extractor.contribution.platform, param: 'url' });
-          } else {
-            logger.warn('match threw; counted as no match', { entry: extractor.entry, error });
-          }
-        }
+        const match = matchOf(extractor, url);
+        if (!match) continue;
+        if (!('unsupported' in match)) return { extractor, link: match };
+        refusal ??= unsupportedLink(extractor, match.unsupported);
       }
       if (refusal) throw refusal;
       const names = extractors.map((extractor) => extractor.contribution.displayName);
@@ -264,6 +277,15 @@ function checkTextProvider(provider: JsonRecord, at: string): void {
 function checkModel(model: unknown, path: string): asserts model is JsonRecord {
   if (!isRecord(model)) throw new Error(`${path} must be an object`);
   mustBeText(model.id, `${path}.id`);
+}
+
+/** @throws Error naming what is wrong: plugins need not be written in a typed language. */
+function checkMatch(match: LinkMatch): LinkMatch {
+  if (match === undefined) return undefined;
+  if (!isRecord(match)) throw new Error('match returned no object');
+  if (match.unsupported !== undefined) mustBeText(match.unsupported, 'unsupported');
+  else for (const name of ['kind', 'id', 'url']) mustBeText(match[name], `the match's ${name}`);
+  return match;
 }
 
 function mustBeFunction(owner: JsonRecord, name: string, at: string): void {

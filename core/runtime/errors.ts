@@ -282,6 +282,27 @@ export function isSystemError(error: unknown, ...codes: readonly string[]): bool
   return error instanceof Error && 'code' in error && codes.some((code) => code === error.code);
 }
 
+/** Node's words for an import of a package, by its name: files of a package have a path. */
+const MISSING_PACKAGE = /^Cannot find (?:package|module) '((?:@[\w.-]+\/)?[a-z\d][\w.-]*)(?:\/[^']*)?'/i;
+const MAX_CAUSES = 5;
+
+/**
+ * The error for clients if an import found no such package, as the error says or one of its causes. Undefined for any
+ * other error. It is neither temporary nor the fault of an upstream.
+ */
+export function missingPackageError(thrown: unknown): GatewayError | undefined {
+  let error = thrown;
+  for (let depth = 0; depth <= MAX_CAUSES && error instanceof Error && !isGatewayError(error); depth += 1) {
+    if (isSystemError(error, 'ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND')) {
+      const name = MISSING_PACKAGE.exec(error.message)?.[1];
+      const message = `This gateway lacks the package "${name}", which the plugin needs. Its operator can install it.`;
+      return name ? new GatewayError('plugin_unavailable', message, { retryable: false, cause: thrown }) : undefined;
+    }
+    error = error.cause;
+  }
+  return undefined;
+}
+
 /** Converts a full, read-only or broken disk to a temporary error. Any other error stays unchanged. */
 export function diskFailure(error: unknown): unknown {
   return isSystemError(error, 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE')

@@ -15,6 +15,7 @@ export {
   isProcessRunning,
   isSystemError,
   isTransientCode,
+  missingPackageError,
   TRANSIENT_CODES,
   type TransientCode,
   withBoundedWait,

@@ -12,8 +12,11 @@ import type {
   Transcript,
   Usage,
 } from '../contracts/index.js';
+import { audioFormat } from '../media/index.js';
 import { isGatewayError } from '../runtime/index.js';
-import type { AudioProviderDefinition, AudioSample } from './audio-definition.js';
+import type { AudioProviderDefinition, AudioSample, SentToUpstream } from './audio.js';
+import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import { compare } from './matchers.js';
 import { audioProviderOf, setUpPlugin, type TestSetup } from './setup.js';
 
 /** The result of one sample's call. */
@@ -147,4 +150,173 @@ export function describeAudio({ transcript, made, error }: Pick<AudioRun, 'trans
   if (transcript) return 'a transcript';
   if (made) return `a sound of ${made.bytes.length} bytes`;
   return isGatewayError(error) ? `${error.code}: ${error.message}` : String(error);
+}
+
+/** The answer of a working upstream; if the definition has none, a network that fails. */
+export function validReply(
+  { upstream }: AudioProviderDefinition,
+  { operation }: AudioSample,
+  request: SentRequest,
+): FakeReply {
+  if (!upstream) return { fail: 'connection' };
+  const reply = takesAudio(operation)
+    ? upstream.transcript?.(request, TRANSCRIPT)
+    : upstream.audio?.(request, inventAudio);
+  assert(reply, `the script of the upstream does not answer ${operation}`);
+  return reply;
+}
+
+export function willingUpstream(definition: AudioProviderDefinition, sample: AudioSample): FakeHttp {
+  return createFakeHttp((request) => validReply(definition, sample, request));
+}
+
+export const SPEECH_FORMATS: readonly SpeechFormat[] = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'];
+
+/** The transcript of the kit's upstream. */
+export const TRANSCRIPT = {
+  text: 'Six boats left. Nobody waved.',
+  language: 'english',
+  durationSeconds: 1,
+  segments: [
+    { start: 0, end: 0.5, text: 'Six boats left.' },
+    { start: 0.5, end: 1, text: ' Nobody waved.' },
+  ],
+  words: [
+    { start: 0, end: 0.25, word: 'Six' },
+    { start: 0.25, end: 0.5, word: 'boats' },
+  ],
+} as const satisfies Transcript;
+
+const HEADS: Readonly<Record<SpeechFormat, string>> = {
+  mp3: '\xff\xfb\x90\x64',
+  opus: 'OggS\x00\x02',
+  aac: '\xff\xf1\x50\x80',
+  flac: 'fLaC\x00\x00',
+  wav: 'RIFF\x24\x10\x00\x00WAVEfmt ',
+  // Samples that look like the beginning of an MP3, as samples may.
+  pcm: '\xff\xfb\x90\x64',
+};
+
+/** Bytes that begin like a format; a provider that only passes them on does not see the difference. */
+export function inventAudio(format: SpeechFormat): Buffer {
+  const noise = Buffer.from(Array.from({ length: 4_096 }, (_, index) => (index * 167 + format.length) % 251));
+  return Buffer.concat([Buffer.from(HEADS[format], 'latin1'), noise]);
+}
+
+/** Contract violations, one line each. */
+export function transcriptProblems({
+  text,
+  language,
+  durationSeconds,
+  segments,
+  words,
+  usage,
+  ignored,
+}: Transcript): string[] {
+  const isAmount = (value: unknown) => typeof value === 'number' && Number.isFinite(value) && value >= 0;
+  const timed = [
+    ...segments.map((one) => [one, one.text] as const),
+    ...(words ?? []).map((one) => [one, one.word] as const),
+  ];
+  const outOfOrder = [segments, words ?? []].some((list) =>
+    list.some((one, index) => index > 0 && one.start < (list[index - 1]?.start ?? 0)),
+  );
+  return [
+    ...(typeof text === 'string' ? [] : ['the text is no text']),
+    ...(language === '' ? ['the language is empty'] : []),
+    ...(durationSeconds === undefined || isAmount(durationSeconds) ? [] : [`durationSeconds is ${durationSeconds}`]),
+    ...timed
+      .filter(([{ start, end }, text]) => !isAmount(start) || !isAmount(end) || end < start || typeof text !== 'string')
+      .map(([one]) => `no time of a text: ${JSON.stringify(one)}`),
+    ...(outOfOrder ? ['segments or words are not in order of time'] : []),
+    ...usageProblems(usage),
+    ...ignoredProblems(ignored, []),
+  ];
+}
+
+export function audioProblems({ bytes, format, usage }: MadeAudio): string[] {
+  const found = audioFormat(bytes);
+  const isSo = format === 'pcm' ? bytes.length % 2 === 0 : found === format;
+  return [
+    ...(SPEECH_FORMATS.includes(format) ? [] : [`${format} is no format`]),
+    ...(bytes.length > 0 ? [] : ['the sound is empty']),
+    ...(isSo ? [] : [`what is called ${format} is ${found ?? 'something else'}`]),
+    ...usageProblems(usage),
+  ];
+}
+
+function usageProblems(usage: object = {}): string[] {
+  return Object.entries(usage)
+    .filter(([, value]) => typeof value === 'number' && !(Number.isFinite(value) && value >= 0))
+    .map(([name, value]) => `usage.${name} is ${value}`);
+}
+
+export function ignoredProblems(ignored: AudioStream['ignored'] = [], wanted: readonly string[]): string[] {
+  return compare([...wanted].sort(), [...ignored].sort(), 'ignored');
+}
+
+interface SentContent {
+  fields: Record<string, unknown>;
+  files: { field: string; file: File; bytes: Buffer }[];
+}
+
+/** Problems of a request, one line each; every field must be expected. */
+export async function sentProblems(
+  request: SentRequest | undefined,
+  wanted: SentToUpstream,
+  { audio, audioBytes }: Pick<AudioRun, 'audio' | 'audioBytes'>,
+): Promise<string[]> {
+  if (!request) return ['nothing was sent'];
+  const content = await readContent(request);
+  if (typeof content === 'string') return [content];
+  const { fields, files } = content;
+  const [first, ...others] = files;
+  const isForm = wanted.file !== undefined;
+  return [
+    ...compare(wanted.url, String(request.url), 'url'),
+    ...compare(wanted.fields, fields, 'members'),
+    ...Object.keys(fields)
+      .filter((name) => !Object.hasOwn(wanted.fields, name))
+      .map((name) => `members.${name} is sent, and not expected`),
+    ...(isForm && !first ? ['the sound is not sent as a file of a form'] : []),
+    ...(others.length > 0 || (!isForm && first) ? [`${files.length} files are sent`] : []),
+    ...(first && isForm ? fileProblems(first, wanted.file, audio, audioBytes) : []),
+  ];
+}
+
+function fileProblems(
+  { field, file, bytes }: SentContent['files'][number],
+  wanted: string | undefined,
+  audio: AudioInputFile,
+  audioBytes: Uint8Array,
+): string[] {
+  return [
+    ...compare(wanted, field, 'field of the file'),
+    // Vendors detect formats by the extension.
+    ...compare(audio.filename, file.name, 'name of the file'),
+    ...compare(audio.contentType, file.type, 'type of the file'),
+    ...(bytes.equals(audioBytes) ? [] : [`the file is sent with ${bytes.length} other bytes`]),
+  ];
+}
+
+/** Fields of the JSON, or fields and files of the form; a text if it is neither. */
+async function readContent({ headers = {}, body = '' }: SentRequest): Promise<SentContent | string> {
+  const contentType = headers['content-type'] ?? '';
+  const bytes = Buffer.from(body as Uint8Array);
+  try {
+    if (!contentType.startsWith('multipart/form-data')) {
+      if (contentType !== 'application/json') return `the content type is ${contentType || 'not told'}`;
+      return { fields: JSON.parse(bytes.toString('utf8')), files: [] };
+    }
+    const form = await new Response(Uint8Array.from(bytes), { headers: { 'content-type': contentType } }).formData();
+    const fields: SentContent['fields'] = {};
+    const files: SentContent['files'] = [];
+    for (const [name, value] of form) {
+      if (typeof value === 'string') fields[name] = name in fields ? [fields[name], value].flat() : value;
+      else files.push({ field: name, file: value, bytes: Buffer.from(await value.arrayBuffer()) });
+    }
+    return { fields, files };
+  } catch {
+    return `the body is not what its type says (${contentType})`;
+  }
 }

@@ -2,22 +2,40 @@
 /** `mediagate/testing`: the toolkit for plugin tests. */
 
 export { createMemoryCache } from '../storage/index.js';
-export { audioProviderChecks, describeAudioProvider } from './audio-checks.js';
-export type {
-  AudioProviderDefinition,
-  AudioSample,
-  AudioUpstreamScript,
-  SampleOf,
-  SentToUpstream,
-} from './audio-definition.js';
-export { type Check, reportAll } from './check.js';
-export { describeExtractor, extractorChecks } from './extractor-checks.js';
-export type { ExtractorDefinition, FoundSample, RefusedSample, Sample } from './extractor-definition.js';
-export { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fake-http.js';
-export { type Exchange, type FixtureExchange, type FixtureFile, pluginFolder, readFixture } from './fixtures.js';
-export { describeImageProvider, imageProviderChecks } from './image-checks.js';
-export type { ImageProviderDefinition, ImageUpstreamScript } from './image-definition.js';
-export { createManualClock, type ManualClock } from './manual-clock.js';
+export {
+  type AudioProviderDefinition,
+  type AudioSample,
+  type AudioUpstreamScript,
+  audioProviderChecks,
+  describeAudioProvider,
+  type SampleOf,
+  type SentToUpstream,
+} from './audio.js';
+export {
+  describeExtractor,
+  type ExtractorDefinition,
+  extractorChecks,
+  type FoundSample,
+  type RefusedSample,
+  type Sample,
+} from './extractor.js';
+export {
+  createFakeHttp,
+  createManualClock,
+  createMemoryStorage,
+  createRecordingLogger,
+  type FakeHttp,
+  type FakeReply,
+  type LogLine,
+  type ManualClock,
+  type SentRequest,
+} from './fakes.js';
+export {
+  describeImageProvider,
+  type ImageProviderDefinition,
+  type ImageUpstreamScript,
+  imageProviderChecks,
+} from './image.js';
 export {
   absent,
   approximately,
@@ -32,10 +50,18 @@ export {
   present,
   startsWith,
 } from './matchers.js';
-export { createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
 export { describePlugin, type PluginDefinition, pluginChecks } from './plugin-checks.js';
 export { createRecording, type Recording } from './recording.js';
-export { createReplay, type Replay } from './replay.js';
+export {
+  createReplay,
+  type Exchange,
+  type FixtureExchange,
+  type FixtureFile,
+  pluginFolder,
+  type Replay,
+  readFixture,
+} from './replay.js';
+export { type Check, reportAll } from './runner.js';
 export {
   audioProviderOf,
   extractorOf,
@@ -45,5 +71,10 @@ export {
   type TestSetupOptions,
   textProviderOf,
 } from './setup.js';
-export { describeTextProvider, textProviderChecks } from './text-checks.js';
-export type { TextContent, TextProviderDefinition, TextUpstreamScript } from './text-definition.js';
+export {
+  describeTextProvider,
+  type TextContent,
+  type TextProviderDefinition,
+  type TextUpstreamScript,
+  textProviderChecks,
+} from './text.js';

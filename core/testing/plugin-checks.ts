@@ -3,9 +3,9 @@ import path from 'node:path';
 import type { Plugin } from '../contracts/index.js';
 import { CONTRIBUTION_LISTS } from '../plugins/index.js';
 import { createValidator, withDeadline } from '../runtime/index.js';
-import { type Check, describeChecks, reportAll } from './check.js';
-import { createFakeHttp } from './fake-http.js';
-import { pluginFolder } from './fixtures.js';
+import { createFakeHttp } from './fakes.js';
+import { pluginFolder } from './replay.js';
+import { type Check, describeChecks, reportAll } from './runner.js';
 import { setUpPlugin } from './setup.js';
 
 export interface PluginDefinition {

@@ -1,8 +1,29 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/index.js';
-import type { FixtureExchange } from './fixtures.js';
-import { oneChunk } from './memory-services.js';
+import type { ExtractorDefinition } from './extractor.js';
+import { oneChunk } from './fakes.js';
+import type { FixtureExchange } from './replay.js';
+
+const TIMEOUT_MS = 25_000;
+
+/** A recorder on the real network, with the guard and limits of the gateway's own client. */
+export async function recordSample({ secrets }: ExtractorDefinition): Promise<Recording> {
+  const [{ createHttpTransport }, { createAddressGuard }] = await Promise.all([
+    import('../net/http-client.js'),
+    import('../net/egress.js'),
+  ]);
+  const transport = createHttpTransport({
+    guard: createAddressGuard({}),
+    egressProxyUrl: process.env.EGRESS_PROXY_URL,
+  });
+  const client = transport.scoped({
+    timeoutMs: TIMEOUT_MS,
+    trustedOrigins: [],
+    signal: new AbortController().signal,
+  });
+  return createRecording(client, secrets);
+}
 
 /** Response headers that are recorded; all others (cookies, keys, traces) are omitted. */
 const RECORDED_HEADERS = new Set(['content-type', 'location', 'retry-after', 'content-language']);

@@ -1,5 +1,5 @@
 import { literalEnd, parseJson } from '../extraction/scraping/index.js';
-import type { Exchange } from './fixtures.js';
+import type { Exchange } from './replay.js';
 
 /** A parsed reply: its data can be changed and assembled again. */
 export interface ReplyParts {

@@ -15,7 +15,7 @@ import type {
 import { absentAudioFilters } from '../media/index.js';
 import { createValidator, GatewayError, systemClock } from '../runtime/index.js';
 import { createMemoryCache } from '../storage/index.js';
-import { createMemoryStorage, createRecordingLogger, type LogLine } from './memory-services.js';
+import { createMemoryStorage, createRecordingLogger, type LogLine } from './fakes.js';
 
 export interface TestSetupOptions {
   plugin: Plugin;

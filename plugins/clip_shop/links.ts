@@ -1,4 +1,4 @@
-import { GatewayError, type LinkRef } from 'mediagate';
+import type { LinkMatch } from 'mediagate';
 
 /** Hosts where only some paths are the shop's; the others hold videos and profiles. */
 const SITE_HOSTS: ReadonlySet<string> = new Set(['tiktok.com', 'www.tiktok.com', 'm.tiktok.com']);
@@ -44,14 +44,13 @@ function canonicalUrl(id: string, region?: string): string {
 }
 
 /**
- * The product behind a link, without any request; undefined where the link is not the shop's. Price, stock and whether
- * there is anything at all differ by market, hence the `region` (upper case; absent for the default market).
- * @throws GatewayError `unsupported_link` where it is the shop's and not a product.
+ * The product behind a link, without any request; undefined if the link is not the shop's. Price, stock and whether
+ * there is a product at all differ by market, hence the `region` (upper case; absent for the default market).
  */
-export function matchProduct(url: URL): LinkRef | undefined {
+export function matchProduct(url: URL): LinkMatch {
   const { protocol, port, username, password, hostname } = url;
   if (!/^https?:$/.test(protocol) || port !== '' || username !== '' || password !== '') return undefined;
-  if (PORTAL.test(hostname)) throw unsupported('a page for sellers');
+  if (PORTAL.test(hostname)) return { unsupported: 'a page for sellers' };
   const isShopHost = SHOP_HOSTS.has(hostname);
   if (!isShopHost && !SITE_HOSTS.has(hostname)) return undefined;
   const segments = url.pathname.split('/').filter((segment) => segment !== '');
@@ -66,7 +65,7 @@ export function matchProduct(url: URL): LinkRef | undefined {
     };
   }
   if (!isShopHost && segments[0] !== 'shop' && !isView(segments)) return undefined;
-  throw unsupported(kindOf(segments));
+  return { unsupported: kindOf(segments) };
 }
 
 function isView([first, second]: readonly string[]): boolean {
@@ -104,8 +103,4 @@ function kindOf(segments: readonly string[]): string {
 
 function named(segment: string): string | undefined {
   return Object.hasOwn(KINDS, segment) ? KINDS[segment] : undefined;
-}
-
-function unsupported(kind: string): GatewayError {
-  return new GatewayError('unsupported_link', `The link is ${kind}, not a product; accepted is e.g. ${LINK_FORMS[1]}.`);
 }

@@ -1,4 +1,4 @@
-import { metaTags } from 'mediagate';
+import { matchedLink, metaTags } from 'mediagate';
 import { matchProduct } from './links.js';
 import { type FoundProduct, partOf } from './parse-product.js';
 import { readText, readUrl } from './read-values.js';
@@ -27,11 +27,5 @@ export function readPageTags(html: string, id: string): FoundProduct | undefined
 
 function leadsTo(address: string | undefined, id: string): boolean {
   const url = address ? URL.parse(address) : undefined;
-  if (!url) return false;
-  try {
-    return matchProduct(url)?.id === id;
-  } catch {
-    // The page is of the shop, and not a product's.
-    return false;
-  }
+  return url ? matchedLink(matchProduct(url))?.id === id : false;
 }

@@ -1,4 +1,11 @@
-import { type DefinitiveCode, GatewayError, type HttpClient, type HttpResponse, retryAfterSeconds } from 'mediagate';
+import {
+  type DefinitiveCode,
+  GatewayError,
+  type HttpClient,
+  type HttpResponse,
+  matchedLink,
+  retryAfterSeconds,
+} from 'mediagate';
 import type { Facts } from './facts.js';
 import { matchProduct } from './links.js';
 import { outcomeOfPage, type Refusal, type ShopOutcome } from './outcomes.js';
@@ -102,12 +109,7 @@ export function agreedMeaning(outcomes: readonly (ShopOutcome | undefined)[]): R
 }
 
 function idBehind(url: URL): string | undefined {
-  try {
-    return matchProduct(url)?.id;
-  } catch {
-    // A page of the shop that is no product's.
-    return undefined;
-  }
+  return matchedLink(matchProduct(url))?.id;
 }
 
 function outcomeOfResponse(response: HttpResponse, id: string, facts: Facts): ShopOutcome {

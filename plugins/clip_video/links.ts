@@ -1,4 +1,4 @@
-import { GatewayError, type LinkRef } from 'mediagate';
+import type { LinkMatch, LinkRef } from 'mediagate';
 
 const SITE_HOSTS: ReadonlySet<string> = new Set([
   'tiktok.com',
@@ -71,11 +71,8 @@ export function canonicalUrl(id: string): string {
   return `https://www.tiktok.com/@i/video/${id}`;
 }
 
-/**
- * The item or short link behind a link, without any request; undefined where it is not the site's, or the shop's.
- * @throws GatewayError `unsupported_link` where it is the site's and not an item.
- */
-export function matchClip(url: URL): LinkRef | undefined {
+/** The item or short link behind a link, without any request; undefined if it is not the site's, or is the shop's. */
+export function matchClip(url: URL): LinkMatch {
   const short = SHORT_HOSTS.has(url.hostname);
   if (!short && !SITE_HOSTS.has(url.hostname)) return undefined;
   if (!/^https?:$/.test(url.protocol) || url.port !== '' || url.username !== '' || url.password !== '')
@@ -85,11 +82,7 @@ export function matchClip(url: URL): LinkRef | undefined {
   const id = idOf(url, segments);
   if (id) return { kind: 'video', id, url: canonicalUrl(id) };
   const link = short ? shortLink(segments, url.hostname) : siteShortLink(segments);
-  if (link) return link;
-  throw new GatewayError(
-    'unsupported_link',
-    `The link is ${kindOf(segments, short)}, not a video or slideshow; accepted is e.g. ${LINK_FORMS[0]}.`,
-  );
+  return link ?? { unsupported: kindOf(segments, short) };
 }
 
 function idOf(url: URL, segments: readonly string[]): string | undefined {

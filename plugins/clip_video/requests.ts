@@ -1,4 +1,4 @@
-import { GatewayError, type HttpClient, type HttpResponse, retryAfterSeconds } from 'mediagate';
+import { GatewayError, type HttpClient, type HttpResponse, matchedLink, retryAfterSeconds } from 'mediagate';
 import type { Facts } from './facts.js';
 import { matchClip } from './links.js';
 
@@ -110,12 +110,7 @@ function wallOf(target: URL, { markers }: Facts): Wall | undefined {
 }
 
 function isSameItem(target: URL, id: string): boolean {
-  try {
-    return matchClip(target)?.id === id;
-  } catch {
-    // A link of the site that is no item: not the one asked for.
-    return false;
-  }
+  return matchedLink(matchClip(target))?.id === id;
 }
 
 function ledElsewhere(status: number): GatewayError {

@@ -1,4 +1,4 @@
-import { GatewayError, type HttpClient, isGatewayError, type ResolveCall, walkShortLink } from 'mediagate';
+import { GatewayError, type HttpClient, type ResolveCall, walkShortLink } from 'mediagate';
 import type { Facts } from './facts.js';
 import { matchClip } from './links.js';
 
@@ -54,12 +54,8 @@ function isShop(url: URL): boolean {
 }
 
 function kindOf(url: URL): 'item' | 'short_link' | 'other' | 'foreign' {
-  try {
-    const link = matchClip(url);
-    if (!link) return 'foreign';
-    return link.kind === 'short_link' ? 'short_link' : 'item';
-  } catch (error) {
-    if (isGatewayError(error) && error.code === 'unsupported_link') return 'other';
-    throw error;
-  }
+  const match = matchClip(url);
+  if (!match) return 'foreign';
+  if ('unsupported' in match) return 'other';
+  return match.kind === 'short_link' ? 'short_link' : 'item';
 }

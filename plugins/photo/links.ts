@@ -1,4 +1,4 @@
-import { GatewayError, type LinkRef } from 'mediagate';
+import type { LinkMatch, LinkRef } from 'mediagate';
 import { isShortcode } from './shortcode.js';
 
 const HOSTS: ReadonlySet<string> = new Set([
@@ -87,11 +87,8 @@ export function isSite(url: URL): boolean {
   );
 }
 
-/**
- * The post behind a link, without any request; undefined where the link is not the site's.
- * @throws GatewayError `unsupported_link` where it is the site's and not a post.
- */
-export function matchPost(url: URL): LinkRef | undefined {
+/** The post behind a link, without any request; undefined if the link is not the site's. */
+export function matchPost(url: URL): LinkMatch {
   if (!isSite(url)) return undefined;
   const segments = url.pathname.split('/').filter((segment) => segment !== '');
   const shared = shareLink(segments);
@@ -100,10 +97,7 @@ export function matchPost(url: URL): LinkRef | undefined {
   if (shortcode !== undefined && isShortcode(shortcode)) {
     return { kind: 'post', id: shortcode, url: canonicalUrl(shortcode) };
   }
-  throw new GatewayError(
-    'unsupported_link',
-    `The link is ${kindOf(segments, shortcode)}, not a post or reel; accepted is e.g. ${LINK_FORMS[0]}.`,
-  );
+  return { unsupported: kindOf(segments, shortcode) };
 }
 
 /** The shortcode in an address that a page states of itself, absolute or not. */
@@ -143,7 +137,7 @@ function isUsername(segment: string): boolean {
 
 function kindOf(segments: readonly string[], shortcode: string | undefined): string {
   const [first = '', second = ''] = segments;
-  if (shortcode !== undefined) return 'one with a malformed shortcode';
+  if (shortcode !== undefined) return 'a link with a malformed shortcode';
   if (first === '') return 'the home page';
   if (first === 'reels' && second === 'audio') return 'a list of reels that use a sound';
   if (Object.hasOwn(KINDS, first)) return KINDS[first] ?? '';

@@ -1,7 +1,7 @@
-import { GatewayError, type HttpClient, type LinkRef, metaTags, walkShortLink } from 'mediagate';
+import { GatewayError, type HttpClient, type LinkRef, matchedLink, metaTags, walkShortLink } from 'mediagate';
 import type { Facts } from './facts.js';
 import { isSite, matchPost } from './links.js';
-import { detourOf, refuseFailure } from './refusals.js';
+import { detourOf, refuseFailure } from './read/states.js';
 
 export interface ShareWalk {
   http: HttpClient;
@@ -85,10 +85,5 @@ function isItem(url: URL): boolean {
 }
 
 function kindOf(url: URL): LinkRef['kind'] | undefined {
-  try {
-    return matchPost(url)?.kind;
-  } catch {
-    // A page of the site that is no item: not what is asked for here.
-    return undefined;
-  }
+  return matchedLink(matchPost(url))?.kind;
 }

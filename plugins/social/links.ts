@@ -1,4 +1,4 @@
-import { GatewayError, type LinkRef } from 'mediagate';
+import type { LinkMatch, LinkRef } from 'mediagate';
 import { isPlainWebLink, isSiteName, LEADING_NAMES, SHORT_HOSTS, siteName } from './hosts.js';
 import { KINDS, kindOf } from './link-kinds.js';
 
@@ -39,22 +39,15 @@ export const LINK_FORMS = [
   'https://fb.watch/{code}',
 ] as const;
 
-/**
- * The item behind a link, without any request; undefined where the link is not the site's.
- * @throws GatewayError `unsupported_link` where it is the site's and not an item.
- */
-export function matchItem(url: URL): LinkRef | undefined {
+/** The item behind a link, without any request; undefined if the link is not the site's. */
+export function matchItem(url: URL): LinkMatch {
   if (!isPlainWebLink(url)) return undefined;
   const short = SHORT_HOSTS.has(url.hostname);
   const name = siteName(url.hostname);
   const leading = name !== undefined && LEADING_NAMES.has(name);
   if (!short && !leading && !isSiteName(name)) return undefined;
   const link = short ? shortLink(url) : (itemOf(url) ?? wrapped(url));
-  if (link) return link;
-  throw new GatewayError(
-    'unsupported_link',
-    `The link is ${kindOf(segmentsOf(url))}, not a post, photo, video or reel; accepted is e.g. ${LINK_FORMS[0]}.`,
-  );
+  return link ?? { unsupported: kindOf(segmentsOf(url)) };
 }
 
 /** The item a link names, where it does so itself; undefined for everything else, be it malformed or foreign. */

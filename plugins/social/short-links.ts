@@ -1,4 +1,4 @@
-import { GatewayError, type HttpClient, type LinkRef, walkShortLink } from 'mediagate';
+import { GatewayError, type HttpClient, type LinkRef, matchedLink, walkShortLink } from 'mediagate';
 import type { Facts } from './facts.js';
 import { isOwnHost } from './hosts.js';
 import { itemAt, matchItem } from './links.js';
@@ -73,10 +73,5 @@ function isShort(url: URL): boolean {
 }
 
 function matched(url: URL): LinkRef | undefined {
-  try {
-    return matchItem(url);
-  } catch {
-    // A page of the site that is no item: whoever asks decides what that means.
-    return undefined;
-  }
+  return matchedLink(matchItem(url));
 }

@@ -12,15 +12,15 @@ import {
   type PluginContext,
   type PostPart,
 } from 'mediagate';
+import { alignHidden, alignThumbnail, alignViewers, limitationsOf, orderPictures } from './assemble.js';
 import { resolveFacts } from './facts.js';
-import { alignThumbnail, alignViewers, limitationsOf, orderPictures } from './finish.js';
+import { createRequests } from './fetch.js';
 import { LINK_FORMS, matchVideo } from './links.js';
 import { createMethods, SHOWN_BY, type VideoCall } from './methods.js';
-import { type Found, isReadable, outcomeOfPlayer } from './outcomes.js';
 import { alignOwner } from './owner-alignment.js';
-import { chooseSound } from './parse-formats.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { createRequests } from './requests.js';
+import { chooseSound } from './read/formats.js';
+import { type Found, isReadable, outcomeOfPlayer } from './read/outcomes.js';
 
 const PLATFORM = 'vidsite';
 
@@ -61,7 +61,7 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
       const call: VideoCall = { id: link.id, outcomes: new Map() };
       const climb = await chain.run(call, signal, only);
       refusePrivate(call, climb.attempts);
-      const parts = alignViewers(alignThumbnail(alignOwner(flatten(climb.parts), SHOWN_BY)));
+      const parts = alignHidden(alignViewers(alignThumbnail(alignOwner(flatten(climb.parts), SHOWN_BY))));
       const data = orderPictures(mergePosts(withDefaults(parts, link.id)));
       const live = data.common.live_status;
       return {

@@ -1,4 +1,4 @@
-import { GatewayError, type LinkRef } from 'mediagate';
+import type { LinkMatch } from 'mediagate';
 
 const VIDEO_ID = /^[0-9A-Za-z_-]{11}$/;
 /** Hosts whose path is the id. */
@@ -54,11 +54,8 @@ export function canonicalUrl(id: string): string {
   return `https://www.youtube.com/watch?v=${id}`;
 }
 
-/**
- * The video behind a link, without any request; undefined where the link is not the site's.
- * @throws GatewayError `unsupported_link` where it is the site's and not a video.
- */
-export function matchVideo(url: URL): LinkRef | undefined {
+/** The video behind a link, without any request; undefined if the link is not the site's. */
+export function matchVideo(url: URL): LinkMatch {
   const short = SHORT_HOSTS.has(url.hostname);
   if (!short && !isSite(url.hostname)) return undefined;
   if (!/^https?:$/.test(url.protocol) || url.port !== '' || url.username !== '' || url.password !== '')
@@ -66,10 +63,7 @@ export function matchVideo(url: URL): LinkRef | undefined {
   const segments = url.pathname.split('/').filter((segment) => segment !== '');
   const id = short ? (segments[0]?.split('&', 1)[0] ?? url.searchParams.get('v')) : idOnSite(url, segments);
   if (id && VIDEO_ID.test(id)) return { kind: 'video', id, url: canonicalUrl(id) };
-  throw new GatewayError(
-    'unsupported_link',
-    `The link is ${kindOf(segments, id)}, not a video; accepted is e.g. ${LINK_FORMS[0]}.`,
-  );
+  return { unsupported: kindOf(segments, id) };
 }
 
 function isSite(hostname: string): boolean {
@@ -103,7 +97,7 @@ function idOfAttribution(url: URL): string | null | undefined {
 
 function kindOf(segments: readonly string[], id: string | null | undefined): string {
   const first = segments[0] ?? '';
-  if (id) return 'one with a malformed video id (11 letters, digits, - or _ are one)';
+  if (id) return 'a link with a malformed video id (11 letters, digits, - or _ are one)';
   if (first.startsWith('@')) return 'a channel';
   if (first === '') return 'the home page';
   return (Object.hasOwn(KINDS, first) && KINDS[first]) || 'another page of the site';

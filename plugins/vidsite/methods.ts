@@ -1,10 +1,17 @@
 import { at, GatewayError, type Method } from 'mediagate';
-import { type Found, isReadable, outcomeOfNext, outcomeOfPlayer, type Reading, type VideoOutcome } from './outcomes.js';
-import { itemOf, parseVideo } from './parse-data-api.js';
-import { parseOembed } from './parse-oembed.js';
-import { channelId } from './renderer-text.js';
-import type { Requests } from './requests.js';
-import { readWatchPage } from './watch-page.js';
+import type { Requests } from './fetch.js';
+import { itemOf, parseVideo } from './read/data-api.js';
+import { parseOembed } from './read/oembed.js';
+import {
+  type Found,
+  isReadable,
+  outcomeOfNext,
+  outcomeOfPlayer,
+  type Reading,
+  type VideoOutcome,
+} from './read/outcomes.js';
+import { channelId } from './read/text.js';
+import { readWatchPage } from './read/watch-page.js';
 
 /** Methods that show what the page shows, its owner among it. */
 export const SHOWN_BY = ['innertube_next', 'watch_page'];

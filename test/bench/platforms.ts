@@ -1,4 +1,4 @@
-import { type LinkRef, mergePosts, type PartialPost, type PostData } from 'mediagate';
+import { type LinkRef, matchedLink, mergePosts, type PartialPost, type PostData } from 'mediagate';
 import { resolveFacts as shopFacts } from '../../plugins/clip_shop/facts.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';
 import { mergeProducts } from '../../plugins/clip_shop/merge-products.js';
@@ -7,17 +7,17 @@ import { resolveFacts as clipFacts } from '../../plugins/clip_video/facts.js';
 import { alignMedia, orderVideos } from '../../plugins/clip_video/finish.js';
 import { matchClip } from '../../plugins/clip_video/links.js';
 import { outcomeOfPage as outcomeOfClipPage } from '../../plugins/clip_video/outcomes.js';
+import { partsOf, rankReadings } from '../../plugins/photo/assemble.js';
 import { resolveFacts as photoFacts } from '../../plugins/photo/facts.js';
-import { partsOf, rankReadings } from '../../plugins/photo/finish.js';
 import { matchPost } from '../../plugins/photo/links.js';
-import { readPermalinkPage } from '../../plugins/photo/permalink-page.js';
+import { readPermalinkPage } from '../../plugins/photo/read/page.js';
 import { identityOf } from '../../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../../plugins/social/facts.js';
 import { matchItem } from '../../plugins/social/links.js';
 import { readPage } from '../../plugins/social/page.js';
 import { resolveFacts as vidsiteFacts } from '../../plugins/vidsite/facts.js';
 import { matchVideo } from '../../plugins/vidsite/links.js';
-import { readWatchPage } from '../../plugins/vidsite/watch-page.js';
+import { readWatchPage } from '../../plugins/vidsite/read/watch-page.js';
 import { buildClipPage } from './clip-page.js';
 import { buildPostPage } from './post-page.js';
 import { buildProductPage } from './product-page.js';
@@ -59,7 +59,7 @@ export type PlatformName = (typeof platformNames)[number];
 export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
   vidsite: {
     page: 'a watch page',
-    match: matchVideo,
+    match: (url) => matchedLink(matchVideo(url)),
     link: (number) => `https://www.youtube.com/watch?v=mgBench0${digits(number, 3)}`,
     build: ({ id }) => buildWatchPage(id),
     read(html, { id }) {
@@ -70,7 +70,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
   },
   social: {
     page: 'a reel’s page',
-    match: matchItem,
+    match: (url) => matchedLink(matchItem(url)),
     link: (number) => `https://www.facebook.com/reel/730000000${digits(number, 3)}417`,
     build: ({ id }) => buildReelPage(id),
     read(html, link) {
@@ -81,7 +81,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
   },
   photo: {
     page: 'a post’s page',
-    match: matchPost,
+    match: (url) => matchedLink(matchPost(url)),
     link: (number) => `https://www.instagram.com/p/DKtuaNT${digits(number, 3)}O/`,
     build: ({ id }) => buildPostPage(id, identityOf(id).mediaId),
     read(html, { id }) {
@@ -93,7 +93,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
   },
   clip_video: {
     page: 'a clip’s page',
-    match: matchClip,
+    match: (url) => matchedLink(matchClip(url)),
     link: (number) => `https://www.tiktok.com/@generated.harbour/video/7670000000000000${digits(number, 3)}`,
     build: ({ id }) => buildClipPage(id),
     read(html, { id }) {
@@ -104,7 +104,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
   },
   clip_shop: {
     page: 'a product’s page',
-    match: matchProduct,
+    match: (url) => matchedLink(matchProduct(url)),
     link: (number) => `https://www.tiktok.com/shop/pdp/1729400000000011${digits(number, 3)}`,
     build: ({ id }) => buildProductPage(id),
     read(html, { id }) {

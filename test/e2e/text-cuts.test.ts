@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { seededRandom } from '../../core/testing/seeded-random.js';
+import { seededRandom } from '../../core/testing/pruning.js';
 import type { UsageEntry } from '../../server/usage/usage-log.js';
 import { readEvents } from '../support/event-reading.js';
 import type { Delivery, Place } from '../support/text-delivery.js';

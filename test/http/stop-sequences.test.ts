@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { seededRandom } from '../../core/testing/seeded-random.js';
+import { seededRandom } from '../../core/testing/pruning.js';
 import { createStopCutter } from '../../server/models/messages/sinks.js';
 
 const LETTERS = 'ab';

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
 import {
@@ -6,7 +7,7 @@ import {
   type ExtractCall,
   GatewayError,
   type GatewayErrorDetails,
-  type LinkRef,
+  type LinkMatch,
   type Plugin,
   type TextReply,
   Type,
@@ -29,6 +30,7 @@ const OPTIONS = {
 };
 const ENTRY = 'liar';
 const ACCOUNT = 'someone';
+const MISSING = '@invented/not-installed';
 const WORDS = `The vendor refuses ${API_KEY} at https://vendor.internal/v1/chat, ${NESTED} and tiny, for liar-text.`;
 const CLEAN = 'The vendor refuses [redacted] at [redacted]/chat, [redacted] and tiny, for liar-text.';
 
@@ -99,9 +101,13 @@ describe('errors of plugins over HTTP', () => {
   /** What the text model replies instead of an answer, if anything. */
   let reply: (() => unknown) | undefined;
 
-  const link = (url: URL): LinkRef | undefined => {
+  /** What `match` returns instead of a link, if anything. */
+  let matched: (() => unknown) | undefined;
+
+  const link = (url: URL): LinkMatch => {
     if (url.hostname !== 'liar.example') return undefined;
     act('match');
+    if (matched) return matched() as LinkMatch;
     const [, kind, id = ''] = /^\/(item|short|product)\/(\d+)$/.exec(url.pathname) ?? [];
     const kinds = { item: 'video', short: 'short_link', product: 'product' } as const;
     return { kind: kinds[kind as keyof typeof kinds], id, url: url.origin + url.pathname };
@@ -300,6 +306,30 @@ describe('errors of plugins over HTTP', () => {
       }
     });
 
+    it(`name a package that is not installed, and not the upstream: ${way}`, async () => {
+      for (const [name, load] of [
+        ['an import', () => import(`${MISSING}/sub-path.js`)],
+        ['a require', async () => createRequire(import.meta.url)(MISSING)],
+        ['a cause', () => import(MISSING).catch((cause) => Promise.reject(new Error('No engine.', { cause })))],
+      ] as const) {
+        const thrown = await load().catch((error: unknown) => error);
+        const logged = app.log.length;
+        throwAt(place, thrown);
+        const { status, json, text } = await ask();
+        expect([status, json?.error?.code], name).to.deep.equal([503, 'plugin_unavailable']);
+        expect(json.error.message, name)
+          .to.include(`"${MISSING}"`)
+          .and.not.to.include(import.meta.dirname);
+        isClean(text, name);
+        const lines = errorLines(logged);
+        expect(lines, name).to.have.length(1);
+        expect(lines[0]?.fields, name).to.include({ entry: ENTRY, error: thrown });
+      }
+      // A file of the plugin itself is no package.
+      throwAt(place, await import(`${import.meta.dirname}/no-such-file.js`).catch((error: unknown) => error));
+      expect((await ask()).json.error.code).to.equal('upstream_changed');
+    });
+
     it(`are told without the values of the entry's options: ${way}`, async () => {
       const { own, status } = KINDS[kind];
       const details = { reason: WORDS, param: API_KEY, cause: new Error(WORDS, { cause: API_KEY }) };
@@ -482,27 +512,53 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('of a link that is refused keep their words, without those of the options', async () => {
-    throwAt('match', gatewayError('unsupported_link', WORDS));
+  it('of a link that is refused name its kind, without the values of options', async () => {
+    act = () => {};
+    matched = () => ({ unsupported: WORDS });
     const refused = await app.extract(key, { url: next() });
     expect([refused.status, refused.json.error.code, refused.json.platform]).to.deep.equal([
       400,
       'unsupported_link',
       ENTRY,
     ]);
-    expect(refused.json.error.message).to.equal(CLEAN);
-    throwAt('match', new ForeignError('unsupported_link', WORDS));
-    expect((await app.extract(key, { url: next() })).json.error.message).to.equal(CLEAN);
+    expect(refused.json.error.message).to.equal(
+      `The link is ${CLEAN}, not an item of Liar; accepted is e.g. https://liar.example/item/<digits>.`,
+    );
+    for (const wrong of [
+      null,
+      'a profile',
+      [],
+      {},
+      { unsupported: '' },
+      { unsupported: 1 },
+      { kind: 'video', id: 7 },
+    ]) {
+      const logged = app.log.length;
+      matched = () => wrong;
+      const { status, json } = await app.extract(key, { url: next() });
+      expect([status, json.error.code], JSON.stringify(wrong)).to.deep.equal([400, 'unsupported_platform']);
+      expect(errorLines(logged).map(({ fields }) => fields.entry)).to.deep.equal([ENTRY]);
+    }
+    matched = undefined;
+  });
+
+  it('of a match count as no match and are logged without the values of options', async () => {
     for (const thrown of [
+      gatewayError('unsupported_link', WORDS),
+      new ForeignError('unsupported_link', WORDS),
       gatewayError('invalid_api_key'),
       gatewayError('teapot'),
       new Error('oops'),
       undefined,
       'oops',
     ]) {
+      const logged = app.log.length;
       throwAt('match', thrown);
       const { status, json } = await app.extract(key, { url: next() });
       expect([status, json.error.code]).to.deep.equal([400, 'unsupported_platform']);
+      const [line] = errorLines(logged);
+      expect(line?.fields.entry).to.equal(ENTRY);
+      isClean(app.log.slice(logged), 'the log');
     }
   });
 

@@ -9,6 +9,7 @@ import {
   type Extraction,
   type ExtractOptions,
   GatewayError,
+  matchedLink,
 } from 'mediagate';
 import { createFakeHttp, createManualClock, type FakeReply, pluginFolder, setUpPlugin } from 'mediagate/testing';
 import { createClipShopExtractor } from '../extractor.js';
@@ -82,7 +83,7 @@ async function play(scene: Scene): Promise<Played> {
   const { context } = await setUpPlugin({ plugin: clipShop, http, ...(scene.waiting && { waiting: scene.waiting }) });
   const options = { acceptLanguage: 'en-GB,en;q=0.9', pageTimeoutMs: 5_000, budgetMs: 20_000 };
   const extractor = createClipShopExtractor({ ...context, browser, options });
-  const link = extractor.match(new URL(`https://shop.tiktok.com/gb/pdp/${ID}`));
+  const link = matchedLink(extractor.match(new URL(`https://shop.tiktok.com/gb/pdp/${ID}`)));
   if (!link) throw new Error('the link does not match');
   const signal = new AbortController().signal;
   const extraction = await extractor.extract({ link, options: { ...OPTIONS, ...scene.options }, signal });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ExtractOptions, Review } from 'mediagate';
+import { type ExtractOptions, matchedLink, type Review } from 'mediagate';
 import { matchProduct } from '../links.js';
 import { readAmount, readPrice } from '../parse-price.js';
 import { readReviews } from '../parse-reviews.js';
@@ -11,7 +11,7 @@ const ID = '1729400000000011111';
 const OPTIONS: ExtractOptions = { clipReviewLimit: 2, clipSort: 'latest', includeEmptyReviews: false };
 
 describe('clip_shop: links', () => {
-  const match = (text: string) => matchProduct(new URL(text));
+  const match = (text: string) => matchedLink(matchProduct(new URL(text)));
 
   it('keeps the market apart, and takes the default market for none', () => {
     expect(match(`https://shop.tiktok.com/th/pdp/x/${ID}`)).to.deep.equal({
@@ -30,9 +30,13 @@ describe('clip_shop: links', () => {
   });
 
   it('names what the link is instead', () => {
-    expect(() => match('https://www.tiktok.com/shop/store/a/7495000000000000070')).to.throw("a shop's page");
-    expect(() => match('https://www.tiktok.com/shop/c/a/601152')).to.throw('a category');
-    expect(() => match('https://seller-us.tiktok.com/')).to.throw('a page for sellers');
+    for (const [text, kind] of [
+      ['https://www.tiktok.com/shop/store/a/7495000000000000070', "a shop's page"],
+      ['https://www.tiktok.com/shop/c/a/601152', 'a category'],
+      ['https://seller-us.tiktok.com/', 'a page for sellers'],
+    ] as const) {
+      expect(matchProduct(new URL(text)), text).to.deep.equal({ unsupported: kind });
+    }
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { GatewayError } from 'mediagate';
+import { type GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import clipVideo from '../index.js';
 
@@ -12,7 +12,7 @@ async function walk(...stops: readonly (string | FakeReply)[]) {
   );
   const http = createFakeHttp(replies);
   const extractor = extractorOf(await setUpPlugin({ plugin: clipVideo, http }));
-  const link = extractor.match(new URL('https://vm.tiktok.com/ZSfInv3nt/'));
+  const link = matchedLink(extractor.match(new URL('https://vm.tiktok.com/ZSfInv3nt/')));
   if (!link || !extractor.resolve) throw new Error('short links do not match');
   let wait: number | undefined;
   const end = await extractor.resolve({ link, signal }).then(

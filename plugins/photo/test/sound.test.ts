@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
+import { matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, pluginFolder, setUpPlugin } from 'mediagate/testing';
 import photo from '../index.js';
 
@@ -9,7 +10,7 @@ const fixture = (name: string) => readFileSync(path.join(pluginFolder(import.met
 async function soundOf(shortcode: string, page: Buffer) {
   const http = createFakeHttp(() => ({ headers: { 'content-type': 'text/html' }, body: page }));
   const extractor = extractorOf(await setUpPlugin({ plugin: photo, http }));
-  const link = extractor.match(new URL(`https://www.instagram.com/p/${shortcode}/`));
+  const link = matchedLink(extractor.match(new URL(`https://www.instagram.com/p/${shortcode}/`)));
   if (!link || !extractor.resolveAudio) throw new Error('no sound to be had');
   const options = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false } as const;
   return extractor.resolveAudio({ link, options, signal: new AbortController().signal });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { matchedLink } from 'mediagate';
 import { resolveFacts } from '../facts.js';
 import { matchItem } from '../links.js';
 import { readPage } from '../page.js';
@@ -11,7 +12,7 @@ const facts = resolveFacts();
 const alias = (letter: string) => `pfbid0${letter.repeat(24)}`;
 
 function read(address: string, html: string, answeredAt = address) {
-  const link = matchItem(new URL(address));
+  const link = matchedLink(matchItem(new URL(address)));
   if (!link) throw new Error('the link does not match');
   return readPage({ status: 200, url: new URL(answeredAt), html }, link, facts);
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, setUpPlugin } from 'mediagate/testing';
 import { resolveFacts } from '../facts.js';
 import social from '../index.js';
@@ -10,7 +10,7 @@ const ADDRESS = 'https://www.facebook.com/someone/posts/4410000000000731';
 const facts = resolveFacts();
 
 function outcomeOf(head: string, body = '') {
-  const link = matchItem(new URL(ADDRESS));
+  const link = matchedLink(matchItem(new URL(ADDRESS)));
   if (!link) throw new Error('the link does not match');
   const html = `<!DOCTYPE html><html id="facebook"><head>${head}</head><body>${body}</body></html>`;
   const outcome = readPage({ status: 200, url: new URL(ADDRESS), html }, link, facts);
@@ -75,7 +75,7 @@ describe('social share links that are answered with a page', () => {
   for (const [what, end, body] of pages) {
     it(`lead on by ${what}`, async () => {
       const extractor = extractorOf(await setUpPlugin({ plugin: social, http: createFakeHttp([{ body }]) }));
-      const link = extractor.match(new URL(`${site}/share/p/1AbCdEfGhI/`));
+      const link = matchedLink(extractor.match(new URL(`${site}/share/p/1AbCdEfGhI/`)));
       if (!link || !extractor.resolve) throw new Error('no share link');
       const resolved = await extractor.resolve({ link, signal: new AbortController().signal }).catch((e: unknown) => e);
       expect(resolved instanceof GatewayError ? resolved.code : String(resolved)).to.equal(end);

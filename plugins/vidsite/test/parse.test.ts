@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import { parseCaptions } from '../parse-captions.js';
-import { parseChapters } from '../parse-chapters.js';
-import { parseShownDate } from '../parse-dates.js';
-import { parseDescription } from '../parse-description.js';
-import { chooseSound, parseFormats } from '../parse-formats.js';
-import { parseLikes } from '../parse-likes.js';
-import { parseMusic } from '../parse-music.js';
-import { parseNext } from '../parse-next.js';
-import { parseOwner } from '../parse-owner.js';
-import { parsePlayer } from '../parse-player.js';
+import { parseCaptions } from '../read/captions.js';
+import { parseChapters } from '../read/chapters.js';
+import { parseShownDate } from '../read/dates.js';
+import { parseDescription } from '../read/description.js';
+import { chooseSound, parseFormats } from '../read/formats.js';
+import { parseLikes } from '../read/likes.js';
+import { parseMusic } from '../read/music.js';
+import { parseNext } from '../read/next.js';
+import { parseOwner } from '../read/owner.js';
+import { parsePlayer } from '../read/player.js';
 
 const ID = 'Tugs0fOst3n';
 
@@ -41,28 +41,22 @@ describe('vidsite: dates as shown', () => {
 });
 
 describe('vidsite: likes', () => {
-  const model = (accessibilityText: string, title: string) => ({
-    videoActions: {
-      menuRenderer: {
-        topLevelButtons: [
-          {
-            segmentedLikeDislikeButtonViewModel: {
-              likeButtonViewModel: {
-                likeButtonViewModel: {
-                  toggleButtonViewModel: {
-                    toggleButtonViewModel: {
-                      defaultButtonViewModel: { buttonViewModel: { title, accessibilityText } },
-                      toggledButtonViewModel: { buttonViewModel: { title, accessibilityText: '999 likes' } },
-                    },
-                  },
-                },
+  const model = (accessibilityText: string, title: string) => [
+    {
+      segmentedLikeDislikeButtonViewModel: {
+        likeButtonViewModel: {
+          likeButtonViewModel: {
+            toggleButtonViewModel: {
+              toggleButtonViewModel: {
+                defaultButtonViewModel: { buttonViewModel: { title, accessibilityText } },
+                toggledButtonViewModel: { buttonViewModel: { title, accessibilityText: '999 likes' } },
               },
             },
           },
-        ],
+        },
       },
     },
-  });
+  ];
 
   it('takes the whole number from the label, in any language', () => {
     const texts = [
@@ -90,7 +84,7 @@ describe('vidsite: likes', () => {
       },
     });
     const topLevelButtons = [toggle('DISLIKE', '791 dislikes'), toggle('LIKE', '15,288 likes')];
-    expect(parseLikes({ videoActions: { menuRenderer: { topLevelButtons } } }, {})?.value).to.equal(15288);
+    expect(parseLikes(topLevelButtons, {})?.value).to.equal(15288);
   });
 
   it('does not take the number of an entity that may be another item’s', () => {
@@ -98,8 +92,8 @@ describe('vidsite: likes', () => {
       payload: { likeCountEntity: { likeCountIfIndifferentNumber } },
     });
     const next = (...mutations: object[]) => ({ frameworkUpdates: { entityBatchUpdate: { mutations } } });
-    expect(parseLikes({}, next(entity('15288')))?.value).to.equal(15288);
-    expect(parseLikes({}, next(entity('15288'), entity('4')))).to.equal(undefined);
+    expect(parseLikes([], next(entity('15288')))?.value).to.equal(15288);
+    expect(parseLikes([], next(entity('15288'), entity('4')))).to.equal(undefined);
   });
 });
 

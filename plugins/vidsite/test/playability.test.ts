@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { resolveFacts } from '../facts.js';
-import { type PlayState, readPlayState } from '../playability.js';
+import { type PlayState, readPlayState } from '../read/playability.js';
 
 const facts = resolveFacts();
 const read = (playabilityStatus: object, more: object = {}): PlayState =>

@@ -42,7 +42,8 @@ describe('a sound on its way from a model', () => {
     const told = await open({ body: some(2), usage: Promise.resolve({ characters: 7 }) });
     expect(await lengthOf(told.body)).to.equal(2_000);
     expect(await told.ended).to.deep.equal({ usage: { characters: 7 } });
-    for (const usage of [undefined, Promise.resolve(undefined), Promise.reject(new Error('lost'))]) {
+    const impossible = [{ characters: Number.NaN }, { seconds: -1 }].map((usage) => Promise.resolve(usage));
+    for (const usage of [undefined, ...impossible, Promise.resolve(undefined), Promise.reject(new Error('lost'))]) {
       const untold = await open({ body: some(1), ...(usage && { usage }) });
       await lengthOf(untold.body);
       expect(await untold.ended).to.deep.equal({ usage: { characters: 5, estimated: true } });

@@ -3,11 +3,14 @@ import {
   type Cache,
   type Clock,
   createGateway,
+  type Extraction,
   type Extractor,
   type Gateway,
   GatewayError,
   type LogFields,
   type Logger,
+  type MediaEntry,
+  type PostData,
 } from 'mediagate';
 import { createMemoryCache } from 'mediagate/testing';
 import { silentLogger } from '../../../core/runtime/logger.js';
@@ -127,6 +130,64 @@ describe('extraction', () => {
     expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('bot_check');
     failing = false;
     expect((await opened.gateway.extract({ url: LINK })).limitations).to.deep.equal(['stats_rounded']);
+  });
+
+  it('answers from no cache once a media URL has expired, or expires within a minute', async () => {
+    const begin = Date.UTC(2026, 0, 1);
+    const url = 'https://invented.example/7.mp4';
+    const withExpiry = (expiresAt: number): Extraction => {
+      const { data, ...rest } = inventedExtraction('7');
+      const entries: MediaEntry[] = [
+        { url: `${url}?lasting`, kind: 'video', expires_at: new Date(begin + 7_200_000).toISOString() },
+        { url, kind: 'video', expires_at: new Date(expiresAt).toISOString() },
+        { url: `${url}?forever`, kind: 'video' },
+      ];
+      return { ...rest, data: { ...data, media: { image_urls: [], video_urls: [url], entries } } as PostData };
+    };
+    const cache = createMemoryCache();
+    let failing = false;
+    let next = withExpiry(begin + 300_000);
+    const extract = async () => {
+      if (failing) throw new GatewayError('upstream_error', 'The source failed.');
+      return next;
+    };
+    const opened = await open({ extract }, { cache });
+    const other = await open({ extract }, { cache });
+    gateway = opened.gateway;
+    const uses = async ({ gateway: asked }: Opened = opened) => (await asked.extract({ url: LINK })).cache;
+    try {
+      expect(await uses()).to.equal('miss');
+      for (const { pass } of [opened, other]) pass(239_999);
+      expect([await uses(), await uses(other)]).to.deep.equal(['hit', 'hit']);
+      for (const { pass } of [opened, other]) pass(1);
+      failing = true;
+      // Nor an older result during an outage, from either cache.
+      for (const node of [opened, other]) expect(await codeOf(uses(node))).to.equal('upstream_error');
+      failing = false;
+      next = withExpiry(begin + 240_000 + 59_000);
+      expect([await uses(), await uses()]).to.deep.equal(['miss', 'miss']);
+      // It had expired on arrival, so another fetch is of no use: cached as briefly as a partial result.
+      next = withExpiry(begin + 200_000);
+      expect([await uses(), await uses()]).to.deep.equal(['miss', 'hit']);
+      for (const { pass } of [opened, other]) pass(30_000);
+      next = withExpiry(begin + 86_400_000);
+      expect([await uses(), await uses(), await uses(other)]).to.deep.equal(['miss', 'hit', 'hit']);
+    } finally {
+      await other.gateway.close();
+    }
+  });
+
+  it('answers a product from no cache once one of its media has expired', async () => {
+    const expires_at = new Date(Date.UTC(2026, 0, 1) + 62_000).toISOString();
+    const media: MediaEntry[] = [{ url: 'https://invented.example/7.jpg', kind: 'image', expires_at }];
+    const product = { product_id: '7', url: LINK, image_urls: [], video_urls: [], media };
+    const data = { product, reviews: { five_star: [], one_star: [] }, raw_stats: {} };
+    const opened = await open({ extract: async () => ({ method: 'invented', data }) });
+    gateway = opened.gateway;
+    const uses = async () => (await opened.gateway.extract({ url: LINK })).cache;
+    expect([await uses(), await uses()]).to.deep.equal(['miss', 'hit']);
+    opened.pass(2_000);
+    expect(await uses()).to.equal('miss');
   });
 
   it('refuses a document that breaks its schema', async () => {

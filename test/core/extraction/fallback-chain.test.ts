@@ -263,6 +263,20 @@ describe('fallback chain', () => {
       });
     });
 
+    it('names a package that a method misses, also if it was asked often', async () => {
+      const missing = await import(`not-${'installed'}`).catch((error: Error) => error);
+      const { climb } = chainOf([method('browser', missing), method('only', failing('upstream_error'))]);
+      for (let runs = 0; runs < 7; runs += 1) {
+        const error = await failureOf(climb());
+        expect(error).to.include({ code: 'plugin_unavailable', cause: missing });
+        expect(error.message).to.include('"not-installed"');
+        expect(error.attempts?.[0]).to.deep.include({ method: 'browser', outcome: 'upstream_error' });
+      }
+      const other = chainOf([method('browser', missing), method('only', failing('upstream_rate_limited'))]);
+      expect(await failureOf(other.climb())).to.include({ code: 'upstream_rate_limited' });
+      expect((await chainOf([method('browser', missing), method('only', full)]).climb()).parts).to.have.length(1);
+    });
+
     it('logs anything else as a change of the platform and keeps the cause', async () => {
       const broken = new TypeError('x is not a function');
       const { climb, logger } = chainOf([method('only', broken)]);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createTranscodes, type RunTranscode } from '../../../core/extraction/mp3-transcoding.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
-import { createManualClock } from '../../../core/testing/manual-clock.js';
+import { createManualClock } from '../../../core/testing/fakes.js';
 import { rejection } from '../../support/rejection.js';
 
 describe('files in the making', () => {

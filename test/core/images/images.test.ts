@@ -10,15 +10,17 @@ import {
   type Gateway,
   GatewayError,
   type GeneratedImage,
+  type ImageCall,
   type ImageSubmitRequest,
   type Jobs,
   type Storage,
   systemClock,
+  type Usage,
 } from 'mediagate';
 import { openDatabase } from '../../../core/database/database.js';
 import { openState, type State } from '../../../server/state.js';
 import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';
-import { createDarkroom, inventedModel, MODEL } from '../../support/invented-image.js';
+import { createDarkroom, inventedImage, inventedModel, MODEL } from '../../support/invented-image.js';
 import { rejection } from '../../support/rejection.js';
 import { sampleImage } from '../../support/sample-images.js';
 import { until } from '../../support/until.js';
@@ -107,6 +109,21 @@ describe('the image service', () => {
       await darkroom.develop((answer ?? null) as never);
       const job = await ended(id);
       expect([job.state, job.error?.code], JSON.stringify(answer)).to.deep.equal(['failed', 'upstream_changed']);
+    }
+  });
+
+  it('leaves out impossible counts of a usage, and keeps the paid image', async () => {
+    const { bytes, contentType } = await inventedImage({ size: { width: 64, height: 64 }, options: {} } as ImageCall);
+    for (const [reported, expected] of [
+      [{ inputTokens: Number.NaN, outputTokens: -1, totalTokens: 12, inputTextTokens: 1.5 }, { totalTokens: 12 }],
+      [{ inputTokens: Number.NaN, outputTokens: Number.POSITIVE_INFINITY, estimated: 'yes' }, undefined],
+      ['many', undefined],
+      [null, undefined],
+    ] as const) {
+      const id = await submit();
+      await darkroom.develop({ bytes, contentType, usage: reported as unknown as Usage });
+      const { state: ending, image } = await ended(id);
+      expect([ending, image?.usage], JSON.stringify(reported)).to.deep.equal(['completed', expected]);
     }
   });
 

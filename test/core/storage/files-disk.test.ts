@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { systemClock } from '../../../core/runtime/time.js';
 import { type DiskFiles, openDiskFiles } from '../../../core/storage/files-disk.js';
-import { createManualClock } from '../../../core/testing/manual-clock.js';
+import { createManualClock } from '../../../core/testing/fakes.js';
 import { rejection } from '../../support/rejection.js';
 import { content, describeStorage, refusal } from './storage-contract.js';
 

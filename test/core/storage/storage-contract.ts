@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { Clock, Storage, StoredBody } from '../../../core/contracts/services.js';
 import { systemClock } from '../../../core/runtime/time.js';
-import { createManualClock } from '../../../core/testing/manual-clock.js';
+import { createManualClock } from '../../../core/testing/fakes.js';
 
 export async function content(file: StoredBody | undefined): Promise<Buffer> {
   const chunks: Uint8Array[] = [];

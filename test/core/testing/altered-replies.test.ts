@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { decoyedExchange, withDecoys } from '../../../core/testing/foreign-items.js';
+import { decoyedExchange, withDecoys } from '../../../core/testing/decoys.js';
 import type { Exchange } from '../../../core/testing/index.js';
-import { pruneReply } from '../../../core/testing/pruned-replies.js';
+import { pruneReply, seededRandom } from '../../../core/testing/pruning.js';
 import { putTogether, takeApart } from '../../../core/testing/reply-parts.js';
-import { seededRandom } from '../../../core/testing/seeded-random.js';
 
 const ID = '7670000000000000001';
 

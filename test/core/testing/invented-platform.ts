@@ -14,7 +14,7 @@ import {
   type Extractor,
   GatewayError,
   type HttpResponse,
-  type LinkRef,
+  type LinkMatch,
   type Plugin,
   type PluginContext,
   parseJson,
@@ -62,10 +62,10 @@ export function inventedPlugin({ plugin = {}, extractor = () => ({}), setup }: P
   }) as Plugin;
 }
 
-export function match(url: URL): LinkRef | undefined {
+export function match(url: URL): LinkMatch {
   if (url.hostname !== HOST || url.port || url.username || !/^https?:$/.test(url.protocol)) return undefined;
   const id = /^\/item\/(\w{10})$/.exec(url.pathname)?.[1];
-  if (!id) throw new GatewayError('unsupported_link', 'This is not an item.');
+  if (!id) return { unsupported: 'another page' };
   return { kind: 'video', id, url: `https://${HOST}/item/${id}` };
 }
 

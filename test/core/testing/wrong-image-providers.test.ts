@@ -8,7 +8,7 @@ import {
   type PluginContext,
   Type,
 } from '../../../core/index.js';
-import { decodeImage, formatOf, inventImage } from '../../../core/testing/image-run.js';
+import { decodeImage, formatOf, inventImage } from '../../../core/testing/image.js';
 import { type Check, type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
 
 const KEY = 'key-that-nobody-may-see';

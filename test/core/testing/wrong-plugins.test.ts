@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Extraction, type Extractor, GatewayError, Type } from '../../../core/index.js';
+import { type Extraction, type Extractor, GatewayError, type LinkMatch, Type } from '../../../core/index.js';
 import { type Check, type ExtractorDefinition, extractorChecks, pluginChecks } from '../../../core/testing/index.js';
 import {
   type Context,
@@ -173,6 +173,22 @@ describe('the testing kit', () => {
         extractor(() => ({
           match: (url) => match(/^invented\.example/.test(url.hostname) ? new URL(`${host}${url.pathname}`) : url),
         })),
+      ],
+      [
+        'a match that throws for its own links that are not items',
+        ['refuses its own links that are not items', 'is not fooled by hostile links'],
+        extractor(() => ({
+          match(url) {
+            const result = match(url);
+            if (result && 'unsupported' in result) throw new GatewayError('unsupported_link', 'This is not an item.');
+            return result;
+          },
+        })),
+      ],
+      [
+        'a kind of link without words',
+        ['refuses its own links that are not items', 'is not fooled by hostile links'],
+        extractor(() => ({ match: (url) => changed(match(url), { unsupported: ' ' }, 'unsupported') })),
       ],
       [
         'a match that throws something else',
@@ -349,8 +365,9 @@ interface Item {
   views?: unknown;
 }
 
-function changed(link: ReturnType<typeof match>, change: object) {
-  return link && { ...link, ...change };
+/** @param field Only a result with this field is changed. */
+function changed(result: LinkMatch, change: object, field = 'url'): LinkMatch {
+  return result && field in result ? { ...result, ...change } : result;
 }
 
 /** Checks that see every error of the source. */

@@ -9,7 +9,7 @@ import {
   type TextOutcome,
   type TextRoute,
 } from 'mediagate';
-import { seededRandom } from '../../../core/testing/seeded-random.js';
+import { seededRandom } from '../../../core/testing/pruning.js';
 import { rejection } from '../../support/rejection.js';
 import { inPieces, type Piece, type Script, scriptedText, UPSTREAM_MODEL } from '../../support/scripted-text.js';
 import { answerTo } from '../../support/text-answer.js';

@@ -1,0 +1,36 @@
+/// <reference types="node" preserve="true" />
+/**
+ * `mediagate/plugin`: everything a plugin may import. It has the contracts, errors and building blocks, and none of the
+ * gateway, so it loads three small packages: ajv, ipaddr.js and, once a page is parsed, cheerio.
+ */
+
+export * from './contracts/index.js';
+export { type Static, type TObject, type TSchema, Type } from './contracts/typebox.js';
+export * from './extraction/extractor-from.js';
+export * from './extraction/fallback-chain.js';
+export * from './extraction/merge.js';
+export * from './extraction/responses.js';
+export * from './extraction/scraping/scraping.js';
+export * from './extraction/site-config.js';
+export { openAudio } from './media/audio-formats.js';
+export { isLoopbackHost } from './net/egress.js';
+export {
+  createFailOver,
+  type FailOver,
+  type FailOverCall,
+  type FailOverOptions,
+  type TryConsequence,
+  TryFailure,
+} from './net/fail-over.js';
+export { encodeForm, type FilePart, type Form } from './net/multipart-form.js';
+export * from './net/upstream-failures.js';
+export { definePlugin } from './plugins/plugin-config.js';
+export {
+  type DefinitiveCode,
+  type ErrorCode,
+  GatewayError,
+  type GatewayErrorDetails,
+  isGatewayError,
+  type TransientCode,
+} from './runtime/errors.js';
+export { type JsonValue, replaceFields } from './text/json.js';

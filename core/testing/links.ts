@@ -1,0 +1,214 @@
+import assert from 'node:assert';
+import { type Extractor, type LinkRef, matchedLink } from '../contracts/index.js';
+import type { ExtractorDefinition } from './extractor.js';
+import { show } from './matchers.js';
+import { type Check, reportAll } from './runner.js';
+
+/** Matching alone: no request is sent. */
+export function linkChecks(definition: ExtractorDefinition, whole: () => Promise<Extractor>): Check[] {
+  const { links, foreign, unsupported = [] } = definition;
+  const each = async (
+    texts: Iterable<string | URL>,
+    problem: (extractor: Extractor, url: URL) => string | undefined,
+  ) => {
+    const extractor = await whole();
+    const problems = Array.from(texts, (text) => {
+      const url = new URL(text);
+      const violation = problem(extractor, url);
+      return violation === undefined ? [] : [`${abridged(url)}: ${violation}`];
+    });
+    reportAll(problems.flat());
+  };
+
+  return [
+    {
+      name: 'matches its links to their ids',
+      run: () =>
+        each(Object.keys(links), (extractor, url) => {
+          const before = url.href;
+          const { link, error } = tryMatch(extractor, url);
+          if (url.href !== before) return 'match changed the URL it was given';
+          const id = links[before] ?? Object.entries(links).find(([text]) => new URL(text).href === before)?.[1];
+          return link?.id === id ? undefined : `expected ${show(id)}, got ${error ?? show(link?.id)}`;
+        }),
+    },
+    {
+      name: 'matches a canonical link to the same item again',
+      run: () =>
+        each(Object.keys(links), (extractor, url) => {
+          const { link } = tryMatch(extractor, url);
+          if (!link) return undefined;
+          const again = URL.canParse(link.url) ? tryMatch(extractor, new URL(link.url)) : { error: 'not a URL' };
+          if (new URL(link.url).protocol !== 'https:') return `${link.url} is not https`;
+          return isSame(link, again.link) ? undefined : `${link.url} gives ${again.error ?? show(again.link)}`;
+        }),
+    },
+    {
+      name: 'refuses its own links that are not items',
+      run: () =>
+        each(unsupported, (extractor, url) => {
+          const { link, error, unsupported } = tryMatch(extractor, url);
+          if (unsupported !== undefined) return kindProblem(unsupported);
+          return `expected { unsupported }, got ${error ?? show(link)}`;
+        }),
+    },
+    {
+      name: 'leaves the links of others alone',
+      run: () =>
+        each(foreign, (extractor, url) => {
+          const { link, error, unsupported } = tryMatch(extractor, url);
+          if (unsupported !== undefined) return `expected undefined, got ${show({ unsupported })}`;
+          return error ?? (link && `matched ${show(link)}`);
+        }),
+    },
+    {
+      name: 'gives a probe links of items and methods that it has',
+      async run() {
+        const { probeLinks = [], methods } = await whole();
+        await each(
+          probeLinks.map(({ url }) => url),
+          (extractor, url) => {
+            const { link, error } = tryMatch(extractor, url);
+            return link && link.kind !== 'short_link' ? undefined : (error ?? `matched ${show(link)}`);
+          },
+        );
+        const names = new Set((methods?.() ?? []).map(({ name }) => name));
+        const unknown = probeLinks.flatMap(({ fills }) => Object.keys(fills).filter((name) => !names.has(name)));
+        reportAll(unknown.map((name) => `a probe link names the method "${name}", which there is not`));
+      },
+    },
+    {
+      name: 'is not fooled by hostile links',
+      async run() {
+        const hostile = hostileLinks(Object.keys(links));
+        assert(hostile.foreign.length > 0, 'there are no links to make hostile ones of');
+        await each(hostile.foreign, (extractor, url) => {
+          const { link, error, unsupported } = tryMatch(extractor, url);
+          if (unsupported !== undefined) return `expected undefined, got ${show({ unsupported })}`;
+          return error ?? (link && `matched ${show(link)}`);
+        });
+        await each(hostile.own, (extractor, url) => {
+          const { link, error } = tryMatch(extractor, url);
+          return error ?? (link && `matched ${show(link)}`);
+        });
+        await each(hostile.inherited, (extractor, url) => {
+          const { error, unsupported } = tryMatch(extractor, url);
+          return error ?? (unsupported === undefined ? undefined : kindProblem(unsupported));
+        });
+      },
+    },
+  ];
+}
+
+/** The value of a lookup table for a name that only Object.prototype has. */
+const INHERITED = /\[native code\]|\[object Object\]/;
+
+interface Tried {
+  link?: LinkRef;
+  /** The kind of a link that names no item. */
+  unsupported?: unknown;
+  /** The thrown value as text. */
+  error?: string;
+}
+
+function tryMatch(extractor: Extractor, url: URL): Tried {
+  try {
+    const match = extractor.match(url);
+    return match && 'unsupported' in match ? { unsupported: match.unsupported } : { link: matchedLink(match) };
+  } catch (error) {
+    return { error: `threw ${error}; match must never throw` };
+  }
+}
+
+/** The kind becomes part of the message for the client. */
+function kindProblem(kind: unknown): string | undefined {
+  if (typeof kind !== 'string' || kind.trim() === '') return `unsupported must be a text, got ${show(kind)}`;
+  return INHERITED.test(kind) ? `the kind is ${show(kind)}` : undefined;
+}
+
+function isSame(one: LinkRef, other: LinkRef | undefined): boolean {
+  return one.kind === other?.kind && one.id === other.id && one.url === other.url && one.region === other.region;
+}
+
+function abridged(url: URL): string {
+  return url.href.length > 200 ? `${url.href.slice(0, 200)}… (${url.href.length} characters)` : url.href;
+}
+
+const LONG = 100_000;
+
+/** Links derived from valid ones that are not of the platform, or are deceptive. */
+export interface HostileLinks {
+  /** On other hosts, or not http: only undefined is accepted. */
+  foreign: URL[];
+  /** On the platform's hosts: undefined or `{ unsupported }`. */
+  own: URL[];
+  /** With names of Object.prototype: items or not, but never an inherited property. */
+  inherited: URL[];
+}
+
+/** @param links - valid links of the platform. */
+export function hostileLinks(links: readonly string[]): HostileLinks {
+  const foreign = new Set<string>();
+  const own = new Set<string>();
+  const inherited = new Set<string>();
+  for (const link of links) {
+    const { host, hostname, pathname, search, href } = new URL(link);
+    const rest = `${pathname}${search}`;
+    // Platforms may own all of their subdomains, so the prefix is added to the registered name.
+    const site = host.split('.').slice(-2).join('.');
+    const homograph = homoglyph(hostname);
+    const encoded = encodeURIComponent(href);
+    for (const text of [
+      `https://${host}.evil.example${rest}`,
+      `https://evil${site}${rest}`,
+      `https://evil-${site}${rest}`,
+      `https://${host.replaceAll('.', '-')}.example${rest}`,
+      `https://${host}@evil.example${rest}`,
+      `https://evil.example\\@${host}${rest}`,
+      `https://evil.example${rest}`,
+      `https://evil.example/${host}${rest}`,
+      `https://evil.example/?url=${encoded}`,
+      `https://evil.example/#${href}`,
+      ...(homograph === hostname ? [] : [`https://${homograph}${rest}`]),
+      `https://127.0.0.1${rest}`,
+      `https://[::1]${rest}`,
+      `https://2130706433${rest}`,
+      `ftp://${host}${rest}`,
+      `file://${host}${rest}`,
+      `javascript:${href}`,
+      `data:text/plain,${encoded}`,
+    ]) {
+      foreign.add(text);
+    }
+    for (const text of [
+      `https://user:password@${host}${rest}`,
+      `https://user@${host}${rest}`,
+      `https://${host}:8443${rest}`,
+      `https://${host}/${'a'.repeat(LONG)}`,
+      `https://${host}/${'%'.repeat(100)}`,
+      `https://${host}/%E0%A4%A`,
+      `https://${host}/%00`,
+      `https://${host}/%2f%2fevil.example`,
+      `https://${host}//evil.example${pathname === '/' ? '' : '/x'}`,
+      ...(pathname.indexOf('/', 1) > 0 ? [`https://${host}/${pathname.slice(1).replaceAll('/', '%2f')}${search}`] : []),
+    ]) {
+      own.add(text);
+    }
+    for (const name of ['constructor', '__proto__', 'toString']) {
+      for (const path of [name, `${name}/1`, `us/${name}`]) inherited.add(`https://${host}/${path}`);
+    }
+  }
+  return { foreign: parse(foreign), own: parse(own), inherited: parse(inherited) };
+}
+
+/** Links that the URL parser refuses never reach an extractor. */
+function parse(texts: ReadonlySet<string>): URL[] {
+  return [...texts].flatMap((text) => URL.parse(text) ?? []);
+}
+
+/**
+ * The host with a Latin letter replaced by a Cyrillic one: a reader sees no difference, the parser makes `xn--…` of it.
+ */
+function homoglyph(host: string): string {
+  return host.replace(/[aeopc]/, (letter) => ({ a: 'а', e: 'е', o: 'о', p: 'р', c: 'с' })[letter] ?? letter);
+}

@@ -1,0 +1,95 @@
+import { type MediaEntry, toIsoTime } from 'mediagate';
+import { address, positive } from './values.js';
+
+const IMAGE_TYPES: Readonly<Record<string, string>> = {
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  png: 'image/png',
+  webp: 'image/webp',
+  heic: 'image/heic',
+  avif: 'image/avif',
+};
+
+/** One rendition of a picture. */
+export interface Rendition {
+  url: unknown;
+  width?: unknown;
+  height?: unknown;
+}
+
+/** When a signed address ends: `oe` is a Unix time in hexadecimal digits. */
+export function expiryOf(url: string): string | undefined {
+  const hex = /[?&]oe=([0-9a-f]{8})(?:&|$)/i.exec(url)?.[1];
+  return hex && toIsoTime(Number.parseInt(hex, 16));
+}
+
+export function imageEntry({ url, width, height }: Rendition, label?: string): MediaEntry | undefined {
+  const text = address(url);
+  if (!text) return undefined;
+  const extension = /\.([a-z]{3,4})(?:\?|$)/i.exec(text)?.[1]?.toLowerCase();
+  return {
+    url: text,
+    kind: 'image',
+    mime: extension && IMAGE_TYPES[extension],
+    width: positive(width),
+    height: positive(height),
+    label,
+    expires_at: expiryOf(text),
+  };
+}
+
+/** A file with picture and, unless it is known to be mute, sound. */
+export function videoEntry({ url, width, height }: Rendition, hasAudio: boolean | undefined): MediaEntry | undefined {
+  const text = address(url);
+  if (!text) return undefined;
+  return {
+    url: text,
+    kind: 'video',
+    mime: 'video/mp4',
+    width: positive(width),
+    height: positive(height),
+    has_video: true,
+    has_audio: hasAudio,
+    expires_at: expiryOf(text),
+  };
+}
+
+/** How far the shape of a rendition may be from the picture's own: more is a crop. */
+const SAME_SHAPE = 0.03;
+
+/**
+ * The largest rendition that shows the whole picture: lists hold square crops as well.
+ * @param size - the picture's own, where it is known.
+ */
+export function bestImage(
+  renditions: readonly Rendition[],
+  size: { width?: unknown; height?: unknown } = {},
+  label?: string,
+): MediaEntry | undefined {
+  const shape = shapeOf(size);
+  const isWhole = (rendition: Rendition) => {
+    const own = shapeOf(rendition);
+    return shape !== undefined && own !== undefined && Math.abs(own / shape - 1) < SAME_SHAPE;
+  };
+  const sorted = [...renditions].sort((one, other) => areaOf(other) - areaOf(one));
+  for (const rendition of [...sorted.filter(isWhole), ...sorted]) {
+    const entry = imageEntry(rendition, label);
+    if (entry) return entry;
+  }
+  return undefined;
+}
+
+/** Larger first; what has no size stays where it is. */
+export function largerFirst(one: MediaEntry, other: MediaEntry): number {
+  return (other.width ?? 0) * (other.height ?? 0) - (one.width ?? 0) * (one.height ?? 0);
+}
+
+function areaOf({ width, height }: Omit<Rendition, 'url'>): number {
+  return (positive(width) ?? 0) * (positive(height) ?? 0);
+}
+
+function shapeOf({ width, height }: Omit<Rendition, 'url'>): number | undefined {
+  const across = positive(width);
+  const down = positive(height);
+  return across && down ? across / down : undefined;
+}

@@ -1,0 +1,111 @@
+import { asString, at, findJsonAfter, type ScriptedPage, splitScripts } from 'mediagate';
+import type { Facts } from '../facts.js';
+import type { PostIdentity } from '../shortcode.js';
+import { CLOSED_GATE, type FoundMedia, findMedia } from './find-media.js';
+import { parseLinkedData } from './older/linked-data.js';
+import { type Found, GATED, isReadable, isWhole, OTHER_POST, type PostOutcome, readRuling } from './outcomes.js';
+import { readPageBlobs } from './page-data.js';
+import { readMedia } from './reply.js';
+import { parseTags } from './tags.js';
+import { digits } from './values.js';
+
+/** What the page of a post amounts to: its data first, then its tags, then why it has neither. */
+export function readPermalinkPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {
+  const page = splitScripts(html);
+  const searches = readPageBlobs(page, identity, facts).map((blob) => findMedia(blob, identity, facts.markers.gate));
+  const media = searches.flatMap((search): FoundMedia[] => search.media);
+  const gated = media.length === 0 && searches.some((search) => search.gated);
+  const limitations = gated ? ['media_login_only'] : [];
+  const data: Found = [...readMedia(media, identity), ...(media.length > 0 ? [] : parseLinkedData(page, identity))];
+  // With all of the post at hand, the tags would add nothing.
+  if (isReadable(data) && isWhole(data)) return { kind: 'found', found: data };
+  const tags = parseTags(html, identity, facts);
+  const found = [...data, ...(tags.reading ? [withOwner(tags.reading, page, identity)] : [])];
+  if (found.length > 0) return { kind: 'found', found, limitations };
+  const ruling = rulingIn(html, facts);
+  if (ruling) return ruling;
+  if (gated || html.includes(`"${CLOSED_GATE}":{`)) return GATED;
+  const why = whyNothing(html, tags.title ?? '', facts);
+  if (why) return why;
+  if (tags.other || searches.some((search) => search.othersOnly)) return OTHER_POST;
+  return { kind: 'transient', code: 'upstream_refused', reason: 'a page without the post’s data' };
+}
+
+/** The page's route names the owner even where no data came along. */
+function withOwner(
+  reading: Found[number],
+  { scripts, markup }: ScriptedPage,
+  { mediaId }: PostIdentity,
+): Found[number] {
+  const { post } = reading;
+  if (post.ids?.author_id) return reading;
+  const texts = [...scripts.map(({ text }) => text), ...markup];
+  const around = texts.map((text) => aroundOwn(text, '"media_id"', mediaId)).find((text) => text !== '');
+  const id = digits(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around ?? '')?.[1]);
+  if (!id) return reading;
+  return {
+    ...reading,
+    post: {
+      ...post,
+      ids: { ...post.ids, author_id: id },
+      common: { ...post.common, author: { ...post.common?.author, id } },
+    },
+  };
+}
+
+/** The text around the first place where a member has the post's id, as far as it is of the same record. */
+function aroundOwn(text: string, member: string, mediaId: string): string {
+  const value = `"${mediaId}"`;
+  for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length)) {
+    if (!text.slice(Math.max(0, at - member.length - 20), at).includes(member)) continue;
+    const before = text.slice(Math.max(0, at - 100), at);
+    return before.slice(before.search(/[^{}]*$/)) + /^[^{}]*/.exec(text.slice(at, at + 160))?.[0];
+  }
+  return '';
+}
+
+function rulingIn(html: string, { markers, phrases }: Facts): PostOutcome | undefined {
+  if (!html.includes(markers.ruling)) return undefined;
+  const ruling = findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value;
+  const words = [asString(at(ruling, 'title')), asString(at(ruling, 'description'))].filter(Boolean).join(': ');
+  return words ? readRuling(words, phrases) : undefined;
+}
+
+function whyNothing(html: string, title: string, { markers, phrases }: Facts): PostOutcome | undefined {
+  const holds = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
+  const titled = (words: readonly string[]) => words.some((word) => title.toLowerCase().includes(word));
+  const error = errorPageOf(html, markers.errorPage);
+  if (error?.age) return { kind: 'definitive', code: 'age_restricted', reason: error.reason };
+  if (error?.reason) {
+    const geo = /geo|country|region|legal/i.test(error.reason);
+    return { kind: 'definitive', code: geo ? 'geo_blocked' : 'unavailable', reason: error.reason };
+  }
+  const route = /"tracePolicy"\s*:\s*"(polaris\.[\w.]+)"/.exec(html)?.[1] ?? '';
+  if (markers.privatePage.includes(route)) {
+    return { kind: 'definitive', code: 'private', reason: 'the account is private' };
+  }
+  if (markers.challengeRoutes.includes(route) || holds(markers.challengePage))
+    return { kind: 'transient', code: 'bot_check', reason: 'a challenge in place of the page' };
+  if (error || holds(markers.missingPage) || titled(phrases.missing)) {
+    return {
+      kind: 'definitive',
+      code: 'removed',
+      reason: title && title !== 'Instagram' ? title : 'the page is not there',
+    };
+  }
+  if (markers.loginRoutes.includes(route) || holds(markers.loginPage) || titled(phrases.loginTitle)) {
+    return { kind: 'transient', code: 'upstream_refused', reason: 'a login page in place of the post' };
+  }
+  return undefined;
+}
+
+/** The page that the site shows in the place of a post, with its reason where it gives one. */
+function errorPageOf(html: string, marker: string): { age: boolean; reason?: string } | undefined {
+  const index = html.indexOf(`"${marker}"`);
+  if (index < 0) return undefined;
+  const around = html.slice(Math.max(0, index - 300), index + 600);
+  const age = /"restricted_age"\s*:\s*"?(\d+)/.exec(around)?.[1];
+  const failure = /"failure_reason"\s*:\s*"([^"]+)"/.exec(around)?.[1];
+  const reason = [failure && `failure_reason ${failure}`, age && `restricted_age ${age}`].filter(Boolean).join(', ');
+  return { age: age !== undefined, ...(reason && { reason }) };
+}

@@ -1,0 +1,217 @@
+import {
+  asArray,
+  asNumber,
+  asPositive,
+  asRecord,
+  asString,
+  at,
+  type MediaEntry,
+  type PartialPost,
+  toIsoTime,
+} from 'mediagate';
+import { absoluteUrl } from './text.js';
+
+/** What the files of a player reply come to. */
+export interface FormatsReading {
+  media: NonNullable<PartialPost['media']>;
+  hasSound: boolean;
+  /** BCP 47 tag of the original sound track, where the reply tells tracks apart. */
+  language?: string;
+  limitations: string[];
+}
+
+/** One element of `formats` or `adaptiveFormats`. */
+interface Format {
+  /** Of the live kinds only the manifests can be fetched as they are. */
+  segmented: boolean;
+  ciphered: boolean;
+  protectedContent: boolean;
+  entry: Omit<MediaEntry, 'url'>;
+  url?: string;
+  itag?: number;
+  isDefaultTrack: boolean;
+  isOriginalTrack: boolean;
+  isCompressed: boolean;
+}
+
+/** Reads `streamingData`. Files without an address of their own (ciphered, streamed by the player only) are not listed. */
+export function parseFormats(streamingData: unknown): FormatsReading {
+  const formats = readFormats(streamingData);
+  const manifests = readManifests(streamingData);
+  const files = formats.flatMap(({ url, segmented, protectedContent, entry }) =>
+    url && !segmented && !protectedContent ? [{ url, ...entry }] : [],
+  );
+  const video = files.filter((file) => file.has_video).sort(betterFirst);
+  const whole = video.filter((file) => file.has_audio);
+  const playable = whole.length > 0 ? whole : [...manifests.filter(isPlaylist), ...video];
+  return {
+    media: {
+      video_urls: playable.map((file) => file.url),
+      entries: [...whole, ...video.filter((file) => !file.has_audio), ...files.filter(isSound), ...manifests],
+    },
+    hasSound: formats.some(({ entry }) => entry.has_audio) || manifests.length > 0,
+    language: originalLanguage(formats),
+    limitations: limitationsOf(streamingData, formats, files.length + manifests.length, whole.length),
+  };
+}
+
+/** The file to take the sound from: of the original track, in the order of the itags given, else the smallest. */
+export function chooseSound(streamingData: unknown, itags: readonly number[]): MediaEntry | undefined {
+  const usable = readFormats(streamingData).filter(
+    (format) => format.url && !format.segmented && !format.protectedContent && format.entry.has_audio,
+  );
+  const rank = (format: Format) => {
+    const place = format.itag === undefined ? -1 : itags.indexOf(format.itag);
+    return [
+      format.entry.has_video ? 1 : 0,
+      format.isOriginalTrack ? 0 : format.isDefaultTrack ? 1 : 2,
+      format.isCompressed ? 1 : 0,
+      place < 0 ? itags.length : place,
+      format.entry.bitrate ?? Number.MAX_SAFE_INTEGER,
+    ];
+  };
+  const [best] = usable
+    .map((format) => ({ format, rank: rank(format) }))
+    .sort((one, other) => inOrder(one.rank, other.rank));
+  return best?.format.url ? { url: best.format.url, ...best.format.entry } : undefined;
+}
+
+function originalLanguage(formats: readonly Format[]): string | undefined {
+  const tracks = formats.filter(({ entry }) => entry.language);
+  return (tracks.find((track) => track.isOriginalTrack) ?? tracks.find((track) => track.isDefaultTrack))?.entry
+    .language;
+}
+
+function inOrder(one: readonly number[], other: readonly number[]): number {
+  for (const [index, value] of one.entries()) {
+    const difference = value - (other[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+function readFormats(streamingData: unknown): Format[] {
+  const times: Times = new Map();
+  return [at(streamingData, 'formats'), at(streamingData, 'adaptiveFormats')].flatMap((list) =>
+    (asArray(list) ?? []).flatMap((format) => readFormat(format, times) ?? []),
+  );
+}
+
+const MEDIA_TYPE = /^((video|audio)\/[\w.+-]+)(?:;\s*codecs="?([^"]*)"?)?/;
+
+function readFormat(item: unknown, times: Times): Format | undefined {
+  const format = asRecord(item);
+  const [, mime, family, codecs] = MEDIA_TYPE.exec(asString(format?.mimeType) ?? '') ?? [];
+  if (!format || !mime || (family !== 'video' && family !== 'audio')) return undefined;
+  const address = absoluteUrl(format.url);
+  const has_video = family === 'video';
+  const has_audio = !has_video || (codecs?.includes(',') ?? false) || format.audioQuality !== undefined;
+  const track = asRecord(format.audioTrack);
+  const isCompressed = format.isDrc === true;
+  const label = [asString(track?.displayName), isCompressed && 'even loudness'].filter(Boolean).join(', ');
+  const milliseconds = asNumber(format.approxDurationMs);
+  return {
+    url: address,
+    itag: asNumber(format.itag),
+    segmented: format.targetDurationSec !== undefined || format.type === 'FORMAT_STREAM_TYPE_OTF',
+    ciphered: !address && (format.signatureCipher ?? format.cipher) !== undefined,
+    protectedContent: (asArray(format.drmFamilies)?.length ?? 0) > 0,
+    isDefaultTrack: track?.audioIsDefault !== false,
+    isOriginalTrack: isOriginal(format.xtags),
+    isCompressed,
+    entry: {
+      kind: has_video ? 'video' : 'audio',
+      mime,
+      has_video,
+      has_audio,
+      codecs: codecs || undefined,
+      width: asPositive(format.width),
+      height: asPositive(format.height),
+      fps: asPositive(format.fps),
+      bitrate: asPositive(format.averageBitrate ?? format.bitrate),
+      size: asPositive(format.contentLength),
+      duration_seconds: milliseconds && milliseconds > 0 ? milliseconds / 1000 : undefined,
+      quality: asString(format.qualityLabel) ?? soundQuality(format.audioQuality),
+      language: asString(track?.id)?.split('.', 1)[0] || undefined,
+      label: label || undefined,
+      ...(address && lifeOf(address, times)),
+    },
+  };
+}
+
+/** `xtags` is a small protocol buffer in base64 that names the kind of the track in plain letters. */
+function isOriginal(xtags: unknown): boolean {
+  const text = asString(xtags);
+  return text !== undefined && Buffer.from(text, 'base64').includes('original');
+}
+
+function soundQuality(value: unknown): string | undefined {
+  return /^AUDIO_QUALITY_(\w+)$/.exec(asString(value) ?? '')?.[1]?.toLowerCase();
+}
+
+/**
+ * Media addresses carry their end (`expire`) and the address they were made for (`ip`), as query or as path. They are a
+ * kilobyte long and many, hence no regular expression over the whole.
+ */
+function lifeOf(url: string, times: Times): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
+  const place = Math.max(url.indexOf('expire='), url.indexOf('/expire/'));
+  const seconds = place < 0 ? undefined : /\d{10}(?!\d)/.exec(url.slice(place + 7, place + 19))?.[0];
+  const bound = ['&ip=', '?ip=', '/ip/'].some((mark) => url.includes(mark));
+  return { expires_at: seconds && timeOf(seconds, times), ...(bound && { bound_to: ['ip'] }) };
+}
+
+/** The files of one reply mostly end at one and the same second. */
+type Times = Map<string, string | undefined>;
+
+function timeOf(seconds: string, times: Times): string | undefined {
+  if (!times.has(seconds)) times.set(seconds, toIsoTime(seconds));
+  return times.get(seconds);
+}
+
+function readManifests(streamingData: unknown): MediaEntry[] {
+  const kinds = [
+    ['hlsManifestUrl', 'application/vnd.apple.mpegurl'],
+    ['dashManifestUrl', 'application/dash+xml'],
+  ] as const;
+  return kinds.flatMap(([name, mime]) => {
+    const url = absoluteUrl(at(streamingData, name));
+    return url
+      ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url, new Map()) } as const]
+      : [];
+  });
+}
+
+function isPlaylist({ mime }: MediaEntry): boolean {
+  return mime === 'application/vnd.apple.mpegurl';
+}
+
+function isSound(file: MediaEntry): boolean {
+  return file.kind === 'audio';
+}
+
+/** Larger first; of one size the more common codec. */
+function betterFirst(one: MediaEntry, other: MediaEntry): number {
+  return (
+    (other.height ?? 0) - (one.height ?? 0) ||
+    Number(other.mime === 'video/mp4') - Number(one.mime === 'video/mp4') ||
+    (other.bitrate ?? 0) - (one.bitrate ?? 0)
+  );
+}
+
+function limitationsOf(
+  streamingData: unknown,
+  formats: readonly Format[],
+  listed: number,
+  wholeFiles: number,
+): string[] {
+  const notes: string[] = [];
+  if (formats.some((format) => format.protectedContent) || at(streamingData, 'licenseInfos') !== undefined)
+    notes.push('drm');
+  if (formats.some((format) => format.ciphered)) notes.push('media_ciphered');
+  const streamed = formats.length > 0 && formats.every((format) => !format.url && !format.ciphered);
+  if (listed === 0 && (streamed || (formats.length === 0 && at(streamingData, 'serverAbrStreamingUrl'))))
+    notes.push('sabr_only');
+  if (listed > 0 && wholeFiles === 0 && formats.some((format) => format.url && !format.segmented))
+    notes.push('media_separate_tracks');
+  return notes;
+}

@@ -1,0 +1,142 @@
+import { asArray, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
+import { shownText } from './text.js';
+
+/** Where a page shows the data of its video, in the desktop and in the phone layout. */
+export interface PageLayout {
+  /** False if the layout shows only a part, and the description panel may show the rest. */
+  complete: boolean;
+  title: unknown;
+  /** The line with the views, or with the viewers of a running stream. */
+  viewsText: string | undefined;
+  /** What the line counts in a stream; undefined if the layout does not tell a stream from a video. */
+  isStream: boolean | undefined;
+  dateText: string | undefined;
+  badges: unknown;
+  /** The buttons under the title, without what the phone layout wraps around them. */
+  buttons: readonly unknown[];
+  owner: unknown;
+  /** The node with the description; see {@link parseDescription}. */
+  described: unknown;
+  /** The id that the layout states. */
+  id: string | undefined;
+  /** Ids of the videos that its buttons act on. */
+  buttonIds(): string[];
+}
+
+/** Sections whose content belongs to the same column. */
+const SECTIONS = ['itemSectionRenderer', 'slimVideoMetadataSectionRenderer'];
+
+/** The items of the column that has the video, those of its sections included, in the order of the page. */
+export function columnItems(next: unknown): readonly unknown[] {
+  const contents = at(next, 'contents');
+  const columns = at(contents, 'twoColumnWatchNextResults') ?? at(contents, 'singleColumnWatchNextResults');
+  const items = asArray(at(columns, 'results', 'results', 'contents')) ?? [];
+  return items.flatMap((item) => [item, ...SECTIONS.flatMap((name) => asArray(at(item, name, 'contents')) ?? [])]);
+}
+
+/** Undefined if the column shows no video. */
+export function readLayout(items: readonly unknown[]): PageLayout | undefined {
+  const primary = rendererIn(items, 'videoPrimaryInfoRenderer');
+  const secondary = rendererIn(items, 'videoSecondaryInfoRenderer');
+  return primary || secondary ? desktopLayout(primary, secondary) : phoneLayout(items);
+}
+
+function desktopLayout(primary: JsonRecord | undefined, secondary: JsonRecord | undefined): PageLayout {
+  const views = at(primary, 'viewCount', 'videoViewCountRenderer');
+  return {
+    complete: primary !== undefined && secondary !== undefined,
+    title: primary?.title,
+    viewsText: shownText(at(views, 'viewCount')),
+    isStream: primary && at(views, 'isLive') === true,
+    dateText: shownText(primary?.dateText),
+    badges: primary?.badges,
+    buttons: asArray(at(primary, 'videoActions', 'menuRenderer', 'topLevelButtons')) ?? [],
+    owner: at(secondary, 'owner', 'videoOwnerRenderer'),
+    described: secondary,
+    id: asString(at(primary, 'updatedMetadataEndpoint', 'updatedMetadataEndpoint', 'videoId')),
+    buttonIds: () => idsIn(primary?.videoActions),
+  };
+}
+
+/** A renderer for each row of the section; until 2020 a single one for all of them. */
+function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
+  const whole = rendererIn(items, 'slimVideoMetadataRenderer');
+  const info = whole ?? rendererIn(items, 'slimVideoInformationRenderer');
+  if (!info) return undefined;
+  const description = whole ?? rendererIn(items, 'slimVideoDescriptionRenderer');
+  const bar = whole ?? rendererIn(items, 'slimVideoActionBarRenderer', 'slimVideoScrollableActionBarRenderer');
+  const section = whole ?? rendererIn(items, 'slimVideoMetadataSectionRenderer');
+  return {
+    complete: false,
+    title: info.title,
+    viewsText: shownText(info.expandedSubtitle) ?? shownText(info.collapsedSubtitle),
+    isStream: undefined,
+    dateText: shownText(description?.dateText) ?? shownText(description?.publishDate),
+    badges: info.badges,
+    buttons: (asArray(bar?.buttons) ?? []).flatMap(unwrapButton),
+    owner: at(whole, 'owner', 'slimOwnerRenderer') ?? rendererIn(items, 'slimOwnerRenderer'),
+    described: description,
+    id: asString(section?.videoId),
+    buttonIds: () => idsIn(bar?.buttons),
+  };
+}
+
+function unwrapButton(button: unknown): unknown[] {
+  const toggle = at(button, 'slimMetadataToggleButtonRenderer');
+  if (toggle !== undefined) {
+    const isLike = at(toggle, 'isLike') === true;
+    return isLike ? [{ segmentedLikeDislikeButtonRenderer: { likeButton: at(toggle, 'button') } }] : [];
+  }
+  return [at(button, 'slimMetadataButtonRenderer', 'button')];
+}
+
+/** The first item that has one of the renderers. */
+export function rendererIn(items: readonly unknown[], ...names: readonly string[]): JsonRecord | undefined {
+  for (const item of items) {
+    for (const name of names) {
+      const renderer = asRecord(at(item, name));
+      if (renderer) return renderer;
+    }
+  }
+  return undefined;
+}
+
+/** The ids of videos that buttons act on. */
+function idsIn(buttons: unknown): string[] {
+  return findAll(buttons, (node) => typeof node.videoId === 'string', { maxNodes: 5_000 }).flatMap(
+    (node) => asString(node.videoId) ?? [],
+  );
+}
+
+/** The texts that count the comments, in the order of trust. */
+export function commentTexts(next: unknown, items: readonly unknown[]): string[] {
+  const shown = items.flatMap((item) => {
+    const teaser = at(item, 'commentsEntryPointHeaderRenderer');
+    const list = at(item, 'commentSectionRenderer', 'header', 'commentSectionHeaderRenderer');
+    return [
+      at(teaser, 'commentCount'),
+      at(teaser, 'headerText'),
+      at(list, 'countText'),
+      ...carouselTexts(at(item, 'videoMetadataCarouselViewModel')),
+    ];
+  });
+  const inPanels = (asArray(at(next, 'engagementPanels')) ?? []).map((panel) => {
+    const renderer = at(panel, 'engagementPanelSectionListRenderer');
+    const name = asString(at(renderer, 'panelIdentifier')) ?? asString(at(renderer, 'targetId')) ?? '';
+    if (!name.includes('comment')) return undefined;
+    return at(renderer, 'header', 'engagementPanelTitleHeaderRenderer', 'contextualInfo');
+  });
+  return [...shown, ...inPanels].flatMap((value) => shownText(value) ?? []);
+}
+
+/** Since 2024 cards turn over below the video, the comments on one of them. */
+function carouselTexts(carousel: unknown): unknown[] {
+  const titles = asArray(at(carousel, 'carouselTitles')) ?? [];
+  return (asArray(at(carousel, 'carouselItems')) ?? []).flatMap((item, index) => {
+    const model = at(item, 'carouselItemViewModel');
+    const names = [asString(at(model, 'itemType')) ?? '', ...Object.keys(asRecord(at(model, 'carouselItem')) ?? {})];
+    if (!names.some((name) => /comment/i.test(name))) return [];
+    const title = at(titles[index], 'carouselTitleViewModel');
+    return [at(title, 'subtitle'), at(title, 'title')];
+  });
+}

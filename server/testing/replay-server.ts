@@ -1,0 +1,168 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type HttpRequest, type Plugin, systemClock } from 'mediagate';
+import {
+  createRecordingLogger,
+  createReplay,
+  type Exchange,
+  type FixtureExchange,
+  type LogLine,
+  readFixture,
+} from '../../core/testing/index.js';
+import { type CloseList, openOrClose } from '../close-list.js';
+import { createHttpServer } from '../http/index.js';
+import { createKeyRecord, GRANTS } from '../keys/index.js';
+import { openServer } from '../open-server.js';
+import { loadPeppers, readSettings } from '../settings/index.js';
+
+export interface ReplayServerOptions {
+  plugin: Plugin;
+  /**
+   * Recorded replies, in one of these forms:
+   * - a folder with an `exchanges.json` (one sample), as a path or a `file:` URL;
+   * - a folder of such folders: every sample in it, in alphabetical order;
+   * - a list of such folders;
+   * - a list of exchanges in the form of `exchanges.json`, with the body as `text`.
+   *
+   * `[]` is for a plugin that sends no requests. Exchanges that match the same request are used in order, the last one
+   * repeatedly.
+   */
+  fixtures: string | URL | readonly (string | URL | FixtureExchange)[];
+  /** As in plugins.config.json; the plugin's schema fills in defaults. Default `{}`. */
+  options?: Readonly<Record<string, unknown>>;
+}
+
+/** A gateway with one plugin that listens on 127.0.0.1. */
+export interface ReplayServer extends AsyncDisposable {
+  /** E.g. `http://127.0.0.1:40123`, without a trailing slash. */
+  readonly url: string;
+  /** Opens every route of models and links; for `Authorization: Bearer …`. */
+  readonly apiKey: string;
+  /** Requests of the plugin, in the order they were sent. */
+  readonly requests: readonly HttpRequest[];
+  /** Requests that no exchange answers, e.g. `GET https://host.example/a`: the plugin got a connection error. */
+  readonly unmatched: readonly string[];
+  /** Log lines of the server, among them the errors that clients are not shown. */
+  readonly logs: readonly LogLine[];
+  /** Ends the server and deletes its data. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Requests per minute of the key: more than a test sends. */
+const KEY_RPM = 100_000;
+
+/**
+ * Serves the gateway's real routes with one plugin, whose requests get recorded replies instead of a network. The
+ * state is in a temporary folder; no setting of the environment applies.
+ * @throws Error if a fixture is missing or wrong, PluginConfigError if the plugin does not load. Both say why.
+ */
+export function openReplayServer(options: ReplayServerOptions): Promise<ReplayServer> {
+  return openOrClose((opened) => open(options, opened));
+}
+
+async function open({ plugin, fixtures, options = {} }: ReplayServerOptions, opened: CloseList): Promise<ReplayServer> {
+  const replay = createReplay(readExchanges(fixtures));
+  const logger = createRecordingLogger();
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-replay-'));
+  opened.add(() => rm(dataDir, { recursive: true, force: true }));
+  const settings = readSettings({ DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', BROWSER: 'off' });
+
+  let url = '';
+  const server = await openServer({
+    settings,
+    environment: { PATH: process.env.PATH },
+    address: () => url,
+    plugins: [{ use: plugin, options, required: true }],
+    services: { http: replay, logger },
+  });
+  opened.add(() => server.close());
+  const listening = createHttpServer({ handler: server.handler });
+  opened.add(async () => {
+    server.health.startDraining();
+    listening.close();
+    listening.closeAllConnections();
+  });
+  listening.listen(settings.port, settings.host);
+  await once(listening, 'listening');
+  url = `http://${settings.host}:${(listening.address() as AddressInfo).port}`;
+
+  const [pepper] = await loadPeppers(settings);
+  const wanted = { name: 'replay', grants: GRANTS, rpm: KEY_RPM, expiresAt: null };
+  const { key: apiKey, record } = createKeyRecord(wanted, pepper, systemClock.now());
+  await server.state.keys.insert(record);
+
+  const close = () => opened.close();
+  return {
+    url,
+    apiKey,
+    requests: replay.requests,
+    unmatched: replay.unmatched,
+    logs: logger.lines,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function readExchanges(fixtures: ReplayServerOptions['fixtures']): Exchange[] {
+  if (typeof fixtures === 'string' || fixtures instanceof URL) return readFolder(fixtures);
+  if (!Array.isArray(fixtures)) {
+    throw new TypeError('openReplayServer takes "fixtures": a folder, a list of folders, or a list of exchanges.');
+  }
+  return fixtures.flatMap((one: string | URL | FixtureExchange) =>
+    typeof one === 'string' || one instanceof URL ? readFolder(one) : readInline(one),
+  );
+}
+
+function readFolder(place: string | URL): Exchange[] {
+  const isUrl = place instanceof URL || place.startsWith('file:');
+  const folder = path.resolve(isUrl ? fileURLToPath(place) : place);
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new Error(`The folder of fixtures ${folder} does not exist.`);
+  }
+  if (hasExchanges(folder)) return readSample(folder);
+  const samples = readdirSync(folder)
+    .sort()
+    .map((name) => path.join(folder, name))
+    .filter(hasExchanges);
+  if (samples.length === 0) {
+    throw new Error(`Neither ${folder} nor a folder in it has an exchanges.json with recorded replies.`);
+  }
+  return samples.flatMap(readSample);
+}
+
+function hasExchanges(folder: string): boolean {
+  return existsSync(path.join(folder, 'exchanges.json'));
+}
+
+function readSample(folder: string): Exchange[] {
+  try {
+    return readFixture(folder);
+  } catch (error) {
+    throw new Error(`${path.join(folder, 'exchanges.json')} cannot be replayed: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function readInline(exchange: FixtureExchange): Exchange {
+  const { request, response } = exchange;
+  const url = URL.parse(request?.url);
+  if (!url || !Number.isInteger(response?.status)) {
+    throw new TypeError('An exchange of openReplayServer needs "request.url", an absolute URL, and "response.status".');
+  }
+  if (response.file !== undefined) {
+    throw new TypeError(
+      'An exchange in a list has its body as "text". One with a "file" belongs in an exchanges.json.',
+    );
+  }
+  const { method = 'GET', bodyIncludes = [] } = request;
+  const { status, headers = {}, text = '' } = response;
+  return { name: `${method} ${url}`, method, url, bodyIncludes, status, headers, body: Buffer.from(text) };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
