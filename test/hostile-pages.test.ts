@@ -8,12 +8,12 @@ import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
-import { readEmbedPage } from '../plugins/photo/embed-page.js';
 import { resolveFacts as photoFacts } from '../plugins/photo/facts.js';
-import { parseDescription, whoseOf } from '../plugins/photo/page-description.js';
-import { parseDash } from '../plugins/photo/parse-dash.js';
-import { parseTags as parsePhotoTags } from '../plugins/photo/parse-tags.js';
-import { readPermalinkPage } from '../plugins/photo/permalink-page.js';
+import { parseDash } from '../plugins/photo/read/dash.js';
+import { parseDescription, whoseOf } from '../plugins/photo/read/description.js';
+import { readEmbedPage } from '../plugins/photo/read/embed.js';
+import { readPermalinkPage } from '../plugins/photo/read/page.js';
+import { parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
 import { readSession } from '../plugins/photo/session.js';
 import { identityOf } from '../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
@@ -152,7 +152,7 @@ const BEGINNINGS = [
   ['{', '[', '(', '{"a":', '[{', '{"a":[1,', '":"', '="', '=', "='", '<!--', '</', '<a', '<a ', '<a href="', '<img '],
   ['<img src="', '<abbr ', '<i>', '<span ', '<p', '</p><p', '<br', '<div', '<div>', '</div', '<script', '<script>'],
   ['<script id="', '<script></script>', '<script type="application/json">', '<title>', '<meta ', '<meta content="'],
-  ['1', '1,', '1.', '12:34 ', 'a', 'aA1_', 'a b', '💬', '…', '・'],
+  ['<meta a>', '1', '1,', '1.', '12:34 ', 'a', 'aA1_', 'a b', '💬', '…', '・'],
 ].flat();
 
 /** Readers of one part each, and texts for the places where they once began anew at each piece, or might. */
@@ -271,6 +271,14 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
       '⟨\n ⟩',
       '⟨</p> ⟩',
     ],
+  ],
+  'texts of the largest pages of social': [
+    (html) => parseMessage([`<div class=" userContent">${html.repeat(8)}`]),
+    ...['<a ⟨see_more_link⟩', '⟨<a see_more_link⟩', '⟨<span class="text_exposed_link">⟩'],
+  ],
+  'counters in embeds of social': [
+    (html) => plugin(LINKED + html),
+    ...[`${'title="Like"'.repeat(80)}>⟨ ⟩`, `<a ${'title="Like" '.repeat(80)}>⟨<i></i> ⟩`, '⟨<a title="Like">⟩'],
   ],
   'embeds of social': [
     (html) => plugin(LINKED + html),

@@ -1,4 +1,11 @@
-import type { Extractor, HttpClient, HttpRequest, HttpResponse, LinkRef } from '../contracts/index.js';
+import {
+  type Extractor,
+  type HttpClient,
+  type HttpRequest,
+  type HttpResponse,
+  type LinkRef,
+  matchedLink,
+} from '../contracts/index.js';
 import { discard, retryAfterSeconds } from '../net/index.js';
 import {
   boundedWait,
@@ -120,15 +127,9 @@ function redirectTarget({ status, headers }: StatusReply, from: URL): URL | unde
 }
 
 /** The item or short link that `match` finds in an address; undefined for anything else. */
-export function matchedLink(match: Extractor['match'], url: URL | string | null | undefined): LinkRef | undefined {
+export function matchAddress(match: Extractor['match'], url: URL | string | null | undefined): LinkRef | undefined {
   const parsed = typeof url === 'string' ? URL.parse(url) : url;
-  if (!parsed) return undefined;
-  try {
-    return match(parsed);
-  } catch {
-    // A page of the platform that is no item.
-    return undefined;
-  }
+  return parsed ? matchedLink(match(parsed)) : undefined;
 }
 
 const MAX_HOPS = 5;
@@ -206,8 +207,8 @@ export interface ShortLinkResolution extends Pick<ShortLinkWalk, 'http' | 'heade
  */
 export async function resolveShortLink(resolution: ShortLinkResolution): Promise<URL> {
   const { http, link, match, isOwn, headers, signal, login } = resolution;
-  const isShort = (url: URL) => matchedLink(match, url)?.kind === 'short_link';
-  const isItem = (url: URL) => resolution.isItem?.(url) ?? (matchedLink(match, url) !== undefined && !isShort(url));
+  const isShort = (url: URL) => matchAddress(match, url)?.kind === 'short_link';
+  const isItem = (url: URL) => resolution.isItem?.(url) ?? (matchAddress(match, url) !== undefined && !isShort(url));
   const end = await walkShortLink({
     http,
     url: link.url,

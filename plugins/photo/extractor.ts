@@ -10,13 +10,13 @@ import {
   mergePosts,
   type PluginContext,
 } from 'mediagate';
+import { limitationsOf, partsOf, rankReadings } from './assemble.js';
 import { resolveFacts } from './facts.js';
-import { limitationsOf, partsOf, rankReadings } from './finish.js';
+import { createRequests } from './fetch.js';
 import { LINK_FORMS, matchPost } from './links.js';
 import { createMethods, type PostCall } from './methods.js';
-import { type Found, isReadable, isWhole, isWorthwhile } from './outcomes.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { createRequests } from './requests.js';
+import { type Found, isReadable, isWhole, isWorthwhile } from './read/outcomes.js';
 import { resolveShareLink } from './share-link.js';
 import { identityOf } from './shortcode.js';
 

@@ -1,10 +1,10 @@
 import { asString, at, GatewayError, type Method } from 'mediagate';
-import { readEmbedPage } from './embed-page.js';
 import type { Facts } from './facts.js';
-import { type Found, GATED, isReadable, type PostOutcome, readRuling } from './outcomes.js';
-import { readPermalinkPage } from './permalink-page.js';
-import { outcomeOfReply } from './read-json.js';
-import type { Page, Requests } from './requests.js';
+import type { Page, Requests } from './fetch.js';
+import { readEmbedPage } from './read/embed.js';
+import { type Found, GATED, isReadable, type PostOutcome, readRuling } from './read/outcomes.js';
+import { readPermalinkPage } from './read/page.js';
+import { outcomeOfReply } from './read/reply.js';
 import { readSession, type Session } from './session.js';
 import { hasPrivateKey, type PostIdentity } from './shortcode.js';
 

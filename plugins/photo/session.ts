@@ -1,5 +1,5 @@
 import type { Facts } from './facts.js';
-import type { Page } from './requests.js';
+import type { Page } from './fetch.js';
 
 /** What a visitor's browser would send along with a query; made anew for each post, and nobody is signed in. */
 export interface Session {

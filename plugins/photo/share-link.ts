@@ -1,7 +1,7 @@
 import { GatewayError, type HttpClient, type LinkRef, matchedLink, metaTags, walkShortLink } from 'mediagate';
 import type { Facts } from './facts.js';
 import { isSite, matchPost } from './links.js';
-import { detourOf, refuseFailure } from './refusals.js';
+import { detourOf, refuseFailure } from './read/states.js';
 
 export interface ShareWalk {
   http: HttpClient;

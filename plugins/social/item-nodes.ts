@@ -49,11 +49,17 @@ type Gathered = Omit<ItemNodes, 'prefetched'>;
 
 function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered | undefined {
   const bearing = store.of(id);
-  const videos = bearing.filter(isVideo);
+  // A photo may name the story that it was posted with as well, so that alone makes no video of it.
+  const hasStory = bearing.some(namesStory);
+  const isVideoId = bearing.some(isVideo) || (hasStory && !bearing.some(isPhoto));
+  const isUntyped = (record: JsonRecord) => namesStory(record) && !isPhotoType(record);
+  const videos = isVideoId ? bearing.filter((record) => isVideo(record) || isUntyped(record)) : [];
   // The text of a photo comes in a result that bears no id but that of its counters.
   const texts = store.roots.filter((root) => root.id === undefined && at(root, 'feedback', 'id') === feedbackId(id));
-  const photos = [...bearing.filter(isPhoto), ...(bearing.length > 0 ? texts : [])];
-  const anchors = store.stories.filter((story) => isStoryOf(story, { id, isVideoId: videos.length > 0, pageIsItems }));
+  const shown = bearing.filter((record) => isPhoto(record) || (!isVideoId && isUntyped(record)));
+  const photos = [...shown, ...(bearing.length > 0 ? texts : [])];
+  const wanted = { id, isVideoId, isOnly: isVideoId || hasStory, pageIsItems };
+  const anchors = store.stories.filter((story) => isStoryOf(story, wanted));
   if (anchors.length + videos.length + photos.length === 0) return undefined;
 
   const stories = new Set<JsonRecord>(anchors);
@@ -69,24 +75,27 @@ function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered |
   return { store, stories: [...stories], videos, photos, feedbacks, postId };
 }
 
-/** Whether a story is the requested post, or the one whose only content is the requested video. */
-function isStoryOf(
-  story: JsonRecord,
-  { id, isVideoId, pageIsItems }: { id: string; isVideoId: boolean; pageIsItems: boolean },
-): boolean {
+interface Wanted {
+  id: string;
+  isVideoId: boolean;
+  /** Whether a story that holds nothing but the item is the item's. */
+  isOnly: boolean;
+  pageIsItems: boolean;
+}
+
+/** Whether a story is the requested post, or the one whose only content is the requested video or photo. */
+function isStoryOf(story: JsonRecord, { id, isVideoId, isOnly, pageIsItems }: Wanted): boolean {
   const stated = numericId(story.post_id);
   if (stated === id) return true;
   if (stated === undefined && hasAddress(story, id)) return true;
-  if (!isVideoId) {
-    const named = readStoryId(asString(story.id))?.posts.at(-1);
-    return stated === undefined && named === id && (pageIsItems || bearsPlainly(story, id));
-  }
   const context = story.short_form_video_context;
   const shown = [at(story, 'video', 'id'), at(context, 'video', 'id'), at(context, 'playback_video', 'id')];
   const named = shown.filter((one) => one !== undefined);
-  if (named.length > 0) return named.every((one) => one === id);
+  if (isVideoId && named.length > 0) return named.every((one) => one === id);
   const attachments = asArray(story.attachments) ?? [];
-  return attachments.length === 1 && mediumId(attachments[0]) === id;
+  if (isOnly && attachments.length === 1 && mediumId(attachments[0]) === id) return true;
+  const post = readStoryId(asString(story.id))?.posts.at(-1);
+  return !isVideoId && stated === undefined && post === id && (pageIsItems || bearsPlainly(story, id));
 }
 
 /** A base64 id alone is not trusted: a second place, in the story or of the page, must name the post as well. */
@@ -156,16 +165,24 @@ const VIDEO_MEMBERS = [
   'browser_native_sd_url',
   'browser_native_hd_url',
   'is_live_streaming',
-  'creation_story',
 ];
 
 function isVideo(record: JsonRecord): boolean {
-  return record.__typename === 'Video' || VIDEO_MEMBERS.some((member) => record[member] !== undefined);
+  if (record.__typename === 'Video') return true;
+  return !isPhotoType(record) && VIDEO_MEMBERS.some((member) => record[member] !== undefined);
 }
 
 function isPhoto(record: JsonRecord): boolean {
-  if (record.__typename === 'Photo' || record.__isMedia === 'Photo') return true;
+  if (isPhotoType(record)) return true;
   return (
     record.__typename === undefined && (record.photo_image ?? record.viewer_image ?? record.created_time) !== undefined
   );
+}
+
+function isPhotoType(record: JsonRecord): boolean {
+  return record.__typename === 'Photo' || record.__isMedia === 'Photo';
+}
+
+function namesStory(record: JsonRecord): boolean {
+  return record.creation_story !== undefined;
 }

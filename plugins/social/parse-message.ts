@@ -1,11 +1,13 @@
 import { decodeEntities } from 'mediagate';
 
 const MARKS = ['data-testid="post_message"', ' userContent'] as const;
+/** Long texts are folded. Elements with these classes stand in place of the rest and link to it. */
+const NOT_THE_TEXT = /text_exposed_hide|text_exposed_link|see_more_link/;
 
 /**
- * The text of a post in the markup of pages before 2021 and of those for embedding, with its paragraphs; icons bear their
- * own character. Undefined where there is none.
- * @param markup - the page without its scripts, piece by piece.
+ * The text of a post in the markup of pages before 2021 and of pages for embedding, with its paragraphs. Undefined if
+ * there is none.
+ * @param markup - the page without its scripts, in pieces.
  */
 export function parseMessage(markup: readonly string[]): string | undefined {
   for (const mark of MARKS) {
@@ -15,32 +17,43 @@ export function parseMessage(markup: readonly string[]): string | undefined {
   return undefined;
 }
 
+/** Reads each tag once, up to the one that closes the division of the text. */
 function messageAfter(html: string, mark: string): string | undefined {
   const start = html.indexOf('>', html.indexOf(mark)) + 1;
   if (start === 0) return undefined;
-  const text = html
-    .slice(start, divEnd(html, start))
-    // Long texts are folded: what is shown in place of the rest is not the author's.
-    .replace(/<span class="text_exposed_hide">[^<]*<\/span>/g, '')
-    .replace(/<a\b[^<>]*see_more_link[\s\S]{0,2000}?<\/a>/g, '')
-    .replace(/<span class="text_exposed_link">[\s\S]{0,2000}?<\/a>\s*<\/span>/g, '')
-    .replace(/<br\s*\/?>/gi, '\n')
-    .replace(/<\/p>\s*<p[^>]*>/gi, '\n\n')
-    .replace(/<[^<>]*>/g, '');
+  const pieces: string[] = [];
+  let divisions = 1;
+  /** Index in `pieces` of what follows a closed paragraph, if that is blank so far. */
+  let paragraphEnd = -1;
+  let skipped: { name: string; depth: number } | undefined;
+  const add = (text: string) => {
+    if (skipped || text === '') return;
+    pieces.push(text);
+    if (text.trim() !== '') paragraphEnd = -1;
+  };
+
+  const tags = /<(\/?)(\w*)[^<>]*>/g;
+  tags.lastIndex = start;
+  let from = start;
+  for (let match = tags.exec(html); match; match = tags.exec(html)) {
+    const [tag, slash, name = ''] = match;
+    const depth = slash ? -1 : 1;
+    add(html.slice(from, match.index));
+    from = tags.lastIndex;
+    if (name === 'div') divisions += depth;
+    if (divisions === 0) break;
+    if (skipped) {
+      if (name === skipped.name) skipped.depth += depth;
+      if (skipped.depth === 0) skipped = undefined;
+    } else if (!slash && (name === 'a' || name === 'span') && NOT_THE_TEXT.test(tag)) skipped = { name, depth };
+    else if (name === 'br') add('\n');
+    else if (name === 'p' && slash) paragraphEnd = pieces.length;
+    else if (name === 'p' && paragraphEnd >= 0) pieces.splice(paragraphEnd, pieces.length, '\n\n');
+  }
+  if (divisions > 0) add(html.slice(from));
   return (
-    decodeEntities(text)
+    decodeEntities(pieces.join(''))
       .replace(/(?<=\n) +|(?<! ) +(?=\n)/g, '')
       .trim() || undefined
   );
-}
-
-/** Index of the tag that closes the division whose content begins at `start`. */
-function divEnd(html: string, start: number): number {
-  const tags = /<(\/?)div\b/g;
-  tags.lastIndex = start;
-  for (let depth = 1, match = tags.exec(html); match; match = tags.exec(html)) {
-    depth += match[1] ? -1 : 1;
-    if (depth === 0) return match.index;
-  }
-  return html.length;
 }

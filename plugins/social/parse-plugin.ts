@@ -14,11 +14,13 @@ import { parseMessage } from './parse-message.js';
 import { parsePluginVideo } from './plugin-video.js';
 import { hashtagsIn } from './text.js';
 
-const COUNTERS: Readonly<Record<string, 'likes' | 'comments' | 'shares'>> = {
-  Like: 'likes',
-  Comment: 'comments',
-  Share: 'shares',
-};
+const COUNTERS: ReadonlyMap<string, 'likes' | 'comments' | 'shares'> = new Map([
+  ['Like', 'likes'],
+  ['Comment', 'comments'],
+  ['Share', 'shares'],
+]);
+/** Characters of a counter's text. */
+const LONGEST_COUNTER = 30;
 /** Picture addresses with this mark are of profiles, not of posts. */
 const PROFILE_PICTURE = /\/t39\.30808-1\/|\/t1\.(?:0|18169|6435)-1\//;
 
@@ -106,19 +108,31 @@ function attribute(tag: string, name: string): string {
   return decodeEntities(new RegExp(`\\s${name}="([^"]{0,5000})"`).exec(tag)?.[1] ?? '');
 }
 
+/** Each counter is the text of a link with an icon before it. */
 function countersIn(html: string) {
   const metrics: NonNullable<PartialPost['metrics']> = {};
   const precision: Record<string, Precision> = {};
   const raw: Record<string, string> = {};
-  for (const [, title = '', text = ''] of html.matchAll(
-    /title="(Like|Comment|Share)"[^<>]{0,1000}>(?:\s*<i[^<>]*>\s*<\/i>)*\s*([^<]{1,30})</g,
-  )) {
-    const metric = COUNTERS[title];
+  let metric: ReturnType<typeof COUNTERS.get>;
+  for (const match of html.matchAll(/<(\/?\w*)[^<>]*>\s*/g)) {
+    const [{ length }, name = ''] = match;
+    const isIcon = name === 'i' || name === '/i';
+    if (!isIcon) metric = COUNTERS.get(attribute(match[0], 'title'));
+    if (!metric || metrics[metric] !== undefined) continue;
+    const start = match.index + length;
+    const text =
+      html
+        .slice(start, start + LONGEST_COUNTER)
+        .split('<', 1)[0]
+        ?.trim() ?? '';
+    if (text === '') continue;
     const count = parseCount(text);
-    if (!metric || !count || metrics[metric] !== undefined) continue;
-    metrics[metric] = count.value;
-    precision[metric] = count.exact ? 'exact' : 'rounded';
-    raw[`plugin_${metric}`] = text.trim();
+    if (count) {
+      metrics[metric] = count.value;
+      precision[metric] = count.exact ? 'exact' : 'rounded';
+      raw[`plugin_${metric}`] = text;
+    }
+    metric = undefined;
   }
   return { metrics, precision, raw };
 }

@@ -28,7 +28,8 @@ function parseHtml(html: string): CheerioAPI {
  * skipped.
  */
 export function metaTags(html: string): ReadonlyMap<string, string> {
-  const $ = parseHtml(collectTags(html));
+  // One element around them: selecting among many at the top takes time by the square of their number.
+  const $ = parseHtml(`<html>${collectTags(html)}`);
   const found = new Map<string, string>();
   const add = (key: string | undefined, value: string | undefined) => {
     const text = value?.trim();

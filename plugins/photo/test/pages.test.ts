@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { resolveFacts } from '../facts.js';
-import { readPermalinkPage } from '../permalink-page.js';
+import { readPermalinkPage } from '../read/page.js';
 import { identityOf } from '../shortcode.js';
 
 const identity = identityOf('DX6B-kzkPRH');

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
-import { hashtagsIn } from '../caption-tags.js';
 import { resolveFacts } from '../facts.js';
 import photo from '../index.js';
-import { bestImage, expiryOf } from '../media-entry.js';
-import { parseDescription } from '../page-description.js';
-import { parseDash } from '../parse-dash.js';
+import { hashtagsIn } from '../read/caption-tags.js';
+import { parseDash } from '../read/dash.js';
+import { parseDescription } from '../read/description.js';
+import { bestImage, expiryOf } from '../read/media.js';
 import { identityOf, timeOfMediaId } from '../shortcode.js';
 
 const { phrases } = resolveFacts();

@@ -1,42 +1,16 @@
 import { expect } from 'chai';
-import { GatewayError, matchedLink } from 'mediagate';
-import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
-import { parseEmbedMarkup } from '../embed-markup.js';
-import photo from '../index.js';
+import { GatewayError } from 'mediagate';
+import { parseEmbedMarkup } from '../read/embed-markup.js';
+import { CODE, extract, MEDIA_ID, type Replies, SITE } from './extract.js';
 
-const SITE = 'https://www.instagram.com';
-const CODE = 'DX6B-kzkPRH';
-const ID = '3889429926361756743';
-const LOGIN: FakeReply = { status: 302, headers: { location: `${SITE}/accounts/login/?next=x` } };
-const HOME: FakeReply = { body: '<html><script>["LSD",[],{"token":"invented"}]</script></html>' };
-const options = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false } as const;
-
-type Ways = Partial<Record<'page' | 'query' | 'info' | 'ruling', FakeReply>>;
-
-/** Every way that is not named leads to the form to log in. */
-async function extract(ways: Ways, code = CODE) {
-  const http = createFakeHttp(({ url }) => {
-    const { pathname } = new URL(url);
-    if (pathname === '/') return HOME;
-    if (pathname.startsWith('/api/v1/web/get_ruling')) return ways.ruling ?? LOGIN;
-    if (pathname.startsWith('/api/v1/media/')) return ways.info ?? LOGIN;
-    if (pathname.includes('graphql')) return ways.query ?? LOGIN;
-    return pathname.includes('/embed') ? LOGIN : (ways.page ?? LOGIN);
-  });
-  const extractor = extractorOf(await setUpPlugin({ plugin: photo, http }));
-  const link = matchedLink(extractor.match(new URL(`${SITE}/p/${code}/`)));
-  if (!link) throw new Error('the link does not match');
-  return extractor.extract({ link, options, signal: new AbortController().signal });
-}
-
-async function codeOf(ways: Ways, code?: string): Promise<string> {
+async function codeOf(ways: Replies, code?: string): Promise<string> {
   const error = await extract(ways, code).catch((reason: unknown) => reason);
   return error instanceof GatewayError ? error.code : 'found';
 }
 
 describe('photo: posts that are not shown', () => {
   const words = (title: string, description: string) => ({ title, description, status: 'fail' });
-  const states: [what: string, code: string, ways: Ways][] = [
+  const states: [what: string, code: string, ways: Replies][] = [
     ['a page that is not there, and nobody who says why', 'removed', { page: { status: 404 } }],
     [
       'a page that says so',
@@ -85,7 +59,7 @@ describe('photo: posts that are not shown', () => {
 
 describe('photo: posts of which not all is told', () => {
   it('are given without their author', async () => {
-    const media = { pk: ID, code: CODE, caption: { text: 'A quiet text' }, like_count: 41, taken_at: 1777876200 };
+    const media = { pk: MEDIA_ID, code: CODE, caption: { text: 'A quiet text' }, like_count: 41, taken_at: 1777876200 };
     const { data } = await extract({ query: { body: { data: { xig_polaris_media: media } } } });
     expect('common' in data && data.common).to.include({ caption: 'A quiet text' });
     expect('metrics' in data && data.metrics.likes).to.equal(41);
@@ -95,7 +69,7 @@ describe('photo: posts of which not all is told', () => {
     const counts = { likes: { count: 12 }, comments: { count: 3 }, video_views: 321 };
     const owner = { id: '77', username: 'early.bird', full_name: 'Early Bird' };
     const files = { display_src: 'https://a.example/e.jpg', video_url: 'https://a.example/e.mp4', is_video: true };
-    const media = { id: ID, code: CODE, date: 1446000000, caption: 'An early text', owner, ...counts, ...files };
+    const media = { id: MEDIA_ID, code: CODE, date: 1446000000, caption: 'An early text', owner, ...counts, ...files };
     const data = JSON.stringify({ entry_data: { PostPage: [{ media }] } });
     const found = await extract({ page: { body: `<html><script>window._sharedData = ${data};</script></html>` } });
     expect(found.data).to.deep.include({
@@ -151,10 +125,10 @@ describe('photo: embeds of posts by several', () => {
   it('have the picture of the one who is named first', () => {
     const link = (name: string) =>
       `<a class="CollabAvatar" href="${SITE}/${name}/?x=1"><img src="https://a.example/${name}.jpg" /></a>`;
-    const html = `<div class="Embed" data-media-type="GraphImage" data-media-id="${ID}" data-owner-id="77">
+    const html = `<div class="Embed" data-media-type="GraphImage" data-media-id="${MEDIA_ID}" data-owner-id="77">
       <div class="Header">${link('other.one')}${link('first.one')}<span class="UsernameText">first.one</span></div>
       <div class="Content EmbedFrame"><img class="EmbeddedMediaImage" src="https://a.example/p.jpg" /></div></div>`;
-    const reading = parseEmbedMarkup(html, { shortcode: CODE, mediaId: ID });
+    const reading = parseEmbedMarkup(html, { shortcode: CODE, mediaId: MEDIA_ID });
     expect(reading?.post.common?.author).to.include({
       username: 'first.one',
       avatar: 'https://a.example/first.one.jpg',

@@ -123,6 +123,45 @@ describe('social pages', () => {
   });
 });
 
+describe('social photos', () => {
+  const id = '5610000000000733';
+  const uri = `https://scontent.invented.fbcdn.net/v/t39.30808-6/lamp_${id}_n.jpg?oe=6A2F0000`;
+  const image = { uri, width: 960, height: 720 };
+  const story = {
+    __typename: 'Story',
+    id: 'UzpfSW52ZW50ZWQ=',
+    post_id: '4410000000000733',
+    message: { text: 'A lamp of 1908' },
+    attachments: [{ media: { __typename: 'Photo', id } }],
+  };
+  const photo = { __typename: 'Photo', id, image, created_time: 1771412345, owner: { id: '100001000000733' } };
+
+  function readPhoto(...nodes: object[]) {
+    const call = (data: object) => [facts.markers.relay, 'next', [], ['adp_X', { __bbox: { result: { data } } }]];
+    const json = JSON.stringify({ require: nodes.map(call) });
+    const html = `<html><head></head><body><script type="application/json">${json}</script></body></html>`;
+    const link = matchedLink(matchItem(new URL(`${SITE}/photo/?fbid=${id}`)));
+    if (!link) throw new Error('the link does not match');
+    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, facts);
+    if (outcome.kind !== 'found') throw new Error(`not found: ${outcome.code}`);
+    return mergePosts(outcome.found.map((found) => ({ method: 'page', found })));
+  }
+
+  for (const [what, ...nodes] of [
+    ['in the node of the photo', { currMedia: { ...photo, creation_story: story } }],
+    ['in a node that names no type', { currMedia: photo }, { mediaset: { id, creation_story: story } }],
+    ['in a node with the picture only', { currMedia: { id, viewer_image: image, creation_story: story } }],
+  ] as [string, ...object[]][]) {
+    it(`are no videos where their story stands ${what}`, () => {
+      const { ids, media, common } = readPhoto(...nodes);
+      expect(ids).to.deep.include({ post_id: story.post_id }).and.not.to.have.property('video_id');
+      expect(media.image_urls).to.deep.equal([uri]);
+      expect(media.entries?.map(({ kind }) => kind)).to.deep.equal(['image']);
+      expect(common.caption).to.equal('A lamp of 1908');
+    });
+  }
+});
+
 describe('social media addresses', () => {
   it('tell their end, their length and their lines', () => {
     const efg = Buffer.from('{"vencode_tag":"xpv.x.dash_h264-basic-gen2_720p","duration_s":41}').toString('base64');

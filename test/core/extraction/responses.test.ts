@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import type { LinkRef } from '../../../core/contracts/index.js';
+import type { LinkMatch } from '../../../core/contracts/index.js';
 import {
   followRedirects,
-  matchedLink,
+  matchAddress,
   outcomeError,
   readStatus,
   requireSuccess,
@@ -128,20 +128,20 @@ describe('redirects', () => {
 });
 
 const HOSTS = ['a.example', 's.example'];
-function match(url: URL): LinkRef | undefined {
+function match(url: URL): LinkMatch {
   if (!HOSTS.includes(url.hostname)) return undefined;
   const [, kind, id = ''] = url.pathname.split('/');
   if (kind === 'item') return { kind: 'post', id, url: `https://a.example/item/${id}` };
   if (url.hostname === 's.example') return { kind: 'short_link', id, url: url.href };
-  throw new GatewayError('unsupported_link', 'This is a profile.');
+  return { unsupported: 'a profile' };
 }
 
 describe('the link in an address', () => {
   it('is an item, a short link, or nothing', () => {
-    expect(matchedLink(match, 'https://a.example/item/7')?.id).to.equal('7');
-    expect(matchedLink(match, new URL('https://s.example/x'))?.kind).to.equal('short_link');
+    expect(matchAddress(match, 'https://a.example/item/7')?.id).to.equal('7');
+    expect(matchAddress(match, new URL('https://s.example/x'))?.kind).to.equal('short_link');
     for (const none of ['https://a.example/user', 'https://other.example/', 'no address', undefined, null])
-      expect(matchedLink(match, none), String(none)).to.equal(undefined);
+      expect(matchAddress(match, none), String(none)).to.equal(undefined);
   });
 });
 

@@ -1,5 +1,5 @@
 import { asString, at, GatewayError, type HttpResponse, retryAfterSeconds, tryParseJson } from 'mediagate';
-import type { Facts } from './facts.js';
+import type { Facts } from '../facts.js';
 
 const MESSAGES = {
   upstream_rate_limited: 'The platform limits requests for now.',

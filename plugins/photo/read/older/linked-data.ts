@@ -9,12 +9,13 @@ import {
   toIsoTime,
   tryParseJson,
 } from 'mediagate';
-import { hashtagsIn } from './caption-tags.js';
-import { address, count, profileUrl, username } from './field-values.js';
-import { canonicalUrl, shortcodeInAddress } from './links.js';
-import { imageEntry, videoEntry } from './media-entry.js';
-import type { PostReading } from './post-reading.js';
-import { bareShortcode, type PostIdentity } from './shortcode.js';
+import { canonicalUrl, shortcodeInAddress } from '../../links.js';
+import { bareShortcode, type PostIdentity } from '../../shortcode.js';
+import { hashtagsIn } from '../caption-tags.js';
+import { readCounters } from '../counters.js';
+import { imageEntry, videoEntry } from '../media.js';
+import type { PostReading } from '../reading.js';
+import { address, profileUrl, username } from '../values.js';
 
 const TYPES: ReadonlySet<unknown> = new Set(['ImageObject', 'VideoObject', 'SocialMediaPosting']);
 
@@ -77,11 +78,14 @@ function readingOf(node: unknown, { shortcode, mediaId }: PostIdentity): PostRea
         duration_seconds: (duration && parseDuration(duration)) || undefined,
       },
       ids: { post_id: mediaId, shortcode, canonical_url: canonicalUrl(shortcode) },
-      metrics: {
-        likes: interactions(node, 'LikeAction'),
-        comments: count(at(node, 'commentCount')) ?? interactions(node, 'CommentAction'),
-        views: interactions(node, 'WatchAction'),
-      },
+      ...readCounters(
+        {
+          likes: interactions(node, 'LikeAction'),
+          comments: at(node, 'commentCount') ?? interactions(node, 'CommentAction'),
+          views: interactions(node, 'WatchAction'),
+        },
+        { isVideo: videos.length > 0 },
+      ),
       media: {
         image_urls: [...new Set(images.map(({ url }) => url))],
         video_urls: files.map(({ url }) => url),
@@ -92,12 +96,12 @@ function readingOf(node: unknown, { shortcode, mediaId }: PostIdentity): PostRea
   };
 }
 
-function interactions(node: unknown, action: string): number | undefined {
+function interactions(node: unknown, action: string): unknown {
   const statistic = listOf(at(node, 'interactionStatistic')).find((one) => {
     const type = at(one, 'interactionType');
     return (asString(at(type, '@type')) ?? asString(type) ?? '').endsWith(action);
   });
-  return count(at(statistic, 'userInteractionCount'));
+  return at(statistic, 'userInteractionCount');
 }
 
 function listOf(value: unknown): readonly unknown[] {

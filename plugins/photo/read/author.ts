@@ -1,5 +1,5 @@
 import { type Author, asArray, asBoolean, asString, at } from 'mediagate';
-import { address, digits, profileUrl, username } from './field-values.js';
+import { address, digits, profileUrl, username } from './values.js';
 
 /** A user's node, in either form. */
 export function parseAuthor(user: unknown): Author | undefined {

@@ -1,6 +1,6 @@
 import type { ChainResult, DefinitiveCode, Outcome } from 'mediagate';
-import type { Facts } from './facts.js';
-import type { PostReading } from './post-reading.js';
+import type { Facts } from '../facts.js';
+import type { PostReading } from './reading.js';
 
 /** What a method finds: accounts of the post, best first. */
 export type Found = readonly PostReading[];

@@ -1,6 +1,6 @@
 import type { Part, PartialPost, PostData, PostPart } from 'mediagate';
-import type { Found, PostClimb } from './outcomes.js';
-import { type PostReading, SOURCES } from './post-reading.js';
+import type { Found, PostClimb } from './read/outcomes.js';
+import { type PostReading, SOURCES } from './read/reading.js';
 import { type PostIdentity, timeOfMediaId } from './shortcode.js';
 
 /** One reading, and the method that gave it. */

@@ -1,12 +1,12 @@
 import { asArray, asRecord, asString, at, GatewayError, tryParseJson } from 'mediagate';
-import type { Facts } from './facts.js';
+import type { Facts } from '../facts.js';
+import type { PostIdentity } from '../shortcode.js';
 import { type FoundMedia, findMedia } from './find-media.js';
+import { parseGraphql } from './graphql.js';
 import { GATED, OTHER_POST, type PostOutcome } from './outcomes.js';
-import { parseGraphql } from './parse-graphql.js';
-import { parseRest } from './parse-rest.js';
-import type { PostReading, Source } from './post-reading.js';
-import { codeOfWords } from './refusals.js';
-import type { PostIdentity } from './shortcode.js';
+import type { PostReading, Source } from './reading.js';
+import { parseRest } from './rest.js';
+import { codeOfWords } from './states.js';
 
 /** Members that hold the answer of a query; null where there is no such post. */
 const ROOTS = [

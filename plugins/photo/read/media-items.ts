@@ -1,5 +1,5 @@
 import type { MediaEntry, PartialPost } from 'mediagate';
-import type { DashReading } from './parse-dash.js';
+import type { DashReading } from './dash.js';
 
 /** One picture or video of a post. */
 export interface MediaItem {

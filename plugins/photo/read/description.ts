@@ -1,6 +1,6 @@
 import { type PartialPost, type Precision, parseCount, toIsoTime } from 'mediagate';
-import type { Facts } from './facts.js';
-import { username } from './field-values.js';
+import type { Facts } from '../facts.js';
+import { username } from './values.js';
 
 /** What the line under a link preview tells: `12K likes, 215 comments - name on June 12, 2026: "caption". `. */
 export interface DescriptionReading {
@@ -74,6 +74,8 @@ function countersOf(head: string, phrases: Facts['phrases']): Pick<DescriptionRe
     metrics[name] = count.value;
     precision[name] = count.exact ? 'exact' : 'rounded';
   }
+  // Likes come first, a 0 too; the line leaves out those that the owner hides.
+  if (parts.length === 1 && 'comments' in metrics) precision.likes = 'hidden';
   return { metrics, precision };
 }
 

@@ -1,6 +1,6 @@
 import { asRecord, asString, at, type Common, type JsonRecord, type MediaEntry } from 'mediagate';
-import { address, digits } from './field-values.js';
-import { expiryOf } from './media-entry.js';
+import { expiryOf } from './media.js';
+import { address, digits } from './values.js';
 
 export interface MusicReading {
   music?: Common['music'];

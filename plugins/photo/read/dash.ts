@@ -1,6 +1,6 @@
 import { type MediaEntry, parseDuration } from 'mediagate';
-import { address, positive } from './field-values.js';
-import { expiryOf } from './media-entry.js';
+import { expiryOf } from './media.js';
+import { address, positive } from './values.js';
 
 /** What a DASH manifest lists: pictures and sound apart. */
 export interface DashReading {

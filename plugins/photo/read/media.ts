@@ -1,5 +1,5 @@
 import { type MediaEntry, toIsoTime } from 'mediagate';
-import { address, positive } from './field-values.js';
+import { address, positive } from './values.js';
 
 const IMAGE_TYPES: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',

@@ -1,12 +1,13 @@
-import { asArray, asBoolean, asString, at, type JsonRecord, type Metrics } from 'mediagate';
-import { address, count, positive, seconds } from './field-values.js';
-import { bestImage, largerFirst, type Rendition, videoEntry } from './media-entry.js';
+import { asArray, asBoolean, asString, at, type JsonRecord } from 'mediagate';
+import type { PostIdentity } from '../shortcode.js';
+import { parseAuthor } from './author.js';
+import type { RawCounters } from './counters.js';
+import { parseDash } from './dash.js';
+import { bestImage, largerFirst, type Rendition, videoEntry } from './media.js';
 import { distinct, type MediaItem } from './media-items.js';
-import { readNode } from './node-reading.js';
-import { parseAuthor } from './parse-author.js';
-import { parseDash } from './parse-dash.js';
-import type { PostReading, Source } from './post-reading.js';
-import type { PostIdentity } from './shortcode.js';
+import { readNode } from './node.js';
+import type { PostReading, Source } from './reading.js';
+import { address, positive, seconds } from './values.js';
 
 /** `media_type` of a video; 1 is a picture, 8 a carousel. */
 const VIDEO = 2;
@@ -22,8 +23,7 @@ export function parseRest(node: JsonRecord, identity: PostIdentity, source: Sour
     items: (children.length > 0 ? children : [node]).map(itemOf),
     isCarousel: children.length > 0,
     itemCount: positive(node.carousel_media_count),
-    metrics: metricsOf(node),
-    likesHidden: node.like_and_view_counts_disabled === true || node.like_count === -1,
+    counters: countersOf(node),
   });
 }
 
@@ -50,15 +50,14 @@ function rendition(value: unknown): Rendition {
   return { url: at(value, 'url'), width: at(value, 'width'), height: at(value, 'height') };
 }
 
-function metricsOf(node: JsonRecord): Metrics {
-  const plays = positive(node.play_count) ?? positive(node.ig_play_count);
+function countersOf(node: JsonRecord): RawCounters {
   return {
-    // A zero stands for "not told" next to plays, which are what the site shows.
-    views: plays ?? count(node.view_count),
-    plays,
-    likes: count(node.like_count),
-    comments: count(node.comment_count),
-    shares: count(node.reshare_count),
-    saves: count(node.save_count),
+    views: node.view_count,
+    // The plays on this network alone are in `ig_play_count`, those on the other one in `fb_play_count`.
+    plays: positive(node.play_count) ?? positive(node.ig_play_count) ?? node.play_count,
+    likes: node.like_count,
+    comments: node.comment_count,
+    shares: node.reshare_count,
+    saves: node.save_count,
   };
 }

@@ -1,11 +1,11 @@
 import { findJsonAfter, parseJson, splitScripts } from 'mediagate';
+import type { Facts } from '../facts.js';
+import type { PostIdentity } from '../shortcode.js';
 import { parseEmbedMarkup } from './embed-markup.js';
-import type { Facts } from './facts.js';
 import { findMedia } from './find-media.js';
 import { OTHER_POST, type PostOutcome } from './outcomes.js';
 import { readPageBlobs } from './page-data.js';
-import { readMedia } from './read-json.js';
-import type { PostIdentity } from './shortcode.js';
+import { readMedia } from './reply.js';
 
 /** What an embed of a post amounts to: its data, and what its markup shows besides. */
 export function readEmbedPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {

@@ -1,12 +1,13 @@
-import { asArray, asBoolean, asString, at, type JsonRecord, type Metrics } from 'mediagate';
-import { count, positive, seconds } from './field-values.js';
-import { bestImage, videoEntry } from './media-entry.js';
+import { asArray, asBoolean, asString, at, type JsonRecord } from 'mediagate';
+import type { PostIdentity } from '../shortcode.js';
+import { parseAuthor } from './author.js';
+import type { RawCounters } from './counters.js';
+import { parseDash } from './dash.js';
+import { bestImage, videoEntry } from './media.js';
 import type { MediaItem } from './media-items.js';
-import { readNode } from './node-reading.js';
-import { parseAuthor } from './parse-author.js';
-import { parseDash } from './parse-dash.js';
-import type { PostReading, Source } from './post-reading.js';
-import type { PostIdentity } from './shortcode.js';
+import { readNode } from './node.js';
+import type { PostReading, Source } from './reading.js';
+import { seconds } from './values.js';
 
 /**
  * A post's node in the older form: pages until 2021, one query of the site's own code, and embeds; pages until 2017 had
@@ -14,7 +15,6 @@ import type { PostIdentity } from './shortcode.js';
  */
 export function parseGraphql(node: JsonRecord, identity: PostIdentity, source: Source): PostReading {
   const children = (asArray(at(node, 'edge_sidecar_to_children', 'edges')) ?? []).map((edge) => at(edge, 'node'));
-  const likes = likesOf(node);
   return readNode(node, identity, {
     source,
     author: parseAuthor(node.owner),
@@ -22,8 +22,7 @@ export function parseGraphql(node: JsonRecord, identity: PostIdentity, source: S
     takenAt: node.taken_at_timestamp ?? node.date,
     items: (children.length > 0 ? children : [node]).map(itemOf),
     isCarousel: children.length > 0,
-    metrics: { ...metricsOf(node), likes: count(likes) },
-    likesHidden: node.like_and_view_counts_disabled === true || likes === -1,
+    counters: countersOf(node),
   });
 }
 
@@ -53,19 +52,17 @@ function itemOf(node: unknown): MediaItem {
   };
 }
 
-function likesOf(node: JsonRecord): unknown {
-  const members = ['edge_media_preview_like', 'edge_liked_by', 'likes'];
-  return members.map((name) => at(node, name, 'count')).find((value) => value !== undefined);
-}
+const LIKES = ['edge_media_preview_like', 'edge_liked_by', 'likes'];
+const COMMENTS = ['edge_media_to_parent_comment', 'edge_media_to_comment', 'edge_media_preview_comment', 'comments'];
 
-function metricsOf(node: JsonRecord): Metrics {
-  const plays = positive(node.video_play_count);
-  const comments = ['edge_media_to_parent_comment', 'edge_media_to_comment', 'edge_media_preview_comment', 'comments'];
+function countersOf(node: JsonRecord): RawCounters {
+  const firstOf = (names: readonly string[]) =>
+    names.map((name) => at(node, name, 'count')).find((value) => value !== undefined && value !== null);
   return {
-    // Next to plays a zero stands for "not told".
-    views: plays ?? count(node.video_view_count) ?? count(node.video_views),
-    plays,
-    comments: comments.map((name) => count(at(node, name, 'count'))).find((value) => value !== undefined),
-    subscriber_count: count(at(node, 'owner', 'edge_followed_by', 'count')),
+    views: node.video_view_count ?? node.video_views,
+    plays: node.video_play_count,
+    likes: firstOf(LIKES),
+    comments: firstOf(COMMENTS),
+    subscriber_count: at(node, 'owner', 'edge_followed_by', 'count'),
   };
 }

@@ -1,6 +1,6 @@
 import { findJsonAfter, type ScriptedPage, tryParseJson } from 'mediagate';
-import type { Facts } from './facts.js';
-import type { PostIdentity } from './shortcode.js';
+import type { Facts } from '../facts.js';
+import type { PostIdentity } from '../shortcode.js';
 
 const MAX_BLOBS = 8;
 /** Scripts that name the post and do not hold it, as its route; a page with more of them is an attack on our time. */

@@ -1,8 +1,8 @@
 import { GatewayError, type HttpClient, type HttpResponse } from 'mediagate';
 import type { Facts } from './facts.js';
 import { shortcodeInAddress } from './links.js';
-import { readBody } from './read-json.js';
-import { givesReasons, leadsToLogin, refuseFailure, saysMissing } from './refusals.js';
+import { readBody } from './read/reply.js';
+import { givesReasons, leadsToLogin, refuseFailure, saysMissing } from './read/states.js';
 import type { Session } from './session.js';
 import type { PostIdentity } from './shortcode.js';
 

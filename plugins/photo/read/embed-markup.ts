@@ -1,10 +1,10 @@
 import { decodeEntities, type PartialPost, type Precision, parseCount, toIsoTime } from 'mediagate';
+import { canonicalUrl, shortcodeInAddress } from '../links.js';
+import { bareShortcode, type PostIdentity } from '../shortcode.js';
 import { hashtagsIn } from './caption-tags.js';
-import { digits, profileUrl, username } from './field-values.js';
-import { canonicalUrl, shortcodeInAddress } from './links.js';
-import { bestImage, videoEntry } from './media-entry.js';
-import type { PostReading } from './post-reading.js';
-import { bareShortcode, type PostIdentity } from './shortcode.js';
+import { bestImage, videoEntry } from './media.js';
+import type { PostReading } from './reading.js';
+import { digits, profileUrl, username } from './values.js';
 
 const MAX_MARKUP = 200_000;
 

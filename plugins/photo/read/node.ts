@@ -1,12 +1,13 @@
-import { type Author, asString, at, type JsonRecord, type Metrics, toIsoTime } from 'mediagate';
+import { type Author, asString, at, type JsonRecord, toIsoTime } from 'mediagate';
+import { canonicalUrl } from '../links.js';
+import type { PostIdentity } from '../shortcode.js';
+import { parseCollaborators } from './author.js';
 import { hashtagsIn } from './caption-tags.js';
-import { canonicalUrl } from './links.js';
+import { type RawCounters, readCounters } from './counters.js';
 import { assembleMedia, type MediaItem } from './media-items.js';
-import { parseCollaborators } from './parse-author.js';
-import { parseMusic } from './parse-music.js';
-import type { PostReading, Source } from './post-reading.js';
+import { parseMusic } from './music.js';
 import { rawStats } from './raw-stats.js';
-import type { PostIdentity } from './shortcode.js';
+import type { PostReading, Source } from './reading.js';
 
 /** What the two forms of a post's node name differently. */
 export interface NodeParts {
@@ -18,13 +19,12 @@ export interface NodeParts {
   isCarousel: boolean;
   /** Items that the node counts, where it does. */
   itemCount?: number;
-  metrics: Metrics;
-  likesHidden: boolean;
+  counters: RawCounters;
 }
 
 /** A post's node as a reading; what both forms name alike is read here. */
 export function readNode(node: JsonRecord, { shortcode, mediaId }: PostIdentity, parts: NodeParts): PostReading {
-  const { source, author, caption, takenAt, items, isCarousel, itemCount, metrics, likesHidden } = parts;
+  const { source, author, caption, takenAt, items, isCarousel, itemCount, counters } = parts;
   const { music, sound } = parseMusic(node);
   const { media, audio, durationSeconds } = assembleMedia(items, sound);
   const hasVideo = items.some(({ isVideo }) => isVideo);
@@ -53,8 +53,10 @@ export function readNode(node: JsonRecord, { shortcode, mediaId }: PostIdentity,
         author_id: author?.id,
         canonical_url: canonicalUrl(shortcode),
       },
-      metrics: likesHidden ? { ...metrics, likes: undefined } : metrics,
-      precision: likesHidden ? { likes: 'hidden' } : {},
+      ...readCounters(counters, {
+        isVideo: hasVideo && !isCarousel,
+        disabled: node.like_and_view_counts_disabled === true,
+      }),
       media,
       audio,
       raw_stats: rawStats(node),

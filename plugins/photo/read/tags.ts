@@ -1,12 +1,12 @@
 import { metaTags, type PartialPost, toIsoTime } from 'mediagate';
+import type { Facts } from '../facts.js';
+import { canonicalUrl, shortcodeInAddress, usernameInAddress } from '../links.js';
+import { bareShortcode, type PostIdentity } from '../shortcode.js';
 import { hashtagsIn } from './caption-tags.js';
-import type { Facts } from './facts.js';
-import { digits, profileUrl } from './field-values.js';
-import { canonicalUrl, shortcodeInAddress, usernameInAddress } from './links.js';
-import { imageEntry, videoEntry } from './media-entry.js';
-import { captionOfTitle, parseDescription, whoseOf } from './page-description.js';
-import type { PostReading } from './post-reading.js';
-import { bareShortcode, type PostIdentity } from './shortcode.js';
+import { captionOfTitle, parseDescription, whoseOf } from './description.js';
+import { imageEntry, videoEntry } from './media.js';
+import type { PostReading } from './reading.js';
+import { digits, profileUrl } from './values.js';
 
 /** What a page says of itself in its tags. */
 export interface TagsReading {

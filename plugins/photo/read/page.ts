@@ -1,13 +1,13 @@
 import { asString, at, findJsonAfter, type ScriptedPage, splitScripts } from 'mediagate';
-import type { Facts } from './facts.js';
-import { digits } from './field-values.js';
+import type { Facts } from '../facts.js';
+import type { PostIdentity } from '../shortcode.js';
 import { CLOSED_GATE, type FoundMedia, findMedia } from './find-media.js';
+import { parseLinkedData } from './older/linked-data.js';
 import { type Found, GATED, isReadable, isWhole, OTHER_POST, type PostOutcome, readRuling } from './outcomes.js';
 import { readPageBlobs } from './page-data.js';
-import { parseLinkedData } from './parse-linked-data.js';
-import { parseTags } from './parse-tags.js';
-import { readMedia } from './read-json.js';
-import type { PostIdentity } from './shortcode.js';
+import { readMedia } from './reply.js';
+import { parseTags } from './tags.js';
+import { digits } from './values.js';
 
 /** What the page of a post amounts to: its data first, then its tags, then why it has neither. */
 export function readPermalinkPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {

@@ -1,6 +1,6 @@
 import { asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
-import { digits } from './field-values.js';
-import { bareShortcode, type PostIdentity } from './shortcode.js';
+import { bareShortcode, type PostIdentity } from '../shortcode.js';
+import { digits } from './values.js';
 
 /** A post's node, in one of the two forms that replies have. */
 export interface FoundMedia {
