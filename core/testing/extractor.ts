@@ -3,7 +3,6 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import {
   type Clock,
-  EXTRACT_DEFAULTS,
   type Extraction,
   type Extractor,
   type HttpClient,
@@ -11,7 +10,7 @@ import {
   matchedLink,
   type Plugin,
 } from '../contracts/index.js';
-import { checkDocument } from '../extraction/index.js';
+import { checkDocument, defaultRequestOptions } from '../extraction/index.js';
 import { CONTRIBUTION_CODES } from '../plugins/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
 import { createFakeHttp } from './fakes.js';
@@ -149,7 +148,7 @@ export async function runSample(
     assert(run.link, `${sample.url} does not match`);
     run.extraction = await extractor.extract({
       link: run.link,
-      options: EXTRACT_DEFAULTS,
+      options: defaultRequestOptions(extractor),
       signal,
     });
   } catch (error) {
