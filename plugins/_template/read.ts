@@ -11,7 +11,8 @@ import {
   parseCount,
   toIsoTime,
 } from 'mediagate';
-import facts from './facts.json' with { type: 'json' };
+import type { SiteConfig } from './fetch.js';
+import { canonicalUrl } from './links.js';
 
 type Found = Outcome<PartialPost>;
 
@@ -38,7 +39,7 @@ export function readApiReply(reply: unknown, id: string): Found {
         duration_seconds: asNumber(clip.seconds),
         tags: asArray(clip.tags)?.flatMap((tag) => asString(tag) ?? []),
       },
-      ids: { video_id: id, canonical_url: `${facts.pageUrl}${id}` },
+      ids: { video_id: id, canonical_url: canonicalUrl(id) },
       metrics: { views, likes: asNumber(at(clip, 'stats', 'likes')) },
       media: url ? { video_urls: [url], entries: [{ url, kind: 'video', mime: 'video/mp4', width, height }] } : {},
       raw_stats: views === undefined ? {} : { views },
@@ -46,9 +47,9 @@ export function readApiReply(reply: unknown, id: string): Found {
   };
 }
 
-export function readPage(html: string, id: string): Found {
-  if (html.includes(facts.robotCheck)) return { kind: 'transient', code: 'bot_check' };
-  const clip = asRecord(findJsonAfter(html, facts.pageMarker)?.value);
+export function readPage(html: string, id: string, { markers }: SiteConfig): Found {
+  if (html.includes(markers.robotCheck)) return { kind: 'transient', code: 'bot_check' };
+  const clip = asRecord(findJsonAfter(html, markers.clip)?.value);
   if (!clip || clip.id !== id) return { kind: 'transient', code: 'upstream_changed', reason: 'no clip in the page' };
   const views = parseCount(asString(clip.viewsText) ?? '');
   const tags = metaTags(html);
@@ -57,7 +58,7 @@ export function readPage(html: string, id: string): Found {
     limitations: ['metadata_only'],
     found: {
       common: { title: asString(clip.title) ?? tags.get('og:title'), thumbnail: tags.get('og:image') },
-      ids: { video_id: id, canonical_url: `${facts.pageUrl}${id}` },
+      ids: { video_id: id, canonical_url: canonicalUrl(id) },
       metrics: { views: views?.value },
       ...(views && { precision: { views: views.exact ? 'exact' : 'rounded' } }),
       raw_stats: views ? { views_text: asString(clip.viewsText) ?? '' } : {},
