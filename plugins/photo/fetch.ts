@@ -9,7 +9,7 @@ import {
 } from 'mediagate';
 import type { Facts } from './facts.js';
 import { isSite, matchPost, shortcodeInAddress } from './links.js';
-import { detourOf, givesReasons, leadsToLogin, refuseFailure, saysMissing } from './read/reading.js';
+import { isMissingMedia, isRuling, redirectsToLogin, redirectTarget, rejectFailure } from './read/reading.js';
 import { readBody } from './read/reply.js';
 import type { PostIdentity } from './shortcode.js';
 
@@ -19,7 +19,7 @@ export interface Page {
   headers: HttpResponse['headers'];
 }
 
-const MAX_MOVES = 2;
+const MAX_REDIRECTS = 2;
 
 type QueryName = keyof Facts['queries'];
 
@@ -50,30 +50,30 @@ export function createRequests({ http, facts }: { http: HttpClient; facts: Facts
   async function page(url: string, signal: AbortSignal): Promise<HttpResponse | undefined> {
     const response = await http.request({ url, headers: navigation, signal });
     if (response.status === 404 || response.status === 410) return undefined;
-    refuseFailure(response, facts);
+    rejectFailure(response, facts);
     return response;
   }
 
   async function json(url: string, signal: AbortSignal): Promise<unknown> {
     const response = await http.request({ url, headers: { ...api, referer: `${origin}/` }, signal });
-    if (response.status === 404 || saysMissing(response, facts)) return undefined;
+    if (response.status === 404 || isMissingMedia(response, facts)) return undefined;
     // A refusal that gives its reasons is the answer that was asked for.
-    if (!givesReasons(response)) refuseFailure(response, facts);
+    if (!isRuling(response)) rejectFailure(response, facts);
     return readBody(response.text());
   }
 
   return {
     async permalink(identity, signal) {
       let response = await http.request({ url: address(urls.permalink, identity), headers: navigation, signal });
-      for (let hops = 0; hops < MAX_MOVES; hops += 1) {
+      for (let hops = 0; hops < MAX_REDIRECTS; hops += 1) {
         // A post has several addresses; whatever else a redirect leads to is a refusal.
         const moved = response.status >= 300 && response.status < 400 && response.headers.location;
         if (!moved || shortcodeInAddress(moved) !== identity.shortcode) break;
         response = await http.request({ url: new URL(moved, origin), headers: navigation, signal });
       }
       if (response.status === 404 || response.status === 410) return 'missing';
-      if (leadsToLogin(response, facts)) return 'login';
-      refuseFailure(response, facts);
+      if (redirectsToLogin(response, facts)) return 'login';
+      rejectFailure(response, facts);
       return { html: response.text(), headers: response.headers };
     },
 
@@ -116,7 +116,7 @@ export function createRequests({ http, facts }: { http: HttpClient; facts: Facts
         }).toString(),
         signal,
       });
-      refuseFailure(response, facts);
+      rejectFailure(response, facts);
       return readBody(response.text());
     },
 
@@ -174,7 +174,7 @@ export async function resolveShareLink({ http, facts, link, signal }: ShareWalk)
     signal,
   });
   if (isShareLink(end)) return addressInPage({ http, facts, link, signal });
-  switch (detourOf(end, facts)) {
+  switch (redirectTarget(end, facts)) {
     case 'home':
       throw new GatewayError('short_link_dead', 'The share link leads to the home page.');
     case 'login':
@@ -209,7 +209,7 @@ async function addressInPage({ http, facts, link, signal }: ShareWalk): Promise<
     accept: 'text/html,*/*;q=0.8',
   };
   const response = await http.request({ url: link.url, headers, signal });
-  refuseFailure(response, facts);
+  rejectFailure(response, facts);
   const tags = metaTags(response.text());
   for (const name of ['og:url', 'canonical', 'al:android:url']) {
     const url = URL.parse(tags.get(name) ?? '');

@@ -7,7 +7,7 @@ import { resolveFacts as clipFacts } from '../../plugins/clip_video/facts.js';
 import { alignMedia, orderVideos } from '../../plugins/clip_video/finish.js';
 import { matchClip } from '../../plugins/clip_video/links.js';
 import { outcomeOfPage as outcomeOfClipPage } from '../../plugins/clip_video/outcomes.js';
-import { partsOf, rankReadings } from '../../plugins/photo/assemble.js';
+import { rankReadings, toParts } from '../../plugins/photo/assemble.js';
 import { resolveFacts as photoFacts } from '../../plugins/photo/facts.js';
 import { matchPost } from '../../plugins/photo/links.js';
 import { readPermalinkPage } from '../../plugins/photo/read/page.js';
@@ -88,7 +88,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
       const identity = identityOf(id);
       const outcome = readPermalinkPage(html, identity, facts.photo);
       if (outcome.kind !== 'found') return undefined;
-      return ofPost(mergePosts(partsOf(rankReadings([{ method: 'permalink', found: outcome.found }]), identity)));
+      return ofPost(mergePosts(toParts(rankReadings([{ method: 'permalink', found: outcome.found }]), identity)));
     },
   },
   clip_video: {
