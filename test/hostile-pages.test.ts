@@ -22,10 +22,8 @@ import { parseManifest } from '../plugins/social/parse-manifest.js';
 import { parseMessage } from '../plugins/social/parse-message.js';
 import { parsePlugin } from '../plugins/social/parse-plugin.js';
 import { authorName } from '../plugins/social/tag-names.js';
-import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/facts.js';
-import { parseChapters } from '../plugins/vidsite/read/chapters.js';
-import { parseAttributed } from '../plugins/vidsite/read/description.js';
-import { parseMusic } from '../plugins/vidsite/read/music.js';
+import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/fetch.js';
+import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
 
 /**

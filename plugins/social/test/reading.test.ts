@@ -140,7 +140,7 @@ describe('social photos', () => {
     const call = (data: object) => [facts.markers.relay, 'next', [], ['adp_X', { __bbox: { result: { data } } }]];
     const json = JSON.stringify({ require: nodes.map(call) });
     const html = `<html><head></head><body><script type="application/json">${json}</script></body></html>`;
-    const link = matchItem(new URL(`${SITE}/photo/?fbid=${id}`));
+    const link = matchedLink(matchItem(new URL(`${SITE}/photo/?fbid=${id}`)));
     if (!link) throw new Error('the link does not match');
     const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, facts);
     if (outcome.kind !== 'found') throw new Error(`not found: ${outcome.code}`);
