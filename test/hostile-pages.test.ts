@@ -8,8 +8,7 @@ import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
-import { resolveFacts as photoFacts } from '../plugins/photo/facts.js';
-import { readSession } from '../plugins/photo/fetch.js';
+import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
 import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
@@ -71,7 +70,7 @@ const facts = {
   shop: shopFacts(),
   clip: clipFacts(),
   vidsite: vidsiteFacts(),
-  photo: photoFacts(),
+  photo: photoSiteConfig(),
   social: socialFacts(),
 };
 

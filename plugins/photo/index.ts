@@ -7,17 +7,25 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
-  type FactsOverride,
   GatewayError,
   type MediaEntry,
   type Method,
   mergePosts,
   type PluginContext,
+  type SiteConfigOverride,
   Type,
 } from 'mediagate';
 import { limitationsOf, rankReadings, toParts } from './assemble.js';
-import { type Facts, resolveFacts } from './facts.js';
-import { createRequests, type Page, type Requests, readSession, resolveShareLink, type Session } from './fetch.js';
+import {
+  createRequests,
+  type Page,
+  type Requests,
+  readSession,
+  resolveShareLink,
+  type Session,
+  type SiteConfig,
+  siteConfigOf,
+} from './fetch.js';
 import { LINK_FORMS, matchPost } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { readEmbedPage } from './read/embed.js';
@@ -36,8 +44,8 @@ import { hasPrivateKey, identityOf, type PostIdentity } from './shortcode.js';
 
 const options = Type.Object(
   {
-    /** Members of facts.json that an entry sets otherwise, in the same shape. */
-    facts: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    /** Values that replace those of site-config.json, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
@@ -56,18 +64,18 @@ const PLATFORM = 'photo';
 const MEDIA_HOSTS = ['.cdninstagram.com', '.fbcdn.net'];
 
 interface PhotoOptions {
-  facts?: FactsOverride;
+  siteConfig?: SiteConfigOverride;
 }
 
-/** @throws TypeError where `options.facts` does not fit the shipped facts. */
+/** @throws TypeError if `options.siteConfig` does not fit the shipped values. */
 function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
   const { http, clock, logger, options } = context;
-  const facts = resolveFacts(options.facts);
+  const siteConfig = siteConfigOf(options.siteConfig);
   const chain = createFallbackChain<Readings, PostCall>({
     platform: PLATFORM,
     clock,
     logger,
-    methods: createMethods({ requests: createRequests({ http, facts }), facts }),
+    methods: createMethods({ requests: createRequests({ http, siteConfig }), siteConfig }),
     isEnough: (parts) => {
       const readings = parts.flatMap(({ found }) => found);
       return hasAuthorAndContent(readings) && hasAllFiles(readings);
@@ -93,7 +101,7 @@ function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
     probeLinks,
 
     resolve({ link, signal }) {
-      return resolveShareLink({ http, facts, link, signal });
+      return resolveShareLink({ http, siteConfig, link, signal });
     },
 
     async extract(call): Promise<Extraction> {
@@ -118,7 +126,7 @@ function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
       const length = sound.duration_seconds ?? data.common.duration_seconds;
       return {
         url: sound.url,
-        headers: { 'user-agent': facts.userAgent, referer: `${facts.origin}/` },
+        headers: { 'user-agent': siteConfig.userAgent, referer: `${siteConfig.origin}/` },
         ...(sound.mime && { mime: sound.mime }),
         ...(length && { durationSeconds: length }),
       };
@@ -146,7 +154,7 @@ interface PostCall {
 
 interface MethodSettings {
   requests: Requests;
-  facts: Facts;
+  siteConfig: SiteConfig;
 }
 
 /**
@@ -154,7 +162,7 @@ interface MethodSettings {
  * counters; the queries of the site's own code have everything where the site trusts us. Where nothing was had, a ruling
  * tells why. No "no" but the ruling's is final: the site says the same of what is gone and of what it will not show.
  */
-function createMethods({ requests, facts }: MethodSettings): Method<Readings, PostCall>[] {
+function createMethods({ requests, siteConfig }: MethodSettings): Method<Readings, PostCall>[] {
   const nothingYet = ({ outcomes }: PostCall) => !hasAuthorAndContent(foundIn(outcomes)) && !isExplained(outcomes);
 
   const method = (
@@ -174,8 +182,8 @@ function createMethods({ requests, facts }: MethodSettings): Method<Readings, Po
   /** @throws GatewayError where no page gives what a query must bring along. */
   async function sessionFor(call: PostCall, signal: AbortSignal): Promise<Session> {
     // Looking for it costs as much as reading the page, and few posts take a query.
-    call.session ??= call.page && readSession(call.page, facts);
-    call.session ??= readSession(await requests.home(signal), facts);
+    call.session ??= call.page && readSession(call.page, siteConfig);
+    call.session ??= readSession(await requests.home(signal), siteConfig);
     if (call.session) return call.session;
     throw new GatewayError('upstream_refused', 'The platform’s home page lacks what a query needs.', {
       reason: 'a home page without a token',
@@ -184,7 +192,7 @@ function createMethods({ requests, facts }: MethodSettings): Method<Readings, Po
 
   const query = (name: 'post' | 'shortcode') => async (call: PostCall, signal: AbortSignal) => {
     const session = await sessionFor(call, signal);
-    return outcomeOfReply(await requests.query(name, call.identity, session, signal), call.identity, facts);
+    return outcomeOfReply(await requests.query(name, call.identity, session, signal), call.identity, siteConfig);
   };
 
   return [
@@ -193,17 +201,17 @@ function createMethods({ requests, facts }: MethodSettings): Method<Readings, Po
       if (page === 'missing') return removedOutcome('HTTP 404');
       if (page === 'login') return behindLogin(call.identity);
       call.page = page;
-      return readPermalinkPage(page.html, call.identity, facts);
+      return readPermalinkPage(page.html, call.identity, siteConfig);
     }),
     method('embed', { cost: 2, definitive: false }, async ({ identity }, signal) => {
       const html = await requests.embed(identity, signal);
-      return html === undefined ? removedOutcome('HTTP 404') : readEmbedPage(html, identity, facts);
+      return html === undefined ? removedOutcome('HTTP 404') : readEmbedPage(html, identity, siteConfig);
     }),
     method('graphql_post', { cost: 2, definitive: false }, query('post')),
     method('graphql_shortcode', { cost: 1, definitive: false }, query('shortcode')),
     method('media_info', { cost: 1, definitive: false, usable: nothingYet }, async ({ identity }, signal) => {
       const reply = await requests.mediaInfo(identity, signal);
-      return reply === undefined ? removedOutcome('HTTP 404') : outcomeOfReply(reply, identity, facts);
+      return reply === undefined ? removedOutcome('HTTP 404') : outcomeOfReply(reply, identity, siteConfig);
     }),
     method('ruling', { cost: 1, definitive: true, usable: nothingYet }, async ({ identity, outcomes }, signal) => {
       const page = outcomes.get('permalink');
@@ -214,7 +222,7 @@ function createMethods({ requests, facts }: MethodSettings): Method<Readings, Po
       });
       if (reply === undefined && page?.kind === 'definitive') return page;
       const words = [asString(at(reply, 'title')), asString(at(reply, 'description'))].filter(Boolean).join(': ');
-      if (words) return readRuling(words, facts.phrases);
+      if (words) return readRuling(words, siteConfig.phrases);
       return { kind: 'transient', code: 'upstream_refused', reason: 'the post is not shown, and no reason is given' };
     }),
   ];

@@ -8,7 +8,7 @@ import {
   splitScripts,
   toIsoTime,
 } from 'mediagate';
-import type { Facts } from '../facts.js';
+import type { SiteConfig } from '../fetch.js';
 import { canonicalUrl, shortcodeInAddress } from '../links.js';
 import { bareShortcode, type PostIdentity } from '../shortcode.js';
 import { hashtagsIn } from './details.js';
@@ -19,9 +19,9 @@ import { findMedia, readMedia } from './reply.js';
 import { digits, profileUrl, username } from './values.js';
 
 /** What an embed of a post amounts to: its data, and what its markup shows besides. */
-export function readEmbedPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {
-  const { embedData, gate, brokenEmbed, loginPage } = facts.markers;
-  const blobs = [contextOf(html, embedData), ...readPageBlobs(splitScripts(html), identity, facts)];
+export function readEmbedPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
+  const { embedData, gate, brokenEmbed, loginPage } = siteConfig.markers;
+  const blobs = [contextOf(html, embedData), ...readPageBlobs(splitScripts(html), identity, siteConfig)];
   const searches = blobs.flatMap((blob) => (blob === undefined ? [] : [findMedia(blob, identity, gate)]));
   const data = readMedia(
     searches.flatMap((search) => search.media),

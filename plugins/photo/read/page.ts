@@ -1,5 +1,5 @@
 import { asString, at, findJsonAfter, type ScriptedPage, splitScripts, tryParseJson } from 'mediagate';
-import type { Facts } from '../facts.js';
+import type { SiteConfig } from '../fetch.js';
 import type { PostIdentity } from '../shortcode.js';
 import { parseLinkedData } from './older/linked-data.js';
 import {
@@ -17,22 +17,24 @@ import { parseTags } from './tags.js';
 import { digits } from './values.js';
 
 /** What the page of a post amounts to: its data first, then its tags, then why it has neither. */
-export function readPermalinkPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {
+export function readPermalinkPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
   const page = splitScripts(html);
-  const searches = readPageBlobs(page, identity, facts).map((blob) => findMedia(blob, identity, facts.markers.gate));
+  const searches = readPageBlobs(page, identity, siteConfig).map((blob) =>
+    findMedia(blob, identity, siteConfig.markers.gate),
+  );
   const media = searches.flatMap((search): MediaNode[] => search.media);
   const gated = media.length === 0 && searches.some((search) => search.gated);
   const limitations = gated ? ['media_login_only'] : [];
   const data: Readings = [...readMedia(media, identity), ...(media.length > 0 ? [] : parseLinkedData(page, identity))];
   // With all of the post at hand, the tags would add nothing.
   if (hasAuthorAndContent(data) && hasAllFiles(data)) return { kind: 'found', found: data };
-  const tags = parseTags(html, identity, facts);
+  const tags = parseTags(html, identity, siteConfig);
   const found = [...data, ...(tags.reading ? [addOwnerId(tags.reading, page, identity)] : [])];
   if (found.length > 0) return { kind: 'found', found, limitations };
-  const ruling = rulingIn(html, facts);
+  const ruling = rulingIn(html, siteConfig);
   if (ruling) return ruling;
   if (gated || html.includes(`"${CLOSED_GATE}":{`)) return GATED;
-  const why = restrictionOf(html, tags.title ?? '', facts);
+  const why = restrictionOf(html, tags.title ?? '', siteConfig);
   if (why) return why;
   if (tags.other || searches.some((search) => search.otherPostOnly)) return OTHER_POST;
   return { kind: 'transient', code: 'upstream_refused', reason: 'a page without the post’s data' };
@@ -67,14 +69,14 @@ function recordAround(text: string, member: string, mediaId: string): string {
   return '';
 }
 
-function rulingIn(html: string, { markers, phrases }: Facts): PostOutcome | undefined {
+function rulingIn(html: string, { markers, phrases }: SiteConfig): PostOutcome | undefined {
   if (!html.includes(markers.ruling)) return undefined;
   const ruling = findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value;
   const words = [asString(at(ruling, 'title')), asString(at(ruling, 'description'))].filter(Boolean).join(': ');
   return words ? readRuling(words, phrases) : undefined;
 }
 
-function restrictionOf(html: string, title: string, { markers, phrases }: Facts): PostOutcome | undefined {
+function restrictionOf(html: string, title: string, { markers, phrases }: SiteConfig): PostOutcome | undefined {
   const holds = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
   const titled = (words: readonly string[]) => words.some((word) => title.toLowerCase().includes(word));
   const error = errorPageOf(html, markers.errorPage);
@@ -130,9 +132,9 @@ const OPENING = /\s*=\s*(?=\{)|\(\s*(['"])[^'"]*\1\s*,\s*(?=\{)/y;
 export function readPageBlobs(
   { scripts, markup }: ScriptedPage,
   { mediaId, shortcode }: PostIdentity,
-  facts: Facts,
+  siteConfig: SiteConfig,
 ): unknown[] {
-  const { gate, scripts: assigned } = facts.markers;
+  const { gate, scripts: assigned } = siteConfig.markers;
   const data = scripts.filter(({ tag }) => tag.includes('application/json')).map(({ text }) => text);
   // Each look costs a pass over a megabyte, so the next one is taken only where the one before was in vain.
   const seen = new Set<string>();

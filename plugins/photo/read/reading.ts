@@ -10,7 +10,7 @@ import {
   retryAfterSeconds,
   tryParseJson,
 } from 'mediagate';
-import type { Facts } from '../facts.js';
+import type { SiteConfig } from '../fetch.js';
 
 /**
  * Where a reading comes from, best first: the site's own data, the data of an embed, the linked data of older
@@ -78,7 +78,7 @@ export function hasAllFiles(readings: Readings): boolean {
 }
 
 /** What the words of a ruling mean; by themselves they only say that the post is not for everybody. */
-export function readRuling(words: string, phrases: Facts['phrases']): PostOutcome {
+export function readRuling(words: string, phrases: SiteConfig['phrases']): PostOutcome {
   const lower = words.toLowerCase();
   const says = (list: readonly string[]) => list.some((phrase) => lower.includes(phrase));
   const code: DefinitiveCode = says(phrases.geo)
@@ -99,7 +99,7 @@ const MESSAGES = {
 /** Where a redirect that is no answer leads. */
 type RedirectTarget = 'login' | 'challenge' | 'consent' | 'home' | 'elsewhere';
 
-export function redirectTarget(url: URL, { paths }: Facts): RedirectTarget {
+export function redirectTarget(url: URL, { paths }: SiteConfig): RedirectTarget {
   const begins = (list: readonly string[]) => list.some((path) => url.pathname.startsWith(path));
   if (begins(paths.challenge)) return 'challenge';
   if (begins(paths.login)) return 'login';
@@ -108,13 +108,13 @@ export function redirectTarget(url: URL, { paths }: Facts): RedirectTarget {
 }
 
 /** @throws GatewayError for every status but success. */
-export function rejectFailure(response: HttpResponse, facts: Facts): void {
+export function rejectFailure(response: HttpResponse, siteConfig: SiteConfig): void {
   const { status, headers } = response;
   if (status >= 200 && status < 300) return;
-  if (status >= 300 && status < 400) throw redirectError(headers.location, response.url, facts);
+  if (status >= 300 && status < 400) throw redirectError(headers.location, response.url, siteConfig);
   const words = messageIn(response);
   const details = { reason: words ?? `HTTP ${status}`, retryAfterSeconds: retryAfterSeconds(response) };
-  const code = status === 429 ? 'upstream_rate_limited' : words && codeOfMessage(words, facts);
+  const code = status === 429 ? 'upstream_rate_limited' : words && codeOfMessage(words, siteConfig);
   if (code) throw new GatewayError(code, MESSAGES[code], details);
   throw new GatewayError(
     status >= 500 ? 'upstream_error' : 'upstream_refused',
@@ -124,13 +124,13 @@ export function rejectFailure(response: HttpResponse, facts: Facts): void {
 }
 
 /** Whether a redirect leads to the form to log in. */
-export function redirectsToLogin({ status, headers, url }: HttpResponse, facts: Facts): boolean {
+export function redirectsToLogin({ status, headers, url }: HttpResponse, siteConfig: SiteConfig): boolean {
   const target = status >= 300 && status < 400 && headers.location ? URL.parse(headers.location, url) : null;
-  return target !== null && redirectTarget(target, facts) === 'login';
+  return target !== null && redirectTarget(target, siteConfig) === 'login';
 }
 
 /** Whether a refusal of the API is that there is no such post. */
-export function isMissingMedia(response: HttpResponse, { phrases }: Facts): boolean {
+export function isMissingMedia(response: HttpResponse, { phrases }: SiteConfig): boolean {
   const words = response.status === 400 ? messageIn(response)?.toLowerCase() : undefined;
   return words !== undefined && phrases.missingMedia.some((phrase) => words.includes(phrase));
 }
@@ -142,15 +142,15 @@ export function isRuling(response: HttpResponse): boolean {
 }
 
 /** What the platform's own words say of a refusal, where they say it. */
-export function codeOfMessage(words: string, { phrases }: Facts): keyof typeof MESSAGES | undefined {
+export function codeOfMessage(words: string, { phrases }: SiteConfig): keyof typeof MESSAGES | undefined {
   const lower = words.toLowerCase();
   if (phrases.throttled.some((phrase) => lower.includes(phrase))) return 'upstream_rate_limited';
   return phrases.challenge.some((phrase) => lower.includes(phrase)) ? 'bot_check' : undefined;
 }
 
-function redirectError(location: string | undefined, from: string, facts: Facts): GatewayError {
+function redirectError(location: string | undefined, from: string, siteConfig: SiteConfig): GatewayError {
   const url = location === undefined ? null : URL.parse(location, from);
-  const target = url ? redirectTarget(url, facts) : 'elsewhere';
+  const target = url ? redirectTarget(url, siteConfig) : 'elsewhere';
   if (target === 'challenge') {
     return new GatewayError('bot_check', MESSAGES.bot_check, {
       reason: 'redirected to a challenge',

@@ -1,5 +1,5 @@
 import { asArray, asRecord, asString, at, findAll, GatewayError, type JsonRecord, tryParseJson } from 'mediagate';
-import type { Facts } from '../facts.js';
+import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity } from '../shortcode.js';
 import { parseGraphql, parseRest } from './node.js';
 import { codeOfMessage, GATED, OTHER_POST, type PostOutcome, type PostReading, type Source } from './reading.js';
@@ -27,14 +27,14 @@ export function readBody(text: string): unknown {
 }
 
 /** What a reply of the API amounts to. */
-export function outcomeOfReply(reply: unknown, identity: PostIdentity, facts: Facts): PostOutcome {
-  const search = findMedia(reply, identity, facts.markers.gate);
+export function outcomeOfReply(reply: unknown, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
+  const search = findMedia(reply, identity, siteConfig.markers.gate);
   if (search.media.length > 0) return { kind: 'found', found: readMedia(search.media, identity) };
   if (search.gated) return GATED;
   if (search.otherPostOnly) return OTHER_POST;
   const words = asString(at(reply, 'message')) ?? asString(at(reply, 'errors', 0, 'message'));
   if (words !== undefined)
-    return { kind: 'transient', code: codeOfMessage(words, facts) ?? 'upstream_refused', reason: words };
+    return { kind: 'transient', code: codeOfMessage(words, siteConfig) ?? 'upstream_refused', reason: words };
   const data = asRecord(at(reply, 'data'));
   if (isEmptyRoot(reply) || (data && ROOTS.some((name) => isEmptyRoot(data[name])))) {
     return { kind: 'definitive', code: 'removed', reason: 'the platform knows no such post' };

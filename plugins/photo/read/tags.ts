@@ -1,5 +1,5 @@
 import { metaTags, type PartialPost, type Precision, parseCount, toIsoTime } from 'mediagate';
-import type { Facts } from '../facts.js';
+import type { SiteConfig } from '../fetch.js';
 import { canonicalUrl, shortcodeInAddress, usernameInAddress } from '../links.js';
 import { bareShortcode, type PostIdentity } from '../shortcode.js';
 import { hashtagsIn } from './details.js';
@@ -17,7 +17,7 @@ interface TagsReading {
 }
 
 /** Reads the tags that a page has for link previews. */
-export function parseTags(html: string, identity: PostIdentity, { phrases }: Facts): TagsReading {
+export function parseTags(html: string, identity: PostIdentity, { phrases }: SiteConfig): TagsReading {
   const tags = metaTags(html);
   const title = tags.get('title');
   const whose = identitiesIn(tags);
@@ -123,7 +123,7 @@ const LONGEST_HEAD = 200;
 const ENGLISH_DAY = /\b([A-Z][a-z]{2,8} \d{1,2}, \d{4})\b/;
 
 /** Reads the line in any interface language; numbers first, then whose it is, then the caption in quotes. */
-export function parseDescription(text: string, phrases: Facts['phrases']): DescriptionReading {
+export function parseDescription(text: string, phrases: SiteConfig['phrases']): DescriptionReading {
   // Until 2017: `See this Instagram photo by @name • 1,234 likes`.
   const early = /@([\w.]+)\s+[•·]\s+([^"“]{1,80})$/.exec(text);
   if (early) return { ...countersOf(early[2] ?? '', phrases), username: username(early[1]), raw: early[2] };
@@ -162,7 +162,7 @@ export function parseOwner(text: string): Pick<DescriptionReading, 'username' | 
   return { username: first && /\d{4}/.test(text) ? username(first) : undefined };
 }
 
-function countersOf(head: string, phrases: Facts['phrases']): Pick<DescriptionReading, 'metrics' | 'precision'> {
+function countersOf(head: string, phrases: SiteConfig['phrases']): Pick<DescriptionReading, 'metrics' | 'precision'> {
   const metrics: Record<string, number> = {};
   const precision: Record<string, Precision> = {};
   const parts = head.split(/,\s+|，\s*|、|،\s*/).filter((part) => /\d|\p{Nd}/u.test(part));
