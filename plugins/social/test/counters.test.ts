@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { resolveFacts } from '../facts.js';
-import { parseFeedback } from '../parse-feedback.js';
+import { parseFeedback } from '../read/counters.js';
 
 const facts = resolveFacts();
 const ufi = (feedback: object) => ({ comet_ufi_summary_and_actions_renderer: { feedback } });

@@ -9,8 +9,8 @@ import {
   type Precision,
   parseCount,
 } from 'mediagate';
-import type { Facts } from './facts.js';
-import { recordsIn } from './json-records.js';
+import type { Facts } from '../facts.js';
+import { recordsIn } from './relay.js';
 
 type Counts = Required<Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>>;
 type Path = readonly (string | number)[];

@@ -1,6 +1,6 @@
 import type { PostData } from 'mediagate';
 import type { PostClimb } from './outcomes.js';
-import { isCut } from './text.js';
+import { isCut } from './read/text.js';
 
 /** What the caller should know about the result, stable words first. */
 export function limitationsOf(data: PostData, { limitations, restriction }: PostClimb, isVideo: boolean): string[] {
