@@ -1,5 +1,24 @@
-import { GatewayError, type HttpClient, type HttpRequest, type HttpResponse, retryAfterSeconds } from 'mediagate';
-import type { Client, Facts } from './facts.js';
+import {
+  type FactsOverride,
+  GatewayError,
+  type HttpClient,
+  type HttpRequest,
+  type HttpResponse,
+  overrideFacts,
+  retryAfterSeconds,
+} from 'mediagate';
+import shipped from './facts.json' with { type: 'json' };
+
+/** What the platform changes from time to time, kept apart from the code that uses it. */
+export type Facts = typeof shipped;
+
+/** The shipped facts with an entry's own in place of theirs. @throws TypeError where they do not fit. */
+export function resolveFacts(override?: FactsOverride): Facts {
+  return overrideFacts(shipped, override);
+}
+
+/** How to present ourselves to the platform's own API. */
+export type Client = Facts['clients']['web'];
 
 /** What an entry was set up with, as far as requests need it. */
 export interface RequestSettings {

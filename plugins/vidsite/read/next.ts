@@ -1,12 +1,9 @@
 import { asArray, asString, at, type Count, type PartialPost, parseCount } from 'mediagate';
 import { canonicalUrl } from '../links.js';
-import { parseChapters } from './chapters.js';
 import { parseShownDate } from './dates.js';
-import { parseDescription } from './description.js';
-import { parseDescriptionPanel } from './description-panel.js';
+import { parseChapters, parseDescription, parseDescriptionPanel, parseMusic } from './description.js';
 import { columnItems, commentTexts, type PageLayout, readLayout, rendererIn } from './layout.js';
 import { parseLikes } from './likes.js';
-import { parseMusic } from './music.js';
 import { parseOwner } from './owner.js';
 import { type Belonging, rawStats } from './player.js';
 import { shownText } from './text.js';

@@ -1,5 +1,5 @@
 import type { ChainResult, DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
-import type { Facts } from '../facts.js';
+import type { Facts } from '../fetch.js';
 import { parseNext } from './next.js';
 import { type PlayState, readPlayState } from './playability.js';
 import { parsePlayer } from './player.js';

@@ -1,6 +1,5 @@
 import { asArray, asString, at, type Common, findAll, parseCount } from 'mediagate';
-import { largestImage } from './images.js';
-import { absoluteUrl, channelId, shownText, spokenLabel, usernameIn } from './text.js';
+import { absoluteUrl, channelId, largestImage, shownText, spokenLabel, usernameIn } from './text.js';
 
 type Author = NonNullable<Common['author']>;
 

@@ -1,5 +1,5 @@
 import { asArray, asNumber, asRecord, asString, at, type DefinitiveCode, findAll, type TransientCode } from 'mediagate';
-import type { Facts } from '../facts.js';
+import type { Facts } from '../fetch.js';
 import { shownText } from './text.js';
 
 /** What a player reply says of watching the item, whatever else it holds. */

@@ -1,9 +1,17 @@
-import { asArray, asBoolean, asCount, asPositive, asString, at, type PartialPost, toIsoTime } from 'mediagate';
+import {
+  asArray,
+  asBoolean,
+  asCount,
+  asPositive,
+  asString,
+  at,
+  type MediaEntry,
+  type PartialPost,
+  toIsoTime,
+} from 'mediagate';
 import { canonicalUrl } from '../links.js';
-import { parseCaptions } from './captions.js';
 import { parseFormats } from './formats.js';
-import { parseImages } from './images.js';
-import { absoluteUrl, channelId, shownText, usernameIn, videoIdIn } from './text.js';
+import { absoluteUrl, channelId, parseImages, shownText, usernameIn, videoIdIn } from './text.js';
 
 /** Countries and territories of ISO 3166-1: a list of all of them restricts nothing. */
 const ALL_COUNTRIES = 249;
@@ -144,4 +152,52 @@ export function rawStats(members: Readonly<Record<string, unknown>>): NonNullabl
       typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? [[name, value]] : [],
     ),
   );
+}
+
+/** Experiments under which the subtitle service answers only with a token of the player's. */
+const TOKEN_MARKS: ReadonlySet<string> = new Set(['xpe', 'xpv']);
+
+export interface CaptionsReading {
+  entries: MediaEntry[];
+  /** The language that was heard by a machine, which is the language spoken. */
+  spoken?: string;
+  limitations: string[];
+}
+
+/** Reads `captions`: one WebVTT address for each track. */
+export function parseCaptions(captions: unknown): CaptionsReading {
+  const tracks = asArray(at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks')) ?? [];
+  const entries: MediaEntry[] = [];
+  let spoken: string | undefined;
+  let withheld = false;
+  for (const track of tracks) {
+    const address = absoluteUrl(at(track, 'baseUrl'));
+    const language = asString(at(track, 'languageCode'));
+    const auto_generated = at(track, 'kind') === 'asr';
+    if (auto_generated) spoken ??= language;
+    if (!address) continue;
+    const marks = /[?&]exp=([^&]*)/.exec(address)?.[1] ?? '';
+    if (marks.split(/,|%2C/i).some((mark) => TOKEN_MARKS.has(mark))) {
+      withheld = true;
+      continue;
+    }
+    const expires_at = toIsoTime(/[?&]expire=(\d{10})(?!\d)/.exec(address)?.[1]);
+    const label = shownText(at(track, 'name'));
+    entries.push({
+      url: asWebVtt(address),
+      kind: 'subtitle',
+      mime: 'text/vtt',
+      auto_generated,
+      ...(language && { language }),
+      ...(label && { label }),
+      ...(expires_at && { expires_at }),
+    });
+  }
+  return { entries, ...(spoken && { spoken }), limitations: withheld ? ['subtitles_withheld'] : [] };
+}
+
+/** The format is not among the signed parameters; the others keep their spelling. */
+function asWebVtt(address: string): string {
+  const plain = address.replace(/([?&])fmt=[^&]*&?/, '$1').replace(/[?&]$/, '');
+  return `${plain}${plain.includes('?') ? '&' : '?'}fmt=vtt`;
 }

@@ -1,4 +1,4 @@
-import { asArray, asString, at } from 'mediagate';
+import { asArray, asPositive, asString, at, type MediaEntry } from 'mediagate';
 
 /** A text as the site's replies hold it: `{simpleText}`, `{runs: [{text}]}`, `{content}`, or the text itself. */
 export function shownText(value: unknown): string | undefined {
@@ -59,4 +59,26 @@ export function usernameIn(address: unknown): string | undefined {
 export function videoIdIn(address: unknown): string | undefined {
   const pattern = /(?:[?&]v=|\/(?:embed|shorts|live|v|vi|vi_webp)\/)([0-9A-Za-z_-]{11})(?![0-9A-Za-z_-])/;
   return pattern.exec(asString(address) ?? '')?.[1];
+}
+
+/** Pictures of lists like `[{url, width, height}]`, largest first, each address once. */
+export function parseImages(...lists: readonly unknown[]): MediaEntry[] {
+  const images = new Map<string, MediaEntry>();
+  for (const item of lists.flatMap((list) => asArray(list) ?? [])) {
+    const url = absoluteUrl(at(item, 'url'));
+    if (!url || images.has(url)) continue;
+    const width = asPositive(at(item, 'width'));
+    const height = asPositive(at(item, 'height'));
+    images.set(url, { url, kind: 'image', ...(width && { width }), ...(height && { height }) });
+  }
+  return [...images.values()].sort((one, other) => area(other) - area(one));
+}
+
+/** The address of the largest picture of a list. */
+export function largestImage(list: unknown): string | undefined {
+  return parseImages(list)[0]?.url;
+}
+
+function area({ width = 0, height = 0 }: MediaEntry): number {
+  return width * height;
 }

@@ -1,5 +1,8 @@
+import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, toIsoTime, tryParseJson } from 'mediagate';
+import { type Facts } from '../fetch.js';
+import { canonicalUrl } from '../links.js';
 import { isReadable, outcomeOfPage, type Reading, type VideoOutcome } from './outcomes.js';
-import { classifyPage, parseTags, readBlobs } from './page.js';
+import { absoluteUrl, channelId, usernameIn, videoIdIn } from './text.js';
 
 /** What a watch page amounts to: its data first, what its tags say where the data cannot be had. */
 export function readWatchPage(html: string, id: string, reading: Reading): VideoOutcome {
@@ -24,4 +27,73 @@ export function readWatchPage(html: string, id: string, reading: Reading): Video
     case 'damaged':
       return { kind: 'transient', code: 'upstream_changed', reason: 'the page’s data could not be read' };
   }
+}
+
+/** The two blobs of a watch page. */
+export interface PageBlobs {
+  player?: unknown;
+  next?: unknown;
+}
+
+/** Finds the data that a watch page carries, in the forms of 2019 to 2026. */
+export function readBlobs(html: string, markers: Facts['markers']): PageBlobs {
+  // The site writes ids and 64-bit counts as texts, so there is no need to look for integers that a number cannot hold.
+  const blobAfter = (marker: string, from = 0) => findJsonAfter(html, marker, from, 'as_numbers');
+  const found = blobAfter(markers.player);
+  const player = found?.value;
+  // Since 2021 the page's data follows the player's: what lies before need not be looked through again.
+  const next = (
+    (found && blobAfter(markers.next, found.end)) ??
+    blobAfter(markers.next) ??
+    blobAfter(markers.phoneNext)
+  )?.value;
+  if (player !== undefined && at(player, 'streamingData') !== undefined) return { player, next };
+  // Until 2020 the configuration of the player carried the whole reply, as a text within the text.
+  const config = blobAfter(markers.config) ?? blobAfter(markers.phoneConfig);
+  const inner = at(config?.value, 'args', 'player_response');
+  return { player: (typeof inner === 'string' ? tryParseJson(inner) : undefined) ?? player, next };
+}
+
+/** What kind of page this is where it carries none of the item's data. */
+export function classifyPage(html: string, markers: Facts['markers']): 'consent' | 'captcha' | 'damaged' | 'foreign' {
+  if (html.includes(markers.player) || html.includes(markers.next)) return 'damaged';
+  if (markers.captcha.some((mark) => html.includes(mark))) return 'captcha';
+  return markers.consent.some((mark) => html.includes(mark)) ? 'consent' : 'foreign';
+}
+
+/** The floor: what the page says of itself in its tags. Undefined unless they are of the requested item. */
+export function parseTags(html: string, id: string): PartialPost | undefined {
+  const tags = metaTags(html);
+  const first = (...names: string[]) => names.map((name) => tags.get(name)).find((value) => value !== undefined);
+  const stated = [
+    first('identifier', 'videoId'),
+    videoIdIn(first('og:url')),
+    videoIdIn(first('canonical')),
+    videoIdIn(first('embedUrl', 'og:video:url')),
+  ].filter((value) => value !== undefined);
+  if (stated.length === 0 || stated.some((value) => value !== id)) return undefined;
+  const title = first('og:title', 'name');
+  if (title === undefined) return undefined;
+  const address = first('author.url');
+  const channel = channelId(first('channelId')) ?? channelId(/\/channel\/([^/?#]+)/.exec(address ?? '')?.[1]);
+  const thumbnail = absoluteUrl(first('og:image', 'thumbnailUrl'));
+  const views = first('interactionCount', 'userInteractionCount');
+  const duration = parseDuration(first('duration') ?? '') || undefined;
+  const familySafe = { true: true, false: false }[first('isFamilyFriendly')?.toLowerCase() ?? ''];
+  return {
+    common: {
+      title,
+      // The tags hold the beginning of the description only, without its line breaks: not worth giving.
+      author: { id: channel, name: first('author.name'), username: usernameIn(address), url: absoluteUrl(address) },
+      thumbnail,
+      published_at: toIsoTime(first('datePublished', 'uploadDate')),
+      duration_seconds: duration,
+      category: first('genre'),
+      is_family_safe: familySafe,
+      age_limit: familySafe === false ? 18 : undefined,
+    },
+    ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: channel, author_id: channel },
+    metrics: { views: views && /^\d{1,15}$/.test(views) ? Number(views) : undefined, channel_id: channel },
+    ...(thumbnail && { media: { image_urls: [thumbnail] } }),
+  };
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { mergePosts } from 'mediagate';
 import { alignHidden } from '../assemble.js';
-import { parseVideo } from '../read/data-api.js';
 import { parsePlayer } from '../read/player.js';
+import { parseVideo } from '../read/public-apis.js';
 
 const ID = 'H1ddenLike5';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { PartialPost } from 'mediagate';
-import { resolveFacts } from '../facts.js';
+import { resolveFacts } from '../fetch.js';
 import { parseNext } from '../read/next.js';
 import { readWatchPage } from '../read/watch-page.js';
 

@@ -1,14 +1,11 @@
 import { expect } from 'chai';
-import { parseCaptions } from '../read/captions.js';
-import { parseChapters } from '../read/chapters.js';
 import { parseShownDate } from '../read/dates.js';
-import { parseDescription } from '../read/description.js';
+import { parseChapters, parseDescription, parseMusic } from '../read/description.js';
 import { chooseSound, parseFormats } from '../read/formats.js';
 import { parseLikes } from '../read/likes.js';
-import { parseMusic } from '../read/music.js';
 import { parseNext } from '../read/next.js';
 import { parseOwner } from '../read/owner.js';
-import { parsePlayer } from '../read/player.js';
+import { parseCaptions, parsePlayer } from '../read/player.js';
 
 const ID = 'Tugs0fOst3n';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { resolveFacts } from '../facts.js';
+import { resolveFacts } from '../fetch.js';
 import { type PlayState, readPlayState } from '../read/playability.js';
 
 const facts = resolveFacts();
