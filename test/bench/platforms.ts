@@ -14,7 +14,7 @@ import { readPermalinkPage } from '../../plugins/photo/read/page.js';
 import { identityOf } from '../../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../../plugins/social/facts.js';
 import { matchItem } from '../../plugins/social/links.js';
-import { readPage } from '../../plugins/social/page.js';
+import { readPage } from '../../plugins/social/read/page.js';
 import { resolveFacts as vidsiteFacts } from '../../plugins/vidsite/fetch.js';
 import { matchVideo } from '../../plugins/vidsite/links.js';
 import { readWatchPage } from '../../plugins/vidsite/read/watch-page.js';

@@ -8,10 +8,8 @@ import {
   parseCount,
   toIsoTime,
 } from 'mediagate';
-import { isAlias, itemAt, usernameIn } from './links.js';
-import { absoluteUrl, imageEntry } from './media-address.js';
-import { parseMessage } from './parse-message.js';
-import { parsePluginVideo } from './plugin-video.js';
+import { isAlias, itemAt, usernameIn } from '../links.js';
+import { absoluteUrl, imageEntry, readAddress } from './media.js';
 import { hashtagsIn } from './text.js';
 
 const COUNTERS: ReadonlyMap<string, 'likes' | 'comments' | 'shares'> = new Map([
@@ -135,4 +133,100 @@ function countersIn(html: string) {
     metric = undefined;
   }
   return { metrics, precision, raw };
+}
+
+const FILES = [
+  ['HD', /"?(?:hd_src_no_ratelimit|hd_src|browser_native_hd_url|playable_url_quality_hd)"?:"(https:[^"]{8,4000})"/],
+  ['SD', /"?(?:sd_src_no_ratelimit|sd_src|browser_native_sd_url|playable_url)"?:"(https:[^"]{8,4000})"/],
+] as const;
+
+/** The files in a video page's script, where that is the script of one video: the requested one, or any of a post's. */
+export function parsePluginVideo(html: string, id: string | undefined): PartialPost | undefined {
+  const ids = new Set(Array.from(html.matchAll(/"?(?:video_id|videoID)"?:"(\d{5,20})"/g), ([, one]) => one));
+  if (ids.size !== 1 || (id !== undefined && !ids.has(id))) return undefined;
+  const entries = FILES.flatMap(([label, pattern]): MediaEntry[] => {
+    const url = absoluteUrl(unescaped(pattern.exec(html)?.[1]));
+    if (!url) return [];
+    const { expires_at, bitrate, quality } = readAddress(url);
+    return [
+      {
+        url,
+        kind: 'video',
+        mime: 'video/mp4',
+        has_video: true,
+        has_audio: true,
+        quality: quality ?? label,
+        bitrate,
+        expires_at,
+      },
+    ];
+  });
+  if (entries.length === 0) return undefined;
+  return { media: { video_urls: entries.map(({ url }) => url), entries }, audio: true };
+}
+
+function unescaped(text: string | undefined): string | undefined {
+  return text
+    ?.replaceAll('\\/', '/')
+    .replace(/\\u0025/gi, '%')
+    .replace(/\\u0026/gi, '&')
+    .replace(/&amp;/g, '&');
+}
+
+const MARKS = ['data-testid="post_message"', ' userContent'] as const;
+/** Long texts are folded. Elements with these classes stand in place of the rest and link to it. */
+const NOT_THE_TEXT = /text_exposed_hide|text_exposed_link|see_more_link/;
+
+/**
+ * The text of a post in the markup of pages before 2021 and of pages for embedding, with its paragraphs. Undefined if
+ * there is none.
+ * @param markup - the page without its scripts, in pieces.
+ */
+export function parseMessage(markup: readonly string[]): string | undefined {
+  for (const mark of MARKS) {
+    const holder = markup.findIndex((piece) => piece.includes(mark));
+    if (holder >= 0) return messageAfter(markup.slice(holder).join(''), mark);
+  }
+  return undefined;
+}
+
+/** Reads each tag once, up to the one that closes the division of the text. */
+function messageAfter(html: string, mark: string): string | undefined {
+  const start = html.indexOf('>', html.indexOf(mark)) + 1;
+  if (start === 0) return undefined;
+  const pieces: string[] = [];
+  let divisions = 1;
+  /** Index in `pieces` of what follows a closed paragraph, if that is blank so far. */
+  let paragraphEnd = -1;
+  let skipped: { name: string; depth: number } | undefined;
+  const add = (text: string) => {
+    if (skipped || text === '') return;
+    pieces.push(text);
+    if (text.trim() !== '') paragraphEnd = -1;
+  };
+
+  const tags = /<(\/?)(\w*)[^<>]*>/g;
+  tags.lastIndex = start;
+  let from = start;
+  for (let match = tags.exec(html); match; match = tags.exec(html)) {
+    const [tag, slash, name = ''] = match;
+    const depth = slash ? -1 : 1;
+    add(html.slice(from, match.index));
+    from = tags.lastIndex;
+    if (name === 'div') divisions += depth;
+    if (divisions === 0) break;
+    if (skipped) {
+      if (name === skipped.name) skipped.depth += depth;
+      if (skipped.depth === 0) skipped = undefined;
+    } else if (!slash && (name === 'a' || name === 'span') && NOT_THE_TEXT.test(tag)) skipped = { name, depth };
+    else if (name === 'br') add('\n');
+    else if (name === 'p' && slash) paragraphEnd = pieces.length;
+    else if (name === 'p' && paragraphEnd >= 0) pieces.splice(paragraphEnd, pieces.length, '\n\n');
+  }
+  if (divisions > 0) add(html.slice(from));
+  return (
+    decodeEntities(pieces.join(''))
+      .replace(/(?<=\n) +|(?<! ) +(?=\n)/g, '')
+      .trim() || undefined
+  );
 }

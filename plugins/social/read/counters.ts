@@ -1,6 +1,7 @@
 import {
   asArray,
   asNumber,
+  asRecord,
   asString,
   at,
   type JsonRecord,
@@ -8,8 +9,8 @@ import {
   type Precision,
   parseCount,
 } from 'mediagate';
-import type { Facts } from './facts.js';
-import { recordsIn } from './json-records.js';
+import type { Facts } from '../facts.js';
+import { recordsIn } from './relay.js';
 
 type Counts = Required<Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>>;
 type Path = readonly (string | number)[];
@@ -34,6 +35,7 @@ const PATHS: Readonly<Record<'views' | 'plays' | 'likes' | 'comments' | 'shares'
   ],
   likes: [
     ['reaction_count', 'count'],
+    ['reaction_count'],
     ['unified_reactors', 'count'],
     ['reactors', 'count'],
     ['if_viewer_cannot_see_seen_by_member_list', 'reaction_count', 'count'],
@@ -48,11 +50,18 @@ const PATHS: Readonly<Record<'views' | 'plays' | 'likes' | 'comments' | 'shares'
     ['comments_count_summary_renderer', 'feedback', 'total_comment_count'],
     ['total_comment_count'],
     ['comment_count', 'total_count'],
+    ['comment_count'],
     ['comments', 'total_count'],
     ['i18n_comment_count'],
     ['comment_count_reduced'],
   ],
-  shares: [['share_count', 'count'], ['reshares', 'count'], ['i18n_share_count'], ['share_count_reduced']],
+  shares: [
+    ['share_count', 'count'],
+    ['share_count'],
+    ['reshares', 'count'],
+    ['i18n_share_count'],
+    ['share_count_reduced'],
+  ],
 };
 
 /** Members in which the counters of the same thing are repeated, for one of its buttons each. */
@@ -69,9 +78,15 @@ export function parseFeedback(faces: readonly JsonRecord[], facts: Facts): Count
   const metrics: Record<string, number> = {};
   const precision: Record<string, Precision> = {};
   const raw_stats: Record<string, string | number | boolean> = {};
-  for (const [metric, paths] of Object.entries(PATHS)) {
-    const found = firstCount(feedbacks, paths);
-    if (!found) continue;
+  const counts = Object.entries(PATHS).map(([metric, paths]) => [metric, firstCount(feedbacks, paths)] as const);
+  const isUsed = counts.some(([metric, found]) => !VIEWS.has(metric) && found && found.value > 0);
+  for (const [metric, found] of counts) {
+    // In the place of a counter that the site hides, some layouts hold 0.
+    const isHidden = VIEWS.has(metric)
+      ? isUsed && found?.value === 0
+      : metric === 'likes' && !found?.value && feedbacks.some(hidesReactions);
+    if (isHidden) precision[metric] = 'hidden';
+    if (!found || isHidden) continue;
     metrics[metric] = found.value;
     precision[metric] = found.exact ? 'exact' : 'rounded';
     raw_stats[found.path.join('.')] = found.raw;
@@ -82,6 +97,13 @@ export function parseFeedback(faces: readonly JsonRecord[], facts: Facts): Count
   }
   const reactions = reactionsIn(feedbacks, facts);
   return { metrics: { ...metrics, ...(reactions && { reactions }) }, precision, raw_stats };
+}
+
+const VIEWS: ReadonlySet<string> = new Set(['views', 'plays']);
+
+function hidesReactions(feedback: JsonRecord): boolean {
+  const config = asRecord(feedback.reaction_display_config);
+  return config?.reaction_display_strategy === 'HIDE_COUNTS' || config?.is_reaction_count_hidden_by_producer === true;
 }
 
 /** Some of the repetitions bear no id of their own. */
@@ -104,14 +126,16 @@ interface FoundCount {
 
 function firstCount(records: readonly JsonRecord[], paths: readonly Path[]): FoundCount | undefined {
   let rounded: FoundCount | undefined;
+  let zero: FoundCount | undefined;
   for (const path of paths) {
     for (const record of records) {
       const found = readCount(at(record, ...path), path);
-      if (found?.exact) return found;
-      rounded ??= found;
+      if (found?.value === 0) zero ??= found;
+      else if (found?.exact) return found;
+      else rounded ??= found;
     }
   }
-  return rounded;
+  return rounded ?? zero;
 }
 
 function readCount(raw: unknown, path: Path): FoundCount | undefined {

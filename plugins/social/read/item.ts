@@ -1,8 +1,6 @@
 import { asArray, asString, at, type JsonRecord } from 'mediagate';
-import { numericId, recordsIn } from './json-records.js';
-import { readStoryId } from './page-route.js';
-import type { RelayBlock, RelayPage } from './relay-blocks.js';
-import { createRelayStore, type RelayStore } from './relay-store.js';
+import { readStoryId } from './parts.js';
+import { createRelayStore, numericId, type RelayBlock, type RelayPage, type RelayStore, recordsIn } from './relay.js';
 
 /** Everything in a page's query results that is about the requested item, found by ids that refer to one another. */
 export interface ItemNodes {

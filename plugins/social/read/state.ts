@@ -1,11 +1,8 @@
 import type { DefinitiveCode, TransientCode } from 'mediagate';
-import type { Facts } from './facts.js';
-import { isOwnHost } from './hosts.js';
-import { leadsIn } from './page-leads.js';
-import type { PageParts } from './page-parts.js';
-import { readNotice } from './page-route.js';
-import type { PageTags } from './page-tags.js';
-import type { PageAnswer } from './requests.js';
+import type { Facts } from '../facts.js';
+import type { PageAnswer } from '../fetch.js';
+import { isOwnHost } from '../links.js';
+import { leadsIn, type PageParts, type PageTags, readNotice } from './parts.js';
 
 /** What a page is, as far as its form tells. `open`: nothing speaks against it holding the item. */
 export type PageState =
