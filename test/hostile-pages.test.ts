@@ -23,7 +23,7 @@ import { parseManifest } from '../plugins/social/parse-manifest.js';
 import { parseMessage } from '../plugins/social/parse-message.js';
 import { parsePlugin } from '../plugins/social/parse-plugin.js';
 import { authorName } from '../plugins/social/tag-names.js';
-import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/fetch.js';
+import { siteConfigOf as vidsiteConfig } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
 
@@ -71,7 +71,7 @@ const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
   shop: shopFacts(),
   clip: clipFacts(),
-  vidsite: vidsiteFacts(),
+  vidsite: vidsiteConfig(),
   photo: photoFacts(),
   social: socialFacts(),
 };
@@ -83,7 +83,7 @@ function socialPage(id: string): Reader {
 
 const shopPage: Reader = (html) => readShopPage(html, CLIP_ID, facts.shop);
 const clipPage: Reader = (html) => readClipPage(html, CLIP_ID, facts.clip);
-const watchPage: Reader = (html) => readWatchPage(html, VIDEO_ID, { facts: facts.vidsite, region: 'US' });
+const watchPage: Reader = (html) => readWatchPage(html, VIDEO_ID, { siteConfig: facts.vidsite, region: 'US' });
 const permalinkPage: Reader = (html) => readPermalinkPage(html, IDENTITY, facts.photo);
 const embedPage: Reader = (html) => readEmbedPage(html, IDENTITY, facts.photo);
 const postPage = socialPage(NUMBER);
