@@ -72,7 +72,7 @@ function bundle({ file, of }) {
     format: 'esm',
     target: `node${oldestNode}`,
     legalComments: 'none',
-    banner: { js: `/*\n${of}\n\n${terms}\n*/` },
+    banner: { js: `/*!\n${of}\n\n${terms}\n*/` },
     logLevel: 'warning',
   });
 }
@@ -90,11 +90,13 @@ function bringWeights() {
     fs.copyFileSync(path.join(from, file), path.join(to, path.basename(file)));
 }
 
-/** Compiles for the package: all of it, and without the lines that point to maps, which the package has not. */
+/** Compiles for the packages: all of it, and without the lines that point to maps, which the package has not. */
 function compilePackage(node) {
   fs.rmSync(path.join(root, 'dist'), { recursive: true, force: true });
   // Without its record of the build the checkout compiles once more, maps and all, when it is next used.
   runCompiler(node, ['--sourceMap', 'false', '--incremental', 'false', '--tsBuildInfoFile', 'null']);
+  const { status } = spawnSync(node, [path.join(__dirname, 'plugin-package.cjs')], { stdio: ['ignore', 2, 2] });
+  if (status !== 0) process.exit(status ?? 1);
 }
 
 /** Scripts that run the commands of developers. */

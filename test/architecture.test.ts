@@ -302,6 +302,8 @@ const OTHER_MEANINGS: ReadonlyMap<string, readonly string[]> = new Map(
     account_id: ['core/jobs/'],
     // The browser protocol's, and names of header fields and cookies that hold secrets.
     newBrowserCDPSession: ['core/browser/'],
+    // The debugger's.
+    Session: ['core/testing/'],
     session: ['core/browser/', 'core/net/', 'core/testing/'],
     apikey: ['core/net/'],
     // An upstream's option, and the gateway's own account there.

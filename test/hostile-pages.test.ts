@@ -9,12 +9,11 @@ import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
 import { resolveFacts as photoFacts } from '../plugins/photo/facts.js';
+import { readSession } from '../plugins/photo/fetch.js';
 import { parseDash } from '../plugins/photo/read/dash.js';
-import { parseDescription, whoseOf } from '../plugins/photo/read/description.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
-import { parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
-import { readSession } from '../plugins/photo/session.js';
+import { parseDescription, parseTags as parsePhotoTags, whoseOf } from '../plugins/photo/read/tags.js';
 import { identityOf } from '../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
 import { readPage as readSocialPage } from '../plugins/social/page.js';

@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { cp, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { type InstalledPackage, installPackage } from './support/installed-package.js';
+import { type InstalledPackage, installPackage, installPluginPackage } from './support/installed-package.js';
 import { packageRoot } from './support/package-root.js';
 import { readmeSnippets } from './support/readme-snippets.js';
 import { freePort } from './support/redis.js';
@@ -38,6 +38,10 @@ const PLUGIN_PACKAGE = '## In a package of its own';
 
 /** Of which the first takes a network, and is compiled alone. */
 const [links = '', pictures = '', server = '', tests = ''] = readmeSnippets('## Embed it', 'ts');
+
+/** All that `npm install mediagate-plugin` brings, itself aside. */
+const AUTHOR_PACKAGES = 40;
+const AUTHOR_BYTES = 40 * 1024 * 1024;
 
 describe('the package, as another project has it', function () {
   this.timeout(240_000);
@@ -181,7 +185,60 @@ describe('the package, as another project has it', function () {
     const entries: { id: string; state: string }[] = JSON.parse(stdout);
     expect(entries.map(({ id, state }) => `${id} ${state}`)).to.deep.equal(['vidsite ready', 'reelbox ready']);
   });
+
+  describe('brings a small one for authors of plugins, which', () => {
+    let author: Omit<InstalledPackage, 'pluginTarball'>;
+
+    before(async () => {
+      author = await installPluginPackage(installed.pluginTarball);
+    });
+
+    after(() => author?.remove());
+
+    it('takes at most 40 MB with all that it brings', () => {
+      const packages = path.join(author.folder, 'node_modules');
+      const names = readdirSync(packages).flatMap((name) =>
+        name.startsWith('@') ? readdirSync(path.join(packages, name)).map((one) => `${name}/${one}`) : name,
+      );
+      expect(names).to.include('ajv').and.not.include.members(['sharp']);
+      expect(names.length).to.be.lessThan(AUTHOR_PACKAGES);
+      expect(sizeOf(packages)).to.be.lessThan(AUTHOR_BYTES);
+    });
+
+    it('exports what mediagate/plugin and mediagate/testing do', async () => {
+      for (const [name, whole] of [
+        ['mediagate-plugin', await import('mediagate/plugin')],
+        ['mediagate-plugin/testing', await import('mediagate/testing')],
+      ] as const) {
+        const script = `console.log(JSON.stringify(Object.keys(await import('${name}'))))`;
+        const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: author.folder });
+        expect(JSON.parse(stdout)).to.have.members(Object.keys(whole));
+      }
+    });
+
+    it('keeps the licence of what is bundled into it', async () => {
+      const scripts = readdirSync(author.root).filter((name) => name.endsWith('.js'));
+      const texts = await Promise.all(scripts.map((name) => readFile(path.join(author.root, name), 'utf8')));
+      expect(texts.filter((text) => /^typebox\n\nThe MIT License/im.test(text))).to.have.length(1);
+    });
+
+    it('compiles with the strictest settings, its declarations included', () =>
+      compile(author, {
+        'entries.mts':
+          "export * as plugin from 'mediagate-plugin';\nexport * as testing from 'mediagate-plugin/testing';",
+      }));
+  });
 });
+
+/** Bytes on a disk with blocks of 4 kB, links followed. */
+function sizeOf(folder: string): number {
+  const block = 4096;
+  return readdirSync(folder).reduce((sum, name) => {
+    const file = path.join(folder, name);
+    const stat = statSync(file);
+    return sum + (stat.isDirectory() ? sizeOf(file) : Math.ceil(stat.size / block) * block);
+  }, block);
+}
 
 /** What plugins/README.md tells to do with the template, in a folder of that project. */
 async function writePlugin({ folder, root }: InstalledPackage): Promise<string> {
@@ -204,7 +261,10 @@ async function writePlugin({ folder, root }: InstalledPackage): Promise<string> 
  * Compiles modules of another project.
  * @throws what the compiler says, where it says something.
  */
-async function compile({ folder }: InstalledPackage, modules: Readonly<Record<string, string>>): Promise<void> {
+async function compile(
+  { folder }: Pick<InstalledPackage, 'folder'>,
+  modules: Readonly<Record<string, string>>,
+): Promise<void> {
   const names = Object.keys(modules);
   await Promise.all(names.map((name) => writeFile(path.join(folder, name), modules[name] ?? '')));
   const strict = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--skipLibCheck', 'false'];

@@ -10,6 +10,7 @@ import {
   isTransientCode,
   missingPackageError,
   type TransientCode,
+  watchAborted,
   withDeadline,
 } from '../runtime/index.js';
 import { createCoolDown, decide, missingPackageOf } from './method-results.js';
@@ -319,9 +320,11 @@ async function runInTime<Found, Call>(options: MethodRunOptions<Found, Call>): P
   const start = clock.monotonic();
   const late = new GatewayError('upstream_timeout', 'The source did not answer in time.');
   let ending: AbortSignal | undefined;
+  let running: Promise<Outcome<Found>> | undefined;
   const run = (methodSignal: AbortSignal) => {
     ending = methodSignal;
-    return method.run(call, methodSignal);
+    running = method.run(call, methodSignal);
+    return running;
   };
   const isCut = () => ending?.aborted ?? true;
 
@@ -329,6 +332,10 @@ async function runInTime<Found, Call>(options: MethodRunOptions<Found, Call>): P
   try {
     outcome = await withDeadline(limitMs, run, { signals: [signal], clock, error: () => late });
   } catch (error) {
+    if (running && isCut()) {
+      const fields = { platform, extractionMethod: method.name };
+      watchAborted(running, () => logger.warn('a method ignores its abort signal: it goes on after its end', fields));
+    }
     if (!isOverdue(signal)) signal.throwIfAborted();
     outcome = readFailure(isCut() ? late : error);
   }

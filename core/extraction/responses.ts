@@ -68,6 +68,21 @@ export function outcomeError(outcome: Failure): GatewayError {
   return new GatewayError(code, FAILURE_MESSAGES[code], { reason, ...more });
 }
 
+/** The cookies of a reply that have one of these names, by name. Cookies without a value are left out. */
+export function readCookies({ headers }: Pick<HttpResponse, 'headers'>, names: readonly string[]): Map<string, string> {
+  const cookies = new Map<string, string>();
+  for (const field of headers['set-cookie']?.split('\n') ?? []) {
+    const [, name = '', value = ''] = /^\s{0,9}([^=;\s]{1,200})=([^;\s]+)/.exec(field) ?? [];
+    if (value !== '' && names.includes(name)) cookies.set(name, value);
+  }
+  return cookies;
+}
+
+/** The header `cookie` for these cookies; undefined if there are none. */
+export function cookieHeader(cookies: ReadonlyMap<string, string>): string | undefined {
+  return cookies.size > 0 ? [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') : undefined;
+}
+
 /** A request whose redirects the extractor decides on. */
 export interface RedirectWalk<Stop = never> extends Omit<HttpRequest, 'maxRedirects'> {
   /** Redirects to follow. Default 3. */

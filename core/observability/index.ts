@@ -7,6 +7,7 @@ export {
   measureHttp,
   modelSpan,
   openSpan,
+  runAsEntry,
   runInScope,
   sendInSpan,
   usageAttributes,

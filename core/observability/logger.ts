@@ -146,10 +146,11 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
   };
 }
 
-function fieldsOf({ requestId, jobId, span }: WorkScope): LogFields {
+function fieldsOf({ requestId, jobId, entry, span }: WorkScope): LogFields {
   return {
     ...(requestId !== undefined && { requestId }),
     ...(jobId !== undefined && { jobId }),
+    ...(entry !== undefined && { entry }),
     ...(span && { traceId: span.traceId, spanId: span.spanId }),
   };
 }

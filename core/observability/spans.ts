@@ -114,13 +114,15 @@ export interface WorkScope {
   requestId?: string;
   /** Id of the background job. */
   jobId?: string;
+  /** Id of the plugin instance that is called: work that it does not wait for belongs to it as well. */
+  entry?: string;
   /** The current span, if tracing is on. */
   span?: Span;
 }
 
 /*
- * One per process, and empty until the first scope is entered: without tracing and jobs it costs only a check. Passing
- * scopes through every call would put them into the contract of each plugin.
+ * One per process. Passing scopes through every call would put them into the contract of each plugin, and an error that
+ * no call waits for has no other trace of its origin.
  */
 const scopes = new AsyncLocalStorage<WorkScope | undefined>();
 
@@ -131,6 +133,11 @@ export function currentScope(): WorkScope | undefined {
 
 export function runInScope<Result>(scope: WorkScope, work: () => Result): Result {
   return scopes.run(scope, work);
+}
+
+/** Runs a plugin instance's code: its log lines, also those of errors after the call, name the instance. */
+export function runAsEntry<Result>(entry: string, work: () => Result): Result {
+  return scopes.run({ ...scopes.getStore(), entry }, work);
 }
 
 /** Runs outside of the current scope: for work that outlives it, or serves others as well. */

@@ -13,8 +13,15 @@ import type {
   PluginStatus,
   UpstreamState,
 } from '../contracts/index.js';
-import { createRedaction } from '../observability/index.js';
-import { createValidator, GatewayError, isGatewayError, withBoundedWait, withDeadline } from '../runtime/index.js';
+import { createRedaction, runAsEntry } from '../observability/index.js';
+import {
+  createValidator,
+  GatewayError,
+  isGatewayError,
+  watchAborted,
+  withBoundedWait,
+  withDeadline,
+} from '../runtime/index.js';
 import { configuredOriginsOf, createInstanceContext, type InstanceScope, type RootScope } from './instance-services.js';
 import { checkEntry, entriesBefore, PluginConfigError } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
@@ -23,6 +30,7 @@ import { checkContributions, namesServed, type Registry } from './registry.js';
 const SETUP_MS = 10_000;
 const DISPOSE_MS = 5_000;
 const DEFAULT_CALL_MS = 30_000;
+const REPORT_MS = 60_000;
 
 export interface PluginHostOptions {
   root: RootScope;
@@ -56,6 +64,8 @@ export interface PluginHost {
    * The policy for calls of an instance that are not made through {@link call}, since they continue after their answer.
    */
   policy(entry: string): InstancePolicy;
+  /** Logs, at most once a minute for each instance, that a call of it did not end when its signal aborted. */
+  reportIgnoredAbort(entry: string): void;
   /** The state that a plugin reports; undefined if it throws, so that one plugin does not hide the states of others. */
   stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[];
   /** Private origins that this instance may reach. */
@@ -90,6 +100,8 @@ interface Loaded {
   contributions?: Contributions;
   scope?: InstanceScope;
   hideOptions: HideOptions;
+  /** When an ignored abort was logged last, in monotonic milliseconds. */
+  ignoredAt?: number;
   readonly lifetime: AbortController;
   readonly entry: PluginEntry;
 }
@@ -122,7 +134,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       lifetime: loaded.lifetime.signal,
     });
     loaded.scope = scope;
-    const contributions = await withDeadline(SETUP_MS, () => plugin.setup(context), {
+    const contributions = await withDeadline(SETUP_MS, () => runAsEntry(loaded.id, () => plugin.setup(context)), {
       error: () => new GatewayError('upstream_timeout', `setup did not finish within ${SETUP_MS / 1000} s`),
     });
     checkContributions(plugin, contributions);
@@ -142,6 +154,14 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       logger.error(message, { entry: loaded.id, ...fields });
     }
     return withBoundedWait(error);
+  }
+
+  function reportIgnoredAbort(entry: string): void {
+    const loaded = all.find(({ id, state }) => id === entry && state === 'ready');
+    const now = performance.now();
+    if (!loaded || now - (loaded.ignoredAt ?? Number.NEGATIVE_INFINITY) < REPORT_MS) return;
+    loaded.ignoredAt = now;
+    logger.warn('a plugin ignores its abort signal: a call of it goes on after its end', { entry });
   }
 
   function stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[] {
@@ -229,16 +249,26 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       })),
 
     stateOf,
+    reportIgnoredAbort,
 
     async call(kind, entry, signal, work) {
       const loaded = all.find((candidate) => candidate.id === entry && candidate.state === 'ready');
       if (!loaded) throw new GatewayError('plugin_unavailable', `The plugin entry "${entry}" is not ready.`);
       const signals = signal ? [signal, loaded.lifetime.signal] : [loaded.lifetime.signal];
       const timeoutMs = loaded.entry.timeoutMs ?? DEFAULT_CALL_MS;
+      let ending: AbortSignal | undefined;
+      let running: Promise<unknown> | undefined;
+      const run = (callSignal: AbortSignal) => {
+        ending = callSignal;
+        const result = runAsEntry(entry, () => work(callSignal));
+        running = result;
+        return result;
+      };
       try {
         const error = () => new GatewayError('upstream_timeout', `No answer within ${timeoutMs / 1000} s.`);
-        return await withDeadline(timeoutMs, work, { signals, error });
+        return await withDeadline(timeoutMs, run, { signals, error });
       } catch (error) {
+        if (running && ending?.aborted) watchAborted(running, () => reportIgnoredAbort(entry));
         if (signals.some((one) => one.aborted && one.reason === error)) throw error;
         throw failureOf(loaded, kind, error);
       }
@@ -275,7 +305,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         try {
           const { contributions, scope } = loaded;
           try {
-            await withDeadline(DISPOSE_MS, () => contributions?.dispose?.(), {
+            await withDeadline(DISPOSE_MS, () => runAsEntry(loaded.id, () => contributions?.dispose?.()), {
               error: () => new GatewayError('upstream_timeout', `dispose did not finish within ${DISPOSE_MS / 1000} s`),
             });
           } finally {

@@ -35,6 +35,7 @@ export {
   systemClock,
   type Ticking,
   unlessAborted,
+  watchAborted,
   withDeadline,
 } from './time.js';
 export { type Checked, createValidator } from './validation.js';

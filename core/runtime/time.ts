@@ -288,6 +288,16 @@ export function startPollLoop({ intervalMs, work, report }: PollLoopOptions): Po
   };
 }
 
+/** Milliseconds that aborted work has to end. */
+const ABORT_GRACE_MS = 5_000;
+
+/** Calls `report` if aborted work has not ended 5 s later: it ignores its signal. */
+export function watchAborted(work: Promise<unknown>, report: () => void): void {
+  const timer = setTimeout(report, ABORT_GRACE_MS).unref();
+  const stop = () => clearTimeout(timer);
+  work.then(stop, stop);
+}
+
 const INTERVAL_MS = 60_000;
 
 /**

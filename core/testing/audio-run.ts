@@ -7,28 +7,27 @@ import type {
   AudioOperation,
   AudioProvider,
   AudioStream,
-  HttpClient,
   SpeechFormat,
   Transcript,
   Usage,
 } from '../contracts/index.js';
 import { audioFormat } from '../media/index.js';
-import { isGatewayError } from '../runtime/index.js';
 import type { AudioProviderDefinition, AudioSample, SentToUpstream } from './audio.js';
-import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import type { SentRequest } from './fakes.js';
+import { called } from './limits.js';
 import { compare } from './matchers.js';
-import { audioProviderOf, setUpPlugin, type TestSetup } from './setup.js';
+import { type CallOptions, describeError, type ModelRun, runModel, usageProblems } from './models.js';
+import { unless } from './runner.js';
+import { audioProviderOf } from './setup.js';
 
 /** The result of one sample's call. */
-export interface AudioRun {
-  setup: TestSetup;
+export interface AudioRun extends ModelRun {
   audio: AudioInputFile;
   audioBytes: Uint8Array;
   /** Whether the audio file is unchanged. */
   isAudioUnchanged: boolean;
   transcript?: Transcript;
   made?: MadeAudio;
-  error?: unknown;
 }
 
 export interface MadeAudio {
@@ -38,44 +37,47 @@ export interface MadeAudio {
   ignored: readonly string[];
 }
 
-export interface AudioRunOptions {
+interface AudioRunOptions extends CallOptions {
   definition: AudioProviderDefinition;
   sample: AudioSample;
   /** Default: the first that offers the operation. */
   model?: string;
-  http: HttpClient;
   /** Fields of the call besides those of the sample. */
   call?: object;
-  signal?: AbortSignal;
-  /** Receives the bytes of produced audio. */
-  onChunk?(): void;
 }
 
 export function takesAudio(operation: AudioOperation): boolean {
   return operation === 'transcribe' || operation === 'translate';
 }
 
-/** One call of a plugin that was set up for it alone; produced audio is read to its end. */
+/** One call; produced audio is read to its end. */
 export async function runAudio(options: AudioRunOptions): Promise<AudioRun> {
   const { definition, sample, http, signal = new AbortController().signal } = options;
+  const { operation } = sample;
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-kit-'));
   const { audio, bytes: audioBytes } = await writeAudio(folder, sample);
-  const setup = await setUpPlugin({ plugin: definition.plugin, options: definition.options, http });
-  const provider = audioProviderOf(setup);
-  const run: AudioRun = { setup, audio, audioBytes, isAudioUnchanged: true };
-  const model = options.model ?? modelsFor(provider, sample.operation)[0] ?? '';
   try {
-    const call = { ...callOf(sample, audio), ...options.call, model, signal };
-    const result = await invoke(provider, sample.operation, call);
-    if ('body' in result) run.made = await readAudio(result, options.onChunk);
-    else run.transcript = result;
-  } catch (error) {
-    run.error = error;
+    const run = await runModel<AudioRun>(
+      definition,
+      http,
+      async (setup, made) => {
+        const provider = audioProviderOf(setup);
+        const model = options.model ?? modelsFor(provider, operation)[0] ?? '';
+        const call = { ...callOf(sample, audio), ...options.call, model, signal };
+        await called(`${operation}()`, async () => {
+          const result = await invoke(provider, operation, call);
+          if ('body' in result) made.made = await readAudio(result, options.onChunk);
+          else made.transcript = result;
+        });
+        made.shown = [made.transcript, made.made];
+      },
+      (setup) => ({ setup, audio, audioBytes, isAudioUnchanged: true }),
+    );
+    run.isAudioUnchanged = (await readFile(audio.path)).equals(audioBytes);
+    return run;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
-  await setup.contributions.dispose?.();
-  run.isAudioUnchanged = (await readFile(audio.path)).equals(audioBytes);
-  await rm(folder, { recursive: true, force: true });
-  return run;
 }
 
 export function modelsFor({ models }: AudioProvider, operation: AudioOperation): string[] {
@@ -148,26 +150,7 @@ async function readAudio(stream: AudioStream, onChunk?: () => void): Promise<Mad
 
 export function describeAudio({ transcript, made, error }: Pick<AudioRun, 'transcript' | 'made' | 'error'>): string {
   if (transcript) return 'a transcript';
-  if (made) return `a sound of ${made.bytes.length} bytes`;
-  return isGatewayError(error) ? `${error.code}: ${error.message}` : String(error);
-}
-
-/** The answer of a working upstream; if the definition has none, a network that fails. */
-export function validReply(
-  { upstream }: AudioProviderDefinition,
-  { operation }: AudioSample,
-  request: SentRequest,
-): FakeReply {
-  if (!upstream) return { fail: 'connection' };
-  const reply = takesAudio(operation)
-    ? upstream.transcript?.(request, TRANSCRIPT)
-    : upstream.audio?.(request, inventAudio);
-  assert(reply, `the script of the upstream does not answer ${operation}`);
-  return reply;
-}
-
-export function willingUpstream(definition: AudioProviderDefinition, sample: AudioSample): FakeHttp {
-  return createFakeHttp((request) => validReply(definition, sample, request));
+  return made ? `a sound of ${made.bytes.length} bytes` : describeError(error);
 }
 
 export const SPEECH_FORMATS: readonly SpeechFormat[] = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'];
@@ -222,13 +205,13 @@ export function transcriptProblems({
     list.some((one, index) => index > 0 && one.start < (list[index - 1]?.start ?? 0)),
   );
   return [
-    ...(typeof text === 'string' ? [] : ['the text is no text']),
-    ...(language === '' ? ['the language is empty'] : []),
-    ...(durationSeconds === undefined || isAmount(durationSeconds) ? [] : [`durationSeconds is ${durationSeconds}`]),
+    ...unless(typeof text === 'string', 'the text is no text'),
+    ...unless(language !== '', 'the language is empty'),
+    ...unless(durationSeconds === undefined || isAmount(durationSeconds), `durationSeconds is ${durationSeconds}`),
     ...timed
       .filter(([{ start, end }, text]) => !isAmount(start) || !isAmount(end) || end < start || typeof text !== 'string')
       .map(([one]) => `no time of a text: ${JSON.stringify(one)}`),
-    ...(outOfOrder ? ['segments or words are not in order of time'] : []),
+    ...unless(!outOfOrder, 'segments or words are not in order of time'),
     ...usageProblems(usage),
     ...ignoredProblems(ignored, []),
   ];
@@ -238,17 +221,11 @@ export function audioProblems({ bytes, format, usage }: MadeAudio): string[] {
   const found = audioFormat(bytes);
   const isSo = format === 'pcm' ? bytes.length % 2 === 0 : found === format;
   return [
-    ...(SPEECH_FORMATS.includes(format) ? [] : [`${format} is no format`]),
-    ...(bytes.length > 0 ? [] : ['the sound is empty']),
-    ...(isSo ? [] : [`what is called ${format} is ${found ?? 'something else'}`]),
+    ...unless(SPEECH_FORMATS.includes(format), `${format} is no format`),
+    ...unless(bytes.length > 0, 'the sound is empty'),
+    ...unless(isSo, `what is called ${format} is ${found ?? 'something else'}`),
     ...usageProblems(usage),
   ];
-}
-
-function usageProblems(usage: object = {}): string[] {
-  return Object.entries(usage)
-    .filter(([, value]) => typeof value === 'number' && !(Number.isFinite(value) && value >= 0))
-    .map(([name, value]) => `usage.${name} is ${value}`);
 }
 
 export function ignoredProblems(ignored: AudioStream['ignored'] = [], wanted: readonly string[]): string[] {
@@ -270,7 +247,7 @@ export async function sentProblems(
   const content = await readContent(request);
   if (typeof content === 'string') return [content];
   const { fields, files } = content;
-  const [first, ...others] = files;
+  const [first] = files;
   const isForm = wanted.file !== undefined;
   return [
     ...compare(wanted.url, String(request.url), 'url'),
@@ -278,8 +255,8 @@ export async function sentProblems(
     ...Object.keys(fields)
       .filter((name) => !Object.hasOwn(wanted.fields, name))
       .map((name) => `members.${name} is sent, and not expected`),
-    ...(isForm && !first ? ['the sound is not sent as a file of a form'] : []),
-    ...(others.length > 0 || (!isForm && first) ? [`${files.length} files are sent`] : []),
+    ...unless(!isForm || first !== undefined, 'the sound is not sent as a file of a form'),
+    ...unless(files.length <= (isForm ? 1 : 0), `${files.length} files are sent`),
     ...(first && isForm ? fileProblems(first, wanted.file, audio, audioBytes) : []),
   ];
 }
@@ -295,7 +272,7 @@ function fileProblems(
     // Vendors detect formats by the extension.
     ...compare(audio.filename, file.name, 'name of the file'),
     ...compare(audio.contentType, file.type, 'type of the file'),
-    ...(bytes.equals(audioBytes) ? [] : [`the file is sent with ${bytes.length} other bytes`]),
+    ...unless(bytes.equals(audioBytes), `the file is sent with ${bytes.length} other bytes`),
   ];
 }
 

@@ -2,10 +2,9 @@ import assert from 'node:assert';
 import type {
   AudioModel,
   AudioOperation,
+  AudioProvider,
   ChangeVoiceCall,
   GenerateSoundCall,
-  HttpClient,
-  Plugin,
   SpeakCall,
   SpeechFormat,
   TranscribeCall,
@@ -24,32 +23,31 @@ import {
   TRANSCRIPT,
   takesAudio,
   transcriptProblems,
-  validReply,
-  willingUpstream,
 } from './audio-run.js';
-import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
 import { compare } from './matchers.js';
 import {
-  atOnce,
-  type Check,
-  describeChecks,
-  leakedSecrets,
-  MAX_TRIES,
-  modelErrorOf,
-  modelFaults,
-  reportAll,
+  type CallOptions,
+  commonFaults,
+  contributionOf,
+  faultRules,
+  half,
+  leavesBefore,
+  leavesDuring,
+  type ModelDefinition,
+  type ModelFamily,
+  modelNameProblems,
+  neverAnswers,
+  successProblems,
   UNREADABLE,
   WORDS,
-  withWords,
-} from './runner.js';
-import { audioProviderOf, setUpPlugin } from './setup.js';
+} from './models.js';
+import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from './runner.js';
+import { audioProviderOf } from './setup.js';
 
-export interface AudioProviderDefinition {
-  plugin: Plugin;
-  /** Options of a valid instance. Default `{}`. */
-  options?: Readonly<Record<string, unknown>>;
-  /** Texts that must not appear in a result, an error or the log. Default: none. */
-  secrets?: readonly string[];
+/** The rules of audio providers. */
+
+export interface AudioProviderDefinition extends ModelDefinition {
   /** At least one for each operation that a model lists. */
   samples: readonly AudioSample[];
   /** How its upstream answers. Default: it works without an upstream. */
@@ -113,32 +111,68 @@ const TEXTS: Readonly<Record<string, string>> = {
 /** A model may refuse a script, or a text that is too long; it must not speak a different text. */
 const CANNOT = ['unsupported_value', 'invalid_value'];
 
+const FAMILY: ModelFamily<AudioProviderDefinition, AudioRun> = {
+  kind: 'audio',
+  cases: (definition) =>
+    definition.samples.map((sample) => ({
+      label: sample.operation,
+      run: (options) => runAudio({ definition, sample, ...options }),
+      valid: (request) => validReply(definition, sample, request),
+    })),
+  describe: describeAudio,
+  faults: [
+    ...commonFaults(1),
+    { name: 'an empty body', codes: UNREADABLE, reply: async (valid) => ({ ...(await valid()), body: '' }) },
+    { name: 'JSON of something else', codes: UNREADABLE, reply: () => ({ body: { status: WORDS } }) },
+    {
+      name: 'a body that breaks off',
+      codes: UNREADABLE,
+      reply: async (valid) => ({ ...half(await valid()), after: 'break' }),
+    },
+  ],
+  refusal: {
+    name: "a caller's fault is asked once, and told",
+    expected: "the caller's fault",
+    // Errors that a caller can fix.
+    codes: ['invalid_value', 'unsupported_value', 'unsupported_parameter', 'moderation_blocked', 'request_too_large'],
+    reply: ({ upstream }) => upstream?.refusal ?? {},
+  },
+};
+
+const AUDIO_RULES: Table<AudioProviderDefinition> = [
+  { name: 'names its models and what they do', run: namesModels },
+  { name: 'has a method and a sample for each operation that a model lists', run: offersAll },
+  ({ samples }) =>
+    samples.map((sample, index) => ({
+      name: `sample ${index + 1}: ${sample.operation}`,
+      run: (definition) => withEachModel(definition, sample),
+    })),
+  ...SPEECH_FORMATS.map((format) => ({
+    name: `makes ${format}, or says what it makes instead`,
+    applies: ({ samples }: AudioProviderDefinition) => samples.some(makesAudio),
+    run: (definition: AudioProviderDefinition) =>
+      each(definition.samples.filter(makesAudio), (sample) => goesWell(definition, sample, { call: { format } })),
+  })),
+  ...Object.entries(TEXTS).map(([name, text]) => ({
+    name: `takes a text as words: ${name}`,
+    applies: (definition: AudioProviderDefinition) => spokenOf(definition) !== undefined,
+    run: (definition: AudioProviderDefinition) => withText(definition, text),
+  })),
+  {
+    name: 'leaves what it is given alone',
+    run: (definition) => each(definition.samples, (sample) => leavesAlone(definition, sample)),
+  },
+  { name: 'keeps calls beside each other apart', run: apart },
+  ...faultRules(FAMILY),
+  {
+    name: 'ends at once when the caller leaves',
+    run: (definition) => each(definition.samples, (sample) => endsAtOnce(definition, sample)),
+  },
+];
+
 /** Checks that every audio provider must pass. */
 export function audioProviderChecks(definition: AudioProviderDefinition): Check[] {
-  const check = (name: string, run: Check['run']): Check => ({ name, run });
-  const { samples } = definition;
-  const transcode = samples.filter(({ operation }) => !takesAudio(operation));
-  const spoken = samples.find(({ operation }) => operation === 'speak' || operation === 'generateSound');
-  return [
-    check('names its models and what they do', () => namesModels(definition)),
-    check('has a method and a sample for each operation that a model lists', () => offersAll(definition)),
-    ...samples.map((sample, index) =>
-      check(`sample ${index + 1}: ${sample.operation}`, () => withEachModel(definition, sample)),
-    ),
-    ...(transcode.length > 0
-      ? SPEECH_FORMATS.map((format) =>
-          check(`makes ${format}, or says what it makes instead`, () => asFormat(definition, transcode, format)),
-        )
-      : []),
-    ...(spoken
-      ? Object.entries(TEXTS).map(([name, text]) =>
-          check(`takes a text as words: ${name}`, () => withText(definition, spoken, text)),
-        )
-      : []),
-    check('leaves what it is given alone', () => Promise.all(samples.map((sample) => leavesAlone(definition, sample)))),
-    check('keeps calls beside each other apart', () => apart(definition)),
-    ...audioFaultChecks(definition),
-  ];
+  return checksOf(AUDIO_RULES, definition);
 }
 
 /** Registers {@link audioProviderChecks} with the test runner's global `describe` and `it`. */
@@ -146,18 +180,25 @@ export function describeAudioProvider(definition: AudioProviderDefinition): void
   describeChecks(`audio provider ${definition.plugin.name}`, audioProviderChecks(definition));
 }
 
-async function providerOf({ plugin, options }: AudioProviderDefinition) {
-  return audioProviderOf(await setUpPlugin({ plugin, options, http: createFakeHttp([{ fail: 'connection' }]) }));
+const makesAudio = ({ operation }: AudioSample) => !takesAudio(operation);
+
+function spokenOf({ samples }: AudioProviderDefinition): AudioSample | undefined {
+  return samples.find(({ operation }) => operation === 'speak' || operation === 'generateSound');
+}
+
+function each(samples: readonly AudioSample[], run: (sample: AudioSample) => Promise<void>): Promise<unknown> {
+  return Promise.all(samples.map(run));
+}
+
+function providerOf(definition: AudioProviderDefinition): Promise<AudioProvider> {
+  return contributionOf(definition, audioProviderOf);
 }
 
 async function namesModels(definition: AudioProviderDefinition): Promise<void> {
   const { models } = await providerOf(definition);
-  const ids = models.map(({ id }) => id);
   const isOdd = ({ operations }: AudioModel) => operations.length === 0 || new Set(operations).size < operations.length;
   reportAll([
-    ...(models.length > 0 ? [] : ['there are no models']),
-    ...(new Set(ids).size === ids.length ? [] : ['a model is named twice']),
-    ...ids.filter((id) => !/^[A-Za-z0-9][\w.:/-]{0,99}$/.test(id)).map((id) => `"${id}" is no name of a model`),
+    ...modelNameProblems(models.map(({ id }) => id)),
     ...models.filter(isOdd).map(({ id }) => `${id} does nothing, or something twice`),
   ]);
 }
@@ -165,16 +206,15 @@ async function namesModels(definition: AudioProviderDefinition): Promise<void> {
 async function offersAll(definition: AudioProviderDefinition): Promise<void> {
   const provider = await providerOf(definition);
   const listed = new Set<AudioOperation>(provider.models.flatMap(({ operations }) => operations));
+  const sampled = new Set<AudioOperation>(definition.samples.map(({ operation }) => operation));
   reportAll([
-    ...[...listed]
-      .filter((operation) => typeof provider[operation] !== 'function')
-      .map((operation) => `${operation} is listed, and there is no such method`),
-    ...[...listed]
-      .filter((operation) => !definition.samples.some((sample) => sample.operation === operation))
-      .map((operation) => `${operation} is listed, and has no sample`),
-    ...definition.samples
-      .filter(({ operation }) => !listed.has(operation))
-      .map(({ operation }) => `there is a sample of ${operation}, which no model lists`),
+    ...[...listed].flatMap((operation) => [
+      ...unless(typeof provider[operation] === 'function', `${operation} is listed, and there is no such method`),
+      ...unless(sampled.has(operation), `${operation} is listed, and has no sample`),
+    ]),
+    ...[...sampled].flatMap((operation) =>
+      unless(listed.has(operation), `there is a sample of ${operation}, which no model lists`),
+    ),
   ]);
 }
 
@@ -184,15 +224,9 @@ async function withEachModel(definition: AudioProviderDefinition, sample: AudioS
   for (const model of models) await goesWell(definition, sample, { model });
 }
 
-async function asFormat(
-  definition: AudioProviderDefinition,
-  samples: readonly AudioSample[],
-  format: SpeechFormat,
-): Promise<void> {
-  await Promise.all(samples.map((sample) => goesWell(definition, sample, { call: { format } })));
-}
-
-async function withText(definition: AudioProviderDefinition, sample: AudioSample, text: string): Promise<void> {
+async function withText(definition: AudioProviderDefinition, text: string): Promise<void> {
+  const sample = spokenOf(definition);
+  assert(sample);
   const http = willingUpstream(definition, sample);
   const call = sample.operation === 'speak' ? { input: text } : { text };
   const run = await runAudio({ definition, sample, http, call });
@@ -201,8 +235,8 @@ async function withText(definition: AudioProviderDefinition, sample: AudioSample
   const sent = Buffer.concat(http.requests.map(({ body = '' }) => Buffer.from(body as Uint8Array)));
   const isSent = sent.includes(JSON.stringify(text).slice(1, -1)) || sent.includes(text);
   reportAll([
-    ...(run.made ? [] : [`expected a sound, got ${describeAudio(run)}`]),
-    ...(!definition.upstream || isSent ? [] : ['the text is not sent as it is']),
+    ...unless(run.made !== undefined, `expected a sound, got ${describeAudio(run)}`),
+    ...unless(!definition.upstream || isSent, 'the text is not sent as it is'),
   ]);
 }
 
@@ -216,11 +250,31 @@ async function leavesAlone(definition: AudioProviderDefinition, sample: AudioSam
 
 async function apart(definition: AudioProviderDefinition): Promise<void> {
   const formats: readonly SpeechFormat[] = ['mp3', 'opus', 'pcm'];
-  await Promise.all(
-    definition.samples.flatMap((sample) =>
-      formats.map((format) => goesWell(definition, sample, { call: takesAudio(sample.operation) ? {} : { format } })),
-    ),
+  const calls = definition.samples.flatMap((sample) =>
+    formats.map((format) => goesWell(definition, sample, { call: makesAudio(sample) ? { format } : {} })),
   );
+  await Promise.all(calls);
+}
+
+async function endsAtOnce(definition: AudioProviderDefinition, sample: AudioSample): Promise<void> {
+  const { operation } = sample;
+  const call = (options: CallOptions) => runAudio({ definition, sample, ...options });
+  const what = `${operation}()`;
+  await leavesBefore(what, call, describeAudio);
+  if (!definition.upstream) {
+    const leaving = (options: CallOptions) => {
+      options.onChunk?.();
+      return call(options);
+    };
+    await leavesDuring(what, leaving, describeAudio, neverAnswers);
+    return;
+  }
+  await leavesDuring(what, call, describeAudio, neverAnswers);
+  await leavesDuring(what, call, describeAudio, (leave, request) => {
+    // A transcript is only returned when it is complete.
+    if (takesAudio(operation)) leave();
+    return { ...half(validReply(definition, sample, request)), after: 'hang' };
+  });
 }
 
 /** A call that must succeed, and all checks of its result. */
@@ -232,24 +286,18 @@ async function goesWell(
   const http = willingUpstream(definition, sample);
   const run = await runAudio({ definition, sample, http, model, call });
   const wanted = model === undefined ? undefined : sample.sends?.(model);
-  const max = definition.upstream ? 1 : 0;
   reportAll([
     ...resultProblems(definition, sample, run),
     ...(wanted ? await sentProblems(http.requests[0], wanted, run) : []),
-    ...(http.requests.length <= max ? [] : [`it made ${http.requests.length} requests for one call`]),
-    ...(run.isAudioUnchanged ? [] : ['the file of the sound is changed']),
-    ...run.setup.undeclared.map((need) => `used the ${need} without naming it in "needs" or "wants"`),
-    ...leakedSecrets(definition.secrets ?? [], [run.transcript, run.made, run.error, run.setup.logs]),
+    ...unless(run.isAudioUnchanged, 'the file of the sound is changed'),
+    ...successProblems(definition, run, http, definition.upstream ? 1 : 0, 'call'),
   ]);
 }
 
-function resultProblems(
-  { upstream }: AudioProviderDefinition,
-  sample: AudioSample,
-  { transcript, made, error }: AudioRun,
-): string[] {
+function resultProblems({ upstream }: AudioProviderDefinition, sample: AudioSample, run: AudioRun): string[] {
+  const { transcript, made } = run;
   if (takesAudio(sample.operation)) {
-    if (!transcript) return [`expected a transcript, got ${describeAudio({ made, error })}`];
+    if (!transcript) return [`expected a transcript, got ${describeAudio(run)}`];
     const isTimed = sample.operation === 'transcribe' && sample.call?.granularity === 'word';
     const { words, ...rest } = TRANSCRIPT;
     const wanted = upstream ? { ...rest, ...(isTimed && { words }) } : (sample.expectedTranscript ?? {});
@@ -259,137 +307,29 @@ function resultProblems(
       ...compare(wanted, transcript),
     ];
   }
-  if (!made) return [`expected a sound, got ${describeAudio({ transcript, error })}`];
+  if (!made) return [`expected a sound, got ${describeAudio(run)}`];
   const isHandedOn = !upstream || made.bytes.equals(inventAudio(made.format));
   return [
     ...audioProblems(made),
     ...ignoredProblems(made.ignored, sample.ignores ?? []),
-    ...(isHandedOn ? [] : ['the sound of the upstream is not handed on as it is']),
+    ...unless(isHandedOn, 'the sound of the upstream is not handed on as it is'),
   ];
 }
 
-/** Errors that a caller can fix. */
-const CALLER_CODES = [
-  'invalid_value',
-  'unsupported_value',
-  'unsupported_parameter',
-  'moderation_blocked',
-  'request_too_large',
-];
-
-interface Fault {
-  name: string;
-  codes: readonly string[];
-  reply(valid: FakeReply): FakeReply;
+/** The answer of a working upstream; if the definition has none, a network that fails. */
+function validReply(
+  { upstream }: AudioProviderDefinition,
+  { operation }: AudioSample,
+  request: SentRequest,
+): FakeReply {
+  if (!upstream) return { fail: 'connection' };
+  const reply = takesAudio(operation)
+    ? upstream.transcript?.(request, TRANSCRIPT)
+    : upstream.audio?.(request, inventAudio);
+  assert(reply, `the script of the upstream does not answer ${operation}`);
+  return reply;
 }
 
-const FAULTS: readonly Fault[] = [
-  ...modelFaults({ retryAfterSeconds: 1 }).map((fault) => ({ ...fault, reply: () => fault.reply })),
-  { name: 'an empty body', codes: UNREADABLE, reply: (valid) => ({ ...valid, body: '' }) },
-  { name: 'JSON of something else', codes: UNREADABLE, reply: () => ({ body: { status: WORDS } }) },
-  { name: 'a body that breaks off', codes: UNREADABLE, reply: (valid) => ({ ...half(valid), after: 'break' }) },
-];
-
-/** An upstream that fails in one way for each sample, and a caller that disconnects. */
-export function audioFaultChecks(definition: AudioProviderDefinition): Check[] {
-  const { upstream, samples } = definition;
-  const all = (run: (sample: AudioSample) => Promise<void>) => () => Promise.all(samples.map(run));
-  const leaving: Check = {
-    name: 'ends at once when the caller leaves',
-    run: all((sample) => endsAtOnce(definition, sample)),
-  };
-  if (!upstream) return [leaving];
-  return [
-    ...FAULTS.map((fault): Check => {
-      return { name: `${fault.name} is named`, run: all((sample) => isNamed(definition, sample, fault)) };
-    }),
-    {
-      name: "a caller's fault is asked once, and told",
-      run: all((sample) => isReported(definition, sample, upstream)),
-    },
-    leaving,
-  ];
-}
-
-async function isNamed(definition: AudioProviderDefinition, sample: AudioSample, fault: Fault): Promise<void> {
-  const secrets = definition.secrets ?? [];
-  // Upstreams often quote the request.
-  const http = createFakeHttp((request) =>
-    withWords(fault.reply(validReply(definition, sample, request)), [WORDS, ...secrets]),
-  );
-  const run = await runAudio({ definition, sample, http });
-  const code = modelErrorOf(run)?.code;
-  reportAll(
-    [
-      ...(code !== undefined && fault.codes.includes(code)
-        ? []
-        : [`expected ${fault.codes.join(' or ')}, got ${describeAudio(run)}`]),
-      ...(http.requests.length <= MAX_TRIES ? [] : [`it asked ${http.requests.length} times`]),
-      ...leakedSecrets([...secrets, WORDS], [run.transcript, run.made, run.error, run.setup.logs]),
-    ].map((problem) => `${sample.operation}: ${problem}`),
-  );
-}
-
-async function isReported(
-  definition: AudioProviderDefinition,
-  sample: AudioSample,
-  { refusal }: AudioUpstreamScript,
-): Promise<void> {
-  const http = createFakeHttp([refusal]);
-  const run = await runAudio({ definition, sample, http });
-  const error = modelErrorOf(run);
-  reportAll(
-    [
-      ...(error && CALLER_CODES.includes(error.code) ? [] : [`expected the caller's fault, got ${describeAudio(run)}`]),
-      ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
-      ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
-      ...leakedSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
-    ].map((problem) => `${sample.operation}: ${problem}`),
-  );
-}
-
-async function endsAtOnce(definition: AudioProviderDefinition, sample: AudioSample): Promise<void> {
-  const gone = new Error('the caller left');
-  const ignoring: HttpClient = { request: () => new Promise(() => {}), stream: () => new Promise(() => {}) };
-  const before = AbortSignal.abort(gone);
-  await endsWith(gone, sample, runAudio({ definition, sample, signal: before, http: ignoring }));
-  const leavers: ((leave: () => void, request: SentRequest) => FakeReply)[] = [
-    (leave) => {
-      setImmediate(leave);
-      return { hang: true };
-    },
-    (leave, request) => {
-      const valid = validReply(definition, sample, request);
-      // A transcript is only returned when it is complete.
-      if (takesAudio(sample.operation)) setImmediate(leave);
-      return { ...half(valid), after: 'hang' };
-    },
-  ];
-  if (!definition.upstream) {
-    const late = new AbortController();
-    setImmediate(() => late.abort(gone));
-    await endsWith(gone, sample, runAudio({ definition, sample, signal: late.signal, http: ignoring }));
-    return;
-  }
-  for (const leaver of leavers) {
-    const late = new AbortController();
-    const leave = () => late.abort(gone);
-    const http = createFakeHttp((request) => leaver(leave, request));
-    await endsWith(gone, sample, runAudio({ definition, sample, signal: late.signal, http, onChunk: leave }));
-  }
-}
-
-async function endsWith(reason: Error, { operation }: AudioSample, run: Promise<AudioRun>): Promise<void> {
-  const ended = await atOnce(run);
-  assert(ended, `${operation} went on after the caller had left`);
-  assert.equal(ended.error, reason, `${operation}: expected the reason of the signal, got ${describeAudio(ended)}`);
-}
-
-/** The vendors' error formats, all in one. */
-function half(reply: FakeReply): Extract<FakeReply, { body?: unknown }> {
-  assert('body' in reply, 'the good answer of the script has no body');
-  const { body = '' } = reply;
-  const isData = typeof body === 'object' && !(body instanceof Uint8Array);
-  const whole = Buffer.from(isData ? JSON.stringify(body) : (body as Uint8Array));
-  return { ...reply, body: whole.subarray(0, whole.length / 2) };
+function willingUpstream(definition: AudioProviderDefinition, sample: AudioSample): FakeHttp {
+  return createFakeHttp((request) => validReply(definition, sample, request));
 }

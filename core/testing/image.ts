@@ -1,37 +1,34 @@
 import assert from 'node:assert';
-import type {
-  GeneratedImage,
-  HttpClient,
-  HttpRequest,
-  ImageCall,
-  ImageProvider,
-  ImageSize,
-  Media,
-  Plugin,
-} from '../contracts/index.js';
+import type { GeneratedImage, HttpRequest, ImageCall, ImageProvider, ImageSize, Media } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
+import { called } from './limits.js';
 import {
-  atOnce,
-  type Check,
-  describeChecks,
-  leakedSecrets,
-  MAX_TRIES,
-  modelErrorOf,
-  modelFaults,
-  reportAll,
+  type CallOptions,
+  commonFaults,
+  contributionOf,
+  describeError,
+  faultRules,
+  half,
+  leavesBefore,
+  leavesDuring,
+  type ModelDefinition,
+  type ModelFamily,
+  type ModelRun,
+  modelNameProblems,
+  neverAnswers,
+  runModel,
+  successProblems,
   UNREADABLE,
+  usageProblems,
   WORDS,
-  withWords,
-} from './runner.js';
-import { imageProviderOf, setUpPlugin, type TestSetup } from './setup.js';
+} from './models.js';
+import { type Check, checksOf, describeChecks, type Rule, reportAll, type Table, unless } from './runner.js';
+import { imageProviderOf } from './setup.js';
 
-export interface ImageProviderDefinition {
-  plugin: Plugin;
-  /** Options of a valid instance. Default `{}`. */
-  options?: Readonly<Record<string, unknown>>;
-  /** Texts that must not appear in a result, an error or the log. Default: none. */
-  secrets?: readonly string[];
+/** The rules of image providers. */
+
+export interface ImageProviderDefinition extends ModelDefinition {
   /** How its upstream answers. Default: it works without an upstream. */
   upstream?: ImageUpstreamScript;
   /** False for models without references, which refuse calls with some. Default true. */
@@ -48,6 +45,7 @@ export interface ImageUpstreamScript {
 
 const SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048', '3840x1280', '16x16'] as const;
 const FORMATS = ['png', 'jpeg', 'webp'] as const;
+type ImageFormat = (typeof FORMATS)[number];
 const COLOURS = ['#b3403a', '#2f6f8f', '#5b8c3e', '#c98f2b'] as const;
 
 /** Prompts that intermediate layers may alter. */
@@ -61,29 +59,91 @@ const PROMPTS: Readonly<Record<string, string>> = {
   'very much': `A very ${'long and '.repeat(3_500)}winding road`.slice(0, 32_000),
 };
 
+interface ImageRun extends ModelRun {
+  image?: GeneratedImage;
+}
+
+const FAMILY: ModelFamily<ImageProviderDefinition, ImageRun> = {
+  kind: 'image',
+  cases: (definition) => [
+    {
+      label: '',
+      run: (options) => runImage(definition, {}, options),
+      async valid(request, bytes) {
+        const { upstream } = definition;
+        assert(upstream);
+        return upstream.image(request, bytes ?? (await inventImage({ width: 64, height: 64 }, 'png', '#456')).bytes);
+      },
+    },
+  ],
+  describe: describeImage,
+  faults: [
+    ...commonFaults(1),
+    { name: 'an empty body', codes: UNREADABLE, reply: () => ({ body: '' }) },
+    { name: 'bytes that are no image', codes: UNREADABLE, reply: (valid) => valid(Buffer.from(WORDS)) },
+    { name: 'an image of no bytes', codes: UNREADABLE, reply: (valid) => valid(Buffer.alloc(0)) },
+    { name: 'an answer that is cut', codes: UNREADABLE, reply: async (valid) => half(await valid()) },
+  ],
+  refusal: {
+    name: 'a blocked prompt is asked once, and told',
+    expected: 'moderation_blocked',
+    codes: ['moderation_blocked'],
+    reply: ({ upstream }) => upstream?.moderation ?? {},
+  },
+};
+
+const IMAGE_RULES: Table<ImageProviderDefinition> = [
+  {
+    name: 'names its models',
+    run: async (definition) => reportAll(modelNameProblems((await providerOf(definition)).models)),
+  },
+  {
+    name: 'makes an image of words with each model',
+    async run(definition) {
+      for (const model of (await providerOf(definition)).models) await makes(definition, { model });
+    },
+  },
+  ...SIZES.map((size) => rule(`makes an image of ${size}`, (definition) => withSize(definition, size))),
+  rule('makes an image of a size of its own', (definition) => makes(definition, { size: 'auto' })),
+  ...FORMATS.map((format) =>
+    rule(`gives ${format} where it is asked for, or says that it does not`, (definition) =>
+      asFormat(definition, format),
+    ),
+  ),
+  {
+    name: 'refuses references, and asks nobody',
+    applies: ({ takesReferences }) => takesReferences === false,
+    run: refusesReferences,
+  },
+  ...[1, 2, 3, 4].map((count) => ({
+    name: `uses ${count} reference${count === 1 ? '' : 's'}`,
+    applies: ({ takesReferences }: ImageProviderDefinition) => takesReferences !== false,
+    run: (definition: ImageProviderDefinition) => withReferences(definition, count),
+  })),
+  ...Object.entries(PROMPTS).map(([name, prompt]) =>
+    rule(`takes a prompt as words: ${name}`, (definition) => makes(definition, { prompt })),
+  ),
+  rule('leaves what it is given alone', leavesAlone),
+  rule('keeps calls beside each other apart', apart),
+  ...faultRules(FAMILY),
+  rule('ends at once when the caller leaves', async (definition) => {
+    await leavesBefore('generate()', (options) => runImage(definition, {}, options), describeImage);
+    // Large enough that no call completes before the caller has disconnected.
+    const call = (options: CallOptions) => {
+      if (!definition.upstream) options.onChunk?.();
+      return runImage(definition, { size: { width: 3840, height: 2160 } }, options);
+    };
+    await leavesDuring('generate()', call, describeImage, neverAnswers);
+  }),
+];
+
+function rule(name: string, run: Rule<ImageProviderDefinition>['run']): Rule<ImageProviderDefinition> {
+  return { name, run };
+}
+
 /** Checks that every image provider must pass. */
 export function imageProviderChecks(definition: ImageProviderDefinition): Check[] {
-  const check = (name: string, run: Check['run']): Check => ({ name, run });
-  return [
-    check('names its models', () => namesModels(definition)),
-    check('makes an image of words with each model', () => eachModel(definition)),
-    ...SIZES.map((size) => check(`makes an image of ${size}`, () => withSize(definition, size))),
-    check('makes an image of a size of its own', () => makes(definition, { size: 'auto' })),
-    ...FORMATS.map((format) =>
-      check(`gives ${format} where it is asked for, or says that it does not`, () => asFormat(definition, format)),
-    ),
-    ...(definition.takesReferences === false
-      ? [check('refuses references, and asks nobody', () => refusesReferences(definition))]
-      : [1, 2, 3, 4].map((count) =>
-          check(`uses ${count} reference${count === 1 ? '' : 's'}`, () => withReferences(definition, count)),
-        )),
-    ...Object.entries(PROMPTS).map(([name, prompt]) =>
-      check(`takes a prompt as words: ${name}`, () => makes(definition, { prompt })),
-    ),
-    check('leaves what it is given alone', () => leavesAlone(definition)),
-    check('keeps calls beside each other apart', () => apart(definition)),
-    ...imageFaultChecks(definition),
-  ];
+  return checksOf(IMAGE_RULES, definition);
 }
 
 /** Registers {@link imageProviderChecks} with the test runner's global `describe` and `it`. */
@@ -91,22 +151,30 @@ export function describeImageProvider(definition: ImageProviderDefinition): void
   describeChecks(`image provider ${definition.plugin.name}`, imageProviderChecks(definition));
 }
 
-async function providerOf({ plugin, options }: ImageProviderDefinition): Promise<ImageProvider> {
-  return imageProviderOf(await setUpPlugin({ plugin, options, http: createFakeHttp([{ fail: 'connection' }]) }));
+function providerOf(definition: ImageProviderDefinition): Promise<ImageProvider> {
+  return contributionOf(definition, imageProviderOf);
 }
 
-async function namesModels(definition: ImageProviderDefinition): Promise<void> {
-  const { models } = await providerOf(definition);
-  reportAll([
-    ...(models.length > 0 ? [] : ['there are no models']),
-    ...(new Set(models).size === models.length ? [] : ['a model is named twice']),
-    ...models.filter((id) => !/^[A-Za-z0-9][\w.:/-]{0,99}$/.test(id)).map((id) => `"${id}" is no name of a model`),
-  ]);
-}
-
-async function eachModel(definition: ImageProviderDefinition): Promise<void> {
-  const { models } = await providerOf(definition);
-  for (const model of models) await makes(definition, { model });
+/** One call. Default model: its first. */
+function runImage(
+  definition: ImageProviderDefinition,
+  call: Partial<ImageCall>,
+  { http, signal = new AbortController().signal }: CallOptions,
+): Promise<ImageRun> {
+  return runModel<ImageRun>(
+    definition,
+    http,
+    async (setup, run) => {
+      const provider = imageProviderOf(setup);
+      const model = provider.models[0] ?? '';
+      const size = { width: 1024, height: 1024 };
+      const idempotencyKey = 'job-of-the-test';
+      const defaults = { model, prompt: 'A lighthouse in the fog', size, references: [], options: {}, idempotencyKey };
+      run.image = await called('generate()', () => provider.generate({ ...defaults, signal, ...call }));
+      run.shown = run.image;
+    },
+    (setup) => ({ setup }),
+  );
 }
 
 async function withSize(definition: ImageProviderDefinition, text: string): Promise<void> {
@@ -118,7 +186,7 @@ async function withSize(definition: ImageProviderDefinition, text: string): Prom
   assert.equal(`${made.width}x${made.height}`, text, 'the image has another size than was asked for');
 }
 
-async function asFormat(definition: ImageProviderDefinition, format: (typeof FORMATS)[number]): Promise<void> {
+async function asFormat(definition: ImageProviderDefinition, format: ImageFormat): Promise<void> {
   const { image } = await makes(definition, { options: { output_format: format } });
   if (image.contentType === `image/${format}`) return;
   const isWarned = image.warnings?.some((warning) => warning.includes('output_format')) ?? false;
@@ -152,12 +220,12 @@ async function withReferences(definition: ImageProviderDefinition, count: number
 async function refusesReferences(definition: ImageProviderDefinition): Promise<void> {
   const references = [await inventImage({ width: 90, height: 70 }, 'png', COLOURS[0])];
   const { http } = await willingUpstream(definition, { references });
-  const { error } = await runImage(definition, { references }, http);
+  const { error } = await runImage(definition, { references }, { http });
   assert(isGatewayError(error), `it answered a reference with ${error ?? 'an image'}`);
   reportAll([
-    ...(error.code === 'unsupported_value' ? [] : [`the code is ${error.code}, not unsupported_value`]),
-    ...(error.param === 'image' ? [] : [`the param is ${error.param}, not image`]),
-    ...(http.requests.length === 0 ? [] : [`it made ${http.requests.length} requests`]),
+    ...unless(error.code === 'unsupported_value', `the code is ${error.code}, not unsupported_value`),
+    ...unless(error.param === 'image', `the param is ${error.param}, not image`),
+    ...unless(http.requests.length === 0, `it made ${http.requests.length} requests`),
   ]);
 }
 
@@ -180,29 +248,26 @@ async function apart(definition: ImageProviderDefinition): Promise<void> {
   const widths = [256, 512, 768];
   const images = await Promise.all(widths.map((width) => makes(definition, { size: { width, height: 512 } })));
   const made = await Promise.all(images.map(({ image }) => decodeImage(image.bytes)));
-  if (!definition.upstream)
-    assert.deepEqual(
-      made.map(({ width }) => width),
-      widths,
-    );
+  const madeWidths = made.map(({ width }) => width);
+  if (!definition.upstream) assert.deepEqual(madeWidths, widths);
 }
 
 /** A call that must succeed, and all checks of its image. */
 async function makes(definition: ImageProviderDefinition, call: Partial<ImageCall>) {
   const { http, bytes } = await willingUpstream(definition, call);
-  const run = await runImage(definition, call, http);
-  const image = imageOf(run);
+  const run = await runImage(definition, call, { http });
+  const { image } = run;
+  assert(image, `expected an image, got ${describeImage(run)}`);
+  const { upstream } = definition;
   const made = await decodeImage(image.bytes);
   const { requests } = http;
-  const isHandedOn = !definition.upstream || Buffer.from(image.bytes).equals(bytes);
+  const isHandedOn = !upstream || Buffer.from(image.bytes).equals(bytes);
   reportAll([
-    ...(made.contentType === image.contentType ? [] : [`${image.contentType} is ${made.contentType}`]),
-    ...(isHandedOn ? [] : [`the ${formatOf(call.options?.output_format)} of the upstream is not handed on as it is`]),
-    ...(requests.length <= (definition.upstream ? 1 : 0) ? [] : [`it made ${requests.length} requests for one image`]),
-    ...(definition.upstream && call.prompt ? promptProblems(requests[0]?.body, call.prompt) : []),
-    ...usageProblems(run),
-    ...run.setup.undeclared.map((need) => `used the ${need} without naming it in "needs" or "wants"`),
-    ...leakedSecrets(definition.secrets ?? [], [image, run.setup.logs]),
+    ...unless(made.contentType === image.contentType, `${image.contentType} is ${made.contentType}`),
+    ...unless(isHandedOn, `the ${formatOf(call.options?.output_format)} of the upstream is not handed on as it is`),
+    ...(upstream && call.prompt ? promptProblems(requests[0]?.body, call.prompt) : []),
+    ...usageProblems(image.usage),
+    ...successProblems(definition, run, http, upstream ? 1 : 0, 'image'),
   ]);
   return { image, requests };
 }
@@ -212,160 +277,23 @@ function promptProblems(body: string | Uint8Array | undefined, prompt: string): 
   const sent = Buffer.from((body ?? '') as Uint8Array);
   // As bytes: searching for a text with half a surrogate pair ends the process (Node 24).
   const forms = [prompt, JSON.stringify(prompt).slice(1, -1)].map((text) => Buffer.from(text));
-  const isSent = forms.some((form) => sent.includes(form));
-  return isSent ? [] : ['the prompt is not sent as it is'];
+  return unless(
+    forms.some((form) => sent.includes(form)),
+    'the prompt is not sent as it is',
+  );
 }
 
-function usageProblems({ image }: ImageRun): string[] {
-  return Object.entries(image?.usage ?? {})
-    .filter(([, value]) => typeof value === 'number' && !(Number.isFinite(value) && value >= 0))
-    .map(([name, value]) => `usage.${name} is ${value}`);
-}
-
-interface Fault {
-  name: string;
-  codes: readonly string[];
-  reply(request: HttpRequest, upstream: ImageUpstreamScript): FakeReply | Promise<FakeReply>;
-}
-
-const FAULTS: readonly Fault[] = [
-  ...modelFaults({ retryAfterSeconds: 1 }).map((fault) => ({ ...fault, reply: () => fault.reply })),
-  { name: 'an empty body', codes: UNREADABLE, reply: () => ({ body: '' }) },
-  {
-    name: 'bytes that are no image',
-    codes: UNREADABLE,
-    reply: (request, upstream) => upstream.image(request, Buffer.from(WORDS)),
-  },
-  {
-    name: 'an image of no bytes',
-    codes: UNREADABLE,
-    reply: (request, upstream) => upstream.image(request, Buffer.alloc(0)),
-  },
-  { name: 'an answer that is cut', codes: UNREADABLE, reply: cutAnswer },
-];
-
-/** An upstream that fails in one way, and a caller that disconnects. */
-export function imageFaultChecks(definition: ImageProviderDefinition): Check[] {
-  const { upstream } = definition;
-  const leaving: Check = { name: 'ends at once when the caller leaves', run: () => endsAtOnce(definition) };
-  if (!upstream) return [leaving];
-  return [
-    ...FAULTS.map(({ name, codes, reply }): Check => {
-      return { name: `${name} is named`, run: () => isNamed(definition, codes, (request) => reply(request, upstream)) };
-    }),
-    { name: 'a blocked prompt is asked once, and told', run: () => isBlocked(definition, upstream) },
-    leaving,
-  ];
-}
-
-async function isNamed(
-  definition: ImageProviderDefinition,
-  codes: readonly string[],
-  reply: (request: HttpRequest) => FakeReply | Promise<FakeReply>,
-): Promise<void> {
-  const secrets = definition.secrets ?? [];
-  // Upstreams often quote the request.
-  const http = createFakeHttp(async (request) => withWords(await reply(request), [WORDS, ...secrets]));
-  const run = await runImage(definition, {}, http);
-  const code = modelErrorOf(run)?.code;
-  reportAll([
-    ...(code !== undefined && codes.includes(code)
-      ? []
-      : [`expected ${codes.join(' or ')}, got ${describeOutcome(run)}`]),
-    ...(http.requests.length <= MAX_TRIES ? [] : [`it asked ${http.requests.length} times`]),
-    ...leakedSecrets([...secrets, WORDS], [run.image, run.error, run.setup.logs]),
-  ]);
-}
-
-async function isBlocked(definition: ImageProviderDefinition, { moderation }: ImageUpstreamScript): Promise<void> {
-  const http = createFakeHttp([moderation]);
-  const run = await runImage(definition, {}, http);
-  const error = modelErrorOf(run);
-  reportAll([
-    ...(error?.code === 'moderation_blocked' ? [] : [`expected moderation_blocked, got ${describeOutcome(run)}`]),
-    ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
-    ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
-    ...leakedSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
-  ]);
-}
-
-async function endsAtOnce(definition: ImageProviderDefinition): Promise<void> {
-  const gone = new Error('the caller left');
-  const ignoring: HttpClient = { request: () => new Promise(() => {}), stream: () => new Promise(() => {}) };
-  await endsWith(gone, runImage(definition, { signal: AbortSignal.abort(gone) }, ignoring));
-  const late = new AbortController();
-  const http = createFakeHttp(() => {
-    setImmediate(() => late.abort(gone));
-    return { hang: true };
-  });
-  if (!definition.upstream) setImmediate(() => late.abort(gone));
-  // Large enough that no call completes before the caller has disconnected.
-  await endsWith(gone, runImage(definition, { size: { width: 3840, height: 2160 }, signal: late.signal }, http));
-}
-
-async function endsWith(reason: Error, run: Promise<ImageRun>): Promise<void> {
-  const ended = await atOnce(run);
-  assert(ended, 'it went on after the caller had left');
-  assert.equal(ended.error, reason, `expected the reason of the signal, got ${describeOutcome(ended)}`);
-}
-
-async function cutAnswer(request: HttpRequest, upstream: ImageUpstreamScript): Promise<FakeReply> {
-  const { bytes } = await inventImage({ width: 64, height: 64 }, 'png', '#456');
-  const reply = upstream.image(request, bytes);
-  if (!('body' in reply)) return reply;
-  const whole = bodyText(reply.body);
-  return { ...reply, body: whole.subarray(0, whole.length / 2) };
-}
-
-function bodyText(body: string | Uint8Array | object = ''): Buffer {
-  if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body as Uint8Array);
-  return Buffer.from(JSON.stringify(body));
-}
-
-export type ImageFormat = 'png' | 'jpeg' | 'webp';
-
-export interface ImageRun {
-  setup: TestSetup;
-  image?: GeneratedImage;
-  error?: unknown;
-}
-
-/** One call of a plugin that was set up for it alone. Default model: its first. */
-export async function runImage(
-  definition: ImageProviderDefinition,
-  call: Partial<ImageCall>,
-  http: HttpClient,
-): Promise<ImageRun> {
-  const setup = await setUpPlugin({ plugin: definition.plugin, options: definition.options, http });
-  const provider = imageProviderOf(setup);
-  const run: ImageRun = { setup };
-  try {
-    run.image = await provider.generate({
-      model: provider.models[0] ?? '',
-      prompt: 'A lighthouse in the fog',
-      size: { width: 1024, height: 1024 },
-      references: [],
-      options: {},
-      idempotencyKey: 'job-of-the-test',
-      signal: new AbortController().signal,
-      ...call,
-    });
-  } catch (error) {
-    run.error = error;
-  }
-  await setup.contributions.dispose?.();
-  return run;
+function describeImage({ image, error }: Pick<ImageRun, 'image' | 'error'>): string {
+  return image ? 'an image' : describeError(error);
 }
 
 /** A working upstream; if the definition has none, a network that fails. */
-export async function willingUpstream(
-  definition: ImageProviderDefinition,
-  call: Partial<ImageCall>,
+async function willingUpstream(
+  { upstream }: ImageProviderDefinition,
+  { size = { width: 1024, height: 1024 }, options = {} }: Partial<ImageCall>,
 ): Promise<{ http: FakeHttp; bytes: Uint8Array }> {
-  const { size = { width: 1024, height: 1024 }, options = {} } = call;
   const format = formatOf(options.output_format);
   const { bytes } = await inventImage(size === 'auto' ? { width: 800, height: 600 } : size, format, '#2f6f8f');
-  const { upstream } = definition;
   const http = createFakeHttp(upstream ? (request) => upstream.image(request, bytes) : [{ fail: 'connection' }]);
   return { http, bytes };
 }
@@ -398,17 +326,6 @@ export async function decodeImage(bytes: Uint8Array): Promise<ImageSize & { cont
   const { format } = await sharp(bytes).metadata();
   const { data, info } = await sharp(bytes, { failOn: 'warning' }).raw().toBuffer({ resolveWithObject: true });
   return { width: info.width, height: info.height, contentType: `image/${format}`, pixels: data };
-}
-
-/** The image of a run that must succeed. */
-export function imageOf({ image, error }: ImageRun): GeneratedImage {
-  if (image) return image;
-  throw new assert.AssertionError({ message: `expected an image, got ${describeOutcome({ error })}` });
-}
-
-export function describeOutcome({ image, error }: Pick<ImageRun, 'image' | 'error'>): string {
-  if (image) return 'an image';
-  return isGatewayError(error) ? `${error.code}: ${error.message}` : String(error);
 }
 
 /** Lazily: only tests of image providers need it. */

@@ -16,6 +16,7 @@ import { absentAudioFilters } from '../media/index.js';
 import { createValidator, GatewayError, systemClock } from '../runtime/index.js';
 import { createMemoryCache } from '../storage/index.js';
 import { createMemoryStorage, createRecordingLogger, type LogLine } from './fakes.js';
+import { called } from './limits.js';
 
 export interface TestSetupOptions {
   plugin: Plugin;
@@ -35,9 +36,14 @@ export interface TestSetup {
   logs: readonly LogLine[];
   /** Uses of services that the plugin lists neither in `needs` nor in `wants`. */
   undeclared: readonly string[];
+  /** As when the gateway closes. */
+  dispose(): Promise<void>;
 }
 
 const NOW = '2026-06-15T12:00:00Z';
+/** As in the gateway, in milliseconds. */
+const SETUP_MS = 10_000;
+const DISPOSE_MS = 5_000;
 
 /** @throws what `setup` throws, and Error if the options do not fit the plugin's schema. */
 export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> {
@@ -73,8 +79,9 @@ export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> 
     logger,
     clock,
   };
-  const contributions = await plugin.setup(context);
-  return { contributions, context, logs: logger.lines, undeclared };
+  const contributions = await called('setup()', () => plugin.setup(context), SETUP_MS);
+  const dispose = () => called('dispose()', async () => contributions.dispose?.(), DISPOSE_MS);
+  return { contributions, context, logs: logger.lines, undeclared, dispose };
 }
 
 function fillOptions(plugin: Plugin, options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -8,10 +8,14 @@ import type {
 } from '../contracts/index.js';
 import { at } from '../extraction/scraping/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
-import { type Check, modelErrorOf } from './runner.js';
+import { called } from './limits.js';
+import { contractErrorOf, contributionOf } from './models.js';
+import type { Table } from './runner.js';
 import { setUpPlugin, textProviderOf } from './setup.js';
 import type { TextProviderDefinition } from './text.js';
 import { answerOf, firstModel, readBody, requestBody, WANTED, type Wanted, willingUpstream } from './text-run.js';
+
+/** The rules of text providers with more than answers to `/v1/responses`. */
 
 const RESPONSE: Wanted = { ...WANTED, route: 'responses', stream: false };
 const METHODS: Readonly<Record<StoredResponseAction, string>> = {
@@ -21,34 +25,50 @@ const METHODS: Readonly<Record<StoredResponseAction, string>> = {
   input_items: 'GET',
 };
 
-/** Only for a provider that stores responses. */
-export function storedResponseChecks(definition: TextProviderDefinition): Check[] {
-  return [
-    { name: 'finds a response again where it stores them', run: () => findsAgain(definition) },
-    { name: 'knows a response that is not there for one', run: () => knowsNothing(definition) },
-  ];
-}
+const ANSWERS: Readonly<Record<ResponsesTask, object>> = {
+  compact: { object: 'response.compaction', output: [] },
+  input_tokens: { object: 'response.input_tokens', input_tokens: 9 },
+};
+
+export const RESPONSES_RULES: Table<TextProviderDefinition> = [
+  { name: 'does what it says it does besides answering', run: doesTasks },
+  { name: 'finds a response again where it stores them', run: findsAgain },
+  { name: 'knows a response that is not there for one', run: knowsNothing },
+];
 
 async function opened(definition: TextProviderDefinition, http: FakeHttp): Promise<TextProvider> {
   const { plugin, options } = definition;
   return textProviderOf(await setUpPlugin({ plugin, options, http }));
 }
 
-async function make(provider: TextProvider): Promise<{ id: string; upstream: string }> {
+function send(provider: TextProvider, task?: ResponsesTask): Promise<TextReply> {
   const { id: model } = firstModel(provider);
   const body = requestBody(RESPONSE, model);
-  const parsed = JSON.parse(body.toString());
   const { route, stream } = RESPONSE;
-  const signal = new AbortController().signal;
-  const reply = await provider.send({ route, stream, model, body, parsed, signal });
-  const made: unknown = JSON.parse((await readBody(reply)).toString());
-  return { id: String(at(made, 'id')), upstream: reply.upstream };
+  const { signal } = new AbortController();
+  const call = { route, stream, model, body, parsed: JSON.parse(body.toString()), signal, ...(task && { task }) };
+  return called('send()', () => provider.send(call));
 }
 
-function ask(provider: TextProvider, more: Partial<StoredResponseCall>) {
+async function jsonOf(reply: TextReply): Promise<unknown> {
+  return JSON.parse((await readBody(reply)).toString());
+}
+
+async function ask(provider: TextProvider, more: Partial<StoredResponseCall>): Promise<TextReply | undefined> {
   const { id: model } = firstModel(provider);
-  const signal = new AbortController().signal;
-  return provider.stored?.({ action: 'retrieve', model, responseId: '', upstream: '', query: '', signal, ...more });
+  const { signal } = new AbortController();
+  const call = { action: 'retrieve', model, responseId: '', upstream: '', query: '', signal, ...more } as const;
+  return called('stored()', () => provider.stored?.(call));
+}
+
+/** The code of what a question about a stored response ends with; undefined if it is answered. */
+async function refusalOf(provider: TextProvider, more: Partial<StoredResponseCall>): Promise<string | undefined> {
+  try {
+    await ask(provider, more);
+    return undefined;
+  } catch (error) {
+    return contractErrorOf({ error }, 'text')?.code;
+  }
 }
 
 async function findsAgain(definition: TextProviderDefinition): Promise<void> {
@@ -56,12 +76,13 @@ async function findsAgain(definition: TextProviderDefinition): Promise<void> {
   const http = upstream ? storingUpstream(definition) : willingUpstream(definition, RESPONSE);
   const provider = await opened(definition, http);
   if (!provider.stored || !firstModel(provider).routes.includes('responses')) return;
-  const { id, upstream: holder } = await make(provider);
+  const made = await send(provider);
+  const [id, holder] = [String(at(await jsonOf(made), 'id')), made.upstream];
   for (const action of ['retrieve', 'input_items', 'delete'] as const) {
     const before = http.requests.length;
     const reply = await ask(provider, { action, responseId: id, upstream: holder });
     assert(reply, `${action} has no answer`);
-    const answer: unknown = JSON.parse((await readBody(reply)).toString());
+    const answer = await jsonOf(reply);
     if (action !== 'input_items') assert.equal(at(answer, 'id'), id, `${action} is about another response`);
     else assert(Array.isArray(at(answer, 'data')), 'input_items is no list');
     if (!upstream) continue;
@@ -70,10 +91,8 @@ async function findsAgain(definition: TextProviderDefinition): Promise<void> {
     assert.equal(request?.method ?? 'GET', METHODS[action], `${action} was sent by another method`);
   }
   if (upstream) return;
-  const gone = await Promise.resolve(ask(provider, { responseId: id, upstream: holder })).catch(
-    (error: unknown) => error,
-  );
-  assert.equal(modelErrorOf({ error: gone })?.code, 'response_not_found', 'a response that was deleted is still there');
+  const code = await refusalOf(provider, { responseId: id, upstream: holder });
+  assert.equal(code, 'response_not_found', 'a response that was deleted is still there');
 }
 
 async function knowsNothing(definition: TextProviderDefinition): Promise<void> {
@@ -82,8 +101,8 @@ async function knowsNothing(definition: TextProviderDefinition): Promise<void> {
   if (!provider.stored) return;
   for (const responseId of ['resp_none', '../../models?x=', 'constructor']) {
     for (const holder of ['nobody', '']) {
-      const error = await Promise.resolve(ask(provider, { responseId, upstream: holder })).catch((thrown) => thrown);
-      assert.equal(modelErrorOf({ error })?.code, 'response_not_found', `"${responseId}" of "${holder}" is found`);
+      const code = await refusalOf(provider, { responseId, upstream: holder });
+      assert.equal(code, 'response_not_found', `"${responseId}" of "${holder}" is found`);
     }
   }
 }
@@ -104,34 +123,22 @@ function storingUpstream(definition: TextProviderDefinition): FakeHttp {
   });
 }
 
-const ANSWERS: Readonly<Record<ResponsesTask, object>> = {
-  compact: { object: 'response.compaction', output: [] },
-  input_tokens: { object: 'response.input_tokens', input_tokens: 9 },
-};
-
-/** Only for a provider with additional tasks. */
-export function taskChecks(definition: TextProviderDefinition): Check[] {
-  return [{ name: 'does what it says it does besides answering', run: () => doesTasks(definition) }];
-}
-
 async function doesTasks(definition: TextProviderDefinition): Promise<void> {
-  const { plugin, options, upstream } = definition;
-  const known = createFakeHttp([{ fail: 'connection' }]);
-  const { tasks = [] } = textProviderOf(await setUpPlugin({ plugin, options, http: known }));
+  const { tasks = [] } = await contributionOf(definition, textProviderOf);
   for (const task of tasks) {
     assert(task in ANSWERS, `there is no task "${task}"`);
-    await (upstream ? asksForTask(definition, task) : answersTask(definition, task));
+    await (definition.upstream ? asksForTask(definition, task) : answersTask(definition, task));
   }
 }
 
 /** On a path of its own: an upstream on the usual path would answer the request. */
 async function asksForTask(definition: TextProviderDefinition, task: ResponsesTask): Promise<void> {
-  const { plugin, options, upstream } = definition;
+  const { upstream } = definition;
   assert(upstream);
   const bytes = Buffer.from(`${JSON.stringify(ANSWERS[task])}\n`);
   const content = { ...RESPONSE, contentType: 'application/json', bytes };
   const http = createFakeHttp((request) => answerOf(upstream, request, content));
-  const provider = textProviderOf(await setUpPlugin({ plugin, options, http }));
+  const provider = await opened(definition, http);
   assert((await readBody(await send(provider, task))).equals(bytes), `the answer to ${task} is not handed on as it is`);
   await readBody(await send(provider));
   const [asked, usual, ...others] = http.requests;
@@ -141,24 +148,7 @@ async function asksForTask(definition: TextProviderDefinition, task: ResponsesTa
 }
 
 async function answersTask(definition: TextProviderDefinition, task: ResponsesTask): Promise<void> {
-  const { plugin, options } = definition;
-  const provider = textProviderOf(await setUpPlugin({ plugin, options, http: willingUpstream(definition, RESPONSE) }));
-  const answer: unknown = JSON.parse((await readBody(await send(provider, task))).toString());
+  const provider = await opened(definition, willingUpstream(definition, RESPONSE));
+  const answer = await jsonOf(await send(provider, task));
   assert.equal(at(answer, 'object'), at(ANSWERS[task], 'object'), `the answer to ${task} is something else`);
-}
-
-function send(provider: TextProvider, task?: ResponsesTask): Promise<TextReply> {
-  const { id: model } = firstModel(provider);
-  const body = requestBody(RESPONSE, model);
-  const { route, stream } = RESPONSE;
-  const { signal } = new AbortController();
-  return provider.send({
-    route,
-    stream,
-    model,
-    body,
-    parsed: JSON.parse(body.toString()),
-    signal,
-    ...(task && { task }),
-  });
 }

@@ -1,27 +1,22 @@
 import assert from 'node:assert';
 import type { TextModel, TextProvider, TextReply, TextRoute } from '../contracts/index.js';
 import { at } from '../extraction/scraping/index.js';
-import { isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
-import { setUpPlugin, type TestSetup, textProviderOf } from './setup.js';
+import { called } from './limits.js';
+import { type CallOptions, describeError, type ModelRun, runModel } from './models.js';
+import { textProviderOf } from './setup.js';
 import type { TextContent, TextProviderDefinition } from './text.js';
 
-export interface TextRun {
-  setup: TestSetup;
+export interface TextRun extends ModelRun {
   provider: TextProvider;
   reply?: TextReply;
   /** The whole body as it was read. */
   body: Buffer;
-  error?: unknown;
 }
 
-export interface RunOptions {
-  http: FakeHttp;
+export interface RunOptions extends CallOptions {
   /** Default: the first. */
   model?: string;
-  signal?: AbortSignal;
-  /** Called with each chunk of the body. */
-  onPiece?(): void;
   /** Read at most this many chunks, then disconnect. */
   pieces?: number;
   /** The caller's body as it is passed. */
@@ -30,30 +25,32 @@ export interface RunOptions {
 
 export const WANTED: Wanted = { route: 'chat_completions', stream: true, words: 'A lighthouse in the fog' };
 
-/** One call of a plugin that was set up for it alone, including reading its body. */
+/** One call, including reading its body. */
 export async function runText(
   definition: TextProviderDefinition,
   wanted: Wanted,
-  options: RunOptions,
+  { http, onChunk, pieces, signal = new AbortController().signal, ...options }: RunOptions,
 ): Promise<TextRun> {
-  const { http, onPiece, pieces = Number.POSITIVE_INFINITY, signal = new AbortController().signal } = options;
-  const setup = await setUpPlugin({ plugin: definition.plugin, options: definition.options, http });
-  const provider = textProviderOf(setup);
-  const model = options.model ?? firstModel(provider).id;
-  const body = options.body ?? requestBody(wanted, model);
-  const { route, stream } = wanted;
-  const run: TextRun = { setup, provider, body: Buffer.alloc(0) };
-  try {
-    const parsed = JSON.parse(body.toString());
-    run.reply = await provider.send({ route, stream, model, body, parsed, signal });
-    run.body = await readBody(run.reply, pieces, onPiece, (read) => {
-      run.body = read;
-    });
-  } catch (error) {
-    run.error = error;
-  }
-  await setup.contributions.dispose?.();
-  return run;
+  return runModel<TextRun>(
+    definition,
+    http,
+    async (_, run) => {
+      const { provider } = run;
+      const model = options.model ?? firstModel(provider).id;
+      const body = options.body ?? requestBody(wanted, model);
+      const { route, stream } = wanted;
+      const call = { route, stream, model, body, parsed: JSON.parse(body.toString()), signal };
+      const reply = await called('send()', () => provider.send(call));
+      run.reply = reply;
+      run.shown = [reply.headers, reply.upstream];
+      await called('the body of send()', () =>
+        readBody(reply, pieces, onChunk, (read) => {
+          run.body = read;
+        }),
+      );
+    },
+    (setup) => ({ setup, provider: textProviderOf(setup), body: Buffer.alloc(0) }),
+  );
 }
 
 export async function readBody(
@@ -99,8 +96,7 @@ export function answerOf(
 }
 
 export function describeOutcome({ reply, error }: Pick<TextRun, 'reply' | 'error'>): string {
-  if (isGatewayError(error)) return `${error.code}: ${error.message}`;
-  if (error !== undefined) return String(error);
+  if (error !== undefined) return describeError(error);
   return reply ? 'an answer' : 'nothing';
 }
 

@@ -1,22 +1,25 @@
 import assert from 'node:assert';
-import type { HttpClient, Plugin, TextRoute } from '../contracts/index.js';
-import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import type { TextModel, TextRoute } from '../contracts/index.js';
+import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import { atOnce } from './limits.js';
 import {
-  atOnce,
-  type Check,
-  describeChecks,
-  leakedSecrets,
-  MAX_TRIES,
-  type ModelFault,
-  modelErrorOf,
-  modelFaults,
-  reportAll,
+  type CallOptions,
+  commonFaults,
+  contractErrorOf,
+  contributionOf,
+  faultRules,
+  leavesBefore,
+  leavesDuring,
+  type ModelDefinition,
+  type ModelFamily,
+  modelNameProblems,
+  neverAnswers,
+  successProblems,
   UNREADABLE,
-  WORDS,
-  withWords,
-} from './runner.js';
-import { setUpPlugin, textProviderOf } from './setup.js';
-import { storedResponseChecks, taskChecks } from './text-responses.js';
+} from './models.js';
+import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from './runner.js';
+import { textProviderOf } from './setup.js';
+import { RESPONSES_RULES } from './text-responses.js';
 import {
   answerContent,
   answerOf,
@@ -33,12 +36,9 @@ import {
   willingUpstream,
 } from './text-run.js';
 
-export interface TextProviderDefinition {
-  plugin: Plugin;
-  /** Options of a valid instance. Default `{}`. */
-  options?: Readonly<Record<string, unknown>>;
-  /** Texts that must not appear in a result, an error or the log. Default: none. */
-  secrets?: readonly string[];
+/** The rules of text providers. */
+
+export interface TextProviderDefinition extends ModelDefinition {
   /** How its upstream answers. Default: it works without an upstream. */
   upstream?: TextUpstreamScript;
 }
@@ -61,25 +61,93 @@ export interface TextContent {
   bytes: Uint8Array;
 }
 
+const EVENTS = { 'content-type': 'text/event-stream' };
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
+
+const FAMILY: ModelFamily<TextProviderDefinition, TextRun> = {
+  kind: 'text',
+  cases: (definition) => [
+    {
+      label: '',
+      run: (options) => runText(definition, WANTED, options),
+      valid(request) {
+        const { upstream } = definition;
+        assert(upstream);
+        return answerOf(upstream, request, answerContent(WANTED, upstream.model));
+      },
+      problemsOf: ({ reply }) =>
+        unless(!reply, 'it is told only when the body is read, where nobody can be asked instead'),
+    },
+  ],
+  describe: describeOutcome,
+  faults: [
+    ...commonFaults(60),
+    {
+      name: 'a redirect',
+      codes: UNREADABLE,
+      reply: () => ({ status: 302, headers: { location: 'https://elsewhere.example/' } }),
+    },
+    { name: 'an empty body', codes: UNREADABLE, reply: () => ({ headers: EVENTS }) },
+    {
+      name: 'a connection that breaks before the first byte',
+      codes: ['upstream_error'],
+      reply: () => ({ headers: EVENTS, after: 'break' }),
+    },
+  ],
+  refusal: {
+    name: "a caller's fault is told, once",
+    expected: 'context_length_exceeded',
+    codes: ['context_length_exceeded'],
+    reply: ({ upstream }) => upstream?.tooLong ?? {},
+  },
+};
+
+const hasUpstream = ({ upstream }: TextProviderDefinition) => upstream !== undefined;
+
+const TEXT_RULES: Table<TextProviderDefinition> = [
+  { name: 'names its models', run: namesModels },
+  ...ROUTES.flatMap((route) =>
+    [false, true].map((stream) => ({
+      name: `answers ${route}${stream ? ' as a stream' : ' at once'} with each model that has it`,
+      run: (definition: TextProviderDefinition) => eachModel(definition, { ...WANTED, route, stream }),
+    })),
+  ),
+  { name: 'leaves what it is given alone', run: leavesAlone },
+  { name: 'keeps calls beside each other apart', run: apart },
+  { name: 'sends the body byte by byte as it came, but for the model', applies: hasUpstream, run: sendsAsItCame },
+  ...([1, 7, undefined] as const).map((pieceLength) => ({
+    name: `hands an answer on byte by byte${pieceLength ? ` that comes in pieces of ${pieceLength}` : ''}`,
+    applies: hasUpstream,
+    run: (definition: TextProviderDefinition) => handsOn(definition, pieceLength),
+  })),
+  {
+    name: 'says the same at once and as a stream, and counts it the same',
+    applies: (definition) => !hasUpstream(definition),
+    run: answersTheSame,
+  },
+  ...RESPONSES_RULES,
+  ...faultRules(FAMILY),
+  { name: 'a stream that breaks ends, and is not asked for again', applies: hasUpstream, run: breaks },
+  {
+    name: 'ends at once when the caller leaves before it begins',
+    run: (definition) => leavesBefore('send()', (options) => runText(definition, WANTED, options), describeOutcome),
+  },
+  { name: 'ends at once when the caller leaves in the middle', run: endsInTheMiddle },
+  {
+    name: 'ends while it waits for the upstream when the caller leaves',
+    applies: hasUpstream,
+    async run(definition) {
+      const call = (options: CallOptions) => runText(definition, WANTED, options);
+      const http = await leavesDuring('send()', call, describeOutcome, neverAnswers);
+      assert.equal(http.requests.length, 1, 'it asked again after the caller had left');
+    },
+  },
+  { name: 'closes the connection of a reader who leaves', applies: hasUpstream, run: closes },
+];
 
 /** Checks that every text provider must pass. */
 export function textProviderChecks(definition: TextProviderDefinition): Check[] {
-  return [
-    { name: 'names its models', run: () => namesModels(definition) },
-    ...ROUTES.flatMap((route) =>
-      [false, true].map((stream) => ({
-        name: `answers ${route}${stream ? ' as a stream' : ' at once'} with each model that has it`,
-        run: () => eachModel(definition, { ...WANTED, route, stream }),
-      })),
-    ),
-    { name: 'leaves what it is given alone', run: () => leavesAlone(definition) },
-    { name: 'keeps calls beside each other apart', run: () => apart(definition) },
-    ...(definition.upstream ? passingChecks(definition) : ownChecks(definition)),
-    ...taskChecks(definition),
-    ...storedResponseChecks(definition),
-    ...textFaultChecks(definition),
-  ];
+  return checksOf(TEXT_RULES, definition);
 }
 
 /** Registers {@link textProviderChecks} with the test runner's global `describe` and `it`. */
@@ -87,46 +155,24 @@ export function describeTextProvider(definition: TextProviderDefinition): void {
   describeChecks(`text provider ${definition.plugin.name}`, textProviderChecks(definition));
 }
 
-/** For a provider that passes bytes on. */
-function passingChecks(definition: TextProviderDefinition): Check[] {
-  return [
-    { name: 'sends the body byte by byte as it came, but for the model', run: () => sendsAsItCame(definition) },
-    ...([1, 7, undefined] as const).map((pieceLength) => ({
-      name: `hands an answer on byte by byte${pieceLength ? ` that comes in pieces of ${pieceLength}` : ''}`,
-      run: () => handsOn(definition, pieceLength),
-    })),
-  ];
-}
-
-/** For a provider without an upstream. */
-function ownChecks(definition: TextProviderDefinition): Check[] {
-  return [
-    { name: 'says the same at once and as a stream, and counts it the same', run: () => answersTheSame(definition) },
-  ];
+function modelsOf(definition: TextProviderDefinition): Promise<readonly TextModel[]> {
+  return contributionOf(definition, (setup) => textProviderOf(setup).models);
 }
 
 async function namesModels(definition: TextProviderDefinition): Promise<void> {
-  const { plugin, options } = definition;
-  const http = createFakeHttp([{ fail: 'connection' }]);
-  const { models } = textProviderOf(await setUpPlugin({ plugin, options, http }));
-  const ids = models.map(({ id }) => id);
+  const models = await modelsOf(definition);
   reportAll([
-    ...(models.length > 0 ? [] : ['there are no models']),
-    ...(new Set(ids).size === ids.length ? [] : ['a model is named twice']),
-    ...ids.filter((id) => !/^[A-Za-z0-9][\w.:/-]{0,99}$/.test(id)).map((id) => `"${id}" is no name of a model`),
+    ...modelNameProblems(models.map(({ id }) => id)),
     ...models.flatMap(({ id, routes, efforts }) => [
-      ...(routes.length > 0 ? [] : [`${id} has no routes`]),
+      ...unless(routes.length > 0, `${id} has no routes`),
       ...routes.filter((route) => !ROUTES.includes(route)).map((route) => `${id} has a route "${route}"`),
-      ...(new Set(efforts).size === efforts.length ? [] : [`${id} names an effort twice`]),
+      ...unless(new Set(efforts).size === efforts.length, `${id} names an effort twice`),
     ]),
   ]);
 }
 
 async function eachModel(definition: TextProviderDefinition, wanted: Wanted): Promise<void> {
-  const { plugin, options } = definition;
-  const http = createFakeHttp([{ fail: 'connection' }]);
-  const { models } = textProviderOf(await setUpPlugin({ plugin, options, http }));
-  for (const { id, routes } of models) {
+  for (const { id, routes } of await modelsOf(definition)) {
     if (routes.includes(wanted.route)) await answers(definition, wanted, { model: id });
   }
 }
@@ -200,128 +246,45 @@ async function answers(
   wanted: Wanted,
   more: { model?: string; body?: Buffer },
 ): Promise<TextRun> {
-  const { upstream, secrets = [] } = definition;
-  const http = upstream
-    ? createFakeHttp((request) => answerOf(upstream, request, answerContent(wanted, upstream.model)))
-    : willingUpstream(definition, wanted);
+  const http = willingUpstream(definition, wanted);
   const run = await runText(definition, wanted, { http, ...more });
-  const { reply, body, setup } = run;
+  const { reply, body } = run;
   assert(reply && run.error === undefined, `expected an answer, got ${describeOutcome(run)}`);
-  const hidden = [reply.headers, reply.upstream, setup.logs];
+  const count = definition.upstream ? 1 : 0;
   reportAll([
     ...contentProblems(wanted, reply, body),
-    ...(http.requests.length === (upstream ? 1 : 0) ? [] : [`it made ${http.requests.length} requests for one answer`]),
-    ...(http.openBodies === 0 ? [] : ['a connection stays open']),
-    ...setup.undeclared.map((need) => `used the ${need} without naming it in "needs" or "wants"`),
-    ...leakedSecrets(secrets, hidden),
+    ...unless(http.requests.length >= count, 'it made no request for its answer'),
+    ...unless(http.openBodies === 0, 'a connection stays open'),
+    ...successProblems(definition, run, http, count, 'answer'),
   ]);
   return run;
 }
 
-const FAULTS: readonly ModelFault[] = [
-  ...modelFaults({ retryAfterSeconds: 60 }),
-  {
-    name: 'a redirect',
-    codes: UNREADABLE,
-    reply: { status: 302, headers: { location: 'https://elsewhere.example/' } },
-  },
-  { name: 'an empty body', codes: UNREADABLE, reply: { headers: { 'content-type': 'text/event-stream' } } },
-  {
-    name: 'a connection that breaks before the first byte',
-    codes: ['upstream_error'],
-    reply: { headers: { 'content-type': 'text/event-stream' }, after: 'break' },
-  },
-];
-
-/** An upstream that fails in one way, and a caller that disconnects. */
-export function textFaultChecks(definition: TextProviderDefinition): Check[] {
-  const { upstream } = definition;
-  const leaving = [
-    { name: 'ends at once when the caller leaves before it begins', run: () => endsBefore(definition) },
-    { name: 'ends at once when the caller leaves in the middle', run: () => endsInTheMiddle(definition) },
-  ];
-  if (!upstream) return leaving;
-  return [
-    ...FAULTS.map((fault) => ({ name: `${fault.name} is named`, run: () => isNamed(definition, fault) })),
-    { name: "a caller's fault is told, once", run: () => reportsFault(definition, upstream) },
-    { name: 'a stream that breaks ends, and is not asked for again', run: () => breaks(definition, upstream) },
-    ...leaving,
-    { name: 'ends while it waits for the upstream when the caller leaves', run: () => endsWaiting(definition) },
-    { name: 'closes the connection of a reader who leaves', run: () => closes(definition, upstream) },
-  ];
-}
-
-async function isNamed(definition: TextProviderDefinition, { codes, reply }: ModelFault): Promise<void> {
-  const secrets = definition.secrets ?? [];
-  // Upstreams often quote the request.
-  const http = createFakeHttp([withWords(reply, [WORDS, ...secrets])]);
-  const run = await runText(definition, WANTED, { http });
-  const code = modelErrorOf(run)?.code;
-  reportAll([
-    ...(code !== undefined && codes.includes(code)
-      ? []
-      : [`expected ${codes.join(' or ')}, got ${describeOutcome(run)}`]),
-    ...(run.reply ? ['it is told only when the body is read, where nobody can be asked instead'] : []),
-    ...(http.requests.length <= MAX_TRIES ? [] : [`it asked ${http.requests.length} times`]),
-    ...(http.openBodies === 0 ? [] : ['a connection stays open']),
-    ...leakedSecrets([...secrets, WORDS], [run.error, run.setup.logs]),
-  ]);
-}
-
-async function reportsFault(definition: TextProviderDefinition, { tooLong }: TextUpstreamScript): Promise<void> {
-  const http = createFakeHttp([tooLong]);
-  const run = await runText(definition, WANTED, { http });
-  const error = modelErrorOf(run);
-  reportAll([
-    ...(error?.code === 'context_length_exceeded'
-      ? []
-      : [`expected context_length_exceeded, got ${describeOutcome(run)}`]),
-    ...(error?.retryable === false ? [] : ['it may be asked again, the error says']),
-    ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
-    ...leakedSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
-  ]);
-}
-
-async function breaks(definition: TextProviderDefinition, upstream: TextUpstreamScript): Promise<void> {
-  const { http, bytes } = halfAnswered(upstream, 'break');
+async function breaks(definition: TextProviderDefinition): Promise<void> {
+  const { reply, bytes } = halfAnswered(definition, 'break');
+  const http = createFakeHttp(reply);
   const run = await runText(definition, WANTED, { http });
   reportAll([
-    ...(modelErrorOf(run)?.code === 'upstream_error' ? [] : [`expected upstream_error, got ${describeOutcome(run)}`]),
-    ...(run.body.equals(bytes) ? [] : ['what came before it is not handed on']),
-    ...(http.requests.length === 1 ? [] : [`it asked ${http.requests.length} times`]),
+    ...unless(
+      contractErrorOf(run, 'text')?.code === 'upstream_error',
+      `expected upstream_error, got ${describeOutcome(run)}`,
+    ),
+    ...unless(run.body.equals(bytes), 'what came before it is not handed on'),
+    ...unless(http.requests.length === 1, `it asked ${http.requests.length} times`),
   ]);
-}
-
-async function endsBefore(definition: TextProviderDefinition): Promise<void> {
-  const gone = new Error('the caller left');
-  const ignoring: HttpClient = { request: () => new Promise(() => {}), stream: () => new Promise(() => {}) };
-  const http: FakeHttp = { ...ignoring, requests: [], openBodies: 0 };
-  await endsWith(gone, runText(definition, WANTED, { http, signal: AbortSignal.abort(gone) }));
-}
-
-async function endsWaiting(definition: TextProviderDefinition): Promise<void> {
-  const gone = new Error('the caller left');
-  const late = new AbortController();
-  const http = createFakeHttp(() => {
-    setImmediate(() => late.abort(gone));
-    return { hang: true };
-  });
-  await endsWith(gone, runText(definition, WANTED, { http, signal: late.signal }));
-  assert.equal(http.requests.length, 1, 'it asked again after the caller had left');
 }
 
 async function endsInTheMiddle(definition: TextProviderDefinition): Promise<void> {
-  const gone = new Error('the caller left');
-  const late = new AbortController();
-  const { upstream } = definition;
-  const http = upstream ? halfAnswered(upstream, 'hang').http : willingUpstream(definition, WANTED);
-  const onPiece = () => void setImmediate(() => late.abort(gone));
-  await endsWith(gone, runText(definition, WANTED, { http, signal: late.signal, onPiece }));
+  const reply = definition.upstream
+    ? halfAnswered(definition, 'hang').reply
+    : (): FakeReply => ({ fail: 'connection' });
+  const call = (options: CallOptions) => runText(definition, WANTED, options);
+  const http = await leavesDuring('the body of send()', call, describeOutcome, (_, request) => reply(request));
   assert.equal(http.openBodies, 0, 'the connection stays open');
 }
 
-async function closes(definition: TextProviderDefinition, upstream: TextUpstreamScript): Promise<void> {
-  const { http } = halfAnswered(upstream, 'hang');
+async function closes(definition: TextProviderDefinition): Promise<void> {
+  const http = createFakeHttp(halfAnswered(definition, 'hang').reply);
   const run = await atOnce(runText(definition, WANTED, { http, pieces: 1 }));
   assert(run, 'leaving takes as long as the answer');
   assert.equal(run.error, undefined, `leaving is no failure, got ${describeOutcome(run)}`);
@@ -329,15 +292,10 @@ async function closes(definition: TextProviderDefinition, upstream: TextUpstream
 }
 
 /** Half a stream, and what follows it. */
-function halfAnswered(upstream: TextUpstreamScript, after: 'break' | 'hang'): { http: FakeHttp; bytes: Buffer } {
+function halfAnswered({ upstream }: TextProviderDefinition, after: 'break' | 'hang') {
+  assert(upstream);
   const content = answerContent(WANTED, upstream.model);
   const bytes = Buffer.from(content.bytes.subarray(0, content.bytes.length / 2));
   const reply = (request: SentRequest) => ({ ...answerOf(upstream, request, { ...content, bytes }), after });
-  return { http: createFakeHttp(reply), bytes };
-}
-
-async function endsWith(reason: Error, run: Promise<TextRun>): Promise<void> {
-  const ended = await atOnce(run);
-  assert(ended, 'it went on after the caller had left');
-  assert.equal(ended.error, reason, `expected the reason of the signal, got ${describeOutcome(ended)}`);
+  return { bytes, reply };
 }

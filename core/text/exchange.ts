@@ -1,5 +1,5 @@
 import type { TextReply, Usage } from '../contracts/index.js';
-import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
+import { GatewayError, isGatewayError, SharedTimer, type Ticking, watchAborted } from '../runtime/index.js';
 import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeAnswer } from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
@@ -56,6 +56,8 @@ export interface ExchangeOptions {
   background?: TextExchange['background'];
   /** Called if a stream did not complete although its caller is still connected. */
   onCut(failure: GatewayError): void;
+  /** Called if the call did not end when its signal aborted. */
+  onIgnoredAbort(): void;
   /** Whether the upstream completes the answer without a listener: it can be fetched later. */
   continuesAlone: boolean;
   /** Estimates the usage if the upstream reports none, from the model's text. Never rejects. */
@@ -92,6 +94,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #resolve: (answer: TextAnswer) => void = () => {};
   #reject: (failure: GatewayError) => void = () => {};
   #end: (outcome: TextOutcome) => void = () => {};
+  readonly #asking: Promise<TextReply>;
   #reply: TextReply | undefined;
   #body: PullStream | undefined;
   #isStreaming = false;
@@ -121,7 +124,8 @@ class Exchange implements TextExchange, Watched, BodyReader {
       this.#reject = reject;
     });
     options.watch.add(this);
-    options.ask(this.#flow.signal).then(
+    this.#asking = options.ask(this.#flow.signal);
+    this.#asking.then(
       (reply) => this.#open(reply),
       (error: unknown) => this.fail(error),
     );
@@ -148,7 +152,10 @@ class Exchange implements TextExchange, Watched, BodyReader {
     this.#isAborted = true;
     this.#flow.abort(error);
     if (this.#body) this.#body.fail(error);
-    else this.fail(error);
+    else {
+      watchAborted(this.#asking, this.#options.onIgnoredAbort);
+      this.fail(error);
+    }
   }
 
   leave(): void {

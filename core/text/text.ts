@@ -15,7 +15,7 @@ import type {
   TextRoute,
   Usage,
 } from '../contracts/index.js';
-import { modelSpan, openSpan, usageAttributes } from '../observability/index.js';
+import { modelSpan, openSpan, runAsEntry, usageAttributes } from '../observability/index.js';
 import type { InstancePolicy, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
@@ -273,7 +273,7 @@ export function createTexts(parts: TextsParts): TextService {
         call = undefined;
         if (!asked) throw new Error('a request is asked once');
         try {
-          const ask = () => provider.send({ ...asked, signal: flow });
+          const ask = () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
           return checkReply(await (opened ? opened.run(ask) : ask()));
         } catch (error) {
           throw terms.failureOf('text', error, flow);
@@ -281,6 +281,7 @@ export function createTexts(parts: TextsParts): TextService {
       },
       failureOf: bodyFailures(terms),
       hideOptions: terms.hideOptions,
+      onIgnoredAbort: () => host.reportIgnoredAbort(entry),
       onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
       readerOf,
       isResponse: route === 'responses',
@@ -317,7 +318,9 @@ export function createTexts(parts: TextsParts): TextService {
       stream: false,
       async ask(flow) {
         try {
-          const reply = await provider.stored?.({ action, model, responseId, upstream, query, signal: flow });
+          const reply = await runAsEntry(found.entry, () =>
+            provider.stored?.({ action, model, responseId, upstream, query, signal: flow }),
+          );
           if (!reply) throw new Error('a provider lost a method');
           if (action === 'delete') await responses?.forget(responseId, owner);
           return checkReply(reply);
@@ -340,6 +343,7 @@ export function createTexts(parts: TextsParts): TextService {
       onWhole({ itemIds }) {
         for (const id of itemIds) rememberItem(id, owner);
       },
+      onIgnoredAbort: () => host.reportIgnoredAbort(found.entry),
       onCut: () => {},
       continuesAlone: false,
       async estimate(sample) {

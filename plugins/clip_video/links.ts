@@ -21,6 +21,8 @@ const BARE_CODE = /^Z[A-Za-z0-9]{6,23}$/;
 
 /** Segments that an item's id follows. */
 const ITEM_SEGMENTS: ReadonlySet<string> = new Set(['video', 'photo', 'v']);
+/** What stands before `video` and `photo`: the author, or a share page. The platform's own redirects may lack both. */
+const BEFORE_ITEM = /^(?:(?:@|%40).+|share)$/i;
 const PLAYERS: ReadonlySet<string> = new Set(['embed', 'player']);
 /** First segments of addresses that may name an item elsewhere than in the path. */
 const SHARING: ReadonlySet<string> = new Set(['', 'share', 'i18n', 'h5', 'foryou']);
@@ -71,18 +73,36 @@ export function canonicalUrl(id: string): string {
   return `https://www.tiktok.com/@i/video/${id}`;
 }
 
+/** The id in an address of the platform's own, such as a redirect, which may leave the author's name empty. */
+export function itemIdIn(url: URL): string | undefined {
+  return SITE_HOSTS.has(url.hostname) && isWebLink(url) ? idOf(url, segmentsOf(url)) : undefined;
+}
+
 /** The item or short link behind a link, without any request; undefined if it is not the site's, or is the shop's. */
 export function matchClip(url: URL): LinkMatch {
   const short = SHORT_HOSTS.has(url.hostname);
   if (!short && !SITE_HOSTS.has(url.hostname)) return undefined;
-  if (!/^https?:$/.test(url.protocol) || url.port !== '' || url.username !== '' || url.password !== '')
-    return undefined;
-  const segments = url.pathname.split('/').filter((segment) => segment !== '');
+  if (!isWebLink(url)) return undefined;
+  const segments = segmentsOf(url);
   if (SHOP_SEGMENTS.has(segments[0] ?? '')) return undefined;
-  const id = idOf(url, segments);
+  const id = isNamed(segments) ? idOf(url, segments) : undefined;
   if (id) return { kind: 'video', id, url: canonicalUrl(id) };
   const link = short ? shortLink(segments, url.hostname) : siteShortLink(segments);
   return link ?? { unsupported: kindOf(segments, short) };
+}
+
+function isWebLink({ protocol, port, username, password }: URL): boolean {
+  return /^https?:$/.test(protocol) && port === '' && username === '' && password === '';
+}
+
+function segmentsOf(url: URL): string[] {
+  return url.pathname.split('/').filter((segment) => segment !== '');
+}
+
+/** False for a link like `/video/{id}` or `/@/video/{id}`: without its author it names no item. */
+function isNamed(segments: readonly string[]): boolean {
+  const place = segments.findIndex((segment) => segment === 'video' || segment === 'photo');
+  return place < 0 || PLAYERS.has(segments[0] ?? '') || BEFORE_ITEM.test(segments[place - 1] ?? '');
 }
 
 function idOf(url: URL, segments: readonly string[]): string | undefined {
@@ -117,6 +137,7 @@ function kindOf(segments: readonly string[], short: boolean): string {
   const [first = '', second] = segments;
   if (short) return 'a short link without a code';
   if (first === '') return 'the home page';
+  if (!isNamed(segments)) return "an item's link without its author";
   if (segments.some((segment) => ITEM_SEGMENTS.has(segment))) return 'a link without a proper item id';
   const place = segments.findLast((segment) => Object.hasOwn(KINDS, segment));
   if (place) return KINDS[place] ?? 'another page of the site';

@@ -1,6 +1,6 @@
-import { GatewayError, type HttpClient, type HttpResponse, matchedLink, retryAfterSeconds } from 'mediagate';
+import { GatewayError, type HttpClient, type HttpResponse, retryAfterSeconds } from 'mediagate';
 import type { Facts } from './facts.js';
-import { matchClip } from './links.js';
+import { itemIdIn } from './links.js';
 
 /** A page, and what a later fetch of its media must share with this visit. */
 export interface PageReply {
@@ -110,7 +110,7 @@ function wallOf(target: URL, { markers }: Facts): Wall | undefined {
 }
 
 function isSameItem(target: URL, id: string): boolean {
-  return matchedLink(matchClip(target))?.id === id;
+  return itemIdIn(target) === id;
 }
 
 function ledElsewhere(status: number): GatewayError {

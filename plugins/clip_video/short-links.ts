@@ -1,6 +1,6 @@
 import { GatewayError, type HttpClient, type ResolveCall, walkShortLink } from 'mediagate';
 import type { Facts } from './facts.js';
-import { matchClip } from './links.js';
+import { canonicalUrl, itemIdIn, matchClip } from './links.js';
 
 /** Shop addresses: what they lead to is the shop extractor's to say. */
 const SHOP_HOSTS: ReadonlySet<string> = new Set(['shop.tiktok.com']);
@@ -29,6 +29,9 @@ export async function resolveShortLink(
     signal,
   });
   if (isShop(end) || kindOf(end) === 'item') return end;
+  // Some redirects leave the author's name empty.
+  const id = itemIdIn(end);
+  if (id) return new URL(canonicalUrl(id));
   if (kindOf(end) === 'short_link') {
     throw new GatewayError('upstream_refused', 'The platform does not say where the short link leads.');
   }

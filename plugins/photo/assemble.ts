@@ -1,10 +1,9 @@
 import type { Part, PartialPost, PostData, PostPart } from 'mediagate';
-import type { Found, PostClimb } from './read/outcomes.js';
-import { type PostReading, SOURCES } from './read/reading.js';
+import { type Found, type PostClimb, type PostReading, SOURCES } from './read/reading.js';
 import { type PostIdentity, timeOfMediaId } from './shortcode.js';
 
 /** One reading, and the method that gave it. */
-export interface MethodReading extends PostReading {
+interface MethodReading extends PostReading {
   method: string;
 }
 

@@ -1,9 +1,16 @@
-import { GatewayError, type HttpClient, type HttpResponse } from 'mediagate';
+import {
+  GatewayError,
+  type HttpClient,
+  type HttpResponse,
+  type LinkRef,
+  matchedLink,
+  metaTags,
+  walkShortLink,
+} from 'mediagate';
 import type { Facts } from './facts.js';
-import { shortcodeInAddress } from './links.js';
+import { isSite, matchPost, shortcodeInAddress } from './links.js';
+import { detourOf, givesReasons, leadsToLogin, refuseFailure, saysMissing } from './read/reading.js';
 import { readBody } from './read/reply.js';
-import { givesReasons, leadsToLogin, refuseFailure, saysMissing } from './read/states.js';
-import type { Session } from './session.js';
 import type { PostIdentity } from './shortcode.js';
 
 /** A page, and the cookies that came with it. */
@@ -116,4 +123,116 @@ export function createRequests({ http, facts }: { http: HttpClient; facts: Facts
     mediaInfo: (identity, signal) => json(address(urls.mediaInfo, identity), signal),
     ruling: (identity, signal) => json(address(urls.ruling, identity), signal),
   };
+}
+
+/** What a visitor's browser would send along with a query; made anew for each post, and nobody is signed in. */
+export interface Session {
+  token: string;
+  csrf?: string;
+  /** Value of the `cookie` header. */
+  cookie?: string;
+}
+
+const TOKENS = [/\["LSD",\[\],\{"token":"([\w-]+)"/, /<script id="__eqmc"[^<>]*>[^<]*?"l":"([\w-]+)"/];
+
+/** Undefined where the page has no token, as a login page or a refusal. */
+export function readSession({ html, headers }: Page, facts: Facts): Session | undefined {
+  const token = TOKENS.map((pattern) => pattern.exec(html)?.[1]).find((found) => found !== undefined);
+  if (token === undefined) return undefined;
+  const cookies = new Map<string, string>();
+  for (const field of headers['set-cookie']?.split('\n') ?? []) {
+    const [, name = '', value = ''] = /^\s*([\w-]+)=([^;\s]*)/.exec(field) ?? [];
+    if (facts.cookies.includes(name) && value !== '') cookies.set(name, value);
+  }
+  const csrf = cookies.get('csrftoken') ?? /"csrf_token"\s*:\s*"([\w-]+)"/.exec(html)?.[1];
+  return {
+    token,
+    csrf,
+    cookie: cookies.size > 0 ? [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') : undefined,
+  };
+}
+
+interface ShareWalk {
+  http: HttpClient;
+  facts: Facts;
+  link: LinkRef;
+  signal: AbortSignal;
+}
+
+/**
+ * Where a share link leads.
+ * @throws GatewayError `short_link_dead`, `login_required`, `redirected_to_unsupported`, or an upstream failure.
+ */
+export async function resolveShareLink({ http, facts, link, signal }: ShareWalk): Promise<URL> {
+  const end = await walkShortLink({
+    http,
+    url: link.url,
+    mayAsk: isSite,
+    isDestination: (url) => isSite(url) && !isShareLink(url),
+    // Browsers get a page that redirects by script; plain clients get a redirect.
+    headers: { 'user-agent': facts.shareUserAgent, accept: '*/*' },
+    signal,
+  });
+  if (isShareLink(end)) return addressInPage({ http, facts, link, signal });
+  switch (detourOf(end, facts)) {
+    case 'home':
+      throw new GatewayError('short_link_dead', 'The share link leads to the home page.');
+    case 'login':
+      return behindLogin(end);
+    case 'challenge':
+      throw new GatewayError('bot_check', 'The platform asks for a check that only a person can pass.', {
+        reason: 'redirected to a challenge',
+      });
+    case 'consent':
+      throw new GatewayError('upstream_refused', 'The platform led the request elsewhere.', {
+        reason: 'redirected to a consent form',
+      });
+    case 'elsewhere':
+      return end;
+  }
+}
+
+/** A login page names the page that it stands before. */
+function behindLogin(login: URL): URL {
+  const next = login.searchParams.get('next');
+  const url = next?.startsWith('//') ? null : URL.parse(next ?? '', login);
+  if (url && next && isItem(url)) return url;
+  throw new GatewayError('login_required', 'The share link leads to the login page.', {
+    reason: 'redirected to the login page',
+  });
+}
+
+async function addressInPage({ http, facts, link, signal }: ShareWalk): Promise<URL> {
+  const headers = {
+    'user-agent': facts.userAgent,
+    'accept-language': facts.acceptLanguage,
+    accept: 'text/html,*/*;q=0.8',
+  };
+  const response = await http.request({ url: link.url, headers, signal });
+  refuseFailure(response, facts);
+  const tags = metaTags(response.text());
+  for (const name of ['og:url', 'canonical', 'al:android:url']) {
+    const url = URL.parse(tags.get(name) ?? '');
+    if (url && isItem(url)) return url;
+  }
+  const title = tags.get('title')?.toLowerCase() ?? '';
+  if (facts.phrases.missing.some((words) => title.includes(words))) {
+    throw new GatewayError('short_link_dead', 'The share link leads nowhere.', { reason: tags.get('title') });
+  }
+  throw new GatewayError('upstream_refused', 'The platform does not tell where the share link leads.', {
+    reason: 'a page without an address',
+  });
+}
+
+function isShareLink(url: URL): boolean {
+  return kindOf(url) === 'short_link';
+}
+
+function isItem(url: URL): boolean {
+  const kind = kindOf(url);
+  return kind !== undefined && kind !== 'short_link';
+}
+
+function kindOf(url: URL): LinkRef['kind'] | undefined {
+  return matchedLink(matchPost(url))?.kind;
 }

@@ -41,8 +41,9 @@ const LISTS: ReadonlySet<string> = new Set(['videos', 'photos', 'posts', 'reels'
 
 /** What a link of the site is that is not an item, in words. */
 export function kindOf(segments: readonly string[]): string {
-  const [first = '', second = ''] = segments;
+  const [first = '', second = '', third] = segments;
   const name = first.toLowerCase();
+  if (name === 'share' && third !== undefined) return 'a share link of another kind than a post, video or reel';
   const known = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
   if (known !== undefined) return known;
   if (segments.length === 1) return 'a profile';

@@ -6,6 +6,8 @@ const NUMBER = /^\d{5,20}$/;
 /** Opaque alias of a post; which one a visitor is shown depends on who looks. */
 const ALIAS = /^pfbid[A-Za-z0-9]{16,150}$/;
 const SHARE_CODE = /^[A-Za-z0-9_-]{4,40}$/;
+/** Kinds of share links that lead to items: posts, videos and reels. Others lead to groups, events and the like. */
+const SHARE_KIND = /^[pvr]$/;
 
 /** Path of a page that stands around another link → the parameter that holds it. */
 const WRAPPERS: Readonly<Record<string, string>> = {
@@ -81,7 +83,7 @@ function segmentsOf(url: URL): string[] {
 
 function shortLink(url: URL): LinkRef | undefined {
   const segments = segmentsOf(url);
-  const plain = segments.length === 1 || (segments.length === 2 && /^[a-z]$/.test(segments[0] ?? ''));
+  const plain = segments.length === 1 || (segments.length === 2 && SHARE_KIND.test(segments[0] ?? ''));
   const code = plain ? segments.at(-1) : undefined;
   if (!code || !SHARE_CODE.test(code)) return undefined;
   const host = url.hostname.replace(/^www\./, '');
@@ -104,7 +106,7 @@ function itemOf(url: URL): LinkRef | undefined {
   const query = (name: string) => url.searchParams.get(name) ?? undefined;
   switch (first) {
     case 'watch':
-      return video(query('v') ?? segments.at(-1));
+      return video(query('v') ?? (segments.length === 2 ? segments[1] : undefined));
     case 'video.php':
       return video(query('v'));
     case 'video':
@@ -138,7 +140,7 @@ function itemOf(url: URL): LinkRef | undefined {
 function ofProfile(segments: readonly string[]): LinkRef | undefined {
   const [owner, section, ...rest] = segments;
   const last = rest.at(-1);
-  if (!owner || Object.hasOwn(KINDS, owner)) return undefined;
+  if (!owner || Object.hasOwn(KINDS, owner.toLowerCase()) || /\.php$/i.test(owner)) return undefined;
   // As the platform's API names a post: its author and the post.
   const both = section === undefined ? /^(\d{5,20})_(\d{5,20})$/.exec(owner) : null;
   if (both) return post(both[1], both[2]);
@@ -192,10 +194,10 @@ function photoSet(set: string | undefined): LinkRef | undefined {
 }
 
 function shareLink(segments: readonly string[]): LinkRef | undefined {
-  const path = segments.length === 2 && /^[a-z]$/.test(segments[0] ?? '') ? segments : segments.slice(0, 1);
-  const code = path.at(-1);
-  if (!code || segments.length > 2 || !SHARE_CODE.test(code)) return undefined;
-  return { kind: 'short_link', id: code, url: `https://www.facebook.com/share/${path.join('/')}/` };
+  const isKnown = segments.length === 1 || (segments.length === 2 && SHARE_KIND.test(segments[0] ?? ''));
+  const code = isKnown ? segments.at(-1) : undefined;
+  if (!code || !SHARE_CODE.test(code)) return undefined;
+  return { kind: 'short_link', id: code, url: `https://www.facebook.com/share/${segments.join('/')}/` };
 }
 
 function isPostId(id: string): boolean {

@@ -25,6 +25,9 @@ export interface PageTags {
 /** `14K views, 233 likes, Facebook Watch Videos from Name: the text`. */
 const PREFIX = /^(?:(?<counted>\p{Nd}[^:]{0,250}), )?Facebook (?<kind>[^:,]{1,120})(?::\s+|$)/u;
 
+/** `Name. 12,345 likes · 67 talking about this. What the profile is about`: a description of the owner. */
+const OF_OWNER = /^(?<name>.{1,150}?)\. \p{Nd}[^·:]{0,60}?(?: · \p{Nd}|\b(?:likes?|followers?)\b)/u;
+
 /** Pictures at this address are made for crawlers and served to nobody else. */
 const FOR_CRAWLERS = 'lookaside.fbsbx.com/lookaside/crawler';
 
@@ -32,13 +35,15 @@ export function readPageTags(html: string): PageTags {
   const tags = metaTags(html);
   const image = tags.get('og:image') ?? tags.get('twitter:image');
   const names = ['og:description', 'description', 'twitter:description'];
-  const descriptions = names.flatMap((name) => readDescription(tags.get(name)) ?? []);
+  const heading = tags.get('og:title') ?? tags.get('twitter:title');
+  const ofItem = names.flatMap((name) => tags.get(name) ?? []).filter((text) => !isOfOwner(text, heading));
+  const descriptions = ofItem.map(readDescription);
   const [longest] = [...descriptions].sort((one, other) => (other.text?.length ?? 0) - (one.text?.length ?? 0));
   return {
     canonical: tags.get('canonical'),
     address: tags.get('og:url'),
     title: tags.get('title'),
-    heading: tags.get('og:title') ?? tags.get('twitter:title'),
+    heading,
     description: longest?.text,
     counted: descriptions.find(({ counted }) => counted)?.counted,
     from: descriptions.find(({ from }) => from)?.from,
@@ -50,10 +55,12 @@ export function readPageTags(html: string): PageTags {
   };
 }
 
-function readDescription(
-  description: string | undefined,
-): { text?: string; counted?: string; from?: string } | undefined {
-  if (description === undefined) return undefined;
+function isOfOwner(description: string, heading: string | undefined): boolean {
+  const [name] = OF_OWNER.exec(description)?.groups?.name?.split(',', 1) ?? [];
+  return name !== undefined && (heading?.startsWith(name) ?? false);
+}
+
+function readDescription(description: string): { text?: string; counted?: string; from?: string } {
   const prefix = PREFIX.exec(description);
   // A text of somebody's own may begin with the name of the site.
   const from = /^(?:Watch Videos?|Live Videos?|Videos?|Reels?) from (.{1,100})$/.exec(prefix?.groups?.kind ?? '')?.[1];

@@ -58,6 +58,7 @@ function tagsPart(
     facts,
     inGroup: link.url.includes('/groups/') || (tags.canonical ?? tags.address ?? '').includes('/groups/'),
     isVideo: link.kind !== 'post',
+    isPhoto: new URL(link.url).pathname === '/photo/',
     authorId: authorIdOf(page, numeric ?? link.id),
     // Whole texts need no other text beside them.
     message: tags.description && isCut(tags.description) ? parseMessage(page.markup) : undefined,

@@ -3,18 +3,19 @@ import { type CounterLine, readCounterLine, readCounterList } from './counter-li
 import { usernameIn } from './links.js';
 import { absoluteUrl, imageEntry, readAddress } from './media-address.js';
 import type { PageTags } from './page-tags.js';
-import { authorName, isSiteTitle, startsAs, type TagsContext } from './tag-names.js';
+import { authorName, isOwnersDescription, isSiteTitle, startsAs, type TagsContext } from './tag-names.js';
 import { essence, hashtagsIn, isCut } from './text.js';
 
 /**
  * What a page's tags say. Titles come as "author", "author - text…", "counters | text | author", "text - author | site"
  * and "author on site", in every language; which part is the author shows by comparing with the description.
  */
-export function parseTags(tags: PageTags, context: TagsContext): PartialPost {
+export function parseTags(given: PageTags, context: TagsContext): PartialPost {
+  const tags = context.isPhoto && isOwnersDescription(given) ? { ...given, description: undefined } : given;
   const heading = readHeading(tags, context);
   const listed = readCounterList(tags.counted ?? '', context.facts);
   const name = heading.author ?? authorName(tags, context) ?? tags.from;
-  const caption = captionOf(tags, { fromHeading: heading.text, author: name, message: context.message });
+  const caption = captionOf(tags, { ...context, fromHeading: heading.text, author: name });
   const address = tags.canonical ?? tags.address;
   const username = context.inGroup ? undefined : usernameIn(address);
   const author: Author = {
@@ -101,11 +102,12 @@ function titleOf(
 /** The fullest of the texts: the tags cut it at various lengths. */
 function captionOf(
   tags: PageTags,
-  { fromHeading, author, message }: { fromHeading?: string; author?: string; message?: string },
+  { facts, fromHeading, author, message }: TagsContext & { fromHeading?: string; author?: string },
 ): string | undefined {
   const { description, title } = tags;
-  const behind =
+  const rest =
     author && title?.startsWith(`${author} - `) ? title.slice(author.length + 3).replace(/\s\|\sFacebook$/, '') : '';
+  const behind = isSiteTitle(rest, facts) ? '' : rest;
   const whole = description && !isCut(description) ? description : undefined;
   if (whole) return fromHeading && fromHeading.length > whole.length ? fromHeading : whole;
   const candidates = [fromHeading, behind, description && message].filter(

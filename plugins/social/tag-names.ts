@@ -8,6 +8,7 @@ export interface TagsContext {
   /** Whether the link names a group, whose name the titles then bear. */
   inGroup: boolean;
   isVideo: boolean;
+  isPhoto?: boolean;
   /** Numeric id of the author, from the page's route. */
   authorId?: string;
   /** The text that the page's markup shows; it may be that of another post. */
@@ -18,6 +19,16 @@ export interface TagsContext {
 export function startsAs(text: string | undefined, part: string): boolean {
   const beginning = essence(part).slice(0, 60);
   return beginning.length >= 3 && essence(text ?? '').startsWith(beginning);
+}
+
+/**
+ * Whether the description is that of the owner of a photo. The title of a photo's page has the caption behind the name of
+ * the owner; where it has the name alone, the photo has no caption.
+ */
+export function isOwnersDescription({ heading, title, description }: PageTags): boolean {
+  if (!heading || !description || !title?.startsWith(heading)) return false;
+  const text = essence(description);
+  return !title.includes(` - ${description}`) && [heading, title].every((one) => nameBefore(one, text) === undefined);
 }
 
 /** Whether a title is the site's own: it says nothing of the item. */

@@ -83,7 +83,7 @@ function idOnSite(url: URL, segments: readonly string[]): string | null | undefi
     return EMBED_NAMES.has(second) ? undefined : second.split('&', 1)[0];
   }
   if (!QUERY_PATHS.has(first) || segments.length > 1) return undefined;
-  return url.searchParams.get('v') ?? /^#!?(?:.*[?&])?v=([^&]*)/.exec(url.hash)?.[1];
+  return url.searchParams.get('v');
 }
 
 /** `attribution_link?u=/watch?v=…`: the inner URL is of the same host. */

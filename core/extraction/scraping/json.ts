@@ -200,6 +200,27 @@ export function asBoolean(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
+/** The objects in a list; everything else is left out. */
+export function asRecords(value: unknown): JsonRecord[] {
+  return (asArray(value) ?? []).filter(isRecord);
+}
+
+/** An id of up to 25 digits as text, whether it was sent as a number or as text; zero is no id. */
+export function asId(value: unknown): string | undefined {
+  const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
+  return typeof text === 'string' && /^[1-9]\d{0,24}$/.test(text) ? text : undefined;
+}
+
+/** Members as they are in the source, for a document's `raw_stats`: texts that are not empty, numbers and booleans. */
+export function rawStats(members: Readonly<Record<string, unknown>>): Record<string, string | number | boolean> {
+  const stats: Record<string, string | number | boolean> = {};
+  for (const [name, value] of Object.entries(members)) {
+    if ((typeof value === 'string' && value !== '') || typeof value === 'number' || typeof value === 'boolean')
+      stats[name] = value;
+  }
+  return stats;
+}
+
 export interface FindLimits {
   /** Maximum number of objects, arrays and fields to visit. Default 50,000. */
   maxNodes?: number;

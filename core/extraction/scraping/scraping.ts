@@ -1,13 +1,26 @@
-/** Pure readers for extractors: they never throw on any page content. */
+/** Pure readers for extractors: they never throw on any page content, and take linear time. */
+export {
+  absoluteUrl,
+  acceptLanguage,
+  expiryOf,
+  fillUrl,
+  isPlainUrl,
+  kindOfPage,
+  pathSegments,
+  queryValue,
+} from './addresses.js';
 export { type Count, parseCount } from './counts.js';
+export { type DashManifest, readDashManifest } from './dash.js';
 export { parseDuration, toIsoTime } from './dates.js';
 export {
   asArray,
   asBoolean,
   asCount,
+  asId,
   asNumber,
   asPositive,
   asRecord,
+  asRecords,
   asString,
   at,
   type FindLimits,
@@ -16,7 +29,16 @@ export {
   type JsonRecord,
   literalEnd,
   parseJson,
+  rawStats,
   tryParseJson,
 } from './json.js';
+export {
+  type LinkedImage,
+  type LinkedItem,
+  type LinkedPerson,
+  linkedDataNodes,
+  readLinkedItem,
+} from './linked-data.js';
 export { decodeEntities, metaTags } from './meta-tags.js';
 export { type ExtractedJson, findJsonAfter, type PageScript, type ScriptedPage, splitScripts } from './page-json.js';
+export { findPhrase, type HashtagOptions, hashtagsIn } from './texts.js';

@@ -32,6 +32,13 @@ describe('clip_video short links', () => {
     expect(asked).to.deep.equal(['https://vm.tiktok.com/ZSfInv3nt/']);
   });
 
+  it('end at an item whose author the redirect leaves empty', async () => {
+    for (const path of ['@/video', '@/photo', 'video']) {
+      const { end } = await walk(`https://www.tiktok.com/${path}/7670000000000000001?_r=1`);
+      expect(end, path).to.equal('https://www.tiktok.com/@i/video/7670000000000000001');
+    }
+  });
+
   for (const product of [
     'https://www.tiktok.com/view/product/1729384756102938475?region=US',
     'https://shop.tiktok.com/us/pdp/brass-porthole/1729384756102938475',

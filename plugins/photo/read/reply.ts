@@ -1,12 +1,9 @@
-import { asArray, asRecord, asString, at, GatewayError, tryParseJson } from 'mediagate';
+import { asArray, asRecord, asString, at, findAll, GatewayError, type JsonRecord, tryParseJson } from 'mediagate';
 import type { Facts } from '../facts.js';
-import type { PostIdentity } from '../shortcode.js';
-import { type FoundMedia, findMedia } from './find-media.js';
-import { parseGraphql } from './graphql.js';
-import { GATED, OTHER_POST, type PostOutcome } from './outcomes.js';
-import type { PostReading, Source } from './reading.js';
-import { parseRest } from './rest.js';
-import { codeOfWords } from './states.js';
+import { bareShortcode, type PostIdentity } from '../shortcode.js';
+import { parseGraphql, parseRest } from './node.js';
+import { codeOfWords, GATED, OTHER_POST, type PostOutcome, type PostReading, type Source } from './reading.js';
+import { digits } from './values.js';
 
 /** Members that hold the answer of a query; null where there is no such post. */
 const ROOTS = [
@@ -55,4 +52,127 @@ export function readMedia(
   source: Source = 'data',
 ): PostReading[] {
   return media.map(({ form, node }) => (form === 'rest' ? parseRest : parseGraphql)(node, identity, source));
+}
+
+/** A post's node, in one of the two forms that replies have. */
+export interface FoundMedia {
+  form: 'rest' | 'graphql';
+  node: JsonRecord;
+}
+
+interface MediaSearch {
+  /** Of the requested post, the fullest first. */
+  media: FoundMedia[];
+  /** The reply knows the post and keeps it from those who are not signed in. */
+  gated: boolean;
+  /** There are posts, and none of them is the requested one. */
+  othersOnly: boolean;
+}
+
+const LIMITS = { maxNodes: 300_000, maxResults: 200 } as const;
+const MAX_MEDIA = 4;
+
+/** Members that only a post's node has, in the form of the app's API. */
+const REST: ReadonlySet<string> = new Set([
+  'media_type',
+  'image_versions2',
+  'video_versions',
+  'carousel_media',
+  'taken_at',
+  'like_count',
+  'comment_count',
+  'caption',
+  'user',
+  'product_type',
+]);
+/** The same in the older form. */
+const GRAPHQL: ReadonlySet<string> = new Set([
+  'display_url',
+  'display_resources',
+  'edge_media_to_caption',
+  'edge_media_preview_like',
+  'edge_liked_by',
+  'edge_media_to_comment',
+  'edge_media_to_parent_comment',
+  'taken_at_timestamp',
+  'owner',
+  'is_video',
+]);
+/** The same in pages until 2017. */
+const EARLY: ReadonlySet<string> = new Set([
+  'display_src',
+  'is_video',
+  'owner',
+  'likes',
+  'comments',
+  'date',
+  'video_views',
+]);
+const FEWEST = 3;
+/** Stands in the place of the gate where the post is behind it. */
+export const CLOSED_GATE = 'if_gated_logged_out';
+
+/** Looks for the post's nodes anywhere in a reply, whatever the names on the way to them. */
+export function findMedia(reply: unknown, identity: PostIdentity, gate: string): MediaSearch {
+  const found: (FoundMedia & { fullness: number })[] = [];
+  const inner = new Set<unknown>();
+  let gated = false;
+  let others = false;
+  const isGate = (one: JsonRecord) => Object.hasOwn(one, gate) || Object.hasOwn(one, CLOSED_GATE);
+  for (const record of findAll(reply, (one) => isGate(one) || fullnessOf(one).fullness >= FEWEST, LIMITS)) {
+    if (isGate(record)) {
+      const behind = asRecord(record[gate]);
+      const own = belongs(record, identity);
+      // A closed gate is all that its reply holds, and need not say before what it stands.
+      if (!behind && own !== false) {
+        gated = true;
+        continue;
+      }
+      if (!behind || own !== true) {
+        others = true;
+        continue;
+      }
+      // What stands behind the gate need not repeat whose it is.
+      if (belongs(behind, identity) === false) continue;
+      inner.add(behind);
+      const { [gate]: _behind, ...outer } = record;
+      const node = { ...outer, ...behind };
+      found.push({ node, ...fullnessOf(node) });
+    } else if (!inner.has(record)) {
+      const own = belongs(record, identity);
+      if (own === true) found.push({ node: record, ...fullnessOf(record) });
+      else if (own === false && at(record, 'carousel_parent_id') === undefined) others = true;
+    }
+  }
+  const media = found.sort((one, other) => other.fullness - one.fullness).slice(0, MAX_MEDIA);
+  return { media, gated: gated && media.length === 0, othersOnly: others && media.length === 0 && !gated };
+}
+
+function fullnessOf(record: JsonRecord): { form: FoundMedia['form']; fullness: number } {
+  let rest = 0;
+  let later = 0;
+  let early = 0;
+  // Most records have few members, and none of these.
+  for (const name in record) {
+    if (!isSaid(record[name])) continue;
+    if (REST.has(name)) rest += 1;
+    if (GRAPHQL.has(name)) later += 1;
+    if (EARLY.has(name)) early += 1;
+  }
+  const graphql = Math.max(later, isSaid(record.display_src) ? early : 0);
+  return rest >= graphql ? { form: 'rest', fullness: rest } : { form: 'graphql', fullness: graphql };
+}
+
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** True where what a node says of its identity is the requested one's; undefined where it says nothing. */
+function belongs(record: JsonRecord, { shortcode, mediaId }: PostIdentity): boolean | undefined {
+  const ids = [digits(record.pk), digits(record.id)].filter((id) => id !== undefined);
+  const code = asString(record.code) ?? asString(record.shortcode);
+  if (code === undefined) return ids.length === 0 ? undefined : ids.every((id) => id === mediaId);
+  // With the shortcode beside it, an id that somebody on the way wrote as a rounded number is still the id.
+  const near = (id: string) => id === mediaId || Number(id) === Number(mediaId);
+  return bareShortcode(code) === bareShortcode(shortcode) && ids.every(near);
 }

@@ -3,10 +3,10 @@ import { GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import { resolveFacts } from '../facts.js';
 import photo from '../index.js';
-import { hashtagsIn } from '../read/caption-tags.js';
 import { parseDash } from '../read/dash.js';
-import { parseDescription } from '../read/description.js';
+import { hashtagsIn } from '../read/details.js';
 import { bestImage, expiryOf } from '../read/media.js';
+import { parseDescription } from '../read/tags.js';
 import { identityOf, timeOfMediaId } from '../shortcode.js';
 
 const { phrases } = resolveFacts();

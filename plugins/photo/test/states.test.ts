@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
-import { parseEmbedMarkup } from '../read/embed-markup.js';
+import { parseEmbedMarkup } from '../read/embed.js';
 import { CODE, extract, MEDIA_ID, type Replies, SITE } from './extract.js';
 
 async function codeOf(ways: Replies, code?: string): Promise<string> {

@@ -97,6 +97,35 @@ describe('social descriptions', () => {
     expect(common?.author?.name).to.equal('Kite Works');
   });
 
+  it('are no captions where they are those of the owner', () => {
+    const context = { facts, inGroup: false, isVideo: false, isPhoto: true };
+    const read = (title: string, tags: Record<string, string>) => {
+      const metas = Object.entries({ 'og:title': 'Lamp Archive', ...tags });
+      const head = metas.map(([name, text]) => `<meta property="${name}" content="${text}" />`).join('');
+      return parseTags(readPageTags(`<html><head><title>${title}</title>${head}</head></html>`), context).common;
+    };
+    const about = 'Lamps from mines, ships and railways.';
+    const own = 'Lamp Archive - A lamp of 1908 | Facebook';
+    for (const counted of [
+      '12,345 likes · 67 talking about this · 89 were here',
+      '1.234 Seguidores · 5 hablan',
+      '9 likes',
+    ]) {
+      for (const name of ['Lamp Archive', 'Lamp Archive, Oslo']) {
+        const description = `${name}. ${counted}. ${about}`;
+        expect(read('Lamp Archive | Facebook', { description }), description).to.include({ caption: undefined });
+        expect(read(own, { description, 'og:description': 'A lamp of 1908' })?.caption).to.equal('A lamp of 1908');
+      }
+    }
+    for (const title of ['Lamp Archive | Facebook', 'Lamp Archive - Photos | Facebook', 'Lamp Archive']) {
+      const common = read(title, { 'og:description': about });
+      expect(common, title).to.include({ caption: undefined, description: undefined });
+      expect(common?.author?.name).to.equal('Lamp Archive');
+    }
+    expect(read(own, { 'og:description': 'A lamp of 1908' })?.caption).to.equal('A lamp of 1908');
+    expect(read('Facebook', { 'og:description': 'A lamp of 1908' })?.caption).to.equal('A lamp of 1908');
+  });
+
   it('may begin with the name of the site for reasons of their own', () => {
     expect(described('Facebook is a village: an essay').description).to.equal('Facebook is a village: an essay');
     expect(described('Facebook Reels from Kite Works')).to.include({ description: undefined, from: 'Kite Works' });

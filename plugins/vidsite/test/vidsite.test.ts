@@ -279,7 +279,6 @@ describeExtractor({
     'https://youtu.be/Tugs0fOst3n?t=10': 'Tugs0fOst3n',
     'https://youtu.be/Tugs0fOst3n//anything': 'Tugs0fOst3n',
     'https://youtu.be/Tugs0fOst3n&feature=youtu.be': 'Tugs0fOst3n',
-    'https://m.youtube.com/#/watch?v=Tugs0fOst3n': 'Tugs0fOst3n',
     'https://youtu.be/?v=Tugs0fOst3n': 'Tugs0fOst3n',
     'https://y2u.be/Tugs0fOst3n': 'Tugs0fOst3n',
     'https://www.youtube.com/shorts/Tugs0fOst3n?feature=share': 'Tugs0fOst3n',
@@ -294,7 +293,6 @@ describeExtractor({
     'https://www.youtube.com/?v=Tugs0fOst3n': 'Tugs0fOst3n',
     'https://www.youtube.com/watch_popup?v=Tugs0fOst3n': 'Tugs0fOst3n',
     'https://www.youtube.com/movie?v=Tugs0fOst3n': 'Tugs0fOst3n',
-    'https://www.youtube.com/watch#!v=Tugs0fOst3n': 'Tugs0fOst3n',
     'https://www.youtube.com/attribution_link?a=x&u=%2Fwatch%3Fv%3DTugs0fOst3n%26feature%3Dshare': 'Tugs0fOst3n',
   },
   foreign: [
@@ -310,6 +308,9 @@ describeExtractor({
   ],
   unsupported: [
     'https://www.youtube.com/',
+    'https://www.youtube.com/watch#v=Tugs0fOst3n',
+    'https://www.youtube.com/watch#!v=Tugs0fOst3n',
+    'https://m.youtube.com/#/watch?v=Tugs0fOst3n',
     'https://www.youtube.com/watch?v=tooshort',
     'https://www.youtube.com/watch?v=Tugs0fOst3nX',
     'https://www.youtube.com/watch?list=PLinvented',

@@ -8,6 +8,7 @@ import {
 } from '../../../core/extraction/fallback-chain.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock, createRecordingLogger } from '../../../core/testing/index.js';
+import { until } from '../../support/until.js';
 
 interface Facts {
   title?: string;
@@ -300,6 +301,24 @@ describe('fallback chain', () => {
       const climbed = climb();
       await clock.advance(1000);
       expect(outcomes(await climbed)).to.deep.equal(['deaf upstream_timeout', 'second ok']);
+    });
+
+    it('logs a method that goes on after its end, and none that ends when it is told', async () => {
+      const obedient = (signal: AbortSignal) =>
+        new Promise<Result>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      const methods = [method('deaf', deaf), method('obedient', obedient), method('last', full)];
+      const { climb, clock, logger } = chainOf(methods, { methodMs: 1000 });
+      const climbed = climb();
+      await clock.advance(1000);
+      await clock.advance(1000);
+      await climbed;
+      const ignored = () => logger.lines.filter(({ message }) => message.includes('ignores its abort signal'));
+      expect(ignored()).to.deep.equal([]);
+      await until(() => ignored().length > 0);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(ignored().map(({ level, fields }) => [level, fields])).to.deep.equal([
+        ['warn', { platform: 'invented', extractionMethod: 'deaf' }],
+      ]);
     });
 
     it('ends within its budget', async () => {

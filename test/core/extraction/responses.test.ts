@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import type { LinkMatch } from '../../../core/contracts/index.js';
 import {
+  cookieHeader,
   followRedirects,
   matchAddress,
   outcomeError,
+  readCookies,
   readStatus,
   requireSuccess,
   resolveShortLink,
@@ -72,6 +74,24 @@ describe('the status of a reply', () => {
   it('an outcome becomes an error with its code and reason', () => {
     const error = outcomeError({ kind: 'definitive', code: 'private', reason: 'for friends' });
     expect(error).to.include({ code: 'private', message: 'The item is private.', reason: 'for friends' });
+  });
+});
+
+describe('the cookies of a reply', () => {
+  it('are those asked for, as a header', () => {
+    const headers = { 'set-cookie': 'a=1; Path=/; HttpOnly\nb=x=y\nc=; Max-Age=0\n d=4;\nother=5\na=2' };
+    const cookies = readCookies({ headers }, ['a', 'b', 'c', 'd']);
+    expect([...cookies]).to.deep.equal([
+      ['a', '2'],
+      ['b', 'x=y'],
+      ['d', '4'],
+    ]);
+    expect(cookieHeader(cookies)).to.equal('a=2; b=x=y; d=4');
+  });
+
+  it('may be none', () => {
+    expect(cookieHeader(readCookies({ headers: {} }, ['a']))).to.equal(undefined);
+    expect(readCookies({ headers: { 'set-cookie': '=1\n;\n' } }, ['', 'a']).size).to.equal(0);
   });
 });
 

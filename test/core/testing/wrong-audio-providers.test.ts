@@ -114,8 +114,18 @@ async function send(
     body: form.body,
     signal: call.signal,
   });
-  refuse(answer);
+  try {
+    refuse(answer);
+  } catch (error) {
+    throw await released(answer, error);
+  }
   return answer;
+}
+
+/** A body that is not read keeps its connection. */
+async function released<Thrown>({ body }: Pick<HttpStream, 'body'>, error: Thrown): Promise<Thrown> {
+  await body[Symbol.asyncIterator]().return?.();
+  return error;
 }
 
 function refuse({ status, headers }: HttpStream): void {
@@ -148,7 +158,7 @@ const hearing: Invented['transcribe'] = async (call, context) => {
 const speaking: Invented['speak'] = async (call, context) => {
   const { body, headers } = await send(call, context);
   const sound = headers['content-type'] === 'application/json' ? undefined : await openAudio(body, call.format);
-  if (!sound) throw unreadable();
+  if (!sound) throw await released({ body }, unreadable());
   return { ...sound, ...(call.instructions && { ignored: ['instructions'] }) };
 };
 

@@ -11,8 +11,7 @@ import {
 } from 'mediagate';
 import { canonicalUrl, shortcodeInAddress } from '../../links.js';
 import { bareShortcode, type PostIdentity } from '../../shortcode.js';
-import { hashtagsIn } from '../caption-tags.js';
-import { readCounters } from '../counters.js';
+import { hashtagsIn, readCounters } from '../details.js';
 import { imageEntry, videoEntry } from '../media.js';
 import type { PostReading } from '../reading.js';
 import { address, profileUrl, username } from '../values.js';

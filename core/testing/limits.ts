@@ -1,0 +1,122 @@
+import assert from 'node:assert';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { url as debuggerUrl } from 'node:inspector';
+import { Worker } from 'node:worker_threads';
+import { endsWithin, withDeadline } from '../runtime/index.js';
+
+/**
+ * Time limits of the kit. Test runners only say that a test took too long; the kit knows which plugin, which check and
+ * which call did. Every call of a plugin's code goes through {@link called}, which fails when the call does not end.
+ * {@link describesHang} is the text for it. A call that blocks the process is ended by a second thread.
+ */
+
+/** Milliseconds of one call on a busy machine. */
+const CALL_MS = 12_000;
+/** Milliseconds without a turn of the event loop. */
+const BLOCKED_MS = 8_000;
+/** Maximum milliseconds of "at once" on a busy machine. */
+const AT_ONCE_MS = 10_000;
+const PULSE_MS = 100;
+
+/** A call of the plugin that did not end in time: no check after it is tried. */
+export class HangError extends assert.AssertionError {
+  constructor(message: string) {
+    super({ message });
+  }
+}
+
+interface Running {
+  plugin: string;
+  check: string;
+}
+
+const running = new AsyncLocalStorage<Running>();
+
+/** Runs a check, so that errors of its calls name it. */
+export function withinCheck<Result>(check: Running, work: () => Promise<Result>): Promise<Result> {
+  return running.run(check, work);
+}
+
+/**
+ * One call of the plugin's code.
+ * @param what - name of the method, for the error.
+ * @param limitMs - milliseconds. Default 12,000.
+ * @throws HangError if it does not end; otherwise what it throws.
+ */
+export async function called<Result>(
+  what: string,
+  work: () => Result | Promise<Result>,
+  limitMs = CALL_MS,
+): Promise<Result> {
+  // With a debugger a call takes as long as its reader.
+  if (debuggerUrl() !== undefined) return work();
+  const blockedBefore = beginCall();
+  const error = () => {
+    const isBlocked = blockedBefore !== Atomics.load(pulse, 2);
+    return new HangError(
+      isBlocked
+        ? describesHang(`${what} kept the process busy for more than ${BLOCKED_MS / 1_000} s without a pause`)
+        : describesHang(`${what} did not end within ${limitMs / 1_000} s`),
+    );
+  };
+  try {
+    return await withDeadline(limitMs, work, { error });
+  } finally {
+    endCall();
+  }
+}
+
+function describesHang(what: string): string {
+  const { plugin, check } = running.getStore() ?? {};
+  return plugin === undefined ? what : `plugin "${plugin}", check "${check}": ${what}`;
+}
+
+/** The abort reason of the kit's caller. */
+export const LEFT = new Error('the caller left');
+
+/**
+ * The run of a caller who left must end at once with the reason of the signal.
+ * @param what - name of the method, for the error.
+ * @param describe - the outcome of another end.
+ */
+export async function endsWhenLeft<Run extends { error?: unknown }>(
+  what: string,
+  run: Promise<Run>,
+  describe: (run: Run) => string,
+): Promise<Run> {
+  const ended = await atOnce(run);
+  const ignored = `${what} ignored its abort signal: it went on for more than ${AT_ONCE_MS / 1_000} s after the caller had left`;
+  assert(ended, describesHang(ignored));
+  assert.equal(ended.error, LEFT, describesHang(`${what}: expected the reason of the signal, got ${describe(ended)}`));
+  return ended;
+}
+
+/** The result of a run; undefined if it does not end at once. */
+export async function atOnce<Run>(run: Promise<Run>): Promise<Run | undefined> {
+  return (await endsWithin(AT_ONCE_MS, () => run)) ? run : undefined;
+}
+
+/** A counter that the main thread increases, calls that run, calls that were ended by the guard. */
+const pulse = new Int32Array(new SharedArrayBuffer(12));
+let guard: Worker | undefined;
+let beating: NodeJS.Timeout | undefined;
+
+/** Number of calls that the guard has ended. */
+function beginCall(): number {
+  if (!guard) {
+    guard = new Worker(new URL('./loop-guard.js', import.meta.url), {
+      workerData: { pulse, limitMs: BLOCKED_MS },
+      // Flags of a test runner are not for it.
+      execArgv: [],
+    });
+    guard.unref();
+  }
+  Atomics.add(pulse, 0, 1);
+  if (Atomics.add(pulse, 1, 1) === 0) beating = setInterval(() => Atomics.add(pulse, 0, 1), PULSE_MS).unref();
+  return Atomics.load(pulse, 2);
+}
+
+function endCall(): void {
+  Atomics.add(pulse, 0, 1);
+  if (Atomics.sub(pulse, 1, 1) === 1) clearInterval(beating);
+}
