@@ -5,9 +5,9 @@ import { outcomeOfPage as readShopPage } from '../plugins/clip_shop/outcomes.js'
 import { readPageTags as readShopTags } from '../plugins/clip_shop/page-tags.js';
 import { readPrice } from '../plugins/clip_shop/parse-price.js';
 import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
-import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js';
-import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
-import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
+import { parseOembed } from '../plugins/clip_video/read/oembed.js';
+import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
+import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
 import { resolveFacts as photoFacts } from '../plugins/photo/facts.js';
 import { readSession } from '../plugins/photo/fetch.js';
 import { parseDash } from '../plugins/photo/read/dash.js';

@@ -1,5 +1,5 @@
 import type { MediaEntry, PartialPost } from 'mediagate';
-import { isCover } from './media-files.js';
+import { isCover } from './read/media-files.js';
 
 /** Whether a part has what an answer needs: whose the item is, and anything of what it is. */
 export function isReadable({ common, metrics, media }: PartialPost): boolean {

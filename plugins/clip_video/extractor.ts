@@ -13,13 +13,13 @@ import {
   type PartialPost,
   type PluginContext,
 } from 'mediagate';
+import { alignMedia, dateById, limitationsOf, orderVideos } from './assemble.js';
 import { isComplete, isReadable } from './completeness.js';
 import { resolveFacts } from './facts.js';
-import { alignMedia, dateById, limitationsOf, orderVideos } from './finish.js';
+import { createRequests } from './fetch.js';
 import { LINK_FORMS, matchClip } from './links.js';
 import { type ClipCall, createMethods } from './methods.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { createRequests } from './requests.js';
 import { resolveShortLink } from './short-links.js';
 import { createSoundSearch } from './sound.js';
 

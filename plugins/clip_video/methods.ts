@@ -1,9 +1,9 @@
 import type { Method, PartialPost } from 'mediagate';
 import { isComplete, isReadable } from './completeness.js';
 import type { Facts } from './facts.js';
-import { type ClipOutcome, outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './outcomes.js';
-import { parseOembed } from './parse-oembed.js';
-import type { Requests, Wall } from './requests.js';
+import type { Requests, Wall } from './fetch.js';
+import { parseOembed } from './read/oembed.js';
+import { type ClipOutcome, outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
 
 /** One item to be had, and what is known of it so far. */
 export interface ClipCall {

@@ -1,8 +1,8 @@
 import { type AudioSource, GatewayError, type MediaEntry, type Outcome, type PartialPost } from 'mediagate';
 import type { Facts } from './facts.js';
-import { chooseSound } from './media-files.js';
-import { outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './outcomes.js';
-import type { Requests } from './requests.js';
+import type { Requests } from './fetch.js';
+import { chooseSound } from './read/media-files.js';
+import { outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
 
 export interface SoundSettings {
   requests: Requests;

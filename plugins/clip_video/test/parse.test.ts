@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { resolveFacts } from '../facts.js';
-import { readState } from '../item-states.js';
-import { languageTag, tagsOf, urlsIn } from '../item-values.js';
-import { chooseSound, isFetchable, lifeOf, mimeOf } from '../media-files.js';
-import { outcomeOfPage, outcomeOfPlayer } from '../outcomes.js';
-import { readPageNodes } from '../page-nodes.js';
-import { parsePageTags } from '../page-tags.js';
-import { ofPlayer, parseCounters, parseFollowers } from '../parse-counters.js';
-import { parseVideoFiles } from '../parse-video.js';
+import { ofPlayer, parseCounters, parseFollowers } from '../read/counters.js';
+import { chooseSound, isFetchable, lifeOf, mimeOf } from '../read/media-files.js';
+import { outcomeOfPage, outcomeOfPlayer } from '../read/outcomes.js';
+import { readPageNodes } from '../read/page-nodes.js';
+import { parsePageTags } from '../read/page-tags.js';
+import { readState } from '../read/states.js';
+import { languageTag, tagsOf, urlsIn } from '../read/values.js';
+import { parseVideoFiles } from '../read/video.js';
 
 const facts = resolveFacts();
 const ID = '7670000000000000001';

@@ -11,10 +11,10 @@ import {
   parseDuration,
   toIsoTime,
 } from 'mediagate';
-import { absoluteUrl, idText, tagsOf, username } from './item-values.js';
-import { canonicalUrl } from './links.js';
+import { canonicalUrl } from '../links.js';
+import { profileUrl } from './author.js';
 import { lifeOf } from './media-files.js';
-import { profileUrl } from './parse-author.js';
+import { absoluteUrl, idText, tagsOf, username } from './values.js';
 
 const VIDEO_OBJECT = /\sid=["']VideoObject["'][^<>]{0,500}>/;
 

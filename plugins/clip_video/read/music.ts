@@ -1,5 +1,5 @@
 import { asString, at, type Common } from 'mediagate';
-import { idText, member } from './item-values.js';
+import { idText, member } from './values.js';
 
 /** The music or sound that a post is set to, in the spellings of all replies. */
 export function parseMusic(music: unknown): Common['music'] {

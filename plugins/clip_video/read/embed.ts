@@ -1,11 +1,11 @@
 import { asArray, asPositive, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
-import { member, tagsOf, urlsIn } from './item-values.js';
-import { canonicalUrl } from './links.js';
+import { canonicalUrl } from '../links.js';
+import { parseAuthor } from './author.js';
+import { ofPlayer, parseCounters, parseFollowers } from './counters.js';
 import { betterFirst, COVER, isFetchable, lifeOf, mimeOf } from './media-files.js';
-import { parseAuthor } from './parse-author.js';
-import { ofPlayer, parseCounters, parseFollowers } from './parse-counters.js';
-import { parseMusic } from './parse-music.js';
-import { parsePictures, parseSound } from './parse-video.js';
+import { parseMusic } from './music.js';
+import { member, tagsOf, urlsIn } from './values.js';
+import { parsePictures, parseSound } from './video.js';
 
 /** `videoData`: what the embedded player's page calls an item, and what all pages did until 2020. */
 export function parseVideoData(data: unknown, id: string): PartialPost {

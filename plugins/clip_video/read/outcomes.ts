@@ -1,14 +1,14 @@
 import { asArray, asString, at, type Outcome, type PartialPost } from 'mediagate';
-import { hasFiles, isReadable } from './completeness.js';
-import type { Facts } from './facts.js';
-import { readState, stateInWords } from './item-states.js';
-import { idText } from './item-values.js';
+import { hasFiles, isReadable } from '../completeness.js';
+import type { Facts } from '../facts.js';
+import type { Wall } from '../fetch.js';
+import { parseVideoData } from './embed.js';
+import { parseItem } from './item.js';
 import { isItem, isVideoData, type PageReading, readPageNodes } from './page-nodes.js';
 import { parsePageTags } from './page-tags.js';
-import { parseVideoData } from './parse-embed.js';
-import { parseItem } from './parse-item.js';
-import { parsePlayerItem } from './parse-player.js';
-import type { Wall } from './requests.js';
+import { parsePlayerItem } from './player.js';
+import { readState, stateInWords } from './states.js';
+import { idText } from './values.js';
 
 export type ClipOutcome = Outcome<PartialPost>;
 

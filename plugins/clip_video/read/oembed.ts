@@ -1,8 +1,8 @@
 import { asPositive, asString, at, type MediaEntry, type PartialPost } from 'mediagate';
-import { absoluteUrl, idText, tagsOf, username } from './item-values.js';
-import { canonicalUrl } from './links.js';
+import { canonicalUrl } from '../links.js';
+import { profileUrl } from './author.js';
 import { COVER, lifeOf } from './media-files.js';
-import { profileUrl } from './parse-author.js';
+import { absoluteUrl, idText, tagsOf, username } from './values.js';
 
 /** The oEmbed reply; undefined unless the player in it is the requested item's. */
 export function parseOembed(reply: unknown, id: string): PartialPost | undefined {

@@ -1,5 +1,5 @@
 import { asBoolean, asRecord, asString, at, type Common } from 'mediagate';
-import { idText, member, urlsIn, username } from './item-values.js';
+import { idText, member, urlsIn, username } from './values.js';
 
 type Author = NonNullable<Common['author']>;
 

@@ -1,6 +1,6 @@
 import { asRecord, asString, at, findAll, findJsonAfter, type JsonRecord } from 'mediagate';
-import { idText } from './item-values.js';
 import { locateScripts } from './page-scripts.js';
+import { idText } from './values.js';
 
 /** What a page holds of items in one of its scripts. */
 export interface PageNodes {

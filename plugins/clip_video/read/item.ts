@@ -1,11 +1,11 @@
 import { asArray, asPositive, asString, at, type PartialPost, toIsoTime } from 'mediagate';
-import { languageTag, member, rawStats, tagsOf } from './item-values.js';
-import { canonicalUrl } from './links.js';
+import { canonicalUrl } from '../links.js';
+import { parseAuthor } from './author.js';
+import { parseCounters, parseFollowers } from './counters.js';
 import { betterFirst, isWatermarked } from './media-files.js';
-import { parseAuthor } from './parse-author.js';
-import { parseCounters, parseFollowers } from './parse-counters.js';
-import { parseMusic } from './parse-music.js';
-import { parseCovers, parsePictures, parseSound, parseSubtitles, parseVideoFiles } from './parse-video.js';
+import { parseMusic } from './music.js';
+import { languageTag, member, rawStats, tagsOf } from './values.js';
+import { parseCovers, parsePictures, parseSound, parseSubtitles, parseVideoFiles } from './video.js';
 
 export interface ItemReading {
   post: PartialPost;

@@ -1,11 +1,11 @@
 import { asArray, asNumber, asPositive, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
-import { languageTag, tagsOf, urlsIn } from './item-values.js';
-import { canonicalUrl } from './links.js';
+import { canonicalUrl } from '../links.js';
+import { parseAuthor } from './author.js';
+import { ofPlayer, parseCounters } from './counters.js';
 import { betterFirst, COVER, codecOf, isFetchable, lifeOf, mimeOf } from './media-files.js';
-import { parseAuthor } from './parse-author.js';
-import { ofPlayer, parseCounters } from './parse-counters.js';
-import { parseMusic } from './parse-music.js';
-import { parsePictures, parseSound } from './parse-video.js';
+import { parseMusic } from './music.js';
+import { languageTag, tagsOf, urlsIn } from './values.js';
+import { parsePictures, parseSound } from './video.js';
 
 /** Durations are milliseconds here; a number below this one is none. */
 const LEAST_MILLISECONDS = 1_000;

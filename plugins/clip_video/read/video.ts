@@ -1,6 +1,6 @@
 import { asArray, asNumber, asPositive, asString, at, type MediaEntry } from 'mediagate';
-import { absoluteUrl, languageTag, member, urlsIn } from './item-values.js';
 import { COVER, codecOf, isFetchable, lifeOf, mimeOf, WATERMARKED } from './media-files.js';
+import { absoluteUrl, languageTag, member, urlsIn } from './values.js';
 
 /** Formats of subtitles as the site names them → media types. */
 const SUBTITLES: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import type { DefinitiveCode, TransientCode } from 'mediagate';
-import type { Facts } from './facts.js';
+import type { Facts } from '../facts.js';
 import type { PageState } from './page-nodes.js';
 
 const DEFINITIVE = ['under_review', 'private', 'geo_blocked', 'age_restricted', 'removed', 'unavailable'] as const;

@@ -1,5 +1,5 @@
 import { asCount, at, type PartialPost, type Precision } from 'mediagate';
-import { member, rawStats } from './item-values.js';
+import { member, rawStats } from './values.js';
 
 /** Our counter → the names that the site's replies have for it. */
 const COUNTERS = {

@@ -7,7 +7,7 @@ import {
   toIsoTime,
 } from 'mediagate';
 import { hasFiles } from './completeness.js';
-import { betterFirst, isCover } from './media-files.js';
+import { betterFirst, isCover } from './read/media-files.js';
 
 /** Methods in whose place another one had to answer. */
 const PRIMARY = 'page';
