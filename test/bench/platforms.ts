@@ -4,7 +4,7 @@ import { matchProduct } from '../../plugins/clip_shop/links.js';
 import { mergeProducts } from '../../plugins/clip_shop/merge-products.js';
 import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/outcomes.js';
 import { alignMedia, orderVideos } from '../../plugins/clip_video/assemble.js';
-import { resolveFacts as clipFacts } from '../../plugins/clip_video/facts.js';
+import { resolveFacts as clipFacts } from '../../plugins/clip_video/fetch.js';
 import { matchClip } from '../../plugins/clip_video/links.js';
 import { outcomeOfPage as outcomeOfClipPage } from '../../plugins/clip_video/read/outcomes.js';
 import { partsOf, rankReadings } from '../../plugins/photo/assemble.js';

@@ -12,8 +12,8 @@ import {
   toIsoTime,
 } from 'mediagate';
 import { canonicalUrl } from '../links.js';
-import { profileUrl } from './author.js';
-import { lifeOf } from './media-files.js';
+import { lifeOf } from './files.js';
+import { profileUrl } from './item.js';
 import { absoluteUrl, idText, tagsOf, username } from './values.js';
 
 const VIDEO_OBJECT = /\sid=["']VideoObject["'][^<>]{0,500}>/;

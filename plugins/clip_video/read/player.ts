@@ -1,11 +1,69 @@
 import { asArray, asNumber, asPositive, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
 import { canonicalUrl } from '../links.js';
-import { parseAuthor } from './author.js';
-import { ofPlayer, parseCounters } from './counters.js';
-import { betterFirst, COVER, codecOf, isFetchable, lifeOf, mimeOf } from './media-files.js';
-import { parseMusic } from './music.js';
-import { languageTag, tagsOf, urlsIn } from './values.js';
-import { parsePictures, parseSound } from './video.js';
+import { betterFirst, COVER, codecOf, isFetchable, lifeOf, mimeOf, parsePictures, parseSound } from './files.js';
+import { ofPlayer, parseAuthor, parseCounters, parseFollowers, parseMusic, profileUrl } from './item.js';
+import { absoluteUrl, idText, languageTag, member, tagsOf, urlsIn, username } from './values.js';
+
+/** `videoData`: what the embedded player's page calls an item, and what all pages did until 2020. */
+export function parseVideoData(data: unknown, id: string): PartialPost {
+  const item = at(data, 'itemInfos');
+  const video = at(item, 'video');
+  const measures = at(video, 'videoMeta');
+  const music = at(data, 'musicInfos');
+  const pictures = parsePictures(at(data, 'imagePostInfo', 'displayImages'));
+  const duration = asPositive(at(measures, 'duration'));
+  const files =
+    pictures.length > 0
+      ? []
+      : urlsIn(at(video, 'urls'))
+          .filter(isFetchable)
+          .map(
+            (url): MediaEntry => ({
+              url,
+              kind: 'video',
+              mime: mimeOf(url) ?? 'video/mp4',
+              width: asPositive(at(measures, 'width')),
+              height: asPositive(at(measures, 'height')),
+              has_video: true,
+              has_audio: true,
+              ...lifeOf(url),
+            }),
+          )
+          .sort(betterFirst);
+  const covers = [at(item, 'covers'), at(item, 'coversOrigin')]
+    .flatMap((list) => urlsIn(list).slice(0, 1))
+    .map((url): MediaEntry => ({ url, kind: 'image', label: COVER, ...lifeOf(url) }));
+  const images = pictures.length > 0 ? pictures : covers;
+  const sound = parseSound(music);
+  const caption = asString(at(item, 'text'))?.trim() || undefined;
+  const author = parseAuthor({ author: at(data, 'authorInfos'), authorId: at(item, 'authorId') });
+  const counters = ofPlayer(parseCounters(item));
+  const followers = parseFollowers(at(data, 'authorStats'));
+  const hashtags = (asArray(at(data, 'challengeInfoList')) ?? []).map((one) => member(one, 'challengeName'));
+  const extras = (asArray(at(data, 'textExtra')) ?? []).map((one) => member(one, 'hashtagName', 'HashtagName'));
+  return {
+    common: {
+      caption,
+      description: caption,
+      author,
+      thumbnail: covers[0]?.url ?? pictures[0]?.url,
+      published_at: toIsoTime(at(item, 'createTime')),
+      duration_seconds: duration,
+      tags: tagsOf(caption, ...extras, ...hashtags),
+      music: parseMusic(music),
+    },
+    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id), author_id: author?.id },
+    metrics: { ...counters.metrics, ...followers.metrics, duration_seconds: duration },
+    precision: { ...counters.precision, ...followers.precision },
+    media: {
+      image_urls: images.map(({ url }) => url),
+      video_urls: files.map(({ url }) => url),
+      entries: [...files, ...images, ...(sound ? [sound] : [])],
+    },
+    raw_stats: { ...counters.raw_stats, ...followers.raw_stats },
+    audio: files.length > 0 || (pictures.length > 0 && sound !== undefined),
+  };
+}
 
 /** Durations are milliseconds here; a number below this one is none. */
 const LEAST_MILLISECONDS = 1_000;
@@ -82,4 +140,40 @@ function playerFiles(video: unknown): MediaEntry[] {
     bitrate: asPositive(at(video, 'meta', 'bitrate')),
   });
   return [...files.values()];
+}
+
+/** The oEmbed reply; undefined unless the player in it is the requested item's. */
+export function parseOembed(reply: unknown, id: string): PartialPost | undefined {
+  const html = asString(at(reply, 'html')) ?? '';
+  const stated = [
+    idText(/data-video-id="(\d+)"/.exec(html)?.[1]),
+    idText(/\bcite="[^"]*\/(?:video|photo)\/(\d+)/.exec(html)?.[1]),
+    idText(at(reply, 'embed_product_id')),
+  ].filter((value) => value !== undefined);
+  if (stated.length === 0 || stated.some((value) => value !== id)) return undefined;
+  const caption = asString(at(reply, 'title'))?.trim() || undefined;
+  const address = absoluteUrl(at(reply, 'author_url'));
+  const name = username(at(reply, 'author_unique_id')) ?? username(/\/@([^/?#]+)/.exec(address ?? '')?.[1]);
+  const thumbnail = absoluteUrl(at(reply, 'thumbnail_url'));
+  const image: MediaEntry | undefined = thumbnail
+    ? {
+        url: thumbnail,
+        kind: 'image',
+        label: COVER,
+        width: asPositive(at(reply, 'thumbnail_width')),
+        height: asPositive(at(reply, 'thumbnail_height')),
+        ...lifeOf(thumbnail),
+      }
+    : undefined;
+  return {
+    common: {
+      caption,
+      description: caption,
+      author: { name: asString(at(reply, 'author_name')), username: name, url: name ? profileUrl(name) : address },
+      thumbnail,
+      tags: tagsOf(caption),
+    },
+    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
+    media: { image_urls: image ? [image.url] : [], entries: image ? [image] : [] },
+  };
 }

@@ -1,13 +1,11 @@
 import { expect } from 'chai';
-import { resolveFacts } from '../facts.js';
-import { ofPlayer, parseCounters, parseFollowers } from '../read/counters.js';
-import { chooseSound, isFetchable, lifeOf, mimeOf } from '../read/media-files.js';
-import { outcomeOfPage, outcomeOfPlayer } from '../read/outcomes.js';
-import { readPageNodes } from '../read/page-nodes.js';
+import { resolveFacts } from '../fetch.js';
+import { chooseSound, isFetchable, lifeOf, mimeOf, parseVideoFiles } from '../read/files.js';
+import { ofPlayer, parseCounters, parseFollowers } from '../read/item.js';
+import { outcomeOfPage, outcomeOfPlayer, readState } from '../read/outcomes.js';
+import { readPageNodes } from '../read/page.js';
 import { parsePageTags } from '../read/page-tags.js';
-import { readState } from '../read/states.js';
 import { languageTag, tagsOf, urlsIn } from '../read/values.js';
-import { parseVideoFiles } from '../read/video.js';
 
 const facts = resolveFacts();
 const ID = '7670000000000000001';
