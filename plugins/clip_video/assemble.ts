@@ -11,8 +11,8 @@ import { betterFirst, isCover } from './read/files.js';
 /** Whether a part has what an answer needs: whose the item is, and anything of what it is. */
 export function isReadable({ common, metrics, media }: PartialPost): boolean {
   const named = common?.author?.username ?? common?.author?.name;
-  const told = common?.title ?? common?.caption ?? metrics?.likes ?? media?.entries?.[0];
-  return named !== undefined && told !== undefined;
+  const read = common?.title ?? common?.caption ?? metrics?.likes ?? media?.entries?.[0];
+  return named !== undefined && read !== undefined;
 }
 
 /** Whether a part leaves nothing to be asked for. */
@@ -35,7 +35,7 @@ const PRIMARY = 'page';
 const EPOCH_SHIFT = 32n;
 
 /**
- * The same pictures and the same sound come under other addresses from every method: only one part's are kept, of the
+ * The same pictures and the same audio come under other addresses from every method: only one part's are kept, of the
  * pictures the one's that has more than a cover. Of videos each method has addresses worth having.
  */
 export function alignMedia(parts: readonly PostPart[]): PostPart[] {

@@ -1,22 +1,22 @@
 import {
-  type FactsOverride,
   GatewayError,
   type HttpClient,
   type HttpResponse,
-  overrideFacts,
+  loadSiteConfig,
   type ResolveCall,
   retryAfterSeconds,
+  type SiteConfigOverride,
   walkShortLink,
 } from 'mediagate';
-import shipped from './facts.json' with { type: 'json' };
 import { canonicalUrl, itemIdIn, matchClip } from './links.js';
+import shipped from './site-config.json' with { type: 'json' };
 
 /** What the platform changes from time to time, kept apart from the code that uses it. */
-export type Facts = typeof shipped;
+export type SiteConfig = typeof shipped;
 
-/** The shipped facts with an entry's own in place of theirs. @throws TypeError where they do not fit. */
-export function resolveFacts(override?: FactsOverride): Facts {
-  return overrideFacts(shipped, override);
+/** The shipped siteConfig with an entry's own in place of theirs. @throws TypeError where they do not fit. */
+export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
+  return loadSiteConfig(shipped, override);
 }
 
 /** A page, and what a later fetch of its media must share with this visit. */
@@ -26,15 +26,15 @@ export interface PageReply {
   cookie?: string;
 }
 
-/** What the site put in the place of the item: where no other way leads to the item, this is the reason. */
-export interface Wall {
-  wall: 'login_required' | 'geo_blocked' | 'age_restricted' | 'upstream_error';
+/** What the site put in the place of the item: where no other method leads to the item, this is the reason. */
+export interface Restriction {
+  restriction: 'login_required' | 'geo_blocked' | 'age_restricted' | 'upstream_error';
   reason: string;
 }
 
 /** The few requests that the site is ever sent. Each throws a GatewayError where no usable answer came. */
 export interface Requests {
-  page(id: string, signal: AbortSignal): Promise<PageReply | Wall>;
+  page(id: string, signal: AbortSignal): Promise<PageReply | Restriction>;
   embed(id: string, signal: AbortSignal): Promise<PageReply>;
   player(id: string, signal: AbortSignal): Promise<unknown>;
   /** The parsed body, or undefined where the site answers that it has none (404). */
@@ -43,7 +43,7 @@ export interface Requests {
 
 export interface RequestSettings {
   http: HttpClient;
-  facts: Facts;
+  siteConfig: SiteConfig;
   /** BCP 47 tag of the interface language. */
   language: string;
 }
@@ -51,32 +51,32 @@ export interface RequestSettings {
 /** The address with a name in it, or without: at most these hops. */
 const MAX_MOVES = 2;
 
-export function createRequests({ http, facts, language }: RequestSettings): Requests {
+export function createRequests({ http, siteConfig, language }: RequestSettings): Requests {
   const browser = {
-    'user-agent': facts.userAgent,
+    'user-agent': siteConfig.userAgent,
     'accept-language': language.startsWith('en') ? 'en-US,en;q=0.9' : `${language},en;q=0.8`,
   };
   const html = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
-  const address = (name: keyof Facts['urls'], id: string) =>
-    facts.urls[name].replaceAll('{id}', encodeURIComponent(id));
+  const address = (name: keyof SiteConfig['urls'], id: string) =>
+    siteConfig.urls[name].replaceAll('{id}', encodeURIComponent(id));
 
   return {
     async page(id, signal) {
       let url = address('page', id);
       for (let moves = 0; ; moves += 1) {
         const response = await http.request({ url, headers: html, signal });
-        if (response.status < 300 || response.status >= 400) return readPage(response, facts);
+        if (response.status < 300 || response.status >= 400) return readPage(response, siteConfig);
         const target = URL.parse(response.headers.location ?? '', url);
-        const wall = target && wallOf(target, facts);
-        if (wall) return wall;
-        if (!target || moves === MAX_MOVES || !isSameItem(target, id)) throw ledElsewhere(response.status);
+        const restriction = target && restrictionOf(target, siteConfig);
+        if (restriction) return restriction;
+        if (!target || moves === MAX_MOVES || !isSameItem(target, id)) throw redirectedElsewhere(response.status);
         // Of the address only the path is taken, so that the host stays ours.
-        url = `${facts.origin}${target.pathname}`;
+        url = `${siteConfig.origin}${target.pathname}`;
       }
     },
 
     async embed(id, signal) {
-      return readPage(await http.request({ url: address('embed', id), headers: html, signal }), facts);
+      return readPage(await http.request({ url: address('embed', id), headers: html, signal }), siteConfig);
     },
 
     async player(id, signal) {
@@ -94,9 +94,9 @@ export function createRequests({ http, facts, language }: RequestSettings): Requ
   };
 }
 
-function readPage(response: HttpResponse, facts: Facts): PageReply {
+function readPage(response: HttpResponse, siteConfig: SiteConfig): PageReply {
   const html = response.text();
-  const { challenge, captcha } = facts.markers;
+  const { challenge, captcha } = siteConfig.markers;
   if (response.status === 403 && [...challenge, ...captcha].some((mark) => html.includes(mark))) {
     throw new GatewayError('bot_check', 'The platform asked for a check.', { reason: 'HTTP 403 with a challenge' });
   }
@@ -104,7 +104,7 @@ function readPage(response: HttpResponse, facts: Facts): PageReply {
   if (html.trim() === '') {
     throw new GatewayError('upstream_refused', 'The platform answered with nothing.', { reason: 'empty answer' });
   }
-  return { html, cookie: cookiesOf(response.headers['set-cookie'], facts.mediaCookies) };
+  return { html, cookie: cookiesOf(response.headers['set-cookie'], siteConfig.mediaCookies) };
 }
 
 function cookiesOf(fields: string | undefined, names: readonly string[]): string | undefined {
@@ -116,12 +116,12 @@ function cookiesOf(fields: string | undefined, names: readonly string[]): string
   return cookies.length > 0 ? cookies.join('; ') : undefined;
 }
 
-function wallOf(target: URL, { markers }: Facts): Wall | undefined {
+function restrictionOf(target: URL, { markers }: SiteConfig): Restriction | undefined {
   if (markers.login.some((path) => target.pathname.startsWith(path))) {
-    return { wall: 'login_required', reason: 'the page leads to the login page' };
+    return { restriction: 'login_required', reason: 'the page leads to the login page' };
   }
   if (markers.closedRegion.some((path) => target.pathname.endsWith(path))) {
-    return { wall: 'geo_blocked', reason: 'the page leads to a notice for regions without the service' };
+    return { restriction: 'geo_blocked', reason: 'the page leads to a notice for regions without the service' };
   }
   return undefined;
 }
@@ -130,7 +130,7 @@ function isSameItem(target: URL, id: string): boolean {
   return itemIdIn(target) === id;
 }
 
-function ledElsewhere(status: number): GatewayError {
+function redirectedElsewhere(status: number): GatewayError {
   return new GatewayError('upstream_refused', 'The platform led the request elsewhere.', { reason: `HTTP ${status}` });
 }
 
@@ -151,7 +151,7 @@ const SHOP_PATH = /^\/(?:shop|view|oec)(?:\/|$)/;
 
 export interface ShortLinkSettings {
   http: HttpClient;
-  facts: Facts;
+  siteConfig: SiteConfig;
 }
 
 /**
@@ -159,7 +159,7 @@ export interface ShortLinkSettings {
  * @throws GatewayError `short_link_dead`, `login_required`, or what `walkShortLink` throws.
  */
 export async function resolveShortLink(
-  { http, facts }: ShortLinkSettings,
+  { http, siteConfig }: ShortLinkSettings,
   { link, signal }: ResolveCall,
 ): Promise<URL> {
   const end = await walkShortLink({
@@ -167,7 +167,7 @@ export async function resolveShortLink(
     url: link.url,
     mayAsk: (url) => isShop(url) || kindOf(url) !== 'foreign',
     isDestination: (url) => isShop(url) || !['foreign', 'short_link'].includes(kindOf(url)),
-    headers: { 'user-agent': facts.userAgent, accept: 'text/html,*/*;q=0.8', 'accept-language': 'en-US,en;q=0.9' },
+    headers: { 'user-agent': siteConfig.userAgent, accept: 'text/html,*/*;q=0.8', 'accept-language': 'en-US,en;q=0.9' },
     signal,
   });
   if (isShop(end) || kindOf(end) === 'item') return end;
@@ -177,8 +177,8 @@ export async function resolveShortLink(
   if (kindOf(end) === 'short_link') {
     throw new GatewayError('upstream_refused', 'The platform does not say where the short link leads.');
   }
-  if (facts.markers.login.some((path) => end.pathname.startsWith(path))) return behindLogin(end);
-  const lost = facts.markers.closedRegion.some((path) => end.pathname.endsWith(path));
+  if (siteConfig.markers.login.some((path) => end.pathname.startsWith(path))) return behindLogin(end);
+  const lost = siteConfig.markers.closedRegion.some((path) => end.pathname.endsWith(path));
   if (end.pathname === '/' || lost) {
     const reason = lost ? 'it leads to a page that says nothing was found' : 'it leads to the home page';
     throw new GatewayError('short_link_dead', 'The short link leads nowhere.', { reason });

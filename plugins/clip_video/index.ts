@@ -5,7 +5,6 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
-  type FactsOverride,
   GatewayError,
   isGatewayError,
   type MediaEntry,
@@ -15,13 +14,21 @@ import {
   type Part,
   type PartialPost,
   type PluginContext,
+  type SiteConfigOverride,
   Type,
 } from 'mediagate';
 import { alignMedia, dateById, isComplete, isReadable, limitationsOf, orderVideos } from './assemble.js';
-import { createRequests, type Facts, type Requests, resolveFacts, resolveShortLink, type Wall } from './fetch.js';
+import {
+  createRequests,
+  type Requests,
+  type Restriction,
+  resolveShortLink,
+  type SiteConfig,
+  siteConfigOf,
+} from './fetch.js';
 import { LINK_FORMS, matchClip } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { chooseSound } from './read/files.js';
+import { chooseAudio } from './read/files.js';
 import { type ClipOutcome, outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
 import { parseOembed } from './read/player.js';
 
@@ -29,20 +36,20 @@ const PLATFORM = 'clip_video';
 
 export interface ClipVideoOptions {
   language: string;
-  facts?: FactsOverride;
+  siteConfig?: SiteConfigOverride;
 }
 
-/** @throws TypeError where `options.facts` does not fit the shipped facts. */
+/** @throws TypeError where `options.siteConfig` does not fit the shipped siteConfig. */
 export function createClipVideoExtractor(context: PluginContext<ClipVideoOptions>): Extractor {
   const { http, clock, logger, options } = context;
-  const facts = resolveFacts(options.facts);
-  const requests = createRequests({ http, facts, language: options.language });
-  const findSound = createSoundSearch({ requests, facts });
+  const siteConfig = siteConfigOf(options.siteConfig);
+  const requests = createRequests({ http, siteConfig, language: options.language });
+  const findAudio = createAudioSearch({ requests, siteConfig });
   const chain = createFallbackChain<PartialPost, ClipCall>({
     platform: PLATFORM,
     clock,
     logger,
-    methods: createMethods({ requests, facts }),
+    methods: createMethods({ requests, siteConfig }),
     isEnough,
     isWorthwhile: (parts) => parts.some(({ found }) => isReadable(found)),
   });
@@ -52,30 +59,30 @@ export function createClipVideoExtractor(context: PluginContext<ClipVideoOptions
     displayName: 'TikTok',
     linkForms: LINK_FORMS,
     audio: true,
-    mediaHosts: facts.mediaHosts,
+    mediaHosts: siteConfig.mediaHosts,
     match: matchClip,
     methods: chain.methods,
     probeLinks,
-    resolve: (call) => resolveShortLink({ http, facts }, call),
+    resolve: (call) => resolveShortLink({ http, siteConfig }, call),
 
     async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {
       const call: ClipCall = { id: link.id, outcomes: new Map() };
-      const climb = await chain.run(call, signal, only).catch((error: unknown) => {
-        throw nameWall(error, call);
+      const run = await chain.run(call, signal, only).catch((error: unknown) => {
+        throw explain(error, call);
       });
-      const parts = alignMedia(climb.parts);
+      const parts = alignMedia(run.parts);
       const data = orderVideos(mergePosts(dateById(parts, link.id)));
       return {
         method: parts.map(({ method }) => method).join('+'),
         data,
-        limitations: limitationsOf(data, climb),
+        limitations: limitationsOf(data, run),
         audio: parts.some(({ found }) => found.audio),
         // What a complete part lacks at most is the last digits of its counters.
-        partial: climb.partial && !parts.some(({ found }) => isComplete(found)),
+        partial: run.partial && !parts.some(({ found }) => isComplete(found)),
       };
     },
 
-    resolveAudio: ({ link, signal }: ExtractCall): Promise<AudioSource> => findSound(link.id, signal),
+    resolveAudio: ({ link, signal }: ExtractCall): Promise<AudioSource> => findAudio(link.id, signal),
   };
 }
 
@@ -95,12 +102,12 @@ function isBound(entries: readonly MediaEntry[]): boolean {
   return videos.length > 0 && videos.every(({ bound_to }) => bound_to);
 }
 
-/** Where nothing could be had otherwise, the wall that the page led to is the reason. */
-function nameWall(error: unknown, { wall }: ClipCall): unknown {
-  if (!wall || !isGatewayError(error) || !/^(?:upstream_|bot_check)/.test(error.code)) return error;
-  return new GatewayError(wall.wall, 'The platform does not show the item here.', {
+/** Where nothing could be had otherwise, the restriction that the page led to is the reason. */
+function explain(error: unknown, { restriction }: ClipCall): unknown {
+  if (!restriction || !isGatewayError(error) || !/^(?:upstream_|bot_check)/.test(error.code)) return error;
+  return new GatewayError(restriction.restriction, 'The platform does not show the item here.', {
     platform: PLATFORM,
-    reason: wall.reason,
+    reason: restriction.reason,
     attempts: error.attempts,
     cause: error,
   });
@@ -112,20 +119,20 @@ export interface ClipCall {
   /** What each method that was tried came back with. */
   outcomes: Map<string, ClipOutcome>;
   /** What the page led to instead of the item. */
-  wall?: Wall;
+  restriction?: Restriction;
 }
 
 export interface MethodSettings {
   requests: Requests;
-  facts: Facts;
+  siteConfig: SiteConfig;
 }
 
 /**
- * The ways to an item, best first. The page has everything, but its counters may be rounded and its files bound to the
+ * The methods, best first. The page has everything, but its counters may be rounded and its files bound to the
  * visit's cookies; the embedded player's page has exact counters and free files. Its interface and oEmbed are for when
  * neither can be had.
  */
-export function createMethods({ requests, facts }: MethodSettings): Method<PartialPost, ClipCall>[] {
+export function createMethods({ requests, siteConfig }: MethodSettings): Method<PartialPost, ClipCall>[] {
   const method = (
     name: string,
     options: Pick<Method<PartialPost, ClipCall>, 'cost' | 'definitive' | 'usable'>,
@@ -143,19 +150,19 @@ export function createMethods({ requests, facts }: MethodSettings): Method<Parti
   return [
     method('page', { cost: 2, definitive: true }, async (call, signal) => {
       const reply = await requests.page(call.id, signal);
-      const outcome = 'wall' in reply ? reply : outcomeOfPage(reply.html, call.id, facts);
-      if (!('wall' in outcome)) return outcome;
-      call.wall = outcome;
+      const outcome = 'restriction' in reply ? reply : outcomeOfPage(reply.html, call.id, siteConfig);
+      if (!('restriction' in outcome)) return outcome;
+      call.restriction = outcome;
       return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
     }),
     method('embed', { cost: 1, definitive: false }, async ({ id }, signal) => {
       const { html } = await requests.embed(id, signal);
-      return outcomeOfEmbed(html, id, facts);
+      return outcomeOfEmbed(html, id, siteConfig);
     }),
     method(
       'player',
       { cost: 1, definitive: false, usable: ({ outcomes }) => !foundIn(outcomes).some(isComplete) },
-      async ({ id }, signal) => outcomeOfPlayer(await requests.player(id, signal), id, facts),
+      async ({ id }, signal) => outcomeOfPlayer(await requests.player(id, signal), id, siteConfig),
     ),
     method(
       'oembed',
@@ -178,45 +185,45 @@ function foundIn(outcomes: ReadonlyMap<string, ClipOutcome>): PartialPost[] {
   );
 }
 
-export interface SoundSettings {
+export interface AudioSettings {
   requests: Requests;
-  facts: Facts;
+  siteConfig: SiteConfig;
 }
 
-type Way = (id: string, signal: AbortSignal) => Promise<{ outcome: Outcome<PartialPost>; cookie?: string }>;
+type AudioMethod = (id: string, signal: AbortSignal) => Promise<{ outcome: Outcome<PartialPost>; cookie?: string }>;
 
 /**
- * Finds where an item's sound can be fetched now: in the page, whose cookies the files want, else by the ways that need
+ * Finds where an item's audio can be fetched now: in the page, whose cookies the files want, else by the methods that need
  * none.
  * @throws GatewayError with what the platform said of the item, or `audio_unavailable`.
  */
-export function createSoundSearch({ requests, facts }: SoundSettings) {
-  const ways: readonly Way[] = [
+export function createAudioSearch({ requests, siteConfig }: AudioSettings) {
+  const methods: readonly AudioMethod[] = [
     async (id, signal) => {
       const reply = await requests.page(id, signal);
-      const outcome = 'wall' in reply ? reply : outcomeOfPage(reply.html, id, facts);
-      if ('wall' in outcome)
+      const outcome = 'restriction' in reply ? reply : outcomeOfPage(reply.html, id, siteConfig);
+      if ('restriction' in outcome)
         return { outcome: { kind: 'transient', code: 'upstream_refused', reason: outcome.reason } };
       return { outcome, ...('cookie' in reply && { cookie: reply.cookie }) };
     },
-    async (id, signal) => ({ outcome: outcomeOfEmbed((await requests.embed(id, signal)).html, id, facts) }),
-    async (id, signal) => ({ outcome: outcomeOfPlayer(await requests.player(id, signal), id, facts) }),
+    async (id, signal) => ({ outcome: outcomeOfEmbed((await requests.embed(id, signal)).html, id, siteConfig) }),
+    async (id, signal) => ({ outcome: outcomeOfPlayer(await requests.player(id, signal), id, siteConfig) }),
   ];
 
   return async (id: string, signal: AbortSignal): Promise<AudioSource> => {
     let failure: unknown;
-    for (const [index, way] of ways.entries()) {
+    for (const [index, method] of methods.entries()) {
       try {
-        const { outcome, cookie } = await way(id, signal);
+        const { outcome, cookie } = await method(id, signal);
         if (outcome.kind === 'found') {
           const post = outcome.found;
           const isUsable = (entry: MediaEntry) => cookie !== undefined || !entry.bound_to?.includes('cookie');
-          const sound = post.audio ? chooseSound(post.media?.entries ?? [], isUsable) : undefined;
-          if (sound) return sourceOf(sound, post, cookie, facts);
-          failure ??= silent();
+          const audio = post.audio ? chooseAudio(post.media?.entries ?? [], isUsable) : undefined;
+          if (audio) return sourceOf(audio, post, cookie, siteConfig);
+          failure ??= noAudio();
           continue;
         }
-        failure ??= new GatewayError(outcome.code, 'The platform does not give the sound of the item.', {
+        failure ??= new GatewayError(outcome.code, 'The platform does not give the audio of the item.', {
           reason: outcome.reason,
         });
         // What the page says of its item is final.
@@ -226,24 +233,29 @@ export function createSoundSearch({ requests, facts }: SoundSettings) {
         failure ??= error;
       }
     }
-    throw failure ?? silent();
+    throw failure ?? noAudio();
   };
 }
 
-function silent(): GatewayError {
-  return new GatewayError('audio_unavailable', 'The platform gives no file with the sound of the item.');
+function noAudio(): GatewayError {
+  return new GatewayError('audio_unavailable', 'The platform gives no file with the audio of the item.');
 }
 
-function sourceOf(sound: MediaEntry, post: PartialPost, cookie: string | undefined, facts: Facts): AudioSource {
-  const seconds = sound.kind === 'video' ? post.common?.duration_seconds : sound.duration_seconds;
+function sourceOf(
+  audio: MediaEntry,
+  post: PartialPost,
+  cookie: string | undefined,
+  siteConfig: SiteConfig,
+): AudioSource {
+  const seconds = audio.kind === 'video' ? post.common?.duration_seconds : audio.duration_seconds;
   return {
-    url: sound.url,
+    url: audio.url,
     headers: {
-      'user-agent': facts.userAgent,
-      referer: `${facts.origin}/`,
-      ...(cookie && sound.bound_to?.includes('cookie') && { cookie }),
+      'user-agent': siteConfig.userAgent,
+      referer: `${siteConfig.origin}/`,
+      ...(cookie && audio.bound_to?.includes('cookie') && { cookie }),
     },
-    ...(sound.mime && { mime: sound.mime }),
+    ...(audio.mime && { mime: audio.mime }),
     ...(seconds !== undefined && { durationSeconds: seconds }),
   };
 }
@@ -252,8 +264,8 @@ const options = Type.Object(
   {
     /** BCP 47 tag of the interface language that the site is asked in. */
     language: Type.String({ default: 'en', pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$' }),
-    /** Members of facts.json that an entry sets otherwise, in the same shape. */
-    facts: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    /** Members of site-config.json with other values, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
@@ -262,7 +274,7 @@ const options = Type.Object(
 export default definePlugin<typeof options>({
   name: 'clip_video',
   apiVersion: 1,
-  summary: 'Public videos and slideshows of TikTok: caption, counters, author, music, files, subtitles and sound.',
+  summary: 'Public videos and slideshows of TikTok: caption, counters, author, music, files, subtitles and audio.',
   provides: ['extractor'],
   options,
   setup: (context) => ({ extractors: [createClipVideoExtractor(context)] }),

@@ -118,8 +118,8 @@ export function parsePictures(images: unknown): MediaEntry[] {
   });
 }
 
-/** The sound that a post is set to. */
-export function parseSound(music: unknown): MediaEntry | undefined {
+/** The audio that a post is set to. */
+export function parseMusicFile(music: unknown): MediaEntry | undefined {
   const [url] = urlsIn(member(music, 'playUrl', 'play_url'));
   if (!url) return undefined;
   return {
@@ -193,7 +193,7 @@ export function codecOf(name: string | undefined): string | undefined {
 
 /**
  * Whether an address of a file can be given at all: the site's own play address answers with a page to everybody else,
- * and one kind of path holds pictures without sound, or nothing.
+ * and one kind of path holds pictures without audio, or nothing.
  */
 export function isFetchable(url: string): boolean {
   return !/^https?:\/\/www\.tiktok\.com[/?#]/i.test(url) && !/^[^?#]*\/media-video-hvc1\/?(?:[?#]|$)/.test(url);
@@ -224,10 +224,10 @@ export function isWatermarked({ label }: MediaEntry): boolean {
 }
 
 /**
- * Where to take an item's sound from: the smallest file that has it. The music that a video is set to is not its sound.
+ * Where to take an item's audio from: the smallest file that has it. The music that a video is set to is not its audio.
  * @param isUsable - whether a file can be fetched at all
  */
-export function chooseSound(
+export function chooseAudio(
   entries: readonly MediaEntry[],
   isUsable: (entry: MediaEntry) => boolean = () => true,
 ): MediaEntry | undefined {

@@ -16,8 +16,8 @@ import {
   betterFirst,
   isWatermarked,
   parseCovers,
+  parseMusicFile,
   parsePictures,
-  parseSound,
   parseSubtitles,
   parseVideoFiles,
 } from './files.js';
@@ -41,8 +41,9 @@ export function parseItem(item: unknown, id: string, { users, userStats }: Accou
   const muted = at(item, 'itemMute') === true;
   const files = pictures.length > 0 ? [] : parseVideoFiles(video, muted).sort(betterFirst);
   const music = at(item, 'music');
-  // Of a slideshow, what is to be played is its sound.
-  const sound = parseSound(music) ?? (pictures.length > 0 ? parseSound({ playUrl: at(video, 'playAddr') }) : undefined);
+  // Of a slideshow, what is to be played is its audio.
+  const audio =
+    parseMusicFile(music) ?? (pictures.length > 0 ? parseMusicFile({ playUrl: at(video, 'playAddr') }) : undefined);
   const covers = parseCovers(video);
   const images = pictures.length > 0 ? pictures : covers;
   const caption = asString(at(item, 'desc'))?.trim() || undefined;
@@ -78,14 +79,14 @@ export function parseItem(item: unknown, id: string, { users, userStats }: Accou
       media: {
         image_urls: images.map(({ url }) => url),
         video_urls: (clean.length > 0 ? clean : files).map(({ url }) => url),
-        entries: [...files, ...images, ...(sound ? [sound] : []), ...parseSubtitles(video)],
+        entries: [...files, ...images, ...(audio ? [audio] : []), ...parseSubtitles(video)],
       },
       raw_stats: {
         ...counters.raw_stats,
         ...followers.raw_stats,
         ...rawStats({ createTime: at(item, 'createTime'), locationCreated: at(item, 'locationCreated') }),
       },
-      audio: (files.length > 0 && !muted) || (pictures.length > 0 && sound !== undefined),
+      audio: (files.length > 0 && !muted) || (pictures.length > 0 && audio !== undefined),
     },
     limitations: muted ? ['no_audio_track'] : [],
   };
@@ -216,7 +217,7 @@ function isRounded(value: number): boolean {
   return value >= ROUNDED_FROM && value % (value >= 1_000_000 ? 100_000 : 100) === 0;
 }
 
-/** The music or sound that a post is set to, in the spellings of all replies. */
+/** The music or audio that a post is set to, in the spellings of all replies. */
 export function parseMusic(music: unknown): Common['music'] {
   const title = asString(member(music, 'title', 'musicName'));
   const artist = asString(member(music, 'authorName', 'author'));

@@ -8,7 +8,7 @@ import {
   type TransientCode,
 } from 'mediagate';
 import { hasFiles, isReadable } from '../assemble.js';
-import { type Facts, type Wall } from '../fetch.js';
+import { type Restriction, type SiteConfig } from '../fetch.js';
 import { parseItem } from './item.js';
 import { isItem, isVideoData, type PageReading, type PageState, readPageNodes } from './page.js';
 import { parsePageTags } from './page-tags.js';
@@ -23,8 +23,8 @@ const OTHER_ITEM: ClipOutcome = {
   reason: 'the answer was about another item',
 };
 
-/** What an item's page amounts to. A wall is what only another way to the item can get around. */
-export function outcomeOfPage(html: string, id: string, facts: Facts): ClipOutcome | Wall {
+/** What an item's page amounts to. A restriction is what only another method to the item can get around. */
+export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig): ClipOutcome | Restriction {
   const reading = readPageNodes(html, id);
   const item = reading.items.find((node) => isItem(node, id));
   if (item) return outcomeOfItem(item, id, reading);
@@ -32,27 +32,27 @@ export function outcomeOfPage(html: string, id: string, facts: Facts): ClipOutco
   if (data) return { kind: 'found', found: parseVideoData(data, id) };
   const [state] = reading.states;
   if (state) {
-    const meaning = readState(state, facts);
-    return meaning.kind === 'wall' ? { wall: meaning.code, reason: meaning.reason } : meaning;
+    const meaning = readState(state, siteConfig);
+    return meaning.kind === 'restricted' ? { restriction: meaning.code, reason: meaning.reason } : meaning;
   }
   if (reading.items.length > 0 || reading.videoData.length > 0) return OTHER_ITEM;
   const tags = html.includes(id) ? parsePageTags(html, id) : undefined;
   if (tags) return { kind: 'found', found: tags, limitations: ['fallback_source: page_tags'] };
-  return { kind: 'transient', ...classify(html, reading, facts) };
+  return { kind: 'transient', ...classify(html, reading, siteConfig) };
 }
 
-function outcomeOfItem(item: unknown, id: string, { users, userStats }: PageReading): ClipOutcome | Wall {
+function outcomeOfItem(item: unknown, id: string, { users, userStats }: PageReading): ClipOutcome | Restriction {
   const { post, limitations } = parseItem(item, id, { users, userStats });
   if (at(item, 'isContentClassified') !== true || hasFiles(post.media?.entries)) {
     return { kind: 'found', found: post, limitations };
   }
   // The page shows the files to signed-in adults only; what else it says of the item is there.
   const reason = 'the page shows the item to signed-in adults only';
-  if (!isReadable(post)) return { wall: 'age_restricted', reason };
+  if (!isReadable(post)) return { restriction: 'age_restricted', reason };
   return { kind: 'found', found: post, limitations: [...limitations, 'age_restricted'] };
 }
 
-function classify(html: string, { scripts }: PageReading, { markers }: Facts) {
+function classify(html: string, { scripts }: PageReading, { markers }: SiteConfig) {
   const has = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
   if (scripts === 'read') {
     return { code: 'upstream_refused', reason: 'a page without the item in the place of the item’s' } as const;
@@ -66,9 +66,9 @@ function classify(html: string, { scripts }: PageReading, { markers }: Facts) {
 }
 
 /** What the embedded player's page amounts to. It shows nothing of an item that is gone or private, and does not say which. */
-export function outcomeOfEmbed(html: string, id: string, facts: Facts): ClipOutcome {
-  const outcome = outcomeOfPage(html, id, facts);
-  if ('wall' in outcome) return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
+export function outcomeOfEmbed(html: string, id: string, siteConfig: SiteConfig): ClipOutcome {
+  const outcome = outcomeOfPage(html, id, siteConfig);
+  if ('restriction' in outcome) return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
   if (outcome.kind === 'transient' && /"isError"\s*:\s*true/.test(html)) {
     return { kind: 'definitive', code: 'removed', reason: 'the embedded player does not show the item' };
   }
@@ -76,7 +76,7 @@ export function outcomeOfEmbed(html: string, id: string, facts: Facts): ClipOutc
 }
 
 /** What the reply of the player's own interface amounts to. */
-export function outcomeOfPlayer(reply: unknown, id: string, facts: Facts): ClipOutcome {
+export function outcomeOfPlayer(reply: unknown, id: string, siteConfig: SiteConfig): ClipOutcome {
   const items = asArray(at(reply, 'items')) ?? [];
   const item = items.find((one) => idText(at(one, 'id_str')) === id);
   if (item) return { kind: 'found', found: parsePlayerItem(item, id) };
@@ -85,9 +85,9 @@ export function outcomeOfPlayer(reply: unknown, id: string, facts: Facts): ClipO
   const written = at(result, 'code');
   const message = typeof written === 'number' ? String(written) : asString(written);
   if (message === undefined) return { kind: 'transient', code: 'upstream_changed', reason: 'no item in the answer' };
-  const numbered = /^-?\d+$/.test(message) ? readState({ code: message }, facts) : undefined;
+  const numbered = /^-?\d+$/.test(message) ? readState({ code: message }, siteConfig) : undefined;
   if (numbered?.kind === 'definitive') return numbered;
-  const code = stateInWords(message, facts);
+  const code = stateInWords(message, siteConfig);
   if (code) return { kind: 'definitive', code, reason: message };
   return { kind: 'transient', code: 'upstream_refused', reason: message };
 }
@@ -98,30 +98,33 @@ const TRANSIENT = ['bot_check', 'upstream_refused', 'upstream_rate_limited'] as 
 
 export type ItemState =
   | { kind: 'definitive'; code: DefinitiveCode; reason: string }
-  /** Only another way to the item can tell more; where none does, this is what there is to say. */
-  | { kind: 'wall'; code: 'login_required' | 'upstream_error'; reason: string }
+  /** Only another method to the item can tell more; where none does, this is what there is to say. */
+  | { kind: 'restricted'; code: 'login_required' | 'upstream_error'; reason: string }
   | { kind: 'transient'; code: TransientCode; reason: string };
 
 /**
  * What a status code and its message mean. One number stands for several things ("does not exist" is also what a private
  * item's page may say), so the words, where there are any, come first.
  */
-export function readState({ code, message }: PageState, facts: Facts): ItemState {
+export function readState({ code, message }: PageState, siteConfig: SiteConfig): ItemState {
   const reason = message ? `${message} (${code})` : `status ${code}`;
-  const has = (name: keyof Facts['states']) => facts.states[name].includes(code);
-  if (has('login_required')) return { kind: 'wall', code: 'login_required', reason };
+  const has = (name: keyof SiteConfig['states']) => siteConfig.states[name].includes(code);
+  if (has('login_required')) return { kind: 'restricted', code: 'login_required', reason };
   const refused = TRANSIENT.find(has);
   if (refused) return { kind: 'transient', code: refused, reason };
-  const named = stateInWords(message, facts);
+  const named = stateInWords(message, siteConfig);
   const numbered = BY_NUMBER.find(has);
   // The number alone is plain where it says more than "not there".
   const state = numbered && numbered !== 'removed' && numbered !== 'unavailable' ? numbered : (named ?? numbered);
   if (state) return { kind: 'definitive', code: state, reason };
-  return { kind: 'wall', code: 'upstream_error', reason };
+  return { kind: 'restricted', code: 'upstream_error', reason };
 }
 
 /** The state that a message of the site names in its own terms. */
-export function stateInWords(message: string | undefined, { words }: Facts): (typeof DEFINITIVE)[number] | undefined {
+export function stateInWords(
+  message: string | undefined,
+  { words }: SiteConfig,
+): (typeof DEFINITIVE)[number] | undefined {
   const spaced = (text: string) => text.replaceAll('_', ' ');
   const text = spaced(message?.toLowerCase() ?? '');
   return text ? DEFINITIVE.find((state) => words[state].some((word) => text.includes(spaced(word)))) : undefined;

@@ -69,27 +69,27 @@ export function readPageNodes(html: string, id: string): PageReading {
     return reader.read(blob, id);
   };
   // A script that holds much besides is read whole only where no other has the item.
-  const ways = [
+  const methods = [
     ...found.map((one) => () => (one.reader.members ? ofMember(one.reader, one.script.text) : wholeOf(one))),
     ...found.filter(({ reader }) => reader.members).map((one) => () => wholeOf(one)),
   ];
-  for (const way of ways) {
-    const told = way();
-    if (told && tells(told)) return { ...told, scripts: 'read' };
+  for (const method of methods) {
+    const read = method();
+    if (read && hasContent(read)) return { ...read, scripts: 'read' };
   }
   const items = html.includes(id) ? findItem(blobs, id) : [];
   return { ...nodes({ items }), scripts: blobs.length > 0 ? 'read' : found.length > 0 ? 'unreadable' : 'none' };
 }
 
-function tells({ items, videoData, states }: PageNodes): boolean {
+function hasContent({ items, videoData, states }: PageNodes): boolean {
   return items.length > 0 || videoData.length > 0 || states.length > 0;
 }
 
 function ofMember({ members = [], ofMember: read }: Reader, text: string): PageNodes | undefined {
   for (const name of members) {
     const member = findJsonAfter(text, `"${name}"`)?.value;
-    const told = member === undefined ? undefined : read?.(member);
-    if (told && tells(told)) return told;
+    const nodesOfMember = member === undefined ? undefined : read?.(member);
+    if (nodesOfMember && hasContent(nodesOfMember)) return nodesOfMember;
   }
   return undefined;
 }
@@ -212,7 +212,7 @@ export function locateScripts(html: string, names: ReadonlySet<string>): Map<str
   return scripts.size > 0 ? scripts : locateByName(html, names);
 }
 
-/** For pages whose tags are written in another way: what matters is a name in quotes, and the end of the tag after it. */
+/** For pages whose tags are written otherwise: what matters is a name in quotes, and the end of the tag after it. */
 function locateByName(html: string, names: ReadonlySet<string>): Map<string, PageScript> {
   const scripts = new Map<string, PageScript>();
   for (const name of names) {

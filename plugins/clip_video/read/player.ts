@@ -1,6 +1,6 @@
 import { asArray, asNumber, asPositive, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
 import { canonicalUrl } from '../links.js';
-import { betterFirst, COVER, codecOf, isFetchable, lifeOf, mimeOf, parsePictures, parseSound } from './files.js';
+import { betterFirst, COVER, codecOf, isFetchable, lifeOf, mimeOf, parseMusicFile, parsePictures } from './files.js';
 import { ofPlayer, parseAuthor, parseCounters, parseFollowers, parseMusic, profileUrl } from './item.js';
 import { absoluteUrl, idText, languageTag, member, tagsOf, urlsIn, username } from './values.js';
 
@@ -34,7 +34,7 @@ export function parseVideoData(data: unknown, id: string): PartialPost {
     .flatMap((list) => urlsIn(list).slice(0, 1))
     .map((url): MediaEntry => ({ url, kind: 'image', label: COVER, ...lifeOf(url) }));
   const images = pictures.length > 0 ? pictures : covers;
-  const sound = parseSound(music);
+  const audio = parseMusicFile(music);
   const caption = asString(at(item, 'text'))?.trim() || undefined;
   const author = parseAuthor({ author: at(data, 'authorInfos'), authorId: at(item, 'authorId') });
   const counters = ofPlayer(parseCounters(item));
@@ -58,10 +58,10 @@ export function parseVideoData(data: unknown, id: string): PartialPost {
     media: {
       image_urls: images.map(({ url }) => url),
       video_urls: files.map(({ url }) => url),
-      entries: [...files, ...images, ...(sound ? [sound] : [])],
+      entries: [...files, ...images, ...(audio ? [audio] : [])],
     },
     raw_stats: { ...counters.raw_stats, ...followers.raw_stats },
-    audio: files.length > 0 || (pictures.length > 0 && sound !== undefined),
+    audio: files.length > 0 || (pictures.length > 0 && audio !== undefined),
   };
 }
 
@@ -77,10 +77,10 @@ export function parsePlayerItem(item: unknown, id: string): PartialPost {
     .flatMap((name) => urlsIn(at(video, name)).slice(0, 1))
     .map((url): MediaEntry => ({ url, kind: 'image', label: COVER, ...lifeOf(url) }));
   const images = pictures.length > 0 ? pictures : covers;
-  // Of a slideshow, what is to be played is its sound.
-  const sound =
-    parseSound(at(item, 'music_info')) ??
-    (pictures.length > 0 ? parseSound({ playUrl: at(video, 'url_list') }) : undefined);
+  // Of a slideshow, what is to be played is its audio.
+  const audio =
+    parseMusicFile(at(item, 'music_info')) ??
+    (pictures.length > 0 ? parseMusicFile({ playUrl: at(video, 'url_list') }) : undefined);
   const caption = asString(at(item, 'desc'))?.trim() || undefined;
   const author = parseAuthor({ author: at(item, 'author_info') });
   const milliseconds = asNumber(at(video, 'meta', 'duration')) ?? 0;
@@ -105,9 +105,9 @@ export function parsePlayerItem(item: unknown, id: string): PartialPost {
     media: {
       image_urls: images.map(({ url }) => url),
       video_urls: files.map(({ url }) => url),
-      entries: [...files, ...images, ...(sound ? [sound] : [])],
+      entries: [...files, ...images, ...(audio ? [audio] : [])],
     },
-    audio: files.length > 0 || (pictures.length > 0 && sound !== undefined),
+    audio: files.length > 0 || (pictures.length > 0 && audio !== undefined),
   };
 }
 
