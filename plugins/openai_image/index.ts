@@ -1,5 +1,7 @@
 import {
-  createFailOver,
+  askUpstream,
+  bearerToken,
+  createUpstreams,
   definePlugin,
   GatewayError,
   type GeneratedImage,
@@ -8,10 +10,9 @@ import {
   type ImageProvider,
   isGatewayError,
   type PluginContext,
-  readRefusal,
   TRUST,
   TryFailure,
-  tryUpstream,
+  type UpstreamRefusal,
   uselessAnswer,
 } from 'mediagate';
 import { createAnswerScan, type FoundImage, findImage, imageType, readUsage, type ScannedAnswer } from './answer.js';
@@ -39,31 +40,25 @@ export default definePlugin<typeof OptionsSchema>({
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvider {
-  const { options, http, clock, logger } = context;
+  const { options, clock, logger } = context;
   const { upstreams, models, budgetMs, restMs } = options;
-  const failOver = createFailOver({ upstreams, clock, restMs });
+  const all = createUpstreams({ upstreams, clock, logger, budgetMs, restMs });
 
   async function ask(call: ImageCall, upstream: Upstream, remainingMs: number): Promise<GeneratedImage> {
+    const { signal, idempotencyKey } = call;
+    const { url, apiKey } = upstream;
     const end = clock.monotonic() + remainingMs;
     const { size, warning } = askedSize(call.size, upstream);
     const { path, contentType, body } = encodeRequest(call, upstream, size);
-    const response = await http.stream({
-      url: upstream.url.replace(/\/+$/, '') + path,
-      method: 'POST',
-      headers: {
-        'content-type': contentType,
-        accept: 'application/json',
-        ...(upstream.apiKey !== undefined && { authorization: `Bearer ${upstream.apiKey}` }),
-        ...(call.idempotencyKey !== undefined && { 'idempotency-key': call.idempotencyKey }),
-      },
-      body,
-      signal: call.signal,
-      timeoutMs: Math.max(1, remainingMs),
-      maxBytes: MAX_ANSWER_BYTES,
-    });
-    if (response.status !== 200) {
-      throw refusalFailure(await readRefusal(response, clock), call, upstream, clock.now());
-    }
+    const headers = {
+      'content-type': contentType,
+      accept: 'application/json',
+      ...bearerToken(apiKey),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+    };
+    const request = { url, path, headers, body, signal, timeoutMs: remainingMs, maxBytes: MAX_ANSWER_BYTES };
+    const refuse = (refusal: UpstreamRefusal) => refusalFailure(refusal, call, upstream, clock.now());
+    const response = await askUpstream(context, request, refuse);
     const answer = await readAnswer(response);
     if (answer === undefined) throw uselessAnswer('The upstream answered with something that is not JSON.');
     const found = findImage(answer);
@@ -88,22 +83,9 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     }
   }
 
-  const attempt = (call: ImageCall, upstream: Upstream, remainingMs: number) =>
-    tryUpstream(
-      {
-        logger,
-        clock,
-        model: call.model,
-        member: `upstreams.${upstreams.indexOf(upstream)}`,
-        signal: call.signal,
-        lost: afterLostAnswer(call, upstream),
-      },
-      () => ask(call, upstream, remainingMs),
-    );
-
   return {
     models,
-    upstreams: () => failOver.states(),
+    upstreams: () => all.states(),
     async generate(call) {
       call.signal.throwIfAborted();
       const suits = ({ maxReferences }: Upstream) => call.references.length <= maxReferences;
@@ -112,11 +94,12 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
         const message = `The model takes at most ${most} reference images.`;
         throw new GatewayError('too_many_images', message, { param: 'image' });
       }
-      return failOver.run({
-        budgetMs,
+      return all.run({
+        model: call.model,
         signal: call.signal,
         suits,
-        work: (upstream, remainingMs) => attempt(call, upstream, remainingMs),
+        lost: (upstream) => afterLostAnswer(call, upstream),
+        ask: (upstream, remainingMs) => ask(call, upstream, remainingMs),
       });
     },
   };

@@ -1,26 +1,18 @@
 import {
   type AfterLostAnswer,
-  accountFailure,
-  asString,
-  at,
   type BodySource,
-  blamesCaller,
-  callerFailure,
   type ErrorCode,
   encodeForm,
   type FilePart,
-  GatewayError,
   type ImageCall,
   type ImageSize,
   type Media,
-  modelFailure,
-  namesModeration,
+  openaiFailure,
   type Static,
-  statusFailure,
   type TryFailure,
   Type,
   type UpstreamRefusal,
-  withoutNames,
+  UpstreamUrlSchema,
 } from 'mediagate';
 
 const strict = { additionalProperties: false } as const;
@@ -28,10 +20,7 @@ const strict = { additionalProperties: false } as const;
 const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/images/generations` and `/images/edits` are put behind it. */
-    url: Type.String({
-      pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
-      description: 'an http or https address, such as https://api.example.com/v1',
-    }),
+    url: UpstreamUrlSchema,
     /** Sent as a bearer token. Absent: none is sent. */
     apiKey: Type.Optional(Type.String({ minLength: 1 })),
     /** The upstream's own name of the model. */
@@ -150,9 +139,6 @@ function dataUri({ bytes, contentType }: Media): string {
   return `data:${contentType};base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')}`;
 }
 
-const MODERATION = /^(?:moderation_blocked|(?:image_)?content_policy_violation|content_?filter|safety_violation)$/i;
-const NO_ACCOUNT = /^(?:insufficient_quota|billing_hard_limit_reached|account_deactivated)$/;
-const NO_MODEL = /^(?:model_not_found|invalid_model|model_not_available)$/;
 /** A caller's faults that have a name of their own here too. */
 const SHARED_CODES: readonly ErrorCode[] = [
   'unsupported_value',
@@ -174,39 +160,13 @@ const PARAMS = new Set([
   'user',
 ]);
 
-/** What a refusal means. It says nothing of the upstream's body but, for a caller's fault, its message without names. */
 export function refusalFailure(refusal: UpstreamRefusal, call: ImageCall, upstream: Upstream, now: number): TryFailure {
-  const { status, json } = refusal;
-  const code = asString(at(json, 'error', 'code')) ?? '';
-  const isModeration =
-    MODERATION.test(code) ||
-    (code === '' && at(json, 'error', 'type') === 'image_generation_user_error') ||
-    (status === 403 && namesModeration(refusal));
-  if (isModeration && (blamesCaller(refusal) || status === 403)) {
-    const reason = reasonOf(json, call, upstream);
-    const message = "The request was rejected by the model's safety system.";
-    return callerFailure(new GatewayError('moderation_blocked', message, { reason }));
-  }
-  if (NO_ACCOUNT.test(code)) return accountFailure();
-  if (NO_MODEL.test(code)) return modelFailure(false);
-  if (blamesCaller(refusal)) return callerFailure(callerFault(refusal, call, upstream));
-  return statusFailure(refusal, now, afterLostAnswer(call, upstream));
+  const names = { ...upstream, publicModel: call.model };
+  const lost = afterLostAnswer(call, upstream);
+  return openaiFailure(refusal, { names, now, lost, codes: SHARED_CODES, params: PARAMS });
 }
 
 /** Only an upstream that knows the request again is asked again where the image may have been made. */
 export function afterLostAnswer(call: ImageCall, upstream: Upstream): AfterLostAnswer {
   return upstream.idempotent && call.idempotencyKey !== undefined ? 'here' : 'nowhere';
-}
-
-function callerFault({ json }: UpstreamRefusal, call: ImageCall, upstream: Upstream): GatewayError {
-  const theirs = at(json, 'error', 'code');
-  const code = SHARED_CODES.find((one) => one === theirs) ?? 'invalid_value';
-  const named = asString(at(json, 'error', 'param'))?.replace(/\[\]?.*$/, '');
-  const param = named !== undefined && PARAMS.has(named) ? named : undefined;
-  return new GatewayError(code, 'The model refused the request.', { param, reason: reasonOf(json, call, upstream) });
-}
-
-function reasonOf(json: unknown, { model }: ImageCall, upstream: Upstream): string | undefined {
-  const words = asString(at(json, 'error', 'message'));
-  return words === undefined ? undefined : withoutNames(words, { ...upstream, publicModel: model });
 }
