@@ -9,11 +9,11 @@ import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
+import { identityOf } from '../plugins/photo/links.js';
 import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
-import { identityOf } from '../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
 import { readPage as readSocialPage } from '../plugins/social/page.js';
 import { isLoginForm } from '../plugins/social/page-state.js';
