@@ -15,13 +15,12 @@ import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
 import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
-import { readPage as readSocialPage } from '../plugins/social/page.js';
-import { isLoginForm } from '../plugins/social/page-state.js';
-import { parseManifest } from '../plugins/social/parse-manifest.js';
-import { parseMessage } from '../plugins/social/parse-message.js';
-import { parsePlugin } from '../plugins/social/parse-plugin.js';
-import { authorName } from '../plugins/social/tag-names.js';
-import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/fetch.js';
+import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
+import { parseManifest } from '../plugins/social/read/media.js';
+import { readPage as readSocialPage } from '../plugins/social/read/page.js';
+import { isLoginForm } from '../plugins/social/read/state.js';
+import { authorName } from '../plugins/social/read/tags.js';
+import { siteConfigOf as vidsiteConfig } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
 
@@ -69,7 +68,7 @@ const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
   shop: shopFacts(),
   clip: clipFacts(),
-  vidsite: vidsiteFacts(),
+  vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),
   social: socialFacts(),
 };
@@ -81,7 +80,7 @@ function socialPage(id: string): Reader {
 
 const shopPage: Reader = (html) => readShopPage(html, CLIP_ID, facts.shop);
 const clipPage: Reader = (html) => readClipPage(html, CLIP_ID, facts.clip);
-const watchPage: Reader = (html) => readWatchPage(html, VIDEO_ID, { facts: facts.vidsite, region: 'US' });
+const watchPage: Reader = (html) => readWatchPage(html, VIDEO_ID, { siteConfig: facts.vidsite, region: 'US' });
 const permalinkPage: Reader = (html) => readPermalinkPage(html, IDENTITY, facts.photo);
 const embedPage: Reader = (html) => readEmbedPage(html, IDENTITY, facts.photo);
 const postPage = socialPage(NUMBER);

@@ -13,8 +13,8 @@ import { identityOf, matchPost } from '../../plugins/photo/links.js';
 import { readPermalinkPage } from '../../plugins/photo/read/page.js';
 import { resolveFacts as socialFacts } from '../../plugins/social/facts.js';
 import { matchItem } from '../../plugins/social/links.js';
-import { readPage } from '../../plugins/social/page.js';
-import { resolveFacts as vidsiteFacts } from '../../plugins/vidsite/fetch.js';
+import { readPage } from '../../plugins/social/read/page.js';
+import { siteConfigOf as vidsiteConfig } from '../../plugins/vidsite/fetch.js';
 import { matchVideo } from '../../plugins/vidsite/links.js';
 import { readWatchPage } from '../../plugins/vidsite/read/watch-page.js';
 import { buildClipPage } from './clip-page.js';
@@ -45,7 +45,7 @@ export interface BenchPlatform {
 }
 
 const facts = {
-  vidsite: { facts: vidsiteFacts(), region: 'US' },
+  vidsite: { siteConfig: vidsiteConfig(), region: 'US' },
   social: socialFacts(),
   photo: photoSiteConfig(),
   clipVideo: clipFacts(),
