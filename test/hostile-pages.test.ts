@@ -9,11 +9,11 @@ import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcom
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/read/player.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
+import { identityOf } from '../plugins/photo/links.js';
 import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
-import { identityOf } from '../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
 import { parseManifest } from '../plugins/social/read/media.js';
