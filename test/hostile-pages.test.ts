@@ -15,12 +15,12 @@ import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseTags as parsePhotoTags, whoseOf } from '../plugins/photo/read/tags.js';
 import { identityOf } from '../plugins/photo/shortcode.js';
-import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
 import { parseManifest } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
+import socialConfig from '../plugins/social/site-config.json' with { type: 'json' };
 import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
@@ -71,7 +71,7 @@ const facts = {
   clip: clipFacts(),
   vidsite: vidsiteFacts(),
   photo: photoFacts(),
-  social: socialFacts(),
+  social: socialConfig,
 };
 
 function socialPage(id: string): Reader {
@@ -247,7 +247,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
   'names of social': [
     often((text) => {
       const title = text.slice(0, TAG_LENGTH);
-      authorName({ heading: title, description: 'c' }, { facts: facts.social, inGroup: false, isVideo: false });
+      authorName({ heading: title, description: 'c' }, { siteConfig: facts.social, inGroup: false, isVideo: false });
     }),
     ...['a⟨ - ⟩', 'a⟨ - b⟩', 'a - ⟨ ⟩b', 'a - ⟨ |⟩b'],
   ],

@@ -12,9 +12,9 @@ import { resolveFacts as photoFacts } from '../../plugins/photo/facts.js';
 import { matchPost } from '../../plugins/photo/links.js';
 import { readPermalinkPage } from '../../plugins/photo/read/page.js';
 import { identityOf } from '../../plugins/photo/shortcode.js';
-import { resolveFacts as socialFacts } from '../../plugins/social/facts.js';
 import { matchItem } from '../../plugins/social/links.js';
 import { readPage } from '../../plugins/social/read/page.js';
+import socialConfig from '../../plugins/social/site-config.json' with { type: 'json' };
 import { resolveFacts as vidsiteFacts } from '../../plugins/vidsite/fetch.js';
 import { matchVideo } from '../../plugins/vidsite/links.js';
 import { readWatchPage } from '../../plugins/vidsite/read/watch-page.js';
@@ -47,7 +47,7 @@ export interface BenchPlatform {
 
 const facts = {
   vidsite: { facts: vidsiteFacts(), region: 'US' },
-  social: socialFacts(),
+  social: socialConfig,
   photo: photoFacts(),
   clipVideo: clipFacts(),
   clipShop: shopFacts(),
