@@ -10,6 +10,7 @@ import {
   type PostPart,
 } from 'mediagate';
 import { limitationFor } from './read/outcomes.js';
+import { area } from './read/values.js';
 
 /** Methods whose refusal is the reason why a video cannot be played. */
 const RESTRICTING = ['innertube_player', 'innertube_microformat', 'watch_page'];
@@ -100,10 +101,6 @@ function orderPictures(data: PostData): PostData {
 
 function largerFirst(one: MediaEntry | undefined, other: MediaEntry | undefined): number {
   return area(other) - area(one);
-}
-
-function area(entry: MediaEntry | undefined): number {
-  return (entry?.width ?? 0) * (entry?.height ?? 0);
 }
 
 function limitationsOf(data: PostData, { limitations, restriction, call }: ItemRun<PartialPost>): string[] {

@@ -20,7 +20,7 @@ import probeLinks from './probe-links.json' with { type: 'json' };
 import { chooseAudio } from './read/formats.js';
 import { isReadable, outcomeOfNext, outcomeOfPlayer, type ReadOptions } from './read/outcomes.js';
 import { itemOf, parseOembed, parseVideo } from './read/public-apis.js';
-import { channelId } from './read/text.js';
+import { channelId } from './read/values.js';
 import { readWatchPage } from './read/watch-page.js';
 
 const options = Type.Object(
