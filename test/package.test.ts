@@ -6,7 +6,12 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { type InstalledPackage, installPackage, installPluginPackage } from './support/installed-package.js';
+import {
+  addPluginPackage,
+  type InstalledPackage,
+  installPackage,
+  installPluginPackage,
+} from './support/installed-package.js';
 import { packageRoot } from './support/package-root.js';
 import { readmeSnippets } from './support/readme-snippets.js';
 import { freePort } from './support/redis.js';
@@ -184,6 +189,45 @@ describe('the package, as another project has it', function () {
     );
     const entries: { id: string; state: string }[] = JSON.parse(stdout);
     expect(entries.map(({ id, state }) => `${id} ${state}`)).to.deep.equal(['vidsite ready', 'reelbox ready']);
+  });
+
+  it('serves the plugins of the example package, which has the small one and passes its own tests', async () => {
+    await addPluginPackage(installed.pluginTarball, installed.folder);
+    const place = path.join(installed.folder, 'example');
+    await cp(path.join(packageRoot, 'examples', 'plugin-package'), place, { recursive: true });
+    for (const name of ['@types/mocha', 'mocha']) {
+      await symlink(path.join(packageRoot, 'node_modules', name), path.join(installed.folder, 'node_modules', name));
+    }
+    const strictest = ['--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--preserveSymlinks'];
+    await runCompiler(place, ['-p', '.', ...strictest]);
+    const { name, scripts } = JSON.parse(await readFile(path.join(place, 'package.json'), 'utf8'));
+    const [, words = ''] = / && mocha (.*)$/.exec(scripts.test) ?? [];
+    // Mocha's own limit fails tests on a busy machine.
+    expect(words).to.match(/--timeout [1-9]\d{4}\b/);
+    const mocha = path.join(packageRoot, 'node_modules', 'mocha', 'bin', 'mocha.js');
+    const tests = await run(process.execPath, [mocha, ...words.split(' ')], { cwd: place });
+    for (const title of ['extractor reelbox', 'image provider lantern_image', 'text provider tide_text', 'over HTTP']) {
+      expect(tests.stdout).to.contain(title);
+    }
+
+    await symlink(place, path.join(installed.folder, 'node_modules', name));
+    const plugins = [
+      { use: name },
+      { use: `${name}/lantern_image`, options: { apiKey: 'lantern-key' } },
+      { use: `${name}/tide_text`, options: { apiKey: 'tide-key' } },
+    ];
+    await writeFile(path.join(installed.folder, 'plugins.config.json'), JSON.stringify({ plugins }));
+    const { stdout } = await run(
+      process.execPath,
+      [path.join(installed.root, 'dist/server/cli/cli.js'), 'plugins', '--json'],
+      { cwd: installed.folder, env: { PATH: process.env.PATH, BROWSER: 'off' } },
+    );
+    const entries: { id: string; state: string }[] = JSON.parse(stdout);
+    expect(entries.map(({ id, state }) => `${id} ${state}`)).to.deep.equal([
+      'reelbox ready',
+      'lantern_image ready',
+      'tide_text ready',
+    ]);
   });
 
   describe('brings a small one for authors of plugins, which', () => {
