@@ -8,20 +8,18 @@ import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
-import { resolveFacts as photoFacts } from '../plugins/photo/facts.js';
-import { readSession } from '../plugins/photo/fetch.js';
+import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
 import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
-import { parseDescription, parseTags as parsePhotoTags, whoseOf } from '../plugins/photo/read/tags.js';
+import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
 import { identityOf } from '../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
-import { readPage as readSocialPage } from '../plugins/social/page.js';
-import { isLoginForm } from '../plugins/social/page-state.js';
-import { parseManifest } from '../plugins/social/parse-manifest.js';
-import { parseMessage } from '../plugins/social/parse-message.js';
-import { parsePlugin } from '../plugins/social/parse-plugin.js';
-import { authorName } from '../plugins/social/tag-names.js';
+import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
+import { parseManifest } from '../plugins/social/read/media.js';
+import { readPage as readSocialPage } from '../plugins/social/read/page.js';
+import { isLoginForm } from '../plugins/social/read/state.js';
+import { authorName } from '../plugins/social/read/tags.js';
 import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
@@ -71,7 +69,7 @@ const facts = {
   shop: shopFacts(),
   clip: clipFacts(),
   vidsite: vidsiteFacts(),
-  photo: photoFacts(),
+  photo: photoSiteConfig(),
   social: socialFacts(),
 };
 
@@ -228,7 +226,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     (text) => parseDescription(text, facts.photo.phrases),
     ...['1 like - ⟨ ⟩a: "b"', '1 like - a⟨ ⟩b: "c"', 'a: "⟨.⟩b', 'a: "b⟨ ⟩c', '@a • ⟨ ⟩“', '⟨@a • ⟩', '⟨: ⟩', '⟨(@a⟩'],
   ],
-  'names of photo': [whoseOf, '⟨ ⟩a', 'a⟨ ⟩b', '⟨(@a⟩', '⟨(@⟩'],
+  'names of photo': [parseOwner, '⟨ ⟩a', 'a⟨ ⟩b', '⟨(@a⟩', '⟨(@⟩'],
   'titles of photo': [
     often((text) =>
       parsePhotoTags(

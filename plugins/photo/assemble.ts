@@ -1,5 +1,5 @@
 import type { Part, PartialPost, PostData, PostPart } from 'mediagate';
-import { type Found, type PostClimb, type PostReading, SOURCES } from './read/reading.js';
+import { type PostReading, type PostRun, type Readings, SOURCES } from './read/reading.js';
 import { type PostIdentity, timeOfMediaId } from './shortcode.js';
 
 /** One reading, and the method that gave it. */
@@ -8,18 +8,18 @@ interface MethodReading extends PostReading {
 }
 
 /** The readings of all methods, best source first. */
-export function rankReadings(parts: readonly Part<Found>[]): MethodReading[] {
+export function rankReadings(parts: readonly Part<Readings>[]): MethodReading[] {
   const readings = parts.flatMap(({ method, found }) => found.map((reading) => ({ ...reading, method })));
   return readings.sort((one, other) => SOURCES.indexOf(one.source) - SOURCES.indexOf(other.source));
 }
 
 /** Readings as parts of one document: the media of the one reading that shows most of it, the time from the id at last. */
-export function partsOf(readings: readonly MethodReading[], { mediaId }: PostIdentity): PostPart[] {
-  const pictured = fullest(readings, 'image_urls');
-  const filmed = fullest(readings, 'video_urls');
+export function toParts(readings: readonly MethodReading[], { mediaId }: PostIdentity): PostPart[] {
+  const imageSource = richest(readings, 'image_urls');
+  const videoSource = richest(readings, 'video_urls');
   const parts = readings.map((reading): PostPart => {
     const { method, post } = reading;
-    return { method, found: withMedia(post, reading === pictured, reading === filmed) };
+    return { method, found: withMedia(post, reading === imageSource, reading === videoSource) };
   });
   const [first] = readings;
   const stated = readings.some(({ post }) => post.common?.published_at);
@@ -30,7 +30,7 @@ export function partsOf(readings: readonly MethodReading[], { mediaId }: PostIde
 }
 
 /** The same picture has another address in each reply, so addresses of several cannot be united. */
-function fullest(readings: readonly MethodReading[], name: 'image_urls' | 'video_urls'): MethodReading | undefined {
+function richest(readings: readonly MethodReading[], name: 'image_urls' | 'video_urls'): MethodReading | undefined {
   const amount = ({ post }: MethodReading) => post.media?.[name]?.length ?? 0;
   return readings.reduce<MethodReading | undefined>(
     (best, one) => (amount(one) > (best ? amount(best) : 0) ? one : best),
@@ -53,7 +53,7 @@ function withMedia(post: PartialPost, images: boolean, videos: boolean): Partial
 }
 
 /** What the caller should know about the result, stable words first. */
-export function limitationsOf(data: PostData, readings: readonly MethodReading[], climb: PostClimb): string[] {
+export function limitationsOf(data: PostData, readings: readonly MethodReading[], run: PostRun): string[] {
   const [best] = readings;
   const metrics = Object.entries(data.provenance?.precision ?? {});
   const named = (how: string) => metrics.filter(([, one]) => one === how).map(([metric]) => metric);
@@ -65,8 +65,8 @@ export function limitationsOf(data: PostData, readings: readonly MethodReading[]
   const hidden = named('hidden');
   return [
     ...new Set([
-      ...(climb.restriction ? [climb.restriction.code] : []),
-      ...climb.limitations,
+      ...(run.restriction ? [run.restriction.code] : []),
+      ...run.limitations,
       ...(files.length === 0 ? ['metadata_only'] : []),
       ...(best && best.source !== 'data' && best.source !== 'embed_data' ? [`fallback_source: ${best.source}`] : []),
       // A link preview names the day, and no hour.

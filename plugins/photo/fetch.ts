@@ -3,15 +3,25 @@ import {
   type HttpClient,
   type HttpResponse,
   type LinkRef,
+  loadSiteConfig,
   matchedLink,
   metaTags,
+  type SiteConfigOverride,
   walkShortLink,
 } from 'mediagate';
-import type { Facts } from './facts.js';
 import { isSite, matchPost, shortcodeInAddress } from './links.js';
-import { detourOf, givesReasons, leadsToLogin, refuseFailure, saysMissing } from './read/reading.js';
+import { isMissingMedia, isRuling, redirectsToLogin, redirectTarget, rejectFailure } from './read/reading.js';
 import { readBody } from './read/reply.js';
 import type { PostIdentity } from './shortcode.js';
+import shipped from './site-config.json' with { type: 'json' };
+
+/** What the platform changes from time to time. */
+export type SiteConfig = typeof shipped;
+
+/** @throws TypeError if the values of a plugin instance do not fit the shipped ones. */
+export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
+  return loadSiteConfig(shipped, override);
+}
 
 /** A page, and the cookies that came with it. */
 export interface Page {
@@ -19,9 +29,9 @@ export interface Page {
   headers: HttpResponse['headers'];
 }
 
-const MAX_MOVES = 2;
+const MAX_REDIRECTS = 2;
 
-type QueryName = keyof Facts['queries'];
+type QueryName = keyof SiteConfig['queries'];
 
 /** The few requests that the site is ever sent. Each throws a GatewayError where no usable answer came. */
 export interface Requests {
@@ -39,41 +49,41 @@ export interface Requests {
   ruling(identity: PostIdentity, signal: AbortSignal): Promise<unknown>;
 }
 
-export function createRequests({ http, facts }: { http: HttpClient; facts: Facts }): Requests {
-  const { urls, queries, origin } = facts;
-  const browser = { 'user-agent': facts.userAgent, 'accept-language': facts.acceptLanguage };
+export function createRequests({ http, siteConfig }: { http: HttpClient; siteConfig: SiteConfig }): Requests {
+  const { urls, queries, origin } = siteConfig;
+  const browser = { 'user-agent': siteConfig.userAgent, 'accept-language': siteConfig.acceptLanguage };
   const navigation = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
-  const api = { ...browser, accept: '*/*', 'x-ig-app-id': facts.appId, 'x-asbd-id': facts.asbdId };
+  const api = { ...browser, accept: '*/*', 'x-ig-app-id': siteConfig.appId, 'x-asbd-id': siteConfig.asbdId };
   const address = (template: string, { shortcode, mediaId }: PostIdentity) =>
     template.replaceAll('{shortcode}', encodeURIComponent(shortcode)).replaceAll('{mediaId}', mediaId);
 
   async function page(url: string, signal: AbortSignal): Promise<HttpResponse | undefined> {
     const response = await http.request({ url, headers: navigation, signal });
     if (response.status === 404 || response.status === 410) return undefined;
-    refuseFailure(response, facts);
+    rejectFailure(response, siteConfig);
     return response;
   }
 
   async function json(url: string, signal: AbortSignal): Promise<unknown> {
     const response = await http.request({ url, headers: { ...api, referer: `${origin}/` }, signal });
-    if (response.status === 404 || saysMissing(response, facts)) return undefined;
+    if (response.status === 404 || isMissingMedia(response, siteConfig)) return undefined;
     // A refusal that gives its reasons is the answer that was asked for.
-    if (!givesReasons(response)) refuseFailure(response, facts);
+    if (!isRuling(response)) rejectFailure(response, siteConfig);
     return readBody(response.text());
   }
 
   return {
     async permalink(identity, signal) {
       let response = await http.request({ url: address(urls.permalink, identity), headers: navigation, signal });
-      for (let hops = 0; hops < MAX_MOVES; hops += 1) {
+      for (let hops = 0; hops < MAX_REDIRECTS; hops += 1) {
         // A post has several addresses; whatever else a redirect leads to is a refusal.
         const moved = response.status >= 300 && response.status < 400 && response.headers.location;
         if (!moved || shortcodeInAddress(moved) !== identity.shortcode) break;
         response = await http.request({ url: new URL(moved, origin), headers: navigation, signal });
       }
       if (response.status === 404 || response.status === 410) return 'missing';
-      if (leadsToLogin(response, facts)) return 'login';
-      refuseFailure(response, facts);
+      if (redirectsToLogin(response, siteConfig)) return 'login';
+      rejectFailure(response, siteConfig);
       return { html: response.text(), headers: response.headers };
     },
 
@@ -116,7 +126,7 @@ export function createRequests({ http, facts }: { http: HttpClient; facts: Facts
         }).toString(),
         signal,
       });
-      refuseFailure(response, facts);
+      rejectFailure(response, siteConfig);
       return readBody(response.text());
     },
 
@@ -136,13 +146,13 @@ export interface Session {
 const TOKENS = [/\["LSD",\[\],\{"token":"([\w-]+)"/, /<script id="__eqmc"[^<>]*>[^<]*?"l":"([\w-]+)"/];
 
 /** Undefined where the page has no token, as a login page or a refusal. */
-export function readSession({ html, headers }: Page, facts: Facts): Session | undefined {
+export function readSession({ html, headers }: Page, siteConfig: SiteConfig): Session | undefined {
   const token = TOKENS.map((pattern) => pattern.exec(html)?.[1]).find((found) => found !== undefined);
   if (token === undefined) return undefined;
   const cookies = new Map<string, string>();
   for (const field of headers['set-cookie']?.split('\n') ?? []) {
     const [, name = '', value = ''] = /^\s*([\w-]+)=([^;\s]*)/.exec(field) ?? [];
-    if (facts.cookies.includes(name) && value !== '') cookies.set(name, value);
+    if (siteConfig.cookies.includes(name) && value !== '') cookies.set(name, value);
   }
   const csrf = cookies.get('csrftoken') ?? /"csrf_token"\s*:\s*"([\w-]+)"/.exec(html)?.[1];
   return {
@@ -154,7 +164,7 @@ export function readSession({ html, headers }: Page, facts: Facts): Session | un
 
 interface ShareWalk {
   http: HttpClient;
-  facts: Facts;
+  siteConfig: SiteConfig;
   link: LinkRef;
   signal: AbortSignal;
 }
@@ -163,18 +173,18 @@ interface ShareWalk {
  * Where a share link leads.
  * @throws GatewayError `short_link_dead`, `login_required`, `redirected_to_unsupported`, or an upstream failure.
  */
-export async function resolveShareLink({ http, facts, link, signal }: ShareWalk): Promise<URL> {
+export async function resolveShareLink({ http, siteConfig, link, signal }: ShareWalk): Promise<URL> {
   const end = await walkShortLink({
     http,
     url: link.url,
     mayAsk: isSite,
     isDestination: (url) => isSite(url) && !isShareLink(url),
     // Browsers get a page that redirects by script; plain clients get a redirect.
-    headers: { 'user-agent': facts.shareUserAgent, accept: '*/*' },
+    headers: { 'user-agent': siteConfig.shareUserAgent, accept: '*/*' },
     signal,
   });
-  if (isShareLink(end)) return addressInPage({ http, facts, link, signal });
-  switch (detourOf(end, facts)) {
+  if (isShareLink(end)) return addressInPage({ http, siteConfig, link, signal });
+  switch (redirectTarget(end, siteConfig)) {
     case 'home':
       throw new GatewayError('short_link_dead', 'The share link leads to the home page.');
     case 'login':
@@ -202,21 +212,21 @@ function behindLogin(login: URL): URL {
   });
 }
 
-async function addressInPage({ http, facts, link, signal }: ShareWalk): Promise<URL> {
+async function addressInPage({ http, siteConfig, link, signal }: ShareWalk): Promise<URL> {
   const headers = {
-    'user-agent': facts.userAgent,
-    'accept-language': facts.acceptLanguage,
+    'user-agent': siteConfig.userAgent,
+    'accept-language': siteConfig.acceptLanguage,
     accept: 'text/html,*/*;q=0.8',
   };
   const response = await http.request({ url: link.url, headers, signal });
-  refuseFailure(response, facts);
+  rejectFailure(response, siteConfig);
   const tags = metaTags(response.text());
   for (const name of ['og:url', 'canonical', 'al:android:url']) {
     const url = URL.parse(tags.get(name) ?? '');
     if (url && isItem(url)) return url;
   }
   const title = tags.get('title')?.toLowerCase() ?? '';
-  if (facts.phrases.missing.some((words) => title.includes(words))) {
+  if (siteConfig.phrases.missing.some((words) => title.includes(words))) {
     throw new GatewayError('short_link_dead', 'The share link leads nowhere.', { reason: tags.get('title') });
   }
   throw new GatewayError('upstream_refused', 'The platform does not tell where the share link leads.', {

@@ -7,29 +7,45 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
-  type FactsOverride,
   GatewayError,
   type MediaEntry,
   type Method,
   mergePosts,
   type PluginContext,
+  type SiteConfigOverride,
   Type,
 } from 'mediagate';
-import { limitationsOf, partsOf, rankReadings } from './assemble.js';
-import { type Facts, resolveFacts } from './facts.js';
-import { createRequests, type Page, type Requests, readSession, resolveShareLink, type Session } from './fetch.js';
+import { limitationsOf, rankReadings, toParts } from './assemble.js';
+import {
+  createRequests,
+  type Page,
+  type Requests,
+  readSession,
+  resolveShareLink,
+  type Session,
+  type SiteConfig,
+  siteConfigOf,
+} from './fetch.js';
 import { LINK_FORMS, matchPost } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { readEmbedPage } from './read/embed.js';
 import { readPermalinkPage } from './read/page.js';
-import { type Found, GATED, isReadable, isWhole, isWorthwhile, type PostOutcome, readRuling } from './read/reading.js';
+import {
+  GATED,
+  hasAllFiles,
+  hasAuthorAndContent,
+  isWorthwhile,
+  type PostOutcome,
+  type Readings,
+  readRuling,
+} from './read/reading.js';
 import { outcomeOfReply } from './read/reply.js';
 import { hasPrivateKey, identityOf, type PostIdentity } from './shortcode.js';
 
 const options = Type.Object(
   {
-    /** Members of facts.json that an entry sets otherwise, in the same shape. */
-    facts: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    /** Values that replace those of site-config.json, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
@@ -48,30 +64,30 @@ const PLATFORM = 'photo';
 const MEDIA_HOSTS = ['.cdninstagram.com', '.fbcdn.net'];
 
 interface PhotoOptions {
-  facts?: FactsOverride;
+  siteConfig?: SiteConfigOverride;
 }
 
-/** @throws TypeError where `options.facts` does not fit the shipped facts. */
+/** @throws TypeError if `options.siteConfig` does not fit the shipped values. */
 function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
   const { http, clock, logger, options } = context;
-  const facts = resolveFacts(options.facts);
-  const chain = createFallbackChain<Found, PostCall>({
+  const siteConfig = siteConfigOf(options.siteConfig);
+  const chain = createFallbackChain<Readings, PostCall>({
     platform: PLATFORM,
     clock,
     logger,
-    methods: createMethods({ requests: createRequests({ http, facts }), facts }),
+    methods: createMethods({ requests: createRequests({ http, siteConfig }), siteConfig }),
     isEnough: (parts) => {
       const readings = parts.flatMap(({ found }) => found);
-      return isReadable(readings) && isWhole(readings);
+      return hasAuthorAndContent(readings) && hasAllFiles(readings);
     },
     isWorthwhile: (parts) => isWorthwhile(parts.flatMap(({ found }) => found)),
   });
 
   async function read({ link, signal, only }: ExtractCall) {
     const identity = identityOf(link.id);
-    const climb = await chain.run({ identity, outcomes: new Map() }, signal, only);
-    const readings = rankReadings(climb.parts);
-    return { climb, readings, data: mergePosts(partsOf(readings, identity)) };
+    const run = await chain.run({ identity, outcomes: new Map() }, signal, only);
+    const readings = rankReadings(run.parts);
+    return { run, readings, data: mergePosts(toParts(readings, identity)) };
   }
 
   return {
@@ -85,23 +101,23 @@ function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
     probeLinks,
 
     resolve({ link, signal }) {
-      return resolveShareLink({ http, facts, link, signal });
+      return resolveShareLink({ http, siteConfig, link, signal });
     },
 
     async extract(call): Promise<Extraction> {
-      const { climb, readings, data } = await read(call);
+      const { run, readings, data } = await read(call);
       return {
-        method: climb.parts.map(({ method }) => method).join('+'),
+        method: run.parts.map(({ method }) => method).join('+'),
         data,
-        limitations: limitationsOf(data, readings, climb),
-        audio: chooseSound(data.media.entries ?? []) !== undefined,
-        partial: climb.partial,
+        limitations: limitationsOf(data, readings, run),
+        audio: chooseAudio(data.media.entries ?? []) !== undefined,
+        partial: run.partial,
       };
     },
 
     async resolveAudio(call): Promise<AudioSource> {
       const { data } = await read(call);
-      const sound = chooseSound(data.media.entries ?? []);
+      const sound = chooseAudio(data.media.entries ?? []);
       if (!sound) {
         throw new GatewayError('audio_unavailable', 'The platform gives no file with the sound of the post.', {
           platform: PLATFORM,
@@ -110,7 +126,7 @@ function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
       const length = sound.duration_seconds ?? data.common.duration_seconds;
       return {
         url: sound.url,
-        headers: { 'user-agent': facts.userAgent, referer: `${facts.origin}/` },
+        headers: { 'user-agent': siteConfig.userAgent, referer: `${siteConfig.origin}/` },
         ...(sound.mime && { mime: sound.mime }),
         ...(length && { durationSeconds: length }),
       };
@@ -119,7 +135,7 @@ function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
 }
 
 /** The first sound track (the lists begin with the smallest) before the smallest video with sound. */
-function chooseSound(entries: readonly MediaEntry[]): MediaEntry | undefined {
+function chooseAudio(entries: readonly MediaEntry[]): MediaEntry | undefined {
   const videos = entries.filter(({ kind, has_audio }) => kind === 'video' && has_audio !== false);
   const area = ({ width = 0, height = 0 }: MediaEntry) => width * height || Number.MAX_SAFE_INTEGER;
   return entries.find(({ kind }) => kind === 'audio') ?? videos.sort((one, other) => area(one) - area(other))[0];
@@ -138,7 +154,7 @@ interface PostCall {
 
 interface MethodSettings {
   requests: Requests;
-  facts: Facts;
+  siteConfig: SiteConfig;
 }
 
 /**
@@ -146,18 +162,18 @@ interface MethodSettings {
  * counters; the queries of the site's own code have everything where the site trusts us. Where nothing was had, a ruling
  * tells why. No "no" but the ruling's is final: the site says the same of what is gone and of what it will not show.
  */
-function createMethods({ requests, facts }: MethodSettings): Method<Found, PostCall>[] {
-  const nothingYet = ({ outcomes }: PostCall) => !isReadable(foundIn(outcomes)) && !isExplained(outcomes);
+function createMethods({ requests, siteConfig }: MethodSettings): Method<Readings, PostCall>[] {
+  const nothingYet = ({ outcomes }: PostCall) => !hasAuthorAndContent(foundIn(outcomes)) && !isExplained(outcomes);
 
   const method = (
     name: string,
-    options: Pick<Method<Found, PostCall>, 'cost' | 'definitive' | 'usable'>,
+    options: Pick<Method<Readings, PostCall>, 'cost' | 'definitive' | 'usable'>,
     run: (call: PostCall, signal: AbortSignal) => Promise<PostOutcome>,
-  ): Method<Found, PostCall> => ({
+  ): Method<Readings, PostCall> => ({
     name,
     ...options,
     async run(call, signal) {
-      const outcome = weigh(await run(call, signal), call);
+      const outcome = adjustRemoved(await run(call, signal), call);
       call.outcomes.set(name, outcome);
       return outcome;
     },
@@ -166,8 +182,8 @@ function createMethods({ requests, facts }: MethodSettings): Method<Found, PostC
   /** @throws GatewayError where no page gives what a query must bring along. */
   async function sessionFor(call: PostCall, signal: AbortSignal): Promise<Session> {
     // Looking for it costs as much as reading the page, and few posts take a query.
-    call.session ??= call.page && readSession(call.page, facts);
-    call.session ??= readSession(await requests.home(signal), facts);
+    call.session ??= call.page && readSession(call.page, siteConfig);
+    call.session ??= readSession(await requests.home(signal), siteConfig);
     if (call.session) return call.session;
     throw new GatewayError('upstream_refused', 'The platform’s home page lacks what a query needs.', {
       reason: 'a home page without a token',
@@ -176,26 +192,26 @@ function createMethods({ requests, facts }: MethodSettings): Method<Found, PostC
 
   const query = (name: 'post' | 'shortcode') => async (call: PostCall, signal: AbortSignal) => {
     const session = await sessionFor(call, signal);
-    return outcomeOfReply(await requests.query(name, call.identity, session, signal), call.identity, facts);
+    return outcomeOfReply(await requests.query(name, call.identity, session, signal), call.identity, siteConfig);
   };
 
   return [
     method('permalink', { cost: 3, definitive: false }, async (call, signal) => {
       const page = await requests.permalink(call.identity, signal);
-      if (page === 'missing') return notThere('HTTP 404');
+      if (page === 'missing') return removedOutcome('HTTP 404');
       if (page === 'login') return behindLogin(call.identity);
       call.page = page;
-      return readPermalinkPage(page.html, call.identity, facts);
+      return readPermalinkPage(page.html, call.identity, siteConfig);
     }),
     method('embed', { cost: 2, definitive: false }, async ({ identity }, signal) => {
       const html = await requests.embed(identity, signal);
-      return html === undefined ? notThere('HTTP 404') : readEmbedPage(html, identity, facts);
+      return html === undefined ? removedOutcome('HTTP 404') : readEmbedPage(html, identity, siteConfig);
     }),
     method('graphql_post', { cost: 2, definitive: false }, query('post')),
     method('graphql_shortcode', { cost: 1, definitive: false }, query('shortcode')),
     method('media_info', { cost: 1, definitive: false, usable: nothingYet }, async ({ identity }, signal) => {
       const reply = await requests.mediaInfo(identity, signal);
-      return reply === undefined ? notThere('HTTP 404') : outcomeOfReply(reply, identity, facts);
+      return reply === undefined ? removedOutcome('HTTP 404') : outcomeOfReply(reply, identity, siteConfig);
     }),
     method('ruling', { cost: 1, definitive: true, usable: nothingYet }, async ({ identity, outcomes }, signal) => {
       const page = outcomes.get('permalink');
@@ -206,13 +222,13 @@ function createMethods({ requests, facts }: MethodSettings): Method<Found, PostC
       });
       if (reply === undefined && page?.kind === 'definitive') return page;
       const words = [asString(at(reply, 'title')), asString(at(reply, 'description'))].filter(Boolean).join(': ');
-      if (words) return readRuling(words, facts.phrases);
+      if (words) return readRuling(words, siteConfig.phrases);
       return { kind: 'transient', code: 'upstream_refused', reason: 'the post is not shown, and no reason is given' };
     }),
   ];
 }
 
-function notThere(reason: string): PostOutcome {
+function removedOutcome(reason: string): PostOutcome {
   return { kind: 'definitive', code: 'removed', reason };
 }
 
@@ -225,25 +241,25 @@ function behindLogin({ shortcode }: PostIdentity): PostOutcome {
 }
 
 /** "Not there" is said of much: of a private post's link, and of what another answer told the reason for. */
-function weigh(outcome: PostOutcome, { identity, outcomes }: PostCall): PostOutcome {
+function adjustRemoved(outcome: PostOutcome, { identity, outcomes }: PostCall): PostOutcome {
   if (outcome.kind !== 'definitive' || outcome.code !== 'removed') return outcome;
   if (hasPrivateKey(identity.shortcode)) return { ...outcome, code: 'private' };
-  return refusalsIn(outcomes).length > 0
+  return restrictionsIn(outcomes).length > 0
     ? { kind: 'transient', code: 'upstream_refused', reason: outcome.reason }
     : outcome;
 }
 
 /** Whether an answer told why the post is not shown; that it stands behind a gate may have several reasons. */
 function isExplained(outcomes: ReadonlyMap<string, PostOutcome>): boolean {
-  return refusalsIn(outcomes).some((outcome) => outcome !== GATED);
+  return restrictionsIn(outcomes).some((outcome) => outcome !== GATED);
 }
 
 /** Answers that said more than that there is nothing. */
-function refusalsIn(outcomes: ReadonlyMap<string, PostOutcome>): PostOutcome[] {
+function restrictionsIn(outcomes: ReadonlyMap<string, PostOutcome>): PostOutcome[] {
   return [...outcomes.values()].filter((outcome) => outcome.kind === 'definitive' && outcome.code !== 'removed');
 }
 
 /** What the methods found so far. */
-function foundIn(outcomes: ReadonlyMap<string, PostOutcome>): Found {
+function foundIn(outcomes: ReadonlyMap<string, PostOutcome>): Readings {
   return [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'transient' ? [] : (outcome.found ?? [])));
 }

@@ -7,14 +7,14 @@ import { resolveFacts as clipFacts } from '../../plugins/clip_video/facts.js';
 import { alignMedia, orderVideos } from '../../plugins/clip_video/finish.js';
 import { matchClip } from '../../plugins/clip_video/links.js';
 import { outcomeOfPage as outcomeOfClipPage } from '../../plugins/clip_video/outcomes.js';
-import { partsOf, rankReadings } from '../../plugins/photo/assemble.js';
-import { resolveFacts as photoFacts } from '../../plugins/photo/facts.js';
+import { rankReadings, toParts } from '../../plugins/photo/assemble.js';
+import { siteConfigOf as photoSiteConfig } from '../../plugins/photo/fetch.js';
 import { matchPost } from '../../plugins/photo/links.js';
 import { readPermalinkPage } from '../../plugins/photo/read/page.js';
 import { identityOf } from '../../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../../plugins/social/facts.js';
 import { matchItem } from '../../plugins/social/links.js';
-import { readPage } from '../../plugins/social/page.js';
+import { readPage } from '../../plugins/social/read/page.js';
 import { resolveFacts as vidsiteFacts } from '../../plugins/vidsite/fetch.js';
 import { matchVideo } from '../../plugins/vidsite/links.js';
 import { readWatchPage } from '../../plugins/vidsite/read/watch-page.js';
@@ -48,7 +48,7 @@ export interface BenchPlatform {
 const facts = {
   vidsite: { facts: vidsiteFacts(), region: 'US' },
   social: socialFacts(),
-  photo: photoFacts(),
+  photo: photoSiteConfig(),
   clipVideo: clipFacts(),
   clipShop: shopFacts(),
 };
@@ -88,7 +88,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
       const identity = identityOf(id);
       const outcome = readPermalinkPage(html, identity, facts.photo);
       if (outcome.kind !== 'found') return undefined;
-      return ofPost(mergePosts(partsOf(rankReadings([{ method: 'permalink', found: outcome.found }]), identity)));
+      return ofPost(mergePosts(toParts(rankReadings([{ method: 'permalink', found: outcome.found }]), identity)));
     },
   },
   clip_video: {

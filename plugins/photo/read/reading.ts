@@ -10,7 +10,7 @@ import {
   retryAfterSeconds,
   tryParseJson,
 } from 'mediagate';
-import type { Facts } from '../facts.js';
+import type { SiteConfig } from '../fetch.js';
 
 /**
  * Where a reading comes from, best first: the site's own data, the data of an embed, the linked data of older
@@ -30,9 +30,9 @@ export interface PostReading {
 }
 
 /** What a method finds: accounts of the post, best first. */
-export type Found = readonly PostReading[];
-export type PostOutcome = Outcome<Found>;
-export type PostClimb = ChainResult<Found>;
+export type Readings = readonly PostReading[];
+export type PostOutcome = Outcome<Readings>;
+export type PostRun = ChainResult<Readings>;
 
 export const OTHER_POST: PostOutcome = {
   kind: 'transient',
@@ -47,7 +47,7 @@ export const GATED: PostOutcome = {
 };
 
 /** Whether the readings are worth an answer: whose the post is, and something of it. */
-export function isReadable(readings: Found): boolean {
+export function hasAuthorAndContent(readings: Readings): boolean {
   const posts = readings.map(({ post }) => post);
   return (
     posts.some(({ common }) => common?.author?.username ?? common?.author?.name ?? common?.author?.id) &&
@@ -59,17 +59,17 @@ export function isReadable(readings: Found): boolean {
 }
 
 /** Whether the readings are better than none: the text, with its numbers or its pictures, says much without a name. */
-export function isWorthwhile(readings: Found): boolean {
+export function isWorthwhile(readings: Readings): boolean {
   const posts = readings.map(({ post }) => post);
   const shown = posts.some(
     ({ media, metrics }) =>
       media?.image_urls?.[0] ?? media?.video_urls?.[0] ?? metrics?.likes ?? metrics?.comments ?? metrics?.views,
   );
-  return isReadable(readings) || (shown && posts.some(({ common }) => common?.caption));
+  return hasAuthorAndContent(readings) || (shown && posts.some(({ common }) => common?.caption));
 }
 
 /** Whether the post's files were had: all that its data lists, or the one picture that an embed shows. */
-export function isWhole(readings: Found): boolean {
+export function hasAllFiles(readings: Readings): boolean {
   return readings.some(({ source, post, hasVideo, itemCount = 1 }) => {
     const files = (hasVideo ? post.media?.video_urls : post.media?.image_urls) ?? [];
     if (files.length === 0 || source === 'page_tags') return false;
@@ -78,7 +78,7 @@ export function isWhole(readings: Found): boolean {
 }
 
 /** What the words of a ruling mean; by themselves they only say that the post is not for everybody. */
-export function readRuling(words: string, phrases: Facts['phrases']): PostOutcome {
+export function readRuling(words: string, phrases: SiteConfig['phrases']): PostOutcome {
   const lower = words.toLowerCase();
   const says = (list: readonly string[]) => list.some((phrase) => lower.includes(phrase));
   const code: DefinitiveCode = says(phrases.geo)
@@ -97,9 +97,9 @@ const MESSAGES = {
 } as const;
 
 /** Where a redirect that is no answer leads. */
-type Detour = 'login' | 'challenge' | 'consent' | 'home' | 'elsewhere';
+type RedirectTarget = 'login' | 'challenge' | 'consent' | 'home' | 'elsewhere';
 
-export function detourOf(url: URL, { paths }: Facts): Detour {
+export function redirectTarget(url: URL, { paths }: SiteConfig): RedirectTarget {
   const begins = (list: readonly string[]) => list.some((path) => url.pathname.startsWith(path));
   if (begins(paths.challenge)) return 'challenge';
   if (begins(paths.login)) return 'login';
@@ -108,13 +108,13 @@ export function detourOf(url: URL, { paths }: Facts): Detour {
 }
 
 /** @throws GatewayError for every status but success. */
-export function refuseFailure(response: HttpResponse, facts: Facts): void {
+export function rejectFailure(response: HttpResponse, siteConfig: SiteConfig): void {
   const { status, headers } = response;
   if (status >= 200 && status < 300) return;
-  if (status >= 300 && status < 400) throw refusedRedirect(headers.location, response.url, facts);
-  const words = wordsOf(response);
+  if (status >= 300 && status < 400) throw redirectError(headers.location, response.url, siteConfig);
+  const words = messageIn(response);
   const details = { reason: words ?? `HTTP ${status}`, retryAfterSeconds: retryAfterSeconds(response) };
-  const code = status === 429 ? 'upstream_rate_limited' : words && codeOfWords(words, facts);
+  const code = status === 429 ? 'upstream_rate_limited' : words && codeOfMessage(words, siteConfig);
   if (code) throw new GatewayError(code, MESSAGES[code], details);
   throw new GatewayError(
     status >= 500 ? 'upstream_error' : 'upstream_refused',
@@ -124,51 +124,51 @@ export function refuseFailure(response: HttpResponse, facts: Facts): void {
 }
 
 /** Whether a redirect leads to the form to log in. */
-export function leadsToLogin({ status, headers, url }: HttpResponse, facts: Facts): boolean {
+export function redirectsToLogin({ status, headers, url }: HttpResponse, siteConfig: SiteConfig): boolean {
   const target = status >= 300 && status < 400 && headers.location ? URL.parse(headers.location, url) : null;
-  return target !== null && detourOf(target, facts) === 'login';
+  return target !== null && redirectTarget(target, siteConfig) === 'login';
 }
 
 /** Whether a refusal of the API is that there is no such post. */
-export function saysMissing(response: HttpResponse, { phrases }: Facts): boolean {
-  const words = response.status === 400 ? wordsOf(response)?.toLowerCase() : undefined;
+export function isMissingMedia(response: HttpResponse, { phrases }: SiteConfig): boolean {
+  const words = response.status === 400 ? messageIn(response)?.toLowerCase() : undefined;
   return words !== undefined && phrases.missingMedia.some((phrase) => words.includes(phrase));
 }
 
 /** Whether a refusal of the API tells in a title why a post may not be shown. */
-export function givesReasons(response: HttpResponse): boolean {
+export function isRuling(response: HttpResponse): boolean {
   const body = response.status === 400 || response.status === 403 ? tryParseJson(response.text()) : undefined;
   return asString(at(body, 'title')) !== undefined && asString(at(body, 'message')) === undefined;
 }
 
 /** What the platform's own words say of a refusal, where they say it. */
-export function codeOfWords(words: string, { phrases }: Facts): keyof typeof MESSAGES | undefined {
+export function codeOfMessage(words: string, { phrases }: SiteConfig): keyof typeof MESSAGES | undefined {
   const lower = words.toLowerCase();
   if (phrases.throttled.some((phrase) => lower.includes(phrase))) return 'upstream_rate_limited';
   return phrases.challenge.some((phrase) => lower.includes(phrase)) ? 'bot_check' : undefined;
 }
 
-function refusedRedirect(location: string | undefined, from: string, facts: Facts): GatewayError {
-  const target = location === undefined ? null : URL.parse(location, from);
-  const detour = target ? detourOf(target, facts) : 'elsewhere';
-  if (detour === 'challenge') {
+function redirectError(location: string | undefined, from: string, siteConfig: SiteConfig): GatewayError {
+  const url = location === undefined ? null : URL.parse(location, from);
+  const target = url ? redirectTarget(url, siteConfig) : 'elsewhere';
+  if (target === 'challenge') {
     return new GatewayError('bot_check', MESSAGES.bot_check, {
       reason: 'redirected to a challenge',
     });
   }
-  const places = {
+  const pages = {
     login: 'the login page',
     consent: 'a consent form',
     home: 'the home page',
     elsewhere: 'another page',
   };
   return new GatewayError('upstream_refused', 'The platform led the request elsewhere.', {
-    reason: `redirected to ${places[detour]}`,
+    reason: `redirected to ${pages[target]}`,
   });
 }
 
 /** The platform's own words in a refusal that is JSON. */
-function wordsOf(response: HttpResponse): string | undefined {
+function messageIn(response: HttpResponse): string | undefined {
   const body = tryParseJson(response.text());
   return asString(at(body, 'message')) ?? asString(at(body, 'error_type')) ?? asString(at(body, 'title'));
 }

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { matchedLink } from 'mediagate';
 import { resolveFacts } from '../facts.js';
 import { matchItem } from '../links.js';
-import { readPage } from '../page.js';
-import { parsePlugin } from '../parse-plugin.js';
-import { parsePublishTime } from '../parse-times.js';
+import { parsePlugin } from '../read/embed.js';
+import { parsePublishTime } from '../read/older/scripts.js';
+import { readPage } from '../read/page.js';
 
 const SITE = 'https://www.facebook.com';
 const ID = '4410000000000731';

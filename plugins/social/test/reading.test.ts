@@ -14,10 +14,9 @@ import {
 import { resolveFacts } from '../facts.js';
 import social from '../index.js';
 import { matchItem } from '../links.js';
-import { readAddress } from '../media-address.js';
-import { readPage } from '../page.js';
-import { parseManifest } from '../parse-manifest.js';
-import { hashtagsIn } from '../text.js';
+import { parseManifest, readAddress } from '../read/media.js';
+import { readPage } from '../read/page.js';
+import { hashtagsIn } from '../read/text.js';
 
 const SITE = 'https://www.facebook.com';
 const facts = resolveFacts();

@@ -4,7 +4,7 @@ import { createFakeHttp, extractorOf, setUpPlugin } from 'mediagate/testing';
 import { resolveFacts } from '../facts.js';
 import social from '../index.js';
 import { matchItem } from '../links.js';
-import { readPage } from '../page.js';
+import { readPage } from '../read/page.js';
 
 const ADDRESS = 'https://www.facebook.com/someone/posts/4410000000000731';
 const facts = resolveFacts();

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { resolveFacts } from '../facts.js';
-import { readPageTags } from '../page-tags.js';
-import { parseTags } from '../parse-tags.js';
+import { readPageTags } from '../read/parts.js';
+import { parseTags } from '../read/tags.js';
 
 const facts = resolveFacts();
 
