@@ -1,4 +1,13 @@
-import { fillUrl, type HttpClient, loadSiteConfig, requireSuccess, type SiteConfigOverride } from 'mediagate-plugin';
+import {
+  fillUrl,
+  type HttpClient,
+  type LinkRef,
+  loadSiteConfig,
+  requireSuccess,
+  resolveShortLink,
+  type SiteConfigOverride,
+} from 'mediagate-plugin';
+import { isOwnHost, matchLink } from './links.js';
 import shipped from './site-config.json' with { type: 'json' };
 
 /** What the platform changes now and then: addresses, client versions, markers, phrases. */
@@ -33,6 +42,10 @@ export function createFetch({ http, siteConfig, apiKey = '', language }: FetchOp
     },
     async page(id: string, signal: AbortSignal): Promise<string> {
       return (await get(fillUrl(urls.page, { id }), { 'accept-language': language }, signal)).text();
+    },
+    shortLink(link: LinkRef, signal: AbortSignal): Promise<URL> {
+      const headers = { 'user-agent': userAgent };
+      return resolveShortLink({ http, link, match: matchLink, isOwn: isOwnHost, headers, signal });
     },
   };
 }

@@ -31,6 +31,7 @@ export default definePlugin<typeof options>({
       displayName: 'Reelbox',
       linkForms: LINK_FORMS,
       match: matchLink,
+      resolve: ({ link, signal }) => fetch.shortLink(link, signal),
       probeLinks,
       methods: [
         {

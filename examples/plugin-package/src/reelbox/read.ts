@@ -27,6 +27,7 @@ export function readApiReply(reply: unknown, id: string): Found {
   const url = asString(at(clip, 'files', 0, 'url'));
   const width = asNumber(at(clip, 'files', 0, 'width'));
   const height = asNumber(at(clip, 'files', 0, 'height'));
+  const expires_at = toIsoTime(at(clip, 'files', 0, 'expires'));
   return {
     kind: 'found',
     found: {
@@ -41,7 +42,9 @@ export function readApiReply(reply: unknown, id: string): Found {
       },
       ids: { video_id: id, canonical_url: canonicalUrl(id) },
       metrics: { views, likes: asNumber(at(clip, 'stats', 'likes')) },
-      media: url ? { video_urls: [url], entries: [{ url, kind: 'video', mime: 'video/mp4', width, height }] } : {},
+      media: url
+        ? { video_urls: [url], entries: [{ url, kind: 'video', mime: 'video/mp4', width, height, expires_at }] }
+        : {},
       raw_stats: views === undefined ? {} : { views },
     },
   };
