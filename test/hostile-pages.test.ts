@@ -20,7 +20,7 @@ import { parseManifest } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
-import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/fetch.js';
+import { siteConfigOf as vidsiteConfig } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
 
@@ -68,7 +68,7 @@ const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
   shop: shopFacts(),
   clip: clipFacts(),
-  vidsite: vidsiteFacts(),
+  vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),
   social: socialFacts(),
 };
@@ -80,7 +80,7 @@ function socialPage(id: string): Reader {
 
 const shopPage: Reader = (html) => readShopPage(html, CLIP_ID, facts.shop);
 const clipPage: Reader = (html) => readClipPage(html, CLIP_ID, facts.clip);
-const watchPage: Reader = (html) => readWatchPage(html, VIDEO_ID, { facts: facts.vidsite, region: 'US' });
+const watchPage: Reader = (html) => readWatchPage(html, VIDEO_ID, { siteConfig: facts.vidsite, region: 'US' });
 const permalinkPage: Reader = (html) => readPermalinkPage(html, IDENTITY, facts.photo);
 const embedPage: Reader = (html) => readEmbedPage(html, IDENTITY, facts.photo);
 const postPage = socialPage(NUMBER);

@@ -15,7 +15,7 @@ import { identityOf } from '../../plugins/photo/shortcode.js';
 import { resolveFacts as socialFacts } from '../../plugins/social/facts.js';
 import { matchItem } from '../../plugins/social/links.js';
 import { readPage } from '../../plugins/social/read/page.js';
-import { resolveFacts as vidsiteFacts } from '../../plugins/vidsite/fetch.js';
+import { siteConfigOf as vidsiteConfig } from '../../plugins/vidsite/fetch.js';
 import { matchVideo } from '../../plugins/vidsite/links.js';
 import { readWatchPage } from '../../plugins/vidsite/read/watch-page.js';
 import { buildClipPage } from './clip-page.js';
@@ -46,7 +46,7 @@ export interface BenchPlatform {
 }
 
 const facts = {
-  vidsite: { facts: vidsiteFacts(), region: 'US' },
+  vidsite: { siteConfig: vidsiteConfig(), region: 'US' },
   social: socialFacts(),
   photo: photoSiteConfig(),
   clipVideo: clipFacts(),
