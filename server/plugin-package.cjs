@@ -43,7 +43,7 @@ async function writePluginPackage(root) {
   };
   fs.writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
-  fs.copyFileSync(path.join(root, 'plugins', 'README.md'), path.join(folder, 'README.md'));
+  fs.copyFileSync(path.join(root, 'docs', 'develop', 'plugins.md'), path.join(folder, 'README.md'));
 }
 
 function versionOf(name, dependencies) {
