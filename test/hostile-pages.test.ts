@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { decodeEntities, findJsonAfter, firstLine, metaTags, parseCount, splitScripts } from 'mediagate';
-import { resolveFacts as shopFacts } from '../plugins/clip_shop/facts.js';
-import { outcomeOfPage as readShopPage } from '../plugins/clip_shop/outcomes.js';
-import { readPageTags as readShopTags } from '../plugins/clip_shop/page-tags.js';
-import { readPrice } from '../plugins/clip_shop/parse-price.js';
+import { resolveFacts as shopFacts } from '../plugins/clip_shop/fetch.js';
+import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
+import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';

@@ -1,8 +1,8 @@
 import { type LinkRef, matchedLink, mergePosts, type PartialPost, type PostData } from 'mediagate';
-import { resolveFacts as shopFacts } from '../../plugins/clip_shop/facts.js';
+import { mergeProducts } from '../../plugins/clip_shop/assemble.js';
+import { resolveFacts as shopFacts } from '../../plugins/clip_shop/fetch.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';
-import { mergeProducts } from '../../plugins/clip_shop/merge-products.js';
-import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/outcomes.js';
+import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/read/page.js';
 import { resolveFacts as clipFacts } from '../../plugins/clip_video/facts.js';
 import { alignMedia, orderVideos } from '../../plugins/clip_video/finish.js';
 import { matchClip } from '../../plugins/clip_video/links.js';

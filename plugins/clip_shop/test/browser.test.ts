@@ -12,9 +12,8 @@ import {
   matchedLink,
 } from 'mediagate';
 import { createFakeHttp, createManualClock, type FakeReply, pluginFolder, setUpPlugin } from 'mediagate/testing';
-import { createClipShopExtractor } from '../extractor.js';
-import clipShop from '../index.js';
-import type { ReviewQuery } from '../review-walk.js';
+import clipShop, { createClipShopExtractor } from '../index.js';
+import type { ReviewQuery } from '../read/reviews.js';
 
 const ID = '1732400000000033333';
 const PAGE = fixture('model-2026/page.html');

@@ -1,5 +1,5 @@
 import { asArray, asNumber, asRecord, asString, at, type JsonRecord, type Product } from 'mediagate';
-import { readText, recordsIn } from './read-values.js';
+import { readText, recordsIn } from './values.js';
 
 /** What a page says about the price; `masked` where it hides digits. */
 export interface FoundPrice {

@@ -1,14 +1,16 @@
 import {
   type DefinitiveCode,
+  type FactsOverride,
   GatewayError,
   type HttpClient,
   type HttpResponse,
   matchedLink,
+  overrideFacts,
   retryAfterSeconds,
 } from 'mediagate';
-import type { Facts } from './facts.js';
+import shipped from './facts.json' with { type: 'json' };
 import { matchProduct } from './links.js';
-import { outcomeOfPage, type Refusal, type ShopOutcome } from './outcomes.js';
+import { outcomeOfPage, type Refusal, type ShopOutcome } from './read/page.js';
 
 export type PageForm = 'shopPage' | 'wwwPage' | 'sharePage';
 
@@ -128,4 +130,12 @@ function outcomeOfResponse(response: HttpResponse, id: string, facts: Facts): Sh
   }
   const code = status >= 500 ? 'upstream_error' : 'upstream_refused';
   return { kind: 'transient', code, reason: `HTTP ${status}` };
+}
+
+/** What the platform changes from time to time, kept apart from the code that uses it. */
+export type Facts = typeof shipped;
+
+/** The shipped facts with an entry's own in place of theirs. @throws TypeError where they do not fit. */
+export function resolveFacts(override?: FactsOverride): Facts {
+  return overrideFacts(shipped, override);
 }

@@ -1,9 +1,8 @@
 import { type Browser, type BrowserPage, type Clock, type ExtractOptions, GatewayError, tryParseJson } from 'mediagate';
-import type { Facts } from './facts.js';
-import { isReadable, outcomeOfPage, type ShopOutcome } from './outcomes.js';
-import { partOf } from './parse-product.js';
-import { outcomeOfRedirect, pageAddress, type Wanted } from './requests.js';
-import { type ReviewQuery, type ReviewWalk, STAR_GROUPS, type Stars, walkReviews } from './review-walk.js';
+import { type Facts, outcomeOfRedirect, pageAddress, type Wanted } from './fetch.js';
+import { isReadable, outcomeOfPage, type ShopOutcome } from './read/page.js';
+import { partOf } from './read/product.js';
+import { type ReviewQuery, type ReviewWalk, STAR_GROUPS, type Stars, walkReviews } from './read/reviews.js';
 
 export interface BrowserVisitSettings {
   browser: Browser;
