@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { decodeEntities, findJsonAfter, firstLine, metaTags, parseCount, splitScripts } from 'mediagate';
-import { resolveFacts as shopFacts } from '../plugins/clip_shop/fetch.js';
+import { readSiteConfig as shopConfig } from '../plugins/clip_shop/fetch.js';
 import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
 import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
@@ -65,7 +65,7 @@ const CLIP_ID = '7123456789012345678';
 const VIDEO_ID = 'abcdefghijk';
 const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
-  shop: shopFacts(),
+  shop: shopConfig(),
   clip: clipFacts(),
   vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),

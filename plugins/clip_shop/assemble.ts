@@ -1,35 +1,47 @@
 import {
-  type ExtractOptions,
-  type LinkRef,
+  type DefinitiveCode,
+  GatewayError,
+  type ItemCall,
+  type ItemRun,
+  limitationNotes,
   type Part,
   type Precision,
   type Product,
   type ProductData,
 } from 'mediagate';
-import { groupsOf } from './index.js';
-import { isWhole, type ShopClimb } from './read/page.js';
-import { type FoundProduct } from './read/product.js';
-import { type ReviewGroup } from './read/reviews.js';
+import { REDIRECTS } from './fetch.js';
+import type { ShopState } from './index.js';
+import { isWhole } from './read/page.js';
+import type { ProductPart } from './read/product.js';
+import { groupsOf, groupsToAsk, type ReviewGroup } from './read/reviews.js';
 
-export interface FinishCall {
-  climb: ShopClimb;
-  link: LinkRef;
-  options: ExtractOptions;
-  /** Milliseconds since 1970; prices and stock hold for this moment. */
-  now: number;
+type ShopRun = ItemRun<ProductPart, ShopState>;
+type ShopPart = Part<ProductPart>;
+
+/** Enough is the product with its price, and the reviews that the request asks for. */
+export function isEnough(found: readonly ProductPart[], { options }: ItemCall<ProductPart, ShopState>): boolean {
+  const priced = found.some(({ product }) => product.price?.amount !== undefined);
+  const hidden = !priced && found.some(({ masked }) => masked);
+  return isWhole(found) && !hidden && groupsToAsk(found, options).length === 0;
 }
 
-/** Notes of the page's tags, which are void where the page itself was read. */
+/** Notes of the page's tags, which do not apply if the page itself was read. */
 const TAG_NOTES: ReadonlySet<string> = new Set(['fallback_source: page_tags', 'metadata_only']);
 
-/** One document of everything that was found, and what the caller should know about it. */
-export function finishProduct({ climb, link, options, now }: FinishCall): { data: ProductData; limitations: string[] } {
-  const parts = climb.parts.flatMap(({ method, found }) => found.parts.map((part) => ({ method, found: part })));
+/**
+ * Makes one document of all parts. `now` is in milliseconds since 1970: prices and stock are those of this moment.
+ * @throws GatewayError if one page gives tags alone and another the reason why there is no product.
+ */
+export function assemble(run: ShopRun, now: number) {
+  const { parts, attempts, restriction, call } = run;
+  const { link, options } = call;
+  const found = parts.map((part) => part.found);
+  if (restriction && !isWhole(found)) {
+    const { code, reason } = restriction;
+    throw new GatewayError(code, 'The product is not shown.', { platform: 'clip_shop', reason, attempts });
+  }
   const merged = mergeProducts(parts);
-  const groups = groupsOf(
-    climb.parts.map(({ found }) => found),
-    options,
-  );
+  const groups = groupsOf(found, options);
   const region = merged.product.region ?? link.region;
   const data: ProductData = {
     product: {
@@ -45,55 +57,78 @@ export function finishProduct({ climb, link, options, now }: FinishCall): { data
     provenance: {
       sources: {
         ...merged.sources,
-        ...reviewSource('five_star', groups[5], climb),
-        ...reviewSource('one_star', groups[1], climb),
+        ...reviewSource('five_star', groups[5], parts),
+        ...reviewSource('one_star', groups[1], parts),
       },
       precision: merged.precision,
     },
   };
-  const notes = isWhole(parts.map(({ found }) => found))
-    ? climb.limitations.filter((note) => !TAG_NOTES.has(note))
-    : climb.limitations;
-  const limitations = [
-    ...(climb.restriction ? [climb.restriction.code] : []),
-    ...notes,
-    ...(isPriceHidden(data, parts) ? ['masked_price'] : []),
-    ...reviewNotes([groups[5], groups[1]]),
-    ...roundedNote(merged.precision),
-  ];
-  return { data, limitations: [...new Set(limitations)] };
+  const limitations = isWhole(found) ? run.limitations.filter((note) => !TAG_NOTES.has(note)) : run.limitations;
+  const visitFailed = attempts.some(
+    ({ method, outcome }) => method === 'browser' && outcome !== 'ok' && outcome !== 'skipped',
+  );
+  return {
+    data,
+    limitations: limitationNotes(
+      { restriction, limitations },
+      data,
+      isPriceHidden(data, found) && 'masked_price',
+      ...reviewNotes([groups[5], groups[1]]),
+    ),
+    partial: visitFailed || !isWhole(found),
+  };
 }
 
 /** The method whose reviews a group begins with. */
-function reviewSource(group: string, { reviews }: ReviewGroup, { parts }: ShopClimb): Record<string, string> {
+function reviewSource(group: string, { reviews }: ReviewGroup, parts: readonly ShopPart[]): Record<string, string> {
   const first = reviews[0]?.id;
   const source = parts.find(({ found }) =>
-    [...(found.walks ?? []), ...found.parts].some((one) => one.reviews.some(({ id }) => id === first)),
+    [...(found.walks ?? []), found].some((one) => one.reviews.some(({ id }) => id === first)),
   );
   return first && source ? { [`reviews.${group}`]: source.method } : {};
 }
 
-/** A price counts as hidden where no source shows it, or where the one that does hides another end of the range. */
-function isPriceHidden({ product }: ProductData, parts: readonly Part<FoundProduct>[]): boolean {
-  if (product.price?.amount === undefined) return parts.some(({ found }) => found.masked);
-  return parts.some(({ found }) => found.masked && found.product.price?.amount === product.price?.amount);
+/** A price is hidden if no source shows it, or if the source that does hides the other end of the range. */
+function isPriceHidden({ product }: ProductData, found: readonly ProductPart[]): boolean {
+  const amount = product.price?.amount;
+  return found.some((part) => part.masked && (amount === undefined || part.product.price?.amount === amount));
 }
 
 function reviewNotes(groups: readonly ReviewGroup[]): string[] {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
-  const had = sum(groups.map(({ reviews }) => reviews.length));
+  const count = sum(groups.map(({ reviews }) => reviews.length));
   const wanted = sum(groups.map((group) => Math.max(group.wanted, group.reviews.length)));
   const picked = groups.some(({ asked, reviews }) => !asked && reviews.length > 0);
   return [
-    ...(had < wanted ? [`reviews_partial: ${had} of ${wanted}`] : []),
-    // Those that a page shows are not the latest of all, nor the first of the platform's order.
+    ...(count < wanted ? [`reviews_partial: ${count} of ${wanted}`] : []),
+    // The reviews in a page are neither the latest of all nor the first of the platform's order.
     ...(picked ? ['reviews_from_page'] : []),
   ];
 }
 
-function roundedNote(precision: Readonly<Record<string, Precision>>): string[] {
-  const rounded = Object.keys(precision).filter((member) => precision[member] === 'rounded');
-  return rounded.length > 0 ? [`stats_rounded: ${rounded.join(', ')}`] : [];
+/** Reasons for which one URL alone shows nothing, and what they mean if no other shows more, the most telling first. */
+const MEANINGS: readonly (readonly [code: DefinitiveCode, reasons: readonly string[]])[] = [
+  ['geo_blocked', [REDIRECTS.region]],
+  ['login_required', [REDIRECTS.login]],
+  ['removed', [REDIRECTS.home, 'HTTP 404', 'HTTP 410']],
+];
+
+/** One URL alone may be wrong; if all of them refuse for reasons that concern the product, that is the answer. */
+export function explain(error: GatewayError, { outcomes }: ItemCall<ProductPart, ShopState>): GatewayError {
+  const asked = (error.attempts ?? []).filter(({ outcome }) => outcome !== 'skipped');
+  const reasons = asked.map(({ method }) => {
+    const outcome = outcomes.get(method);
+    return outcome?.kind === 'transient' ? outcome.reason : undefined;
+  });
+  const meanings = reasons.map((reason) => MEANINGS.findIndex(([, known]) => reason && known.includes(reason)));
+  const [code] = MEANINGS[Math.min(...meanings)] ?? [];
+  if (!code || meanings.length < 2) return error;
+  return new GatewayError(code, 'No URL of the product leads to it.', {
+    platform: 'clip_shop',
+    reason: reasons[meanings.indexOf(Math.min(...meanings))],
+    attempts: error.attempts,
+    cause: error,
+  });
 }
 
 export interface MergedProduct {
@@ -103,11 +138,11 @@ export interface MergedProduct {
   precision: Record<string, Precision>;
 }
 
-/** Members that hang together: a price is one source's or another's, never half of each. */
+/** Members of which several parts may each have some: a price is one source's or another's, never half of each. */
 const GROUPS = ['shop', 'rating'] as const;
 
 /** One product of several parts, given best first: of each member the first part that has it wins. */
-export function mergeProducts(parts: readonly Part<FoundProduct>[]): MergedProduct {
+export function mergeProducts(parts: readonly ShopPart[]): MergedProduct {
   const product: Record<string, unknown> = {};
   const sources: Record<string, string> = {};
   for (const { method, found } of byPrice(parts)) {
@@ -125,7 +160,7 @@ export function mergeProducts(parts: readonly Part<FoundProduct>[]): MergedProdu
 }
 
 /** Another source's price is better than none: one that has an amount goes before one that hides it. */
-function byPrice(parts: readonly Part<FoundProduct>[]): readonly Part<FoundProduct>[] {
+function byPrice(parts: readonly ShopPart[]): readonly ShopPart[] {
   if (!parts.some(({ found }) => found.product.price?.amount !== undefined)) return parts;
   return parts.map((part) => {
     if (!part.found.product.price || part.found.product.price.amount !== undefined) return part;
@@ -134,10 +169,10 @@ function byPrice(parts: readonly Part<FoundProduct>[]): readonly Part<FoundProdu
   });
 }
 
-/** Members of one shop, or one rating, from several parts, where nothing says that they are of two. */
+/** Members of one shop, or one rating, from several parts, unless their ids say that they are of two. */
 function mergeGroup(
   group: (typeof GROUPS)[number],
-  parts: readonly Part<FoundProduct>[],
+  parts: readonly ShopPart[],
   sources: Record<string, string>,
 ): Partial<Product> {
   const members: Record<string, unknown> = {};

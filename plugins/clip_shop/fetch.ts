@@ -1,52 +1,52 @@
 import {
-  type DefinitiveCode,
-  type FactsOverride,
-  GatewayError,
+  fillUrl,
+  followRedirects,
   type HttpClient,
   type HttpResponse,
-  matchedLink,
-  overrideFacts,
-  retryAfterSeconds,
+  type LinkRef,
+  loadSiteConfig,
+  matchAddress,
+  readStatus,
+  type SiteConfigOverride,
 } from 'mediagate';
-import shipped from './facts.json' with { type: 'json' };
 import { matchProduct } from './links.js';
-import { outcomeOfPage, type Refusal, type ShopOutcome } from './read/page.js';
+import { outcomeOfPage, type ShopOutcome } from './read/page.js';
+import shipped from './site-config.json' with { type: 'json' };
 
+/** What the platform changes from time to time, kept apart from the code that uses it. */
+export type SiteConfig = typeof shipped;
+
+/** @throws TypeError if the override does not fit the shipped configuration. */
+export function readSiteConfig(override?: SiteConfigOverride): SiteConfig {
+  return loadSiteConfig(shipped, override);
+}
+
+/** The three URLs of a product's page. */
 export type PageForm = 'shopPage' | 'wwwPage' | 'sharePage';
 
-export interface RequestSettings {
+/** A product in a market; without a region (upper case), in the default market. */
+export type Product = Pick<LinkRef, 'id' | 'region'>;
+
+export interface PageFetchSettings {
   http: HttpClient;
-  facts: Facts;
+  siteConfig: SiteConfig;
   acceptLanguage: string;
   /** Milliseconds for one page. */
   pageTimeoutMs: number;
 }
 
-/** One product in one market. */
-export interface Wanted {
-  id: string;
-  /** Upper case; absent for the default market. */
-  region?: string;
-}
-
-/** A page leads to the same product under another name, or in another market, but not in circles. */
-const MAX_REDIRECTS = 3;
-
-/** The address of a product's page, of its id and its market alone. */
-export function pageAddress(facts: Facts, form: PageForm, { id, region }: Wanted): string {
-  const { urls, defaultRegion } = facts;
+/** The URL of a product's page, made of its id and its market alone. */
+export function pageUrl({ urls, defaultRegion }: SiteConfig, form: PageForm, { id, region }: Product): string {
   const regional = { shopPage: urls.shopPage, wwwPage: urls.wwwRegionPage, sharePage: urls.shareRegionPage };
-  return (region ? regional : urls)[form]
-    .replaceAll('{id}', encodeURIComponent(id))
-    .replaceAll('{region}', encodeURIComponent((region ?? defaultRegion).toLowerCase()))
-    .replaceAll('{REGION}', encodeURIComponent((region ?? defaultRegion).toUpperCase()));
+  const market = region ?? defaultRegion;
+  const values = { id, region: market.toLowerCase(), REGION: market.toUpperCase() };
+  return fillUrl((region ? regional : urls)[form], values);
 }
 
-/** Fetches one form of a product's page as a browser opens it, and says what came. */
-export function createPageFetch(settings: RequestSettings) {
-  const { http, facts, acceptLanguage, pageTimeoutMs } = settings;
+/** Fetches one form of a product's page with the headers of a browser's navigation. */
+export function createPageFetch({ http, siteConfig, acceptLanguage, pageTimeoutMs }: PageFetchSettings) {
   const headers = {
-    'user-agent': facts.userAgent,
+    'user-agent': siteConfig.userAgent,
     accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
     'accept-language': acceptLanguage,
     'upgrade-insecure-requests': '1',
@@ -56,86 +56,49 @@ export function createPageFetch(settings: RequestSettings) {
     'sec-fetch-user': '?1',
   };
 
-  return async function fetchPage(form: PageForm, wanted: Wanted, signal: AbortSignal): Promise<ShopOutcome> {
-    let url = new URL(pageAddress(facts, form, wanted));
-    for (let redirects = 0; ; redirects += 1) {
-      const response = await http.request({ url, headers, signal, timeoutMs: pageTimeoutMs });
-      const next = redirectOf(response, url);
-      if (!next) return outcomeOfResponse(response, wanted.id, facts);
-      const elsewhere = outcomeOfRedirect(next, wanted.id, facts);
-      if (elsewhere) return elsewhere;
-      if (redirects === MAX_REDIRECTS) return refused('the page leads in circles');
-      url = next;
-    }
+  return async function fetchPage(form: PageForm, product: Product, signal: AbortSignal): Promise<ShopOutcome> {
+    const end = await followRedirects<ShopOutcome>(http, {
+      url: pageUrl(siteConfig, form, product),
+      headers,
+      signal,
+      timeoutMs: pageTimeoutMs,
+      onRedirect(target) {
+        const stop = outcomeOfRedirect(target, product.id, siteConfig);
+        return stop ? { stop } : target;
+      },
+    });
+    return 'stop' in end ? end.stop : outcomeOfResponse(end.response, product.id, siteConfig);
   };
 }
 
-function redirectOf({ status, headers }: HttpResponse, from: URL): URL | undefined {
-  const { location } = headers;
-  return status >= 300 && status < 400 && location ? (URL.parse(location, from) ?? undefined) : undefined;
-}
+export const REDIRECTS = {
+  region: 'redirected: the region is not supported',
+  login: 'redirected to the login page',
+  home: 'redirected to the home page',
+} as const;
 
-/** What it means to be led away from a product; undefined where the way leads to the same product. */
-export function outcomeOfRedirect(target: URL, id: string, { markers }: Facts): ShopOutcome | undefined {
+/** The outcome of a redirect away from a product; undefined if it leads to the same product. */
+export function outcomeOfRedirect(target: URL, id: string, { markers }: SiteConfig): ShopOutcome | undefined {
   const { pathname, hostname, protocol, search } = target;
-  if (search.includes(markers.notInRegion)) return refused('redirected: the region is not supported');
-  if (/^\/(?:[a-z]{2}\/)?login(?:\/|$)/.test(pathname)) return refused('redirected to the login page');
+  if (search.includes(markers.notInRegion)) return refused(REDIRECTS.region);
+  if (/^\/(?:[a-z]{2}\/)?login(?:\/|$)/.test(pathname)) return refused(REDIRECTS.login);
   if (/captcha|\/verify/i.test(pathname))
     return { kind: 'transient', code: 'bot_check', reason: 'redirected to a security check' };
-  if (idBehind(target) === id && protocol === 'https:') return undefined;
+  if (matchAddress(matchProduct, target)?.id === id && protocol === 'https:') return undefined;
   const isHome = /(^|\.)tiktok\.com$/.test(hostname) && /^\/(?:shop\/?|[a-z]{2}\/?|foryou\/?)?$/.test(pathname);
-  return refused(isHome ? 'redirected to the home page' : `redirected to ${hostname}`);
+  return refused(isHome ? REDIRECTS.home : `redirected to ${hostname}`);
 }
 
 function refused(reason: string): ShopOutcome {
   return { kind: 'transient', code: 'upstream_refused', reason };
 }
 
-/** Reasons for which one address alone shows nothing, and what they mean where no other shows more, the most telling first. */
-const MEANINGS: readonly (readonly [code: DefinitiveCode, reasons: readonly string[]])[] = [
-  ['geo_blocked', ['redirected: the region is not supported']],
-  ['login_required', ['redirected to the login page']],
-  ['removed', ['redirected to the home page', 'HTTP 404', 'HTTP 410']],
-];
-
-/** What outcomes mean together, where each was a refusal that says something of the product; undefined otherwise. */
-export function agreedMeaning(outcomes: readonly (ShopOutcome | undefined)[]): Refusal | undefined {
-  const reasons = outcomes.flatMap((outcome) => (outcome?.kind === 'transient' && outcome.reason) || []);
-  const known = MEANINGS.flatMap(([, one]) => one);
-  if (reasons.length < outcomes.length || !reasons.every((reason) => known.includes(reason))) return undefined;
-  for (const [code, told] of MEANINGS) {
-    const reason = reasons.find((one) => told.includes(one));
-    if (reason) return { code, reason };
-  }
-  return undefined;
-}
-
-function idBehind(url: URL): string | undefined {
-  return matchedLink(matchProduct(url))?.id;
-}
-
-function outcomeOfResponse(response: HttpResponse, id: string, facts: Facts): ShopOutcome {
-  const { status } = response;
-  if (status === 429) {
-    throw new GatewayError('upstream_rate_limited', 'The platform limits requests for now.', {
-      reason: 'HTTP 429',
-      retryAfterSeconds: retryAfterSeconds(response),
-    });
-  }
-  if (status >= 200 && status < 300) return outcomeOfPage(response.text(), id, facts);
-  // Refusals with a status of their own still say on their page what they are.
-  if (status < 500) {
-    const outcome = outcomeOfPage(response.text(), id, facts);
-    if (outcome.kind === 'definitive' || (outcome.kind === 'transient' && outcome.code === 'bot_check')) return outcome;
-  }
-  const code = status >= 500 ? 'upstream_error' : 'upstream_refused';
-  return { kind: 'transient', code, reason: `HTTP ${status}` };
-}
-
-/** What the platform changes from time to time, kept apart from the code that uses it. */
-export type Facts = typeof shipped;
-
-/** The shipped facts with an entry's own in place of theirs. @throws TypeError where they do not fit. */
-export function resolveFacts(override?: FactsOverride): Facts {
-  return overrideFacts(shipped, override);
+function outcomeOfResponse(response: HttpResponse, id: string, siteConfig: SiteConfig): ShopOutcome {
+  const failure = readStatus(response);
+  if (!failure) return outcomeOfPage(response.text(), id, siteConfig);
+  if (failure.code !== 'upstream_refused') return failure;
+  // A page that is sent with a status of refusal may state the reason.
+  const outcome = outcomeOfPage(response.text(), id, siteConfig);
+  const isReason = outcome.kind === 'definitive' || (outcome.kind === 'transient' && outcome.code === 'bot_check');
+  return isReason ? outcome : failure;
 }

@@ -1,6 +1,6 @@
 import { type LinkRef, matchedLink, mergePosts, type PartialPost, type PostData } from 'mediagate';
 import { mergeProducts } from '../../plugins/clip_shop/assemble.js';
-import { resolveFacts as shopFacts } from '../../plugins/clip_shop/fetch.js';
+import { readSiteConfig as shopConfig } from '../../plugins/clip_shop/fetch.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';
 import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/read/page.js';
 import { resolveFacts as clipFacts } from '../../plugins/clip_video/facts.js';
@@ -50,7 +50,7 @@ const facts = {
   social: socialFacts(),
   photo: photoSiteConfig(),
   clipVideo: clipFacts(),
-  clipShop: shopFacts(),
+  clipShop: shopConfig(),
 };
 
 export const platformNames = ['vidsite', 'social', 'photo', 'clip_video', 'clip_shop'] as const;
@@ -110,7 +110,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
     read(html, { id }) {
       const outcome = outcomeOfProductPage(html, id, facts.clipShop);
       if (outcome.kind !== 'found') return undefined;
-      const document = mergeProducts(outcome.found.parts.map((found) => ({ method: 'www_page', found })));
+      const document = mergeProducts(outcome.found.map((found) => ({ method: 'www_page', found })));
       const { name, shop } = document.product;
       return { title: name, owner: shop?.name, document };
     },

@@ -3,6 +3,7 @@ import {
   asBoolean,
   asCount,
   asRecord,
+  asRecords,
   asString,
   at,
   type JsonRecord,
@@ -10,7 +11,7 @@ import {
   tryParseJson,
 } from 'mediagate';
 import { originPrice, readAmount, readMoney, salePrice } from './price.js';
-import { readId, readImageUrl, readText, recordsIn } from './values.js';
+import { readId, readImageUrl, readText } from './values.js';
 
 export interface FoundDescription {
   text?: string;
@@ -106,8 +107,8 @@ export interface FoundVariants {
 
 /** The variants of a product, in either generation of the schema. */
 export function readVariants(product: JsonRecord): FoundVariants {
-  const model = recordsIn(at(product, 'product_model', 'skus'));
-  const skus = model.length > 0 ? model : recordsIn(product.skus);
+  const model = asRecords(at(product, 'product_model', 'skus'));
+  const skus = model.length > 0 ? model : asRecords(product.skus);
   const images = imagesOfValues(product);
   const prices = asRecord(at(product, 'promotion_model', 'promotion_product_price', 'skus_price'));
   const variants = new Map<string, Variant>();
@@ -134,7 +135,7 @@ function readVariant(
   { id, stock, price: apart }: KnownOfVariant,
   images: ReadonlyMap<string, string>,
 ): Variant {
-  const pairs = recordsIn(sku.property_pairs ?? sku.sku_sale_props);
+  const pairs = asRecords(sku.property_pairs ?? sku.sku_sale_props);
   const properties = pairs.flatMap((pair) => {
     const name = readText(pair.sku_property_name ?? pair.prop_name);
     const value = readText(pair.sku_property_value_name ?? pair.prop_value);

@@ -1,27 +1,27 @@
 import {
   asRecord,
+  asRecords,
   asString,
   at,
-  type ChainResult,
   type DefinitiveCode,
   findAll,
   findJsonAfter,
+  findPhrase,
   type JsonRecord,
-  matchedLink,
+  matchAddress,
   metaTags,
   type Outcome,
 } from 'mediagate';
-import { type Facts } from '../fetch.js';
+import type { SiteConfig } from '../fetch.js';
 import { matchProduct } from '../links.js';
-import { type FoundProduct, partOf, readProducts } from './product.js';
-import { type ReviewWalk } from './reviews.js';
-import { readId, readText, readUrl, recordsIn } from './values.js';
+import { type ProductPart, partOf, readProducts } from './product.js';
+import { readId, readText, readUrl } from './values.js';
 
 /** One place of a page that holds the product. */
 export interface ProductNode {
   /** The product itself, in either generation of the schema. */
   product: JsonRecord;
-  /** What stands around it: shop, reviews, categories. */
+  /** The record around it: shop, reviews, categories. */
   around: JsonRecord;
 }
 
@@ -43,14 +43,14 @@ export interface RouterData {
 
 /**
  * The data that the page was rendered from, out of the first of the named blobs that can be read. Route keys are build
- * templates, so a page is told by what it has.
+ * templates, so a page is recognized by its content.
  */
 export function readRouterData(html: string, id: string, blobs: readonly string[]): RouterData | undefined {
   for (const name of blobs) {
     const first = html.indexOf(name);
     if (first < 0) continue;
     const marker = new RegExp(`${escaped(name)}(?:["'][^<>{]{0,200}>|["'\\]\\s]*=)`);
-    // Ids are texts on every page that was seen: the look for those that are numbers is for when nothing bears the id.
+    // Ids are texts on every page that was seen. Only if no node has the id, the page is read again with exact numbers.
     const root = asRecord(findJsonAfter(html, marker, first, 'as_numbers')?.value);
     if (!root) continue;
     const data = readRoot(root, id);
@@ -66,19 +66,19 @@ function escaped(name: string): string {
 }
 
 function readRoot(root: JsonRecord, id: string): RouterData {
-  const pages = recordsIn(Object.values(asRecord(root.loaderData) ?? {})).filter((page) => asRecord(page.page_config));
-  const components = pages.flatMap((page) => recordsIn(at(page, 'page_config', 'components_map')));
-  const holders = recordsIn(components.map((component) => quotaSubject(component)));
-  const copies = recordsIn(pages.map((page) => at(page, 'page_config', 'global_data', 'product_info'))).map((copy) =>
+  const pages = asRecords(Object.values(asRecord(root.loaderData) ?? {})).filter((page) => asRecord(page.page_config));
+  const components = pages.flatMap((page) => asRecords(at(page, 'page_config', 'components_map')));
+  const holders = asRecords(components.map((component) => holderOf(component)));
+  const copies = asRecords(pages.map((page) => at(page, 'page_config', 'global_data', 'product_info'))).map((copy) =>
     copy.product_info === undefined ? { ...copy, product_info: copy } : copy,
   );
   const places = [...holders, ...copies].flatMap((around) => nodeOf(around) ?? []);
   const own = places.filter(({ product }) => idOf(product) === id);
-  // Older pages and wrapped ones keep the product elsewhere; its shape and its id tell it.
+  // Older pages and wrapped ones hold the product elsewhere; it is recognized by its shape and its id.
   const nodes = own.length > 0 ? own : searchNodes(root, id);
   return {
     nodes,
-    reviewParts: recordsIn(components.filter(isReviewPart).map((component) => component.component_data)),
+    reviewParts: asRecords(components.filter(isReviewPart).map((component) => component.component_data)),
     other: nodes.length === 0 && places.some(({ product }) => idOf(product) !== undefined),
     hasComponent:
       components.some(isProductComponent) || !components.some(({ component_type }) => asString(component_type)),
@@ -97,7 +97,7 @@ function isReviewPart(component: JsonRecord): boolean {
   return [component.component_type, component.component_name].some((name) => /review/.test(asString(name) ?? ''));
 }
 
-function quotaSubject(component: JsonRecord): JsonRecord | undefined {
+function holderOf(component: JsonRecord): JsonRecord | undefined {
   const data = asRecord(component.component_data);
   if (!data) return undefined;
   if (asRecord(data.product_info)) return data;
@@ -105,7 +105,7 @@ function quotaSubject(component: JsonRecord): JsonRecord | undefined {
   return isProductComponent(component) ? data : undefined;
 }
 
-/** Vendors wrap the product once more; what is around it is then a level deeper as well. */
+/** Some pages wrap the product once more; the record around it is then a level deeper as well. */
 function nodeOf(around: JsonRecord): ProductNode | undefined {
   const product = asRecord(around.product_info);
   const inner = asRecord(product?.product_info);
@@ -117,7 +117,7 @@ function isProduct(record: JsonRecord): boolean {
   return asRecord(record.product_model) !== undefined || asRecord(record.product_base) !== undefined;
 }
 
-/** The id that a product bears; undefined where it bears several. */
+/** The id of a product; undefined if its places name different ones. */
 function idOf(product: JsonRecord): string | undefined {
   const ids = [
     product.product_id,
@@ -153,55 +153,43 @@ function refusalOf(holder: JsonRecord): RouterData['refusal'] {
   return undefined;
 }
 
-/** What a method finds: parts of the document, the fullest first, and the reviews it was given page by page. */
-export interface Found {
-  parts: readonly FoundProduct[];
-  walks?: readonly ReviewWalk[];
-}
+/** Parts of the document, the fullest first. */
+export type ShopOutcome = Outcome<readonly ProductPart[]>;
 
-export type ShopOutcome = Outcome<Found>;
-export type ShopClimb = ChainResult<Found>;
-
-/** What an error code of the platform means, by the codes and the words that the facts list. */
-export interface Refusal {
-  code: DefinitiveCode;
-  reason: string;
-}
-
-/** Whether a product is told well enough to be one: by its name. */
-export function isReadable(parts: readonly FoundProduct[]): boolean {
+/** Whether the parts name a product. */
+export function isReadable(parts: readonly ProductPart[]): boolean {
   return parts.some(({ product }) => product.name);
 }
 
-/** Whether more is known than the tags of a page say. */
-export function isWhole(parts: readonly FoundProduct[]): boolean {
+/** Whether the parts have more of a product than the tags of a page. */
+export function isWhole(parts: readonly ProductPart[]): boolean {
   return parts.some(({ product }) => product.name && (product.shop || product.price || product.variants));
 }
 
-/** What a page amounts to, whatever its status says: the product, a refusal in its place, or its tags. */
-export function outcomeOfPage(html: string, id: string, facts: Facts): ShopOutcome {
+/** The outcome of a page, whatever its status: the product, a refusal in its place, or its tags. */
+export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig): ShopOutcome {
   if (!/\S/.test(html)) return { kind: 'transient', code: 'upstream_refused', reason: 'an empty answer' };
-  const data = readRouterData(html, id, facts.blobs);
+  const data = readRouterData(html, id, siteConfig.blobs);
   const parts = data ? readProducts(data, id) : [];
-  const refusal = data?.refusal && meaningOf(data.refusal, data, html, facts);
+  const refusal = data?.refusal && meaningOf(data.refusal, data, html, siteConfig);
   if (isReadable(parts)) {
     const withdrawn = parts.some(({ notForSale }) => notForSale);
     const notes = [...(refusal ? [refusal.code] : []), ...(withdrawn ? ['not_for_sale'] : [])];
-    return { kind: 'found', found: { parts }, limitations: notes };
+    return { kind: 'found', found: parts, limitations: notes };
   }
   if (refusal) return { kind: 'definitive', ...refusal };
   if (parts.some(({ notForSale }) => notForSale))
     return { kind: 'definitive', code: 'removed', reason: 'the product is not on sale any more' };
-  const wall = wallOf(html, facts);
-  if (wall) return { kind: 'transient', code: 'bot_check', reason: wall };
+  const check = checkOf(html, siteConfig);
+  if (check) return { kind: 'transient', code: 'bot_check', reason: check };
   if (data?.other) return { kind: 'transient', code: 'upstream_refused', reason: 'the page was about another product' };
   if (at(data?.page, 'bot_info', 'is_bot') === true)
-    return { kind: 'transient', code: 'bot_check', reason: 'the page holds the visitor for a robot' };
+    return { kind: 'transient', code: 'bot_check', reason: 'the page takes the visitor for a robot' };
   const tags = readPageTags(html, id);
   if (tags)
     return {
       kind: 'found',
-      found: { parts: [...parts, tags] },
+      found: [...parts, tags],
       limitations: ['fallback_source: page_tags', 'metadata_only'],
     };
   if (data && !data.hasComponent) return { kind: 'definitive', code: 'removed', reason: 'the page shows no product' };
@@ -209,7 +197,7 @@ export function outcomeOfPage(html: string, id: string, facts: Facts): ShopOutco
 }
 
 /** A check that stands in place of the page. The word "captcha" alone is on every good page as well. */
-function wallOf(html: string, { markers }: Facts): string | undefined {
+function checkOf(html: string, { markers }: SiteConfig): string | undefined {
   if (markers.captcha.some((mark) => html.includes(mark))) return 'a security check in place of the page';
   return markers.challenge.some((mark) => html.includes(mark)) ? 'a challenge in place of the page' : undefined;
 }
@@ -218,32 +206,29 @@ function meaningOf(
   { code, message }: NonNullable<RouterData['refusal']>,
   { page }: RouterData,
   html: string,
-  { errorCodes, phrases }: Facts,
-): Refusal {
-  const says = (text: string, words: readonly string[]) => {
-    const lower = text.toLowerCase();
-    return words.find((phrase) => lower.includes(phrase));
-  };
+  { errorCodes, phrases }: SiteConfig,
+): { code: DefinitiveCode; reason: string } {
   const seenFrom = asString(at(page, 'region_info', 'ip_region')) ?? asString(at(page, 'region_info', 'real_region'));
   const where = seenFrom ? `, seen from ${seenFrom}` : '';
   const reason = `${message ?? 'no message'} (${code}${where})`;
-  if (errorCodes.region.includes(code) || says(message ?? '', phrases.region)) return { code: 'geo_blocked', reason };
-  // The same code stands for what is gone and for what is not sold here; the page that is shown for it tells.
-  const shown = says(html, phrases.region);
+  if (errorCodes.region.includes(code) || findPhrase(message, phrases.region)) return { code: 'geo_blocked', reason };
+  // The same code means a removed product or one that is not sold here; the text of the page decides.
+  const shown = findPhrase(html, phrases.region);
   if (shown) return { code: 'geo_blocked', reason: `${shown}: ${reason}` };
-  const gone = errorCodes.gone.includes(code) || says(message ?? '', phrases.gone);
+  const gone = errorCodes.gone.includes(code) || findPhrase(message, phrases.gone);
   return { code: gone ? 'removed' : 'unavailable', reason };
 }
 
-/** A title that is the platform's own name is no product's. */
+/** Titles of the platform itself. */
 const SITE_TITLE = /^(?:tiktok shop|tiktok|tiktok - make your day|shop)$/i;
 const SITE_SUFFIX = /[-|–]\s*TikTok Shop$/i;
 
-/** What a page says about itself in its tags, where these name the requested product by its address. Never a price. */
-export function readPageTags(html: string, id: string): FoundProduct | undefined {
+/** The product in a page's meta tags, if their URL is that of the requested one. Never a price. */
+export function readPageTags(html: string, id: string): ProductPart | undefined {
   if (!html.includes('og:title')) return undefined;
   const tags = metaTags(html);
-  if (![tags.get('og:url'), tags.get('canonical')].some((address) => leadsTo(address, id))) return undefined;
+  if (![tags.get('og:url'), tags.get('canonical')].some((address) => matchAddress(matchProduct, address)?.id === id))
+    return undefined;
   const name = readText((tags.get('og:title') ?? tags.get('twitter:title'))?.replace(SITE_SUFFIX, ''));
   if (!name || SITE_TITLE.test(name)) return undefined;
   const description = readText(tags.get('og:description'));
@@ -255,9 +240,4 @@ export function readPageTags(html: string, id: string): FoundProduct | undefined
     image_urls: image ? [image] : [],
     ...(image && { media: [{ url: image, kind: 'image' }] }),
   });
-}
-
-function leadsTo(address: string | undefined, id: string): boolean {
-  const url = address ? URL.parse(address) : undefined;
-  return url ? matchedLink(matchProduct(url))?.id === id : false;
 }

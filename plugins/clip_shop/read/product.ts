@@ -14,33 +14,35 @@ import { readCategories, readDescription, readShipping, readSpecifications, read
 import { readMedia } from './media.js';
 import { type ProductNode, type RouterData } from './page.js';
 import { readPrice } from './price.js';
-import { readPageReviews, readRating } from './reviews.js';
+import { type ReviewWalk, readPageReviews, readRating } from './reviews.js';
 import { firstCount, readId, readImageUrl, readText, readUrl } from './values.js';
 
-/** What one source tells about a product: any part of the document. */
-export interface FoundProduct {
+/** What one source has of a product: any part of the document. */
+export interface ProductPart {
   product: Partial<Product>;
   /** In the order of the source. */
   reviews: readonly Review[];
   raw_stats: ProductData['raw_stats'];
   precision: Readonly<Record<string, Precision>>;
+  /** Reviews that were fetched page by page. */
+  walks?: readonly ReviewWalk[];
   /** The page hides digits of the price. */
   masked: boolean;
   /** The platform says that the product cannot be bought now. */
   notForSale: boolean;
 }
 
-/** A part that tells nothing but members of the product. */
-export function partOf(product: Partial<Product>): FoundProduct {
+/** A part with members of the product alone. */
+export function partOf(product: Partial<Product>): ProductPart {
   return { product, reviews: [], raw_stats: {}, precision: {}, masked: false, notForSale: false };
 }
 
-/** Everything about the requested product in a page's data, one part for each place that holds it. */
-export function readProducts(data: RouterData, id: string): FoundProduct[] {
+/** The requested product in a page's data, one part for each place that holds it. */
+export function readProducts(data: RouterData, id: string): ProductPart[] {
   return data.nodes.map((node, index) => readNode(node, data, id, index === 0));
 }
 
-function readNode({ product, around }: ProductNode, data: RouterData, id: string, isFirst: boolean): FoundProduct {
+function readNode({ product, around }: ProductNode, data: RouterData, id: string, isFirst: boolean): ProductPart {
   const parts = isFirst ? data.reviewParts : [];
   const model = asRecord(product.product_model);
   const base = asRecord(product.product_base);
@@ -95,7 +97,7 @@ function regionOf(around: ProductNode['around'], { page }: RouterData): string |
   return candidates.flatMap((value) => /^[A-Z]{2}$/.exec(asString(value) ?? '')?.[0] ?? [])[0];
 }
 
-/** Numbers and words as the platform has them, by its own names. */
+/** Numbers and texts of the platform, under its own names. */
 function rawStats(product: ProductNode['product'], around: ProductNode['around']): ProductData['raw_stats'] {
   const sources: Readonly<Record<string, unknown>> = {
     sold_count: at(product, 'product_model', 'sold_count') ?? at(product, 'product_base', 'sold_count'),
@@ -134,7 +136,7 @@ export interface FoundShop {
   rounded: string[];
 }
 
-/** Whose the product is. What the page says of another seller is left alone. */
+/** The seller of the product. Facts about another seller are left out. */
 export function readShop(product: JsonRecord, around: JsonRecord): FoundShop {
   const seller = asRecord(product.seller) ?? {};
   const model = asRecord(product.seller_model) ?? {};

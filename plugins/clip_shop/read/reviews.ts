@@ -5,6 +5,7 @@ import {
   asNumber,
   asPositive,
   asRecord,
+  asRecords,
   at,
   type ExtractOptions,
   type JsonRecord,
@@ -12,8 +13,9 @@ import {
   type Review,
   toIsoTime,
 } from 'mediagate';
-import { type Facts } from '../fetch.js';
-import { readId, readImageUrl, readText, recordsIn } from './values.js';
+import type { SiteConfig } from '../fetch.js';
+import type { ProductPart } from './product.js';
+import { readId, readImageUrl, readText } from './values.js';
 
 export type Rating = NonNullable<Product['rating']>;
 
@@ -83,11 +85,11 @@ function readImages(review: JsonRecord): string[] {
   return images.length > 0 ? [...new Set(images.flatMap((image) => readImageUrl(image) ?? []))] : [];
 }
 
-/** Of a product without reviews the page says zero stars of zero reviews, which is no rating. */
+/** A product without reviews has zero stars of zero reviews on its page, which is no rating. */
 export function readRating(product: JsonRecord, around: JsonRecord, parts: readonly JsonRecord[]): Rating | undefined {
   const flat = asRecord(product.product_detail_review);
   const model = asRecord(product.review_model);
-  const [ratings] = recordsIn(
+  const [ratings] = asRecords(
     [around, product, ...parts].flatMap((place) => [
       at(place, 'review_info', 'review_ratings'),
       at(place, 'reviews_info', 'review_ratings'),
@@ -121,13 +123,13 @@ function readDistribution(result: unknown): Record<string, number> | undefined {
 export const STAR_GROUPS = [5, 1] as const;
 export type Stars = (typeof STAR_GROUPS)[number];
 
-/** The reviews of one star group, as far as the platform gave them. */
+/** The reviews of one star group that the platform returned. */
 export interface ReviewWalk {
   stars: Stars;
   reviews: readonly Review[];
   /** There are no more than these. */
   exhausted: boolean;
-  /** What the platform says of all reviews of the product along with them. */
+  /** The rating of the product that came with them. */
   rating?: Rating;
 }
 
@@ -148,22 +150,29 @@ export interface ReviewWalkCall {
   id: string;
   stars: Stars;
   options: ExtractOptions;
-  facts: Facts;
+  siteConfig: SiteConfig;
   /** Asks for one page; undefined where the platform refuses it. */
   ask(query: ReviewQuery): Promise<unknown>;
   /** Whether there is time for another page. */
   hasTime(): boolean;
 }
 
-/** Page after page of one star group, until there are enough, no more, or a refusal. */
-export async function walkReviews({ id, stars, options, facts, ask, hasTime }: ReviewWalkCall): Promise<ReviewWalk> {
-  const { pageSize, maxPagesPerStar, componentName, filterType, sortRules } = facts.reviews;
+/** Fetches the reviews of one star group page by page, until there are enough, no more, or a refusal. */
+export async function walkReviews({
+  id,
+  stars,
+  options,
+  siteConfig,
+  ask,
+  hasTime,
+}: ReviewWalkCall): Promise<ReviewWalk> {
+  const { pageSize, maxPagesPerStar, componentName, filterType, sortRules } = siteConfig.reviews;
   const known = new Map<string, Review>();
   let exhausted = false;
   let rating: Rating | undefined;
   for (let page = 1; page <= maxPagesPerStar && hasTime(); page += 1) {
     const answer = await ask({
-      path: facts.urls.reviews,
+      path: siteConfig.urls.reviews,
       body: {
         product_id: id,
         page_start: page,
@@ -182,7 +191,7 @@ export async function walkReviews({ id, stars, options, facts, ask, hasTime }: R
       if (review.rating === stars && !known.has(review.id)) known.set(review.id, review);
     }
     exhausted = asBoolean(at(data, 'has_more')) === false || list.length === 0;
-    // A page that brings nothing new would be followed by others like it.
+    // After a page with nothing new, further pages would bring nothing new either.
     if (exhausted || known.size === before || countUsable(known.values(), options) >= options.clipReviewLimit) break;
   }
   return { stars, reviews: [...known.values()], exhausted, ...(rating && { rating }) };
@@ -198,16 +207,16 @@ export interface ReviewGroup {
   reviews: Review[];
   /** How many there should be: the wanted number, or as many as the product has. */
   wanted: number;
-  /** Given by the platform for this very group and order, and not picked from what a page shows. */
+  /** Requested from the platform for this group and order, not picked from a page. */
   asked: boolean;
 }
 
 export interface GroupCall {
   stars: Stars;
-  /** In the order of the pages they stand in. */
+  /** In the order of their pages. */
   inPages: readonly Review[];
   walks: readonly ReviewWalk[];
-  /** How many the product has in this group, where the page tells. */
+  /** The number of reviews that the product has in this group, if the page states it. */
   total?: number;
   options: ExtractOptions;
 }
@@ -234,4 +243,20 @@ export function groupReviews({ stars, inPages, walks, total, options }: GroupCal
 /** The platform's own order stays among those of one time, and undated ones come last. */
 function laterFirst(one: Review, other: Review): number {
   return (Date.parse(other.created_at ?? '') || 0) - (Date.parse(one.created_at ?? '') || 0);
+}
+
+/** The two star groups of what was found. */
+export function groupsOf(found: readonly ProductPart[], options: ExtractOptions): Record<Stars, ReviewGroup> {
+  const walks = found.flatMap((part) => part.walks ?? []);
+  const inPages = found.flatMap(({ reviews }) => reviews);
+  const distribution = found.find(({ product }) => product.rating?.distribution)?.product.rating?.distribution;
+  const group = (stars: Stars) =>
+    groupReviews({ stars, inPages, walks, total: distribution?.[String(stars)], options });
+  return { 5: group(5), 1: group(1) };
+}
+
+/** Groups that have fewer reviews than wanted, or not those that the wanted order begins with. */
+export function groupsToAsk(found: readonly ProductPart[], options: ExtractOptions): readonly Stars[] {
+  const groups = groupsOf(found, options);
+  return STAR_GROUPS.filter((stars) => groups[stars].reviews.length < groups[stars].wanted || !groups[stars].asked);
 }
