@@ -86,15 +86,16 @@ export function createOpenaiImageProvider(context: PluginContext<Options>): Imag
       () => ask(call, upstream, remainingMs),
     );
 
+  const maxReferences = Math.max(...upstreams.map((upstream) => upstream.maxReferences));
+
   return {
-    models,
+    models: models.map((id) => ({ id, maxReferences, formats: ['png', 'jpeg', 'webp'] })),
     upstreams: () => failOver.states(),
     async generate(call) {
       call.signal.throwIfAborted();
-      const suits = ({ maxReferences }: Upstream) => call.references.length <= maxReferences;
+      const suits = (upstream: Upstream) => call.references.length <= upstream.maxReferences;
       if (!upstreams.some(suits)) {
-        const most = Math.max(...upstreams.map(({ maxReferences }) => maxReferences));
-        const message = `The model takes at most ${most} reference images.`;
+        const message = `The model takes at most ${maxReferences} reference images.`;
         throw new GatewayError('too_many_images', message, { param: 'image' });
       }
       return failOver.run({

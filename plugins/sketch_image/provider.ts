@@ -27,6 +27,8 @@ export interface SketchOptions {
   seed: number;
 }
 
+/** The prints that have room beside the scene. */
+const MAX_REFERENCES = 4;
 const STAMP_INK: Colour = [176, 44, 38];
 /** What is done about these is nothing; the others do not apply to a drawing that is never transparent. */
 const IGNORED = ['quality', 'moderation', 'input_fidelity'];
@@ -82,7 +84,10 @@ export function createSketchProvider({ models, seed }: SketchOptions): ImageProv
     return { ...image, ...(warnings.length > 0 && { warnings }) };
   }
 
-  return { models, generate: (call) => turns.take(call.signal, () => draw(call)) };
+  return {
+    models: models.map((id) => ({ id, maxReferences: MAX_REFERENCES, formats: ['png', 'jpeg', 'webp'] })),
+    generate: (call) => turns.take(call.signal, () => draw(call)),
+  };
 }
 
 function drawnSize({ width, height }: ImageSize): ImageSize {

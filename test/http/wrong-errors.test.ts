@@ -12,7 +12,7 @@ import {
   type TextReply,
   Type,
 } from 'mediagate';
-import { inventedImage } from '../support/invented-image.js';
+import { imageModel, inventedImage } from '../support/invented-image.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { tonePcm } from '../support/sounds.js';
 import { until } from '../support/until.js';
@@ -164,7 +164,7 @@ describe('errors of plugins over HTTP', () => {
         ],
         imageProviders: [
           {
-            models: ['gen-img-2'],
+            models: [imageModel('gen-img-2')],
             upstreams,
             async generate(call) {
               act('generate');
