@@ -59,9 +59,17 @@ export interface ImageSize {
 
 export interface GeneratedImage extends Media {
   /**
-   * Settings that the model ignored, as text; each with its name in `options`, so that the sender recognizes it. An
-   * image of another format than `output_format` requires a warning that names `output_format`.
+   * Settings that the model ignored. An image of another format than `output_format` requires a warning about
+   * `output_format`. Default: none.
    */
-  warnings?: readonly string[];
+  warnings?: readonly ImageWarning[];
   usage?: Usage;
+}
+
+/** A setting that had no effect, or another effect than the sender expects. */
+export interface ImageWarning {
+  /** Its name in `options`, or `size`. */
+  setting: string;
+  /** Why, and what was done instead: `made as 768x1344, since the upstream has no 1152x2048`. */
+  details: string;
 }

@@ -5,6 +5,7 @@ import type {
   FileStat,
   ImageModel,
   ImageSize,
+  ImageWarning,
   JobFailure,
   JobState,
   Logger,
@@ -111,8 +112,8 @@ export interface FinishedImage {
   /** The kind of storage that held the file when it was stored. */
   source: FileSource;
   usage?: Usage;
-  /** Settings that the model ignored, as text. */
-  warnings?: readonly string[];
+  /** Settings that the model ignored. */
+  warnings?: readonly ImageWarning[];
 }
 
 /** A public file. */

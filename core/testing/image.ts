@@ -192,7 +192,7 @@ async function asFormat(definition: ImageProviderDefinition, format: ImageFormat
   const isDeclared = model?.formats.some((one) => image.contentType === `image/${one}`);
   assert(isDeclared, `it is ${image.contentType}, which the formats of ${model?.id} do not name`);
   if (image.contentType === `image/${format}`) return;
-  const isWarned = image.warnings?.some((warning) => warning.includes('output_format')) ?? false;
+  const isWarned = image.warnings?.some(({ setting }) => setting === 'output_format') ?? false;
   assert(isWarned, `it is ${image.contentType}, and no warning names output_format`);
 }
 

@@ -4,6 +4,7 @@ import {
   type ImageCall,
   type ImageProvider,
   type ImageSize,
+  type ImageWarning,
   type Media,
 } from 'mediagate';
 import { letter } from './lettering.js';
@@ -138,11 +139,11 @@ function encodingOf({ options }: ImageCall): Encoding {
   };
 }
 
-function warningsOf({ options }: ImageCall): string[] {
+function warningsOf({ options }: ImageCall): ImageWarning[] {
   const ignored = IGNORED.filter((name) => options[name] !== undefined && options[name] !== 'auto');
   return [
-    ...ignored.map((name) => `${name}: a sketch is always the same in this`),
-    ...(options.background === 'transparent' ? ['background: a sketch is drawn on paper'] : []),
+    ...ignored.map((setting) => ({ setting, details: 'a sketch is always the same in this' })),
+    ...(options.background === 'transparent' ? [{ setting: 'background', details: 'a sketch is drawn on paper' }] : []),
   ];
 }
 

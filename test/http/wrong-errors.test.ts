@@ -168,7 +168,10 @@ describe('errors of plugins over HTTP', () => {
             upstreams,
             async generate(call) {
               act('generate');
-              return { ...(await inventedImage(call)), warnings: notes };
+              return {
+                ...(await inventedImage(call)),
+                warnings: notes.map((details) => ({ setting: 'size', details })),
+              };
             },
           },
         ],
@@ -493,7 +496,10 @@ describe('errors of plugins over HTTP', () => {
       const found = await app.gateway.images.find(submitted.json.id ?? submitted.json.job_id, ACCOUNT);
       return found.image && found;
     });
-    expect(job.image?.warnings).to.deep.equal([CLEAN, 'metadata_only']);
+    expect(job.image?.warnings).to.deep.equal([
+      { setting: 'size', details: CLEAN },
+      { setting: 'size', details: 'metadata_only' },
+    ]);
     notes = [];
   });
 

@@ -108,6 +108,20 @@ describe('the image service', () => {
     expect(await ask('one', 1)).to.have.property('job');
   });
 
+  it('fails an image whose warnings are no settings with details', async () => {
+    for (const warnings of [['size: made as 32x32'], [{ setting: 'size' }], [null], 'size']) {
+      const id = await submit();
+      const image = await inventedImage({ ...REQUEST, references: [], signal: new AbortController().signal });
+      await darkroom.develop(Object.assign(image, { warnings }) as unknown as GeneratedImage);
+      expect((await ended(id)).error, JSON.stringify(warnings)).to.include({ code: 'upstream_changed' });
+    }
+    const id = await submit();
+    const warnings = [{ setting: 'size', details: 'made as 32x32' }];
+    const image = await inventedImage({ ...REQUEST, references: [], signal: new AbortController().signal });
+    await darkroom.develop({ ...image, warnings });
+    expect((await ended(id)).image?.warnings).to.deep.equal(warnings);
+  });
+
   it('counts a day for each account, and gives back what failed', async () => {
     const quota = { limit: 2 };
     await submit({ quota });
