@@ -1,5 +1,5 @@
-import { asArray, asNumber, asPositive, asString, at, type MediaEntry, toIsoTime } from 'mediagate';
-import { absoluteUrl, languageTag, member, urlsIn } from './values.js';
+import { absoluteUrl, asArray, asNumber, asPositive, asString, at, type MediaEntry, toIsoTime } from 'mediagate';
+import { languageTag, member, urlsIn } from './values.js';
 
 /** Formats of subtitles as the site names them → media types. */
 const SUBTITLES: Readonly<Record<string, string>> = {

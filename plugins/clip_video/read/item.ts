@@ -2,6 +2,7 @@ import {
   asArray,
   asBoolean,
   asCount,
+  asId,
   asPositive,
   asRecord,
   asString,
@@ -9,6 +10,7 @@ import {
   type Common,
   type PartialPost,
   type Precision,
+  rawStats,
   toIsoTime,
 } from 'mediagate';
 import { canonicalUrl } from '../links.js';
@@ -21,7 +23,7 @@ import {
   parseSubtitles,
   parseVideoFiles,
 } from './files.js';
-import { idText, languageTag, member, rawStats, tagsOf, urlsIn, username } from './values.js';
+import { languageTag, member, tagsOf, urlsIn, username } from './values.js';
 
 export interface ItemReading {
   post: PartialPost;
@@ -121,7 +123,7 @@ export function parseAuthor(item: unknown, users?: unknown): Author | undefined 
   const handle = asString(stated);
   const node = asRecord(stated) ?? (handle ? asRecord(at(users, handle)) : undefined) ?? {};
   const name = username(member(node, 'uniqueId', 'unique_id')) ?? username(handle);
-  const id = idText(member(node, 'id', 'uid', 'userId')) ?? idText(at(item, 'authorId'));
+  const id = asId(member(node, 'id', 'uid', 'userId')) ?? asId(at(item, 'authorId'));
   const nickname = asString(member(node, 'nickname', 'nickName')) ?? asString(member(item, 'nickname', 'authorName'));
   const [avatar] = AVATARS.flatMap((one) => urlsIn(member(node, one) ?? at(item, one)));
   if (!name && !id && !nickname) return undefined;
@@ -222,5 +224,5 @@ export function parseMusic(music: unknown): Common['music'] {
   const title = asString(member(music, 'title', 'musicName'));
   const artist = asString(member(music, 'authorName', 'author'));
   if (!title && !artist) return undefined;
-  return { title, artist, album: asString(at(music, 'album')), id: idText(member(music, 'id', 'musicId', 'id_str')) };
+  return { title, artist, album: asString(at(music, 'album')), id: asId(member(music, 'id', 'musicId', 'id_str')) };
 }

@@ -1,5 +1,6 @@
 import {
   asArray,
+  asId,
   asString,
   at,
   type DefinitiveCode,
@@ -13,7 +14,6 @@ import { parseItem } from './item.js';
 import { isItem, isVideoData, type PageReading, type PageState, readPageNodes } from './page.js';
 import { parsePageTags } from './page-tags.js';
 import { parsePlayerItem, parseVideoData } from './player.js';
-import { idText } from './values.js';
 
 export type ClipOutcome = Outcome<PartialPost>;
 
@@ -78,10 +78,10 @@ export function outcomeOfEmbed(html: string, id: string, siteConfig: SiteConfig)
 /** What the reply of the player's own interface amounts to. */
 export function outcomeOfPlayer(reply: unknown, id: string, siteConfig: SiteConfig): ClipOutcome {
   const items = asArray(at(reply, 'items')) ?? [];
-  const item = items.find((one) => idText(at(one, 'id_str')) === id);
+  const item = items.find((one) => asId(at(one, 'id_str')) === id);
   if (item) return { kind: 'found', found: parsePlayerItem(item, id) };
   if (items.length > 0) return OTHER_ITEM;
-  const result = (asArray(at(reply, 'results')) ?? []).find((one) => idText(at(one, 'id_str')) === id);
+  const result = (asArray(at(reply, 'results')) ?? []).find((one) => asId(at(one, 'id_str')) === id);
   const written = at(result, 'code');
   const message = typeof written === 'number' ? String(written) : asString(written);
   if (message === undefined) return { kind: 'transient', code: 'upstream_changed', reason: 'no item in the answer' };

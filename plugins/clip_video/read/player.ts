@@ -1,8 +1,20 @@
-import { asArray, asNumber, asPositive, asString, at, type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
+import {
+  absoluteUrl,
+  asArray,
+  asId,
+  asNumber,
+  asPositive,
+  asString,
+  at,
+  type MediaEntry,
+  type Outcome,
+  type PartialPost,
+  toIsoTime,
+} from 'mediagate';
 import { canonicalUrl } from '../links.js';
 import { betterFirst, COVER, codecOf, isFetchable, lifeOf, mimeOf, parseMusicFile, parsePictures } from './files.js';
 import { ofPlayer, parseAuthor, parseCounters, parseFollowers, parseMusic, profileUrl } from './item.js';
-import { absoluteUrl, idText, languageTag, member, tagsOf, urlsIn, username } from './values.js';
+import { languageTag, member, tagsOf, urlsIn, username } from './values.js';
 
 /** `videoData`: what the embedded player's page calls an item, and what all pages did until 2020. */
 export function parseVideoData(data: unknown, id: string): PartialPost {
@@ -142,13 +154,20 @@ function playerFiles(video: unknown): MediaEntry[] {
   return [...files.values()];
 }
 
+/** What the oEmbed reply says of the item. */
+export function outcomeOfOembed(reply: unknown, id: string): Outcome<PartialPost> {
+  const post = parseOembed(reply, id);
+  if (post) return { kind: 'found', found: post };
+  return { kind: 'transient', code: 'upstream_refused', reason: 'the oEmbed answer was not about the item' };
+}
+
 /** The oEmbed reply; undefined unless the player in it is the requested item's. */
 export function parseOembed(reply: unknown, id: string): PartialPost | undefined {
   const html = asString(at(reply, 'html')) ?? '';
   const stated = [
-    idText(/data-video-id="(\d+)"/.exec(html)?.[1]),
-    idText(/\bcite="[^"]*\/(?:video|photo)\/(\d+)/.exec(html)?.[1]),
-    idText(at(reply, 'embed_product_id')),
+    asId(/data-video-id="(\d+)"/.exec(html)?.[1]),
+    asId(/\bcite="[^"]*\/(?:video|photo)\/(\d+)/.exec(html)?.[1]),
+    asId(at(reply, 'embed_product_id')),
   ].filter((value) => value !== undefined);
   if (stated.length === 0 || stated.some((value) => value !== id)) return undefined;
   const caption = asString(at(reply, 'title'))?.trim() || undefined;
