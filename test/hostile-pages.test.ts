@@ -9,17 +9,17 @@ import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcom
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/read/player.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
+import { identityOf } from '../plugins/photo/links.js';
 import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
-import { identityOf } from '../plugins/photo/shortcode.js';
-import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
 import { parseManifest } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
+import socialConfig from '../plugins/social/site-config.json' with { type: 'json' };
 import { siteConfigOf as vidsiteConfig } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
@@ -70,7 +70,7 @@ const facts = {
   clip: clipSiteConfig(),
   vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),
-  social: socialFacts(),
+  social: socialConfig,
 };
 
 function socialPage(id: string): Reader {
