@@ -110,7 +110,7 @@ const ATTACHED = `${RESULT}{"id":"S","post_id":"${NUMBER}","attachments":[`;
 const PAGES: Readonly<Record<string, readonly [read: Reader, ...heads: readonly string[]]>> = {
   clip_shop: [shopPage, '', '<script id="__MODERN_ROUTER_DATA__">', 'window._ROUTER_DATA = '],
   clip_video: [clipPage, '', `${CLIP_ID}<script id="VideoObject">`, '<script id="SIGI_STATE">', 'SIGI_STATE'],
-  vidsite: [watchPage, '', 'var ytInitialPlayerResponse = ', 'ytInitialData = '],
+  vidsite: [watchPage, '', 'var ytInitialPlayerResponse = ', 'ytInitialData = ', '<div id="initial-data"><!-- '],
   photo: [
     permalinkPage,
     '',
@@ -183,6 +183,11 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     (html) => parseOembed({ html }, CLIP_ID),
     ...['⟨cite="/video/⟩', 'cite="⟨/video/⟩', '⟨data-video-id="1⟩'],
   ],
+  'data of vidsite': [
+    watchPage,
+    ...['⟨ytInitialData = {⟩', '⟨ytInitialData\n⟩', '⟨ytInitialPlayerResponse = "⟩', "⟨ytInitialPlayerConfig = '{⟩"],
+    ...['⟨id="initial-data"><!-- {⟩', 'ytInitialData⟨ ⟩=', "ytInitialData = '{⟨\\⟩", 'ytInitialData = {"a":"⟨\\"⟩'],
+  ],
   'chapters of vidsite': [
     (text) => parseChapters(undefined, text),
     '0:00 ⟨-⟩a\rb',
@@ -246,7 +251,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
   'names of social': [
     often((text) => {
       const title = text.slice(0, TAG_LENGTH);
-      authorName({ heading: title, description: 'c' }, { facts: facts.social, inGroup: false, isVideo: false });
+      authorName({ heading: title, description: 'c' }, { siteConfig: facts.social, inGroup: false, isVideo: false });
     }),
     ...['a⟨ - ⟩', 'a⟨ - b⟩', 'a - ⟨ ⟩b', 'a - ⟨ |⟩b'],
   ],
