@@ -42,7 +42,8 @@ export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig):
 }
 
 function outcomeOfItem(item: unknown, id: string, { users, userStats }: PageReading): ClipOutcome | Restriction {
-  const { post, limitations } = parseItem(item, id, { users, userStats });
+  const post = parseItem(item, id, { users, userStats });
+  const limitations = at(item, 'itemMute') === true ? ['no_audio_track'] : [];
   if (at(item, 'isContentClassified') !== true || hasFiles(post.media?.entries)) {
     return { kind: 'found', found: post, limitations };
   }
