@@ -12,10 +12,10 @@ import { resolveFacts as shopFacts } from '../plugins/clip_shop/facts.js';
 import { outcomeOfPage as readShopPage } from '../plugins/clip_shop/outcomes.js';
 import { readPageTags as readShopTags } from '../plugins/clip_shop/page-tags.js';
 import { readPrice } from '../plugins/clip_shop/parse-price.js';
-import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
-import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js';
-import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
-import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
+import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
+import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
+import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
+import { parseOembed } from '../plugins/clip_video/read/player.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
 import { identityOf } from '../plugins/photo/links.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
@@ -74,7 +74,7 @@ const VIDEO_ID = 'abcdefghijk';
 const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
   shop: shopFacts(),
-  clip: clipFacts(),
+  clip: clipSiteConfig(),
   vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),
   social: socialFacts(),

@@ -3,10 +3,10 @@ import { resolveFacts as shopFacts } from '../../plugins/clip_shop/facts.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';
 import { mergeProducts } from '../../plugins/clip_shop/merge-products.js';
 import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/outcomes.js';
-import { resolveFacts as clipFacts } from '../../plugins/clip_video/facts.js';
-import { alignMedia, orderVideos } from '../../plugins/clip_video/finish.js';
+import { alignMedia, orderVideos } from '../../plugins/clip_video/assemble.js';
+import { siteConfigOf as clipSiteConfig } from '../../plugins/clip_video/fetch.js';
 import { matchClip } from '../../plugins/clip_video/links.js';
-import { outcomeOfPage as outcomeOfClipPage } from '../../plugins/clip_video/outcomes.js';
+import { outcomeOfPage as outcomeOfClipPage } from '../../plugins/clip_video/read/outcomes.js';
 import { assemble } from '../../plugins/photo/assemble.js';
 import { siteConfigOf as photoSiteConfig } from '../../plugins/photo/fetch.js';
 import { identityOf, matchPost } from '../../plugins/photo/links.js';
@@ -48,7 +48,7 @@ const facts = {
   vidsite: { siteConfig: vidsiteConfig(), region: 'US' },
   social: socialFacts(),
   photo: photoSiteConfig(),
-  clipVideo: clipFacts(),
+  clipVideo: clipSiteConfig(),
   clipShop: shopFacts(),
 };
 
@@ -98,7 +98,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
     build: ({ id }) => buildClipPage(id),
     read(html, { id }) {
       const outcome = outcomeOfClipPage(html, id, facts.clipVideo);
-      if ('wall' in outcome || outcome.kind !== 'found') return undefined;
+      if ('restriction' in outcome || outcome.kind !== 'found') return undefined;
       return ofPost(orderVideos(mergePosts(alignMedia([{ method: 'page', found: outcome.found }]))));
     },
   },
