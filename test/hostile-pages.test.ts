@@ -21,12 +21,12 @@ import { identityOf } from '../plugins/photo/links.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
-import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
 import { parseManifest } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
+import socialConfig from '../plugins/social/site-config.json' with { type: 'json' };
 import { siteConfigOf as vidsiteConfig } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
@@ -77,7 +77,7 @@ const facts = {
   clip: clipSiteConfig(),
   vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),
-  social: socialFacts(),
+  social: socialConfig,
 };
 
 function socialPage(id: string): Reader {
@@ -117,7 +117,7 @@ const ATTACHED = `${RESULT}{"id":"S","post_id":"${NUMBER}","attachments":[`;
 const PAGES: Readonly<Record<string, readonly [read: Reader, ...heads: readonly string[]]>> = {
   clip_shop: [shopPage, '', '<script id="__MODERN_ROUTER_DATA__">', 'window._ROUTER_DATA = '],
   clip_video: [clipPage, '', `${CLIP_ID}<script id="VideoObject">`, '<script id="SIGI_STATE">', 'SIGI_STATE'],
-  vidsite: [watchPage, '', 'var ytInitialPlayerResponse = ', 'ytInitialData = '],
+  vidsite: [watchPage, '', 'var ytInitialPlayerResponse = ', 'ytInitialData = ', '<div id="initial-data"><!-- '],
   photo: [
     permalinkPage,
     '',
@@ -190,6 +190,11 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     (html) => parseOembed({ html }, CLIP_ID),
     ...['⟨cite="/video/⟩', 'cite="⟨/video/⟩', '⟨data-video-id="1⟩'],
   ],
+  'data of vidsite': [
+    watchPage,
+    ...['⟨ytInitialData = {⟩', '⟨ytInitialData\n⟩', '⟨ytInitialPlayerResponse = "⟩', "⟨ytInitialPlayerConfig = '{⟩"],
+    ...['⟨id="initial-data"><!-- {⟩', 'ytInitialData⟨ ⟩=', "ytInitialData = '{⟨\\⟩", 'ytInitialData = {"a":"⟨\\"⟩'],
+  ],
   'chapters of vidsite': [
     (text) => parseChapters(undefined, text),
     '0:00 ⟨-⟩a\rb',
@@ -253,7 +258,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
   'names of social': [
     often((text) => {
       const title = text.slice(0, TAG_LENGTH);
-      authorName({ heading: title, description: 'c' }, { facts: facts.social, inGroup: false, isVideo: false });
+      authorName({ heading: title, description: 'c' }, { siteConfig: facts.social, inGroup: false, isVideo: false });
     }),
     ...['a⟨ - ⟩', 'a⟨ - b⟩', 'a - ⟨ ⟩b', 'a - ⟨ |⟩b'],
   ],
