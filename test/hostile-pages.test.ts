@@ -1,5 +1,13 @@
 import { expect } from 'chai';
-import { decodeEntities, findJsonAfter, firstLine, metaTags, parseCount, splitScripts } from 'mediagate';
+import {
+  decodeEntities,
+  findJsonAfter,
+  firstLine,
+  metaTags,
+  parseCount,
+  readDashManifest,
+  splitScripts,
+} from 'mediagate';
 import { siteConfigOf as shopConfig } from '../plugins/clip_shop/fetch.js';
 import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
 import { readPrice } from '../plugins/clip_shop/read/price.js';
@@ -9,7 +17,6 @@ import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-
 import { parseOembed } from '../plugins/clip_video/read/player.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
 import { identityOf } from '../plugins/photo/links.js';
-import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
@@ -221,7 +228,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     ...['⟨<script id="__eqmc" ⟩', '⟨<script id="__eqmc">⟩', '<script id="__eqmc">⟨"l":"⟩', '⟨["LSD",[],{"token":"⟩'],
     ...['["LSD",[],{"token":"a"\n⟨ ⟩', '["LSD",[],{"token":"a"\n⟨a⟩', '["LSD",[],{"token":"a"⟨\n⟩'],
   ],
-  'manifests of photo': [parseDash, ...manifests(), '<MPD ⟨a⟩', '<MPD>⟨ mediaPresentationDuration="P⟩'],
+  'manifests of photo': [readDashManifest, ...manifests(), '<MPD ⟨a⟩', '<MPD>⟨ mediaPresentationDuration="P⟩'],
   'manifests of social': [
     parseManifest,
     ...[...manifests(), '<AdaptationSet ><Representation >⟨<BaseURL ⟩', '⟨mediaPresentationDuration="P⟩'],
