@@ -16,7 +16,7 @@ import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseTags as parsePhotoTags, whoseOf } from '../plugins/photo/read/tags.js';
 import { identityOf } from '../plugins/photo/shortcode.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
-import { parseManifest } from '../plugins/social/read/media.js';
+import { manifestFiles } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
@@ -220,7 +220,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
   ],
   'manifests of photo': [parseDash, ...manifests(), '<MPD ⟨a⟩', '<MPD>⟨ mediaPresentationDuration="P⟩'],
   'manifests of social': [
-    parseManifest,
+    manifestFiles,
     ...[...manifests(), '<AdaptationSet ><Representation >⟨<BaseURL ⟩', '⟨mediaPresentationDuration="P⟩'],
   ],
   'lines of photo': [
