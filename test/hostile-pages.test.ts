@@ -4,24 +4,23 @@ import { resolveFacts as shopFacts } from '../plugins/clip_shop/facts.js';
 import { outcomeOfPage as readShopPage } from '../plugins/clip_shop/outcomes.js';
 import { readPageTags as readShopTags } from '../plugins/clip_shop/page-tags.js';
 import { readPrice } from '../plugins/clip_shop/parse-price.js';
-import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
-import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js';
-import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
-import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
-import { resolveFacts as photoFacts } from '../plugins/photo/facts.js';
-import { readSession } from '../plugins/photo/fetch.js';
+import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
+import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
+import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
+import { parseOembed } from '../plugins/clip_video/read/player.js';
+import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
+import { identityOf } from '../plugins/photo/links.js';
 import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
-import { parseDescription, parseTags as parsePhotoTags, whoseOf } from '../plugins/photo/read/tags.js';
-import { identityOf } from '../plugins/photo/shortcode.js';
+import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
+import { siteConfigOf as socialSiteConfig } from '../plugins/social/fetch.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
 import { manifestFiles } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
-import socialConfig from '../plugins/social/site-config.json' with { type: 'json' };
-import { resolveFacts as vidsiteFacts } from '../plugins/vidsite/fetch.js';
+import { siteConfigOf as vidsiteConfig } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
 
@@ -68,10 +67,10 @@ const VIDEO_ID = 'abcdefghijk';
 const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
   shop: shopFacts(),
-  clip: clipFacts(),
-  vidsite: vidsiteFacts(),
-  photo: photoFacts(),
-  social: socialConfig,
+  clip: clipSiteConfig(),
+  vidsite: vidsiteConfig(),
+  photo: photoSiteConfig(),
+  social: socialSiteConfig(),
 };
 
 function socialPage(id: string): Reader {
@@ -81,7 +80,7 @@ function socialPage(id: string): Reader {
 
 const shopPage: Reader = (html) => readShopPage(html, CLIP_ID, facts.shop);
 const clipPage: Reader = (html) => readClipPage(html, CLIP_ID, facts.clip);
-const watchPage: Reader = (html) => readWatchPage(html, VIDEO_ID, { facts: facts.vidsite, region: 'US' });
+const watchPage: Reader = (html) => readWatchPage(html, VIDEO_ID, { siteConfig: facts.vidsite, region: 'US' });
 const permalinkPage: Reader = (html) => readPermalinkPage(html, IDENTITY, facts.photo);
 const embedPage: Reader = (html) => readEmbedPage(html, IDENTITY, facts.photo);
 const postPage = socialPage(NUMBER);
@@ -227,7 +226,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     (text) => parseDescription(text, facts.photo.phrases),
     ...['1 like - ⟨ ⟩a: "b"', '1 like - a⟨ ⟩b: "c"', 'a: "⟨.⟩b', 'a: "b⟨ ⟩c', '@a • ⟨ ⟩“', '⟨@a • ⟩', '⟨: ⟩', '⟨(@a⟩'],
   ],
-  'names of photo': [whoseOf, '⟨ ⟩a', 'a⟨ ⟩b', '⟨(@a⟩', '⟨(@⟩'],
+  'names of photo': [parseOwner, '⟨ ⟩a', 'a⟨ ⟩b', '⟨(@a⟩', '⟨(@⟩'],
   'titles of photo': [
     often((text) =>
       parsePhotoTags(

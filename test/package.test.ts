@@ -247,10 +247,8 @@ async function writePlugin({ folder, root }: InstalledPackage): Promise<string> 
   const source = path.join(place, 'src', 'reelbox');
   await cp(path.join(root, 'plugins', '_template'), source, { recursive: true });
   await rename(path.join(source, 'test', '_template.test.ts'), path.join(source, 'test', 'reelbox.test.ts'));
-  for (const name of ['index.ts', 'extractor.ts']) {
-    const text = await readFile(path.join(source, name), 'utf8');
-    await writeFile(path.join(source, name), text.replaceAll("'_template'", "'reelbox'"));
-  }
+  const text = await readFile(path.join(source, 'index.ts'), 'utf8');
+  await writeFile(path.join(source, 'index.ts'), text.replaceAll("'_template'", "'reelbox'"));
   await writeFile(path.join(place, 'package.json'), manifest);
   await writeFile(path.join(place, 'tsconfig.json'), configuration);
   await symlink(place, path.join(folder, 'node_modules', 'mediagate-reelbox'));

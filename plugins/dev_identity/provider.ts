@@ -1,17 +1,23 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import { isLoopbackHost, type Logger, type OpenIdentityProvider, type OpenIdentityProviderCall } from 'mediagate';
-import { Provider } from 'oidc-provider';
-import { configure } from './configuration.js';
-import { renderFailurePage } from './pages.js';
-import { createPeople } from './people.js';
-import { answerSignInPage } from './sign-in-page.js';
+import {
+  type Adapter,
+  type AdapterPayload,
+  type Configuration,
+  type FindAccount,
+  interactionPolicy,
+  type JWK,
+  Provider,
+} from 'oidc-provider';
+import { renderFailurePage, renderSignInPage } from './pages.js';
 
 const { createServer } = process.getBuiltinModule('node:http');
 const CLIENT_ID = 'mediagate';
 
-export interface ProviderOptions extends OpenIdentityProviderCall {
+interface ProviderOptions extends OpenIdentityProviderCall {
   logger: Logger;
 }
 
@@ -76,4 +82,196 @@ function refuse(response: ServerResponse, status: number, reason: string): void 
   }
   response.writeHead(status, { 'Content-Type': 'text/html; charset=utf-8', Connection: 'close' });
   response.end(renderFailurePage(reason));
+}
+
+const SCOPE = 'openid email profile';
+
+interface ConfigurationOptions {
+  clientId: string;
+  clientSecret: string;
+  redirectUri: string;
+  /** Signs identity tokens: an EC key on P-256. */
+  key: KeyObject;
+  people: People;
+}
+
+/** One client, the code flow with PKCE, and no consent: whoever signs in has agreed. */
+function configure(options: ConfigurationOptions): Configuration {
+  const { clientId, clientSecret, redirectUri, key, people } = options;
+  return {
+    adapter: createMemoryAdapter(),
+    clients: [
+      {
+        client_id: clientId,
+        client_secret: clientSecret,
+        redirect_uris: [redirectUri],
+        response_types: ['code'],
+        grant_types: ['authorization_code'],
+        token_endpoint_auth_method: 'client_secret_basic',
+        id_token_signed_response_alg: 'ES256',
+      },
+    ],
+    jwks: { keys: [{ ...(key.export({ format: 'jwk' }) as JWK), alg: 'ES256', use: 'sig' }] },
+    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    scopes: SCOPE.split(' '),
+    responseTypes: ['code'],
+    pkce: { required: () => true },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    features: {
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      resourceIndicators: { enabled: false },
+    },
+    ttl: { AccessToken: 300, AuthorizationCode: 60, Grant: 3_600, IdToken: 300, Interaction: 3_600, Session: 3_600 },
+    interactions: { url: (_context, { uid }) => `/interaction/${uid}`, policy: alwaysAsk() },
+    findAccount: people.find,
+    async loadExistingGrant({ oidc }) {
+      const grant = new oidc.provider.Grant({ clientId, accountId: oidc.session?.accountId });
+      grant.addOIDCScope(SCOPE);
+      await grant.save();
+      return grant;
+    },
+    renderError(context, { error, error_description: description }) {
+      context.type = 'html';
+      context.body = renderFailurePage(description ?? error);
+    },
+  };
+}
+
+/** Who signs in again may want to be somebody else, which is what it is there for. */
+function alwaysAsk(): interactionPolicy.DefaultPolicy {
+  const { base, Check } = interactionPolicy;
+  const policy = base();
+  policy
+    .get('login')
+    ?.checks.add(
+      new Check('always', 'everybody is asked', ({ oidc }) =>
+        oidc.result?.login ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT,
+      ),
+    );
+  return policy;
+}
+
+const MAX_PEOPLE = 1_000;
+
+/** Whoever signed in here. Their address, in lower case, is who they are. */
+interface People {
+  /** Their id; undefined where the address is none. */
+  add(email: string, name: string): string | undefined;
+  find: FindAccount;
+}
+
+function createPeople(): People {
+  const names = new LRUCache<string, string>({ max: MAX_PEOPLE });
+  return {
+    add(email, name) {
+      const subject = email.trim().toLowerCase();
+      if (!/^[^\s@]{1,64}@[^\s@]{1,135}$/.test(subject)) return undefined;
+      names.set(subject, name.trim().slice(0, 100) || nameOf(subject));
+      return subject;
+    },
+    find: (_context, subject) => ({
+      accountId: subject,
+      claims: () => ({
+        sub: subject,
+        email: subject,
+        email_verified: true,
+        name: names.get(subject) ?? nameOf(subject),
+      }),
+    }),
+  };
+}
+
+function nameOf(email: string): string {
+  return email.slice(0, email.indexOf('@'));
+}
+
+const MAX_ENTRIES = 1_000;
+const DEFAULT_SECONDS = 3_600;
+
+/** What one provider remembers; with the provider it is gone. */
+function createMemoryAdapter(): (model: string) => Adapter {
+  const entries = new LRUCache<string, AdapterPayload>({ max: MAX_ENTRIES });
+  const search = (model: string, fits: (payload: AdapterPayload) => boolean) => {
+    for (const [key, payload] of entries.entries()) if (key.startsWith(`${model}:`) && fits(payload)) return payload;
+    return undefined;
+  };
+
+  return (model) => ({
+    async upsert(id, payload, expiresIn = DEFAULT_SECONDS) {
+      entries.set(`${model}:${id}`, payload, { ttl: expiresIn * 1_000 });
+    },
+    async find(id) {
+      return entries.get(`${model}:${id}`);
+    },
+    async findByUid(uid) {
+      return search(model, (payload) => payload.uid === uid);
+    },
+    async findByUserCode(userCode) {
+      return search(model, (payload) => payload.userCode === userCode);
+    },
+    async consume(id) {
+      const payload = entries.get(`${model}:${id}`);
+      if (payload) payload.consumed = Math.floor(Date.now() / 1_000);
+    },
+    async destroy(id) {
+      entries.delete(`${model}:${id}`);
+    },
+    async revokeByGrantId(grantId) {
+      for (const [key, payload] of [...entries.entries()]) if (payload.grantId === grantId) entries.delete(key);
+    },
+  });
+}
+
+const MAX_FORM_BYTES = 4_096;
+
+interface SignInPageOptions {
+  provider: Provider;
+  people: People;
+  /** Where the form leads in the end; browsers check that a form may lead there. */
+  redirectUri: string;
+}
+
+/**
+ * Shows the page, or takes what was filled in. Only the browser that holds the cookie of this sign-in gets it.
+ * @throws Error of the provider where there is no such sign-in.
+ */
+async function answerSignInPage(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { provider, people, redirectUri }: SignInPageOptions,
+): Promise<void> {
+  await provider.interactionDetails(request, response);
+  if (request.method !== 'POST') return sendPage(response, 200, redirectUri);
+  const form = new URLSearchParams(await readForm(request));
+  if (form.get('action') === 'refuse') {
+    const refusal = { error: 'access_denied', error_description: 'The person refused to sign in.' };
+    return provider.interactionFinished(request, response, refusal);
+  }
+  const accountId = people.add(form.get('email') ?? '', form.get('name') ?? '');
+  if (accountId === undefined) return sendPage(response, 400, redirectUri, 'That is no email address.');
+  return provider.interactionFinished(request, response, { login: { accountId, remember: false } });
+}
+
+function sendPage(response: ServerResponse, status: number, redirectUri: string, problem?: string): void {
+  const { origin } = new URL(redirectUri);
+  response.writeHead(status, {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': `default-src 'none'; style-src 'unsafe-inline'; form-action 'self' ${origin}; frame-ancestors 'none'; base-uri 'none'`,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  });
+  response.end(renderSignInPage(problem));
+}
+
+async function readForm(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_FORM_BYTES) throw new Error('the form is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,6 +1,24 @@
-import { definePlugin } from 'mediagate';
-import { OptionsSchema } from './options.js';
-import { createElevenlabsAudioProvider } from './provider.js';
+import {
+  type AudioProvider,
+  type AudioStream,
+  askUpstream,
+  createUpstreams,
+  definePlugin,
+  type HttpStream,
+  openAudioAnswer,
+  type PluginContext,
+  type Usage,
+} from 'mediagate';
+import {
+  encodeEffect,
+  encodeSpeech,
+  encodeVoiceChange,
+  type Model,
+  type Options,
+  OptionsSchema,
+  refusalFailure,
+  type WireRequest,
+} from './requests.js';
 
 /** Speech, changed voices and sound effects from ElevenLabs. */
 export default definePlugin<typeof OptionsSchema>({
@@ -11,3 +29,63 @@ export default definePlugin<typeof OptionsSchema>({
   options: OptionsSchema,
   setup: (context) => ({ audioProviders: [createElevenlabsAudioProvider(context)] }),
 });
+
+/** More than an hour without compression; the body flows, so this is no memory of ours. */
+const MAX_SOUND_BYTES = 256 * 1024 * 1024;
+/** Clients know how to wait, and give up on who keeps them waiting. */
+const LONGEST_WAIT_MS = 5_000;
+
+function createElevenlabsAudioProvider(context: PluginContext<Options>): AudioProvider {
+  const { options, clock, logger } = context;
+  const { url, models, voices, budgetMs, idleMs, restMs, apiKey } = options;
+  const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS };
+  const vendor = createUpstreams({ upstreams: [url], names: ['url'], clock, logger, ...limits });
+
+  async function ask(
+    { path, contentType, body, format, textParam, ignored }: WireRequest,
+    model: Model,
+    signal: AbortSignal,
+    timeoutMs: number,
+  ): Promise<AudioStream> {
+    const headers = { 'content-type': contentType, 'xi-api-key': apiKey };
+    const request = { url, path, headers, body, signal, timeoutMs, idleMs, maxBytes: MAX_SOUND_BYTES };
+    const names = { url, apiKey, model: model.upstreamModel, publicModel: model.id };
+    const answer = await askUpstream(context, request, (refusal) =>
+      refusalFailure(refusal, { names, textParam, now: clock.now() }),
+    );
+    const usage = readUsage(answer);
+    return {
+      ...(await openAudioAnswer(answer, format)),
+      ...(usage && { usage: Promise.resolve(usage) }),
+      ...(ignored.length > 0 && { ignored }),
+    };
+  }
+
+  async function run(call: { model: string; signal: AbortSignal }, encode: (model: Model) => WireRequest) {
+    const { signal } = call;
+    signal.throwIfAborted();
+    const model = models.find(({ id }) => id === call.model);
+    if (!model) throw new Error(`${call.model} is not a model of this entry`);
+    const request = encode(model);
+    return vendor.run({
+      model: model.id,
+      signal,
+      lost: 'nowhere',
+      ask: (_url, remainingMs) => ask(request, model, signal, remainingMs),
+    });
+  }
+
+  return {
+    models,
+    upstreams: () => vendor.states(),
+    speak: (call) => run(call, (model) => encodeSpeech(call, model, voices)),
+    changeVoice: (call) => run(call, (model) => encodeVoiceChange(call, model, voices)),
+    generateSound: (call) => run(call, (model) => encodeEffect(call, model)),
+  };
+}
+
+/** What the vendor bills; undefined where it does not say. */
+function readUsage({ headers }: HttpStream): Usage | undefined {
+  const cost = headers['character-cost'] ?? '';
+  return /^\d{1,9}$/.test(cost) ? { characters: Number(cost) } : undefined;
+}

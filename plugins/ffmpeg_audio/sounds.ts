@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto';
+import { type AudioFilters, type AudioStream, GatewayError, type GenerateSoundCall } from 'mediagate';
+
 /** A sound that can be made without a model. */
-export interface Sound {
+interface Sound {
   /** For people. */
   name: string;
   /** Words of a prompt that mean it. */
@@ -167,3 +170,73 @@ export const SOUNDS: readonly Sound[] = [
     chain: (seed) => noise('white', seed, 0.3),
   },
 ];
+
+/** More at once would only be noise. */
+const MOST = 3;
+/** Seconds in which it begins and ends, so that neither clicks. */
+const FADE = 0.02;
+
+/** Makes the sounds that a prompt names: the same for the same words. */
+export function createSoundEffects(ffmpeg: AudioFilters) {
+  return async ({ text, durationSeconds, options, signal }: GenerateSoundCall): Promise<AudioStream> => {
+    const sounds = soundsIn(text);
+    const seconds = durationSeconds ?? Math.max(...sounds.map((sound) => sound.seconds));
+    const filters = mixOf(sounds, text, seconds);
+    const samples = ffmpeg.samples({ filters, rate: RATE, maxSeconds: seconds, signal });
+    return { body: await begun(samples), format: 'pcm', ignored: Object.keys(options) };
+  };
+}
+
+/** @throws GatewayError `plugin_unavailable` where it names none. */
+export function soundsIn(text: string): readonly Sound[] {
+  const sounds = SOUNDS.filter(({ words }) => words.test(text)).slice(0, MOST);
+  if (sounds.length > 0) return sounds;
+  const known = SOUNDS.map(({ name }) => name).join(', ');
+  const message = `Without a model, there are only these sounds: ${known}. ELEVENLABS_API_KEY connects one that makes others.`;
+  throw new GatewayError('plugin_unavailable', message, { param: 'text', retryable: false });
+}
+
+function mixOf(sounds: readonly Sound[], text: string, seconds: number): string {
+  const nextSeed = createSeeds(text);
+  const chains = sounds.map(({ chain }, index) => `${chain(nextSeed())}[part${index}]`);
+  const parts = sounds.map((_, index) => `[part${index}]`).join('');
+  const fades = `afade=t=in:d=${FADE},afade=t=out:st=${seconds - FADE}:d=${FADE}`;
+  return `${chains.join(';')};${parts}amix=inputs=${sounds.length},alimiter=limit=0.95,${fades}`;
+}
+
+/** Whole numbers from 0 to 2^31 - 1, the same for the same words. */
+function createSeeds(words: string): () => number {
+  let count = 0;
+  return () => {
+    count += 1;
+    return createHash('sha256').update(`${count} ${words}`).digest().readUInt32LE() >>> 1;
+  };
+}
+
+/** Samples a second of a `pcm`. */
+export const RATE = 24_000;
+
+/** A sound whose first bytes have been waited for, so that what hinders them is told before there is an answer. */
+export async function begun(
+  samples: AsyncIterable<Uint8Array>,
+  failEmpty?: () => never,
+): Promise<AsyncIterableIterator<Uint8Array>> {
+  const rest = samples[Symbol.asyncIterator]();
+  let ready: IteratorResult<Uint8Array> | undefined = await rest.next();
+  if (ready.done) failEmpty?.();
+  const whole: AsyncIterableIterator<Uint8Array> = {
+    [Symbol.asyncIterator]() {
+      return whole;
+    },
+    async next() {
+      const result = ready ?? (await rest.next());
+      ready = undefined;
+      return result;
+    },
+    async return() {
+      await rest.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+  return whole;
+}

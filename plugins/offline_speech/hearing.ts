@@ -5,11 +5,9 @@ import {
   type Transcript,
   type TranscriptSegment,
 } from 'mediagate';
-import type { Engines } from './engines.js';
-import { createPlaces } from './places.js';
-import { createSpeechCutter, type SpeechPiece } from './speech-pieces.js';
+import { createPlaces, type Engines } from './engines.js';
 
-export interface HearingOptions {
+interface HearingOptions {
   engine: Engines['hearing'];
   ffmpeg: AudioFilters;
   /** Of a sound; longer ones are refused. */
@@ -109,4 +107,146 @@ function refuseWhatItCannot({ language, granularity }: TranscribeCall): void {
 /** Always the likeliest word, which is what a temperature of 0 asks for. */
 function ignoredOf({ prompt, temperature }: TranscribeCall): string[] {
   return [...(prompt ? ['prompt'] : []), ...(temperature ? ['temperature'] : [])];
+}
+
+/** Speech between two pauses. */
+interface SpeechPiece {
+  /** Seconds from the start of the sound. */
+  start: number;
+  end: number;
+  /** 16,000 a second, -1 to 1; a little of what is around it included. */
+  samples: Float32Array<ArrayBuffer>;
+}
+
+/** Cuts a sound that comes bit by bit into pieces with speech in them; keeps no more of it than one piece. */
+interface SpeechCutter {
+  /** Seconds so far. */
+  readonly seconds: number;
+  /** @param bytes Of samples of 16 bits, little-endian, one channel; cut anywhere. */
+  add(bytes: Uint8Array): SpeechPiece[];
+  /** The sound is over. */
+  finish(): SpeechPiece[];
+}
+
+const FRAME = 320;
+const FRAMES_PER_SECOND = RATE / FRAME;
+/** Of full scale: what is softer is silence whatever comes after it. */
+const SILENCE = 0.0025;
+/** Of the loudness around: what is softer is a pause. */
+const PAUSE_LEVEL = 0.06;
+/** The loudness around is forgotten by a half in 14 seconds. */
+const FADING = 0.999;
+/** A pause after so much speech ends the piece; a long one ends any. */
+const PAUSE = 0.5 * FRAMES_PER_SECOND;
+const ENOUGH = 4 * FRAMES_PER_SECOND;
+const LONG_PAUSE = 1.5 * FRAMES_PER_SECOND;
+/** Without a pause, the quietest moment between these ends it. */
+const EARLIEST_CUT = 8 * FRAMES_PER_SECOND;
+const LONGEST = 20 * FRAMES_PER_SECOND;
+/** Around the cut, so long is looked at. */
+const MOMENT = 10;
+/** Left before and after the speech. */
+const MARGIN = 0.3 * FRAMES_PER_SECOND;
+/** Less is a click, not a word. */
+const SHORTEST = 0.1 * FRAMES_PER_SECOND;
+
+interface Frame {
+  samples: Float32Array;
+  /** Root of the mean square. */
+  level: number;
+  loud: boolean;
+}
+
+export function createSpeechCutter(): SpeechCutter {
+  let odd: number | undefined;
+  let frame = new Float32Array(FRAME);
+  let filled = 0;
+  let count = 0;
+  let heard = 0;
+  let around = 0;
+  /** Of the piece that is coming; before its first loud one, the last few. */
+  let frames: Frame[] = [];
+  let speaking = false;
+
+  function addFrame(samples: Float32Array): SpeechPiece[] {
+    const level = Math.sqrt(samples.reduce((sum, value) => sum + value * value, 0) / FRAME);
+    around = Math.max(around * FADING, level);
+    const loud = level >= Math.max(SILENCE, around * PAUSE_LEVEL);
+    frames.push({ samples, level, loud });
+    heard += 1;
+    speaking ||= loud;
+    if (!speaking) {
+      if (frames.length > MARGIN) frames.shift();
+      return [];
+    }
+    const spoken = frames.findLastIndex((one) => one.loud) + 1;
+    const pause = frames.length - spoken;
+    if (pause >= LONG_PAUSE || (pause >= PAUSE && spoken >= ENOUGH)) return emit(spoken, MARGIN);
+    return frames.length >= LONGEST ? emit(quietestMoment(frames), 0) : [];
+  }
+
+  /** @param end Frames of the piece; those after it belong to the next, and so many of them are heard with both. */
+  function emit(end: number, margin: number): SpeechPiece[] {
+    const piece = frames.slice(0, end + margin);
+    const first = heard - frames.length;
+    const loud = [...piece.keys()].filter((index) => index < end && piece[index]?.loud);
+    const rest = frames.slice(end);
+    speaking = rest.some((one) => one.loud);
+    frames = speaking ? rest : rest.slice(-MARGIN);
+    if (loud.length < SHORTEST) return [];
+    const samples = new Float32Array(piece.length * FRAME);
+    for (const [index, one] of piece.entries()) samples.set(one.samples, index * FRAME);
+    return [
+      {
+        start: (first + (loud[0] as number)) / FRAMES_PER_SECOND,
+        end: (first + (loud.at(-1) as number) + 1) / FRAMES_PER_SECOND,
+        samples,
+      },
+    ];
+  }
+
+  return {
+    get seconds() {
+      return count / RATE;
+    },
+
+    add(bytes) {
+      const pieces: SpeechPiece[] = [];
+      for (const byte of bytes) {
+        if (odd === undefined) {
+          odd = byte;
+          continue;
+        }
+        const value = odd | (byte << 8);
+        odd = undefined;
+        frame[filled] = (value > 32_767 ? value - 65_536 : value) / 32_768;
+        filled += 1;
+        count += 1;
+        if (filled < FRAME) continue;
+        const full = frame;
+        frame = new Float32Array(FRAME);
+        filled = 0;
+        pieces.push(...addFrame(full));
+      }
+      return pieces;
+    },
+
+    finish() {
+      const pieces = filled > 0 ? addFrame(frame) : [];
+      filled = 0;
+      return speaking ? [...pieces, ...emit(frames.findLastIndex((one) => one.loud) + 1, MARGIN)] : pieces;
+    },
+  };
+}
+
+function quietestMoment(frames: readonly Frame[]): number {
+  let quietest = frames.length;
+  let lowest = Number.POSITIVE_INFINITY;
+  for (let end = EARLIEST_CUT; end <= frames.length; end += 1) {
+    const level = frames.slice(end - MOMENT, end).reduce((sum, one) => sum + one.level, 0);
+    if (level >= lowest) continue;
+    lowest = level;
+    quietest = end - MOMENT / 2;
+  }
+  return quietest;
 }

@@ -1,6 +1,7 @@
-import { definePlugin, Type } from 'mediagate';
-import { useEngines } from './engines.js';
-import { createSpeechProvider } from './provider.js';
+import { type AudioFilters, type AudioModel, type AudioProvider, definePlugin, Type } from 'mediagate';
+import { engines, useEngines } from './engines.js';
+import { createHearing, refuseForeign } from './hearing.js';
+import { createSpeaking } from './speaking.js';
 
 const options = Type.Object(
   {
@@ -48,3 +49,18 @@ export default definePlugin<typeof options>({
     return { audioProviders: [createSpeechProvider(context.options, context.ffmpeg)], dispose };
   },
 });
+
+interface SpeechOptions {
+  models: readonly AudioModel[];
+  maxSeconds: number;
+}
+
+function createSpeechProvider({ models, maxSeconds }: SpeechOptions, ffmpeg: AudioFilters): AudioProvider {
+  const hear = createHearing({ engine: engines.hearing, ffmpeg, maxSeconds });
+  return {
+    models,
+    transcribe: hear,
+    translate: async (call) => refuseForeign(await hear(call)),
+    speak: createSpeaking(engines.speaking),
+  };
+}

@@ -1,10 +1,14 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { parentPort } from 'node:worker_threads';
 import tokenizer from 'llama-tokenizer-js';
 import { env, InferenceSession, Tensor } from 'onnxruntime-web/wasm';
 import { searchBeam } from './beam-search.js';
 
-export interface Heard {
+/** 16,000 samples a second, -1 to 1; at most a few tens of seconds. */
+export type HearOrder = Float32Array;
+
+export interface HearAnswer {
   /** Empty where nothing was understood. */
   text: string;
   /** Mean of the natural logarithms of the probabilities of its tokens; nearer to 0 is surer. */
@@ -37,7 +41,7 @@ const LATER_OUTPUTS = ['logits', ...OF_WORDS.map(outputOf)];
 const BESIDE = new URL('./weights/', import.meta.url);
 
 /** The recogniser: Moonshine tiny for English, under ONNX Runtime. */
-export async function openMoonshine(): Promise<(samples: Float32Array) => Promise<Heard>> {
+async function openMoonshine(): Promise<(samples: Float32Array) => Promise<HearAnswer>> {
   env.wasm.numThreads = 1;
   const folder = weightsFolder();
   const open = async (name: string) =>
@@ -61,6 +65,9 @@ export async function openMoonshine(): Promise<(samples: Float32Array) => Promis
     };
   };
 }
+
+const hear = openMoonshine();
+parentPort?.on('message', async (order: HearOrder) => parentPort?.postMessage(await (await hear)(order)));
 
 /**
  * Their own package is no dependency of this one: it would bring two further runtimes of 400 MB along. A checkout has it

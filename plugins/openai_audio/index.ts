@@ -1,6 +1,22 @@
-import { definePlugin } from 'mediagate';
-import { createOpenaiAudioProvider } from './provider.js';
-import { OptionsSchema } from './upstream.js';
+import {
+  type AudioProvider,
+  createUpstreams,
+  definePlugin,
+  openAudioAnswer,
+  type PluginContext,
+  type TranscribeCall,
+} from 'mediagate';
+import {
+  askedFormat,
+  type Exchange,
+  encodeSpeech,
+  modelName,
+  type Options,
+  OptionsSchema,
+  send,
+  type Upstream,
+} from './requests.js';
+import { createTranscription, noWords, type Task } from './transcription.js';
 
 /** Speech in both directions from any server of the OpenAI audio format. */
 export default definePlugin<typeof OptionsSchema>({
@@ -11,3 +27,52 @@ export default definePlugin<typeof OptionsSchema>({
   options: OptionsSchema,
   setup: (context) => ({ audioProviders: [createOpenaiAudioProvider(context)] }),
 });
+
+/** Clients of the format know how to wait, and give up on who keeps them waiting. */
+const LONGEST_WAIT_MS = 5_000;
+
+/** More than an hour without compression; the body flows, so this is no memory of ours. */
+const MAX_SPEECH_BYTES = 256 * 1024 * 1024;
+
+function createOpenaiAudioProvider(context: PluginContext<Options>): AudioProvider {
+  const { options, clock, logger } = context;
+  const { upstreams, models, budgetMs, idleMs, restMs } = options;
+  const all = createUpstreams({ upstreams, clock, logger, budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS });
+  const transcription = createTranscription();
+
+  function run<Result>(
+    { model, signal }: { model: string; signal: AbortSignal },
+    ask: (exchange: Exchange) => Promise<Result>,
+    suits?: (upstream: Upstream) => boolean,
+  ): Promise<Result> {
+    return all.run({
+      model,
+      signal,
+      suits,
+      lost: 'nowhere',
+      ask: (upstream, remainingMs) => ask({ context, upstream, model, signal, end: clock.monotonic() + remainingMs }),
+    });
+  }
+
+  const transcribe = (task: Task) => async (call: TranscribeCall) => {
+    call.signal.throwIfAborted();
+    const suits = (upstream: Upstream) => transcription.suits(upstream, task, call);
+    if (!upstreams.some(suits)) throw noWords();
+    return run(call, (exchange) => transcription.ask(exchange, task, call), suits);
+  };
+
+  return {
+    models,
+    upstreams: () => all.states(),
+    transcribe: transcribe('transcribe'),
+    translate: transcribe('translate'),
+    async speak(call) {
+      call.signal.throwIfAborted();
+      return run(call, async (exchange) => {
+        const format = askedFormat(call.format, exchange.upstream);
+        const request = encodeSpeech(call, modelName(exchange), format);
+        return openAudioAnswer(await send(exchange, request, { maxBytes: MAX_SPEECH_BYTES, idleMs }), format);
+      });
+    },
+  };
+}

@@ -1,16 +1,29 @@
 import {
+  asNumber,
+  asString,
+  at,
   GatewayError,
   type HttpStream,
+  type SegmentDetails,
   type TranscribeCall,
   type Transcript,
+  type TranscriptSegment,
+  type TranscriptWord,
   TryFailure,
+  type UpstreamRefusal,
+  type Usage,
   uselessAnswer,
 } from 'mediagate';
-import { type Exchange, modelName, namesOf, send } from './exchange.js';
-import { refusalFailure, refusesTimes } from './failures.js';
-import { readTranscript } from './transcript.js';
-import type { Upstream } from './upstream.js';
-import { encodeTranscription, type TranscriptFormat } from './wire.js';
+import {
+  type Exchange,
+  encodeTranscription,
+  modelName,
+  refusalFailure,
+  refusesTimes,
+  send,
+  type TranscriptFormat,
+  type Upstream,
+} from './requests.js';
 
 /** Words of many hours, each with its times. */
 const MAX_TRANSCRIPT_BYTES = 32 * 1024 * 1024;
@@ -33,20 +46,24 @@ export function createTranscription(): Transcription {
   const isWordly = (task: Task, call: TranscribeCall) => task === 'transcribe' && call.granularity === 'word';
 
   async function ask(exchange: Exchange, task: Task, call: TranscribeCall): Promise<Transcript> {
-    const { upstream, model, context } = exchange;
+    const { upstream, model } = exchange;
     const format = formatOf(upstream, model);
     const request = encodeTranscription(task, call, modelName(exchange), format);
-    const sent = await send(exchange, request, { maxBytes: MAX_TRANSCRIPT_BYTES });
-    if ('refusal' in sent) {
-      if (format === 'json' || !refusesTimes(sent.refusal)) {
-        throw refusalFailure(sent.refusal, namesOf(exchange), context.clock.now());
-      }
+    let lacksTimes = false;
+    const refuse = (refusal: UpstreamRefusal) => {
+      lacksTimes = format !== 'json' && refusesTimes(refusal);
+      if (!lacksTimes) return refusalFailure(refusal, exchange);
       untimed.set(upstream, (untimed.get(upstream) ?? new Set()).add(model));
+      return new TryFailure(noWords(), { again: 'elsewhere', counts: false });
+    };
+    const sent = send(exchange, request, { maxBytes: MAX_TRANSCRIPT_BYTES }, refuse);
+    const answer = await sent.catch((error: unknown) => {
       // Nothing was heard yet, so asking once more, without times, costs nothing.
-      if (!isWordly(task, call)) return ask(exchange, task, call);
-      throw new TryFailure(noWords(), { again: 'elsewhere', counts: false });
-    }
-    const transcript = readTranscript(await readJson(sent.answer));
+      if (lacksTimes && !isWordly(task, call)) return undefined;
+      throw error;
+    });
+    if (!answer) return ask(exchange, task, call);
+    const transcript = readTranscript(await readJson(answer));
     if (!transcript) throw uselessAnswer('The upstream answered with something that is not a transcript.');
     return transcript;
   }
@@ -73,4 +90,82 @@ async function readJson({ body }: HttpStream): Promise<unknown> {
     // The parser's own error quotes the text, and no log shall hold what somebody said.
     return undefined;
   }
+}
+
+/** What an answer in `json` or `verbose_json` says; undefined where it is no transcript. */
+function readTranscript(json: unknown): Transcript | undefined {
+  const text = at(json, 'text');
+  if (typeof text !== 'string') return undefined;
+  const words = listAt(json, 'words').flatMap(readWord);
+  const usage = readUsage(json);
+  const language = asString(at(json, 'language'));
+  const durationSeconds = amount(at(json, 'duration')) ?? usage?.seconds;
+  return {
+    text,
+    segments: listAt(json, 'segments').flatMap(readSegment).sort(byTime),
+    ...(words.length > 0 && { words: words.sort(byTime) }),
+    ...(language && { language }),
+    ...(durationSeconds !== undefined && { durationSeconds }),
+    ...(usage && { usage }),
+  };
+}
+
+function readSegment(node: unknown): TranscriptSegment[] {
+  const times = readTimes(node);
+  const text = at(node, 'text');
+  if (!times || typeof text !== 'string') return [];
+  const details = readDetails(node);
+  return [{ ...times, text, ...(Object.keys(details).length > 0 && { details }) }];
+}
+
+function readWord(node: unknown): TranscriptWord[] {
+  const times = readTimes(node);
+  const word = at(node, 'word');
+  return times && typeof word === 'string' ? [{ ...times, word }] : [];
+}
+
+function readTimes(node: unknown): { start: number; end: number } | undefined {
+  const start = amount(at(node, 'start'));
+  const end = amount(at(node, 'end'));
+  // Some models let a segment end before it begins, by rounding.
+  return start === undefined || end === undefined ? undefined : { start, end: Math.max(start, end) };
+}
+
+function readDetails(node: unknown): SegmentDetails {
+  const tokens = at(node, 'tokens');
+  const found: { [Name in keyof SegmentDetails]: SegmentDetails[Name] | undefined } = {
+    seek: asNumber(at(node, 'seek')),
+    tokens: Array.isArray(tokens) && tokens.every(Number.isSafeInteger) ? tokens : undefined,
+    temperature: asNumber(at(node, 'temperature')),
+    averageLogProbability: asNumber(at(node, 'avg_logprob')),
+    compressionRatio: asNumber(at(node, 'compression_ratio')),
+    noSpeechProbability: asNumber(at(node, 'no_speech_prob')),
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+}
+
+/** By tokens or by seconds, whichever it is billed by. */
+function readUsage(json: unknown): Usage | undefined {
+  const found: [keyof Usage, number | undefined][] = [
+    ['inputTokens', amount(at(json, 'usage', 'input_tokens'))],
+    ['outputTokens', amount(at(json, 'usage', 'output_tokens'))],
+    ['totalTokens', amount(at(json, 'usage', 'total_tokens'))],
+    ['seconds', amount(at(json, 'usage', 'seconds'))],
+  ];
+  const known = found.filter(([, value]) => value !== undefined);
+  return known.length > 0 ? Object.fromEntries(known) : undefined;
+}
+
+function amount(value: unknown): number | undefined {
+  const number = asNumber(value);
+  return number !== undefined && Number.isFinite(number) && number >= 0 ? number : undefined;
+}
+
+function listAt(json: unknown, name: string): readonly unknown[] {
+  const list = at(json, name);
+  return Array.isArray(list) ? list : [];
+}
+
+function byTime(one: { start: number }, other: { start: number }): number {
+  return one.start - other.start;
 }

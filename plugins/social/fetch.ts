@@ -5,14 +5,25 @@ import {
   GatewayError,
   type HttpClient,
   type LinkRef,
+  loadSiteConfig,
   matchAddress,
   outcomeError,
   requireSuccess,
   resolveShortLink,
+  type SiteConfigOverride,
 } from 'mediagate';
 import { isOwnHost, itemAt, matchItem } from './links.js';
 import { addressOfStory, leadsIn, type PageReply, takeApart } from './read/parts.js';
 import { readPageState, type SiteConfig, stateOfAddress, stateOfRest } from './read/state.js';
+import shipped from './site-config.json' with { type: 'json' };
+
+/**
+ * The shipped site configuration with a plugin instance's own values.
+ * @throws TypeError if they do not fit.
+ */
+export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
+  return loadSiteConfig(shipped, override);
+}
 
 export interface FetchSettings {
   http: HttpClient;

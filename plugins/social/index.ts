@@ -1,18 +1,9 @@
-import {
-  audioSource,
-  definePlugin,
-  extractorFrom,
-  loadSiteConfig,
-  mergePosts,
-  type PartialPost,
-  Type,
-} from 'mediagate';
+import { audioSource, definePlugin, extractorFrom, mergePosts, type PartialPost, Type } from 'mediagate';
 import { assemble, chooseAudio, isEnough, isReadable } from './assemble.js';
-import { createFetch } from './fetch.js';
+import { createFetch, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchItem } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { isAgeRestricted, readEmbedPage, readPage } from './read/page.js';
-import shipped from './site-config.json' with { type: 'json' };
 
 const options = Type.Object(
   {
@@ -32,11 +23,11 @@ const options = Type.Object(
 export default definePlugin<typeof options>({
   name: 'social',
   apiVersion: 1,
-  summary: 'Public posts, photos, videos and reels of Facebook: text, author, counters, pictures, files and sound.',
+  summary: 'Public posts, photos, videos and reels of Facebook: text, author, counters, pictures, files and audio.',
   provides: ['extractor'],
   options,
   setup(context) {
-    const siteConfig = loadSiteConfig(shipped, context.options.siteConfig);
+    const siteConfig = siteConfigOf(context.options.siteConfig);
     const fetch = createFetch({ http: context.http, siteConfig, language: context.options.language });
     const extractor = extractorFrom<PartialPost>(context, {
       platform: 'social',

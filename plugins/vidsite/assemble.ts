@@ -1,8 +1,8 @@
 import { type MediaEntry, type PartialPost, type PostData, type PostPart } from 'mediagate';
-import { noteOf, type VideoClimb, type VideoOutcome } from './read/outcomes.js';
+import { limitationFor, type VideoOutcome, type VideoRun } from './read/outcomes.js';
 
 /** Methods whose "no" tells why the item cannot be played. */
-const TELLING = ['innertube_player', 'innertube_microformat', 'watch_page'];
+const RESTRICTING = ['innertube_player', 'innertube_microformat', 'watch_page'];
 
 /** Leaves the thumbnail to the part that has the largest picture of all. */
 export function alignThumbnail(parts: readonly PostPart[]): PostPart[] {
@@ -58,12 +58,12 @@ function area(entry: MediaEntry | undefined): number {
 /** What the caller should know about the result, stable words first. */
 export function limitationsOf(
   data: PostData,
-  { limitations, restriction }: VideoClimb,
+  { limitations, restriction }: VideoRun,
   outcomes: ReadonlyMap<string, VideoOutcome>,
 ): string[] {
-  const refusals = TELLING.flatMap((method) => {
+  const refusals = RESTRICTING.flatMap((method) => {
     const outcome = outcomes.get(method);
-    return outcome?.kind === 'definitive' ? [noteOf(outcome.code)] : [];
+    return outcome?.kind === 'definitive' ? [limitationFor(outcome.code)] : [];
   });
   const files = (data.media.entries ?? []).filter(({ kind }) => kind !== 'image' && kind !== 'subtitle');
   const precision = Object.entries(data.provenance?.precision ?? {});
@@ -72,7 +72,7 @@ export function limitationsOf(
   const hidden = metrics('hidden').filter((metric) => !(metric in data.metrics));
   return [
     ...new Set([
-      ...(restriction ? [noteOf(restriction.code)] : []),
+      ...(restriction ? [limitationFor(restriction.code)] : []),
       ...refusals,
       ...limitations,
       ...(data.common.live_status === 'live' ? ['live_now'] : []),
@@ -88,16 +88,16 @@ export function limitationsOf(
  * Makes the parts agree on whose the video is. An artist's videos may lie in a channel of the label's while the page shows
  * the artist's own: then the page is followed, since the subscribers it shows are those of the channel it names.
  */
-export function alignOwner(parts: readonly PostPart[], shownBy: readonly string[]): PostPart[] {
+export function alignOwner(parts: readonly PostPart[], pageMethods: readonly string[]): PostPart[] {
   const shown = parts.find(
-    ({ method, found }) => shownBy.includes(method) && found.metrics?.subscriber_count !== undefined,
+    ({ method, found }) => pageMethods.includes(method) && found.metrics?.subscriber_count !== undefined,
   );
   const owner = shown?.found.common?.author?.id;
   if (!owner) return [...parts];
-  return parts.map(({ method, found }) => ({ method, found: belongsTo(found, owner) ? found : withoutOwner(found) }));
+  return parts.map(({ method, found }) => ({ method, found: isOf(found, owner) ? found : withoutOwner(found) }));
 }
 
-function belongsTo(post: PartialPost, owner: string): boolean {
+function isOf(post: PartialPost, owner: string): boolean {
   const id = post.common?.author?.id ?? post.ids?.channel_id;
   return id === undefined || id === owner;
 }

@@ -1,29 +1,29 @@
 import {
-  type FactsOverride,
   GatewayError,
   type HttpClient,
   type HttpRequest,
   type HttpResponse,
-  overrideFacts,
+  loadSiteConfig,
   retryAfterSeconds,
+  type SiteConfigOverride,
 } from 'mediagate';
-import shipped from './facts.json' with { type: 'json' };
+import shipped from './site-config.json' with { type: 'json' };
 
 /** What the platform changes from time to time, kept apart from the code that uses it. */
-export type Facts = typeof shipped;
+export type SiteConfig = typeof shipped;
 
-/** The shipped facts with an entry's own in place of theirs. @throws TypeError where they do not fit. */
-export function resolveFacts(override?: FactsOverride): Facts {
-  return overrideFacts(shipped, override);
+/** The shipped values with an instance's own in place of theirs. @throws TypeError if they do not fit. */
+export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
+  return loadSiteConfig(shipped, override);
 }
 
 /** How to present ourselves to the platform's own API. */
-export type Client = Facts['clients']['web'];
+export type Client = SiteConfig['clients']['web'];
 
 /** What an entry was set up with, as far as requests need it. */
 export interface RequestSettings {
   http: HttpClient;
-  facts: Facts;
+  siteConfig: SiteConfig;
   /** BCP 47 tag of the interface language. */
   language: string;
   /** ISO 3166-1 alpha-2 code of the market. */
@@ -32,7 +32,7 @@ export interface RequestSettings {
   apiKey?: string;
 }
 
-type UrlName = keyof Facts['urls'];
+type UrlName = keyof SiteConfig['urls'];
 
 /** The few requests that the site is ever sent. Each throws a GatewayError where no usable answer came. */
 export interface Requests {
@@ -46,14 +46,14 @@ export interface Requests {
   dataApi(name: 'videos' | 'channels', id: string, signal: AbortSignal): Promise<unknown>;
 }
 
-export function createRequests({ http, facts, language, region, apiKey }: RequestSettings): Requests {
+export function createRequests({ http, siteConfig, language, region, apiKey }: RequestSettings): Requests {
   const browser = {
-    'user-agent': facts.userAgent,
+    'user-agent': siteConfig.userAgent,
     'accept-language': language.startsWith('en') ? 'en-US,en;q=0.9' : `${language},en;q=0.8`,
-    cookie: facts.cookie,
+    cookie: siteConfig.cookie,
   };
   const address = (name: UrlName, id: string) =>
-    facts.urls[name]
+    siteConfig.urls[name]
       .replaceAll('{id}', encodeURIComponent(id))
       .replaceAll('{language}', encodeURIComponent(language))
       .replaceAll('{region}', encodeURIComponent(region));
@@ -73,7 +73,7 @@ export function createRequests({ http, facts, language, region, apiKey }: Reques
           ...browser,
           'user-agent': client.userAgent,
           'content-type': 'application/json',
-          origin: facts.origin,
+          origin: siteConfig.origin,
           'x-youtube-client-name': String(client.id),
           'x-youtube-client-version': client.version,
         },
@@ -90,7 +90,7 @@ export function createRequests({ http, facts, language, region, apiKey }: Reques
     async watchPage(id, signal) {
       const headers = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
       const response = await http.request({ url: address('watchPage', id), headers, signal });
-      if (response.status >= 300 && response.status < 400) throw refusedRedirect(response, facts);
+      if (response.status >= 300 && response.status < 400) throw refusedRedirect(response, siteConfig);
       refuseFailure(response);
       return response.text();
     },
@@ -127,9 +127,9 @@ function isQuotaSpent(response: HttpResponse): boolean {
   return response.status === 403 && /"reason":\s*"(?:quota|rateLimit|dailyLimit)\w*Exceeded"/i.test(response.text());
 }
 
-function refusedRedirect(response: HttpResponse, facts: Facts): GatewayError {
+function refusedRedirect(response: HttpResponse, siteConfig: SiteConfig): GatewayError {
   const target = response.headers.location ?? '';
-  const captcha = facts.markers.captcha.some((mark) => target.includes(mark));
+  const captcha = siteConfig.markers.captcha.some((mark) => target.includes(mark));
   const reason = captcha ? 'redirected to a captcha' : `HTTP ${response.status}`;
   return new GatewayError(captcha ? 'bot_check' : 'upstream_refused', 'The platform led the request elsewhere.', {
     reason,

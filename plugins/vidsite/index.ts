@@ -6,26 +6,26 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
-  type FactsOverride,
   GatewayError,
   type Method,
   mergePosts,
   type Part,
   type PluginContext,
   type PostPart,
+  type SiteConfigOverride,
   Type,
 } from 'mediagate';
 import { alignHidden, alignOwner, alignThumbnail, alignViewers, limitationsOf, orderPictures } from './assemble.js';
-import { createRequests, type Requests, resolveFacts } from './fetch.js';
+import { createRequests, type Requests, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchVideo } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { chooseSound } from './read/formats.js';
+import { chooseAudio } from './read/formats.js';
 import {
   type Found,
   isReadable,
   outcomeOfNext,
   outcomeOfPlayer,
-  type Reading,
+  type ReadOptions,
   type VideoOutcome,
 } from './read/outcomes.js';
 import { itemOf, parseOembed, parseVideo } from './read/public-apis.js';
@@ -40,8 +40,8 @@ const options = Type.Object(
     language: Type.String({ default: 'en', pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$' }),
     /** ISO 3166-1 alpha-2 code of the market that the site is asked for. */
     region: Type.String({ default: 'US', pattern: '^[A-Z]{2}$' }),
-    /** Members of facts.json that an entry sets otherwise, in the same shape. */
-    facts: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    /** Members of site-config.json that an entry sets otherwise, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
@@ -50,7 +50,7 @@ const options = Type.Object(
 export default definePlugin<typeof options>({
   name: 'vidsite',
   apiVersion: 1,
-  summary: 'Public videos of YouTube: metadata, counters, channel, formats, subtitles and sound.',
+  summary: 'Public videos of YouTube: metadata, counters, channel, formats, subtitles and file.',
   provides: ['extractor'],
   options,
   setup: (context) => ({ extractors: [createVidsiteExtractor(context)] }),
@@ -62,21 +62,21 @@ export interface VidsiteOptions {
   apiKey?: string;
   language: string;
   region: string;
-  facts?: FactsOverride;
+  siteConfig?: SiteConfigOverride;
 }
 
-/** @throws TypeError where `options.facts` does not fit the shipped facts. */
+/** @throws TypeError where `options.siteConfig` does not fit the shipped one. */
 export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): Extractor {
   const { http, clock, logger, options } = context;
   const { apiKey, language, region } = options;
-  const facts = resolveFacts(options.facts);
-  const reading = { facts, region };
-  const requests = createRequests({ http, facts, language, region, apiKey });
+  const siteConfig = siteConfigOf(options.siteConfig);
+  const readOptions = { siteConfig, region };
+  const requests = createRequests({ http, siteConfig, language, region, apiKey });
   const chain = createFallbackChain<Found, VideoCall>({
     platform: PLATFORM,
     clock,
     logger,
-    methods: createMethods({ ...reading, requests, hasApiKey: Boolean(apiKey) }),
+    methods: createMethods({ ...readOptions, requests, hasApiKey: Boolean(apiKey) }),
     isEnough: (parts, call) => isComplete(parts, call),
     isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
   });
@@ -93,23 +93,23 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
 
     async extract({ link, signal, only }: ExtractCall): Promise<Extraction> {
       const call: VideoCall = { id: link.id, outcomes: new Map() };
-      const climb = await chain.run(call, signal, only);
-      refusePrivate(call, climb.attempts);
-      const parts = alignHidden(alignViewers(alignThumbnail(alignOwner(flatten(climb.parts), SHOWN_BY))));
+      const run = await chain.run(call, signal, only);
+      refusePrivate(call, run.attempts);
+      const parts = alignHidden(alignViewers(alignThumbnail(alignOwner(flatten(run.parts), PAGE_METHODS))));
       const data = orderPictures(mergePosts(withDefaults(parts, link.id)));
       const live = data.common.live_status;
       return {
         method: [...new Set(parts.map(({ method }) => method))].join('+'),
         data,
-        limitations: limitationsOf(data, climb, call.outcomes),
+        limitations: limitationsOf(data, run, call.outcomes),
         audio: live !== 'live' && live !== 'upcoming' && parts.some(({ found }) => found.audio),
-        partial: climb.partial,
+        partial: run.partial,
       };
     },
 
     async resolveAudio({ link, signal }: ExtractCall): Promise<AudioSource> {
-      const player = await requests.innertube('player', facts.clients.player, link.id, signal);
-      const outcome = outcomeOfPlayer(player, link.id, reading);
+      const player = await requests.innertube('player', siteConfig.clients.player, link.id, signal);
+      const outcome = outcomeOfPlayer(player, link.id, readOptions);
       if (outcome.kind !== 'found') {
         throw new GatewayError(outcome.code, 'The platform does not give the sound of the video.', {
           platform: PLATFORM,
@@ -118,17 +118,17 @@ export function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): 
       }
       // An item that is withheld, or not begun, or running, keeps no files in what was found.
       const listed = new Set(outcome.found.flatMap((post) => post.media?.entries?.map((entry) => entry.url) ?? []));
-      const sound = chooseSound(at(player, 'streamingData'), facts.audioItags);
-      if (!sound || !listed.has(sound.url)) {
+      const file = chooseAudio(at(player, 'streamingData'), siteConfig.audioItags);
+      if (!file || !listed.has(file.url)) {
         throw new GatewayError('audio_unavailable', 'The platform gives no file with the sound of the video.', {
           platform: PLATFORM,
         });
       }
       return {
-        url: sound.url,
-        headers: { 'user-agent': facts.clients.player.userAgent },
-        ...(sound.mime && { mime: sound.mime }),
-        ...(sound.duration_seconds && { durationSeconds: sound.duration_seconds }),
+        url: file.url,
+        headers: { 'user-agent': siteConfig.clients.player.userAgent },
+        ...(file.mime && { mime: file.mime }),
+        ...(file.duration_seconds && { durationSeconds: file.duration_seconds }),
       };
     },
   };
@@ -180,7 +180,7 @@ function withDefaults(parts: readonly PostPart[], id: string): PostPart[] {
 }
 
 /** Methods that show what the page shows, its owner among it. */
-export const SHOWN_BY = ['innertube_next', 'watch_page'];
+export const PAGE_METHODS = ['innertube_next', 'watch_page'];
 
 /** One video to be had, and what is known of it so far. */
 export interface VideoCall {
@@ -189,7 +189,7 @@ export interface VideoCall {
   outcomes: Map<string, VideoOutcome>;
 }
 
-export interface MethodSettings extends Reading {
+export interface MethodSettings extends ReadOptions {
   requests: Requests;
   hasApiKey: boolean;
 }
@@ -199,9 +199,9 @@ export interface MethodSettings extends Reading {
  * times and flags, the `next` reply what the page shows around it; the three are asked at the same time. The page itself
  * is fetched for what is still missing, and where the API trusts us less than it.
  */
-export function createMethods({ requests, hasApiKey, ...reading }: MethodSettings): Method<Found, VideoCall>[] {
-  const { facts } = reading;
-  const { player, web } = facts.clients;
+export function createMethods({ requests, hasApiKey, ...readOptions }: MethodSettings): Method<Found, VideoCall>[] {
+  const { siteConfig } = readOptions;
+  const { player, web } = siteConfig.clients;
 
   const method = (
     name: string,
@@ -224,24 +224,24 @@ export function createMethods({ requests, hasApiKey, ...reading }: MethodSetting
       return { kind: 'found', found: [parseVideo(video, await channelOf(video, requests, signal), id)] };
     }),
     method('innertube_player', { cost: 1, definitive: false, group: 'innertube' }, async (id, signal) =>
-      outcomeOfPlayer(await requests.innertube('player', player, id, signal), id, reading),
+      outcomeOfPlayer(await requests.innertube('player', player, id, signal), id, readOptions),
     ),
     method(
       'innertube_microformat',
-      { cost: 1, definitive: false, group: 'innertube', usable: ({ outcomes }) => !hasFound(outcomes, 'data_api') },
-      async (id, signal) => outcomeOfPlayer(await requests.innertube('microformat', web, id, signal), id, reading),
+      { cost: 1, definitive: false, group: 'innertube', usable: ({ outcomes }) => !hasData(outcomes, 'data_api') },
+      async (id, signal) => outcomeOfPlayer(await requests.innertube('microformat', web, id, signal), id, readOptions),
     ),
     method('innertube_next', { cost: 1, definitive: false, group: 'innertube' }, async (id, signal) =>
-      outcomeOfNext(await requests.innertube('next', web, id, signal), id, reading),
+      outcomeOfNext(await requests.innertube('next', web, id, signal), id, readOptions),
     ),
     method(
       'watch_page',
       { cost: 3, definitive: true, usable: ({ outcomes }) => !isSettled(outcomes) },
-      async (id, signal) => readWatchPage(await requests.watchPage(id, signal), id, reading),
+      async (id, signal) => readWatchPage(await requests.watchPage(id, signal), id, readOptions),
     ),
     method(
       'oembed',
-      { cost: 1, definitive: false, usable: ({ outcomes }) => !isSettled(outcomes) && !isReadable(foundIn(outcomes)) },
+      { cost: 1, definitive: false, usable: ({ outcomes }) => !isSettled(outcomes) && !isReadable(dataIn(outcomes)) },
       async (id, signal) => {
         const { status, reply } = await requests.oembed(id, signal);
         if (reply === undefined) return { kind: 'definitive', code: 'removed', reason: `oEmbed: HTTP ${status}` };
@@ -266,11 +266,11 @@ async function channelOf(video: unknown, requests: Requests, signal: AbortSignal
 }
 
 /** What the methods found so far. */
-function foundIn(outcomes: ReadonlyMap<string, VideoOutcome>): Found {
+function dataIn(outcomes: ReadonlyMap<string, VideoOutcome>): Found {
   return [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'transient' ? [] : (outcome.found ?? [])));
 }
 
-function hasFound(outcomes: ReadonlyMap<string, VideoOutcome>, name: string): boolean {
+function hasData(outcomes: ReadonlyMap<string, VideoOutcome>, name: string): boolean {
   return outcomes.get(name)?.kind === 'found';
 }
 

@@ -3,18 +3,18 @@ import type { LinkMatch } from 'mediagate';
 const VIDEO_ID = /^[0-9A-Za-z_-]{11}$/;
 /** Hosts whose path is the id. */
 const SHORT_HOSTS: ReadonlySet<string> = new Set(['youtu.be', 'www.youtu.be', 'y2u.be', 'www.y2u.be']);
-/** Hosts that serve the site itself, under any subdomain (www, m, music, gaming …). */
+/** Domains of the site, with any subdomain (www, m, music, gaming …). */
 const SITE_DOMAINS = ['youtube.com', 'youtube-nocookie.com', 'youtubekids.com'] as const;
 const SITE_HOSTS: ReadonlySet<string> = new Set(['youtube.googleapis.com']);
-/** One plain word: the site's own have no hyphen, and a look-alike in Unicode has. */
+/** A plain word: the subdomains of the site have no hyphen, but look-alikes in Punycode do. */
 const SUBDOMAIN = /^[a-z][a-z0-9]{0,15}$/;
-/** Subdomains that hold other things than videos. */
+/** Subdomains without videos. */
 const OTHER_SUBDOMAINS: ReadonlySet<string> = new Set(['consent', 'accounts', 'studio', 'developers', 'support', 'tv']);
 
 /** First segment of paths whose second segment is a video's id. */
 const ITEM_PATHS: ReadonlySet<string> = new Set(['watch', 'shorts', 'live', 'embed', 'v', 'e', 'w']);
 const QUERY_PATHS: ReadonlySet<string> = new Set(['', 'watch', 'watch_popup', 'movie', 'embed', 'ytscreeningroom']);
-/** Names that stand where an embedded video's id would. */
+/** Words in the place of an embedded video's id. */
 const EMBED_NAMES: ReadonlySet<string> = new Set(['videoseries', 'live_stream']);
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -37,7 +37,7 @@ const KINDS: Readonly<Record<string, string>> = {
   premium: 'a product page',
 };
 
-/** Link forms that are accepted, for the capabilities list and README. */
+/** The accepted link forms, for the capabilities and the README. */
 export const LINK_FORMS = [
   'https://www.youtube.com/watch?v={id}',
   'https://youtu.be/{id}',
@@ -49,7 +49,7 @@ export const LINK_FORMS = [
   'https://www.youtube-nocookie.com/embed/{id}',
 ] as const;
 
-/** The one address of a video. */
+/** The canonical URL of a video. */
 export function canonicalUrl(id: string): string {
   return `https://www.youtube.com/watch?v=${id}`;
 }
@@ -79,14 +79,14 @@ function idOnSite(url: URL, segments: readonly string[]): string | null | undefi
   const [first = '', second] = segments;
   if (first === 'attribution_link') return idOfAttribution(url);
   if (second !== undefined && ITEM_PATHS.has(first)) {
-    // Old embed addresses carried parameters behind an ampersand.
+    // Old embed URLs have parameters after an ampersand.
     return EMBED_NAMES.has(second) ? undefined : second.split('&', 1)[0];
   }
   if (!QUERY_PATHS.has(first) || segments.length > 1) return undefined;
   return url.searchParams.get('v');
 }
 
-/** `attribution_link?u=/watch?v=…`: the address inside is the site's own. */
+/** `attribution_link?u=/watch?v=…`: the inner URL is of the same host. */
 function idOfAttribution(url: URL): string | null | undefined {
   const target = url.searchParams.get('u');
   if (!target?.startsWith('/') || target.startsWith('//') || !URL.canParse(target, url.origin)) return undefined;

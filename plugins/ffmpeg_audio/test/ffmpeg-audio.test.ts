@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { createFakeHttp, describePlugin, setUpPlugin } from 'mediagate/testing';
 import plugin from '../index.js';
-import { soundsIn } from '../sound-effects.js';
-import { SOUNDS } from '../sounds.js';
+import { SOUNDS, soundsIn } from '../sounds.js';
 
 describePlugin({ plugin, folder: import.meta.url });
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
-import { createEngineThread } from '../engine-thread.js';
+import { createEngineThread } from '../engines.js';
 import type { OddOrder } from './odd-engine.js';
 
 const never = new AbortController().signal;

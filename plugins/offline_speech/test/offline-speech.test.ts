@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { describePlugin } from 'mediagate/testing';
-import { readableText, splitSpeech } from '../english-text.js';
+import { createPlaces } from '../engines.js';
+import { resampleSpeech } from '../flite.js';
+import { createSpeechCutter } from '../hearing.js';
 import plugin from '../index.js';
-import { createPlaces } from '../places.js';
-import { resampleSpeech } from '../resample.js';
-import { createSpeechCutter } from '../speech-pieces.js';
-import { engineVoice } from '../voices.js';
+import { engineVoice, readableText, splitSpeech } from '../speaking.js';
 
 describePlugin({ plugin, folder: import.meta.url });
 

@@ -143,14 +143,14 @@ export function parseMusic(node: JsonRecord): MusicReading {
       artist: asString(at(piece, 'display_artist')),
       id: digits(at(piece, 'audio_cluster_id')) ?? digits(at(piece, 'id')),
     };
-    return { music, sound: soundOf(piece, music.title) };
+    return { music, sound: audioEntry(piece, music.title) };
   }
   if (asRecord(original)) {
     const title = asString(at(original, 'original_audio_title'));
     const artist = asString(at(original, 'ig_artist', 'username'));
     return {
       music: { title, artist, id: digits(at(original, 'audio_asset_id')) },
-      sound: soundOf(original, title),
+      sound: audioEntry(original, title),
     };
   }
   const attribution = node.clips_music_attribution_info;
@@ -164,7 +164,7 @@ export function parseMusic(node: JsonRecord): MusicReading {
   };
 }
 
-function soundOf(asset: unknown, label: string | undefined): MediaEntry | undefined {
+function audioEntry(asset: unknown, label: string | undefined): MediaEntry | undefined {
   const url =
     address(at(asset, 'progressive_download_url')) ?? address(at(asset, 'fast_start_progressive_download_url'));
   const milliseconds = at(asset, 'duration_in_ms');

@@ -8,9 +8,8 @@ import {
   splitScripts,
   toIsoTime,
 } from 'mediagate';
-import type { Facts } from '../facts.js';
-import { canonicalUrl, shortcodeInAddress } from '../links.js';
-import { bareShortcode, type PostIdentity } from '../shortcode.js';
+import type { SiteConfig } from '../fetch.js';
+import { bareShortcode, canonicalUrl, type PostIdentity, shortcodeInAddress } from '../links.js';
 import { hashtagsIn } from './details.js';
 import { bestImage, videoEntry } from './media.js';
 import { readPageBlobs } from './page.js';
@@ -19,9 +18,9 @@ import { findMedia, readMedia } from './reply.js';
 import { digits, profileUrl, username } from './values.js';
 
 /** What an embed of a post amounts to: its data, and what its markup shows besides. */
-export function readEmbedPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {
-  const { embedData, gate, brokenEmbed, loginPage } = facts.markers;
-  const blobs = [contextOf(html, embedData), ...readPageBlobs(splitScripts(html), identity, facts)];
+export function readEmbedPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
+  const { embedData, gate, brokenEmbed, loginPage } = siteConfig.markers;
+  const blobs = [contextOf(html, embedData), ...readPageBlobs(splitScripts(html), identity, siteConfig)];
   const searches = blobs.flatMap((blob) => (blob === undefined ? [] : [findMedia(blob, identity, gate)]));
   const data = readMedia(
     searches.flatMap((search) => search.media),
@@ -38,7 +37,7 @@ export function readEmbedPage(html: string, identity: PostIdentity, facts: Facts
   }
   if (holds(loginPage))
     return { kind: 'transient', code: 'upstream_refused', reason: 'a login page in place of the embed' };
-  if (searches.some((search) => search.othersOnly) || html.includes('class="Embed')) return OTHER_POST;
+  if (searches.some((search) => search.otherPostOnly) || html.includes('class="Embed')) return OTHER_POST;
   return { kind: 'transient', code: 'upstream_refused', reason: 'another page in place of the embed' };
 }
 
@@ -76,7 +75,7 @@ export function parseEmbedMarkup(html: string, identity: PostIdentity): PostRead
   if (start < 0) return undefined;
   const body = html.slice(start, start + MAX_MARKUP).replace(/<script[\s\S]*?(?:<\/script>|$)/g, '');
   const root = /^<div[^>]*>/.exec(body)?.[0] ?? '';
-  if (!isOf(root, identity)) return undefined;
+  if (!isOfPost(root, identity)) return undefined;
   const kind = attribute(root, 'data-media-type') ?? '';
   const name = username(textOf(body, 'UsernameText')) ?? username(textOf(body, 'CaptionUsername'));
   const authorId = digits(attribute(root, 'data-owner-id'));
@@ -85,7 +84,7 @@ export function parseEmbedMarkup(html: string, identity: PostIdentity): PostRead
   if (!name || !(image || video || body.includes('class="Caption"'))) return undefined;
   const caption = captionOf(body);
   const { mediaId, shortcode } = identity;
-  const header = body.slice(0, indexOr(body, 'EmbedFrame'));
+  const header = body.slice(0, indexOrEnd(body, 'EmbedFrame'));
   const post: PartialPost = {
     common: {
       caption,
@@ -120,7 +119,7 @@ export function parseEmbedMarkup(html: string, identity: PostIdentity): PostRead
   };
 }
 
-function isOf(root: string, { shortcode, mediaId }: PostIdentity): boolean {
+function isOfPost(root: string, { shortcode, mediaId }: PostIdentity): boolean {
   const id = digits(attribute(root, 'data-media-id'));
   const code = shortcodeInAddress(attribute(root, 'data-permalink'));
   if (id === undefined && code === undefined) return false;
@@ -148,7 +147,7 @@ function captionOf(body: string): string | undefined {
   const start = body.indexOf('<div class="Caption">');
   if (start < 0) return undefined;
   const rest = body.slice(start + '<div class="Caption">'.length);
-  const end = Math.min(indexOr(rest, '<div class="CaptionComments"'), indexOr(rest, '</div>'));
+  const end = Math.min(indexOrEnd(rest, '<div class="CaptionComments"'), indexOrEnd(rest, '</div>'));
   const text = rest
     .slice(0, end)
     .replace(/^\s*<a class="CaptionUsername"[^>]*>[^<]*<\/a>/, '')
@@ -159,9 +158,9 @@ function captionOf(body: string): string | undefined {
 
 function countersOf(body: string): Pick<PartialPost, 'metrics' | 'precision'> {
   const shown = {
-    likes: lonelyCount(textOf(body, 'SocialProof')),
-    comments: lonelyCount(textOf(body, 'CaptionCommentsExpand')),
-    subscriber_count: lonelyCount(textOf(body, 'FollowerCountText')),
+    likes: singleCount(textOf(body, 'SocialProof')),
+    comments: singleCount(textOf(body, 'CaptionCommentsExpand')),
+    subscriber_count: singleCount(textOf(body, 'FollowerCountText')),
   };
   const metrics: Record<string, number> = {};
   const precision: Record<string, Precision> = {};
@@ -174,7 +173,7 @@ function countersOf(body: string): Pick<PartialPost, 'metrics' | 'precision'> {
 }
 
 /** A count that stands alone: next to names of people, digits may be theirs. */
-function lonelyCount(text: string | undefined) {
+function singleCount(text: string | undefined) {
   const groups = text?.match(/\p{Nd}[\p{Nd}.,'’٫٬\u00a0\u202f ]*/gu) ?? [];
   return text !== undefined && groups.length === 1 ? parseCount(text) : undefined;
 }
@@ -184,13 +183,13 @@ function textOf(body: string, className: string): string | undefined {
   const open = new RegExp(`<(\\w+) class="${className}"[^<>]*>`).exec(body);
   if (!open) return undefined;
   const start = open.index + open[0].length;
-  const inner = body.slice(start, start + indexOr(body.slice(start), `</${open[1]}>`));
+  const inner = body.slice(start, start + indexOrEnd(body.slice(start), `</${open[1]}>`));
   return decodeEntities(inner.replace(/<[^<>]*>/g, ' ')).trim() || undefined;
 }
 
 function tagOf(body: string, opening: string): string {
   const start = body.indexOf(opening);
-  return start < 0 ? '' : body.slice(start, start + indexOr(body.slice(start), '>'));
+  return start < 0 ? '' : body.slice(start, start + indexOrEnd(body.slice(start), '>'));
 }
 
 function attribute(tag: string, name: string): string | undefined {
@@ -198,7 +197,7 @@ function attribute(tag: string, name: string): string | undefined {
   return value === undefined || value === '' ? undefined : decodeEntities(value);
 }
 
-function indexOr(text: string, part: string): number {
+function indexOrEnd(text: string, part: string): number {
   const index = text.indexOf(part);
   return index < 0 ? text.length : index;
 }

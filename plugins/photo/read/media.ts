@@ -56,7 +56,7 @@ export function videoEntry({ url, width, height }: Rendition, hasAudio: boolean 
 }
 
 /** How far the shape of a rendition may be from the picture's own: more is a crop. */
-const SAME_SHAPE = 0.03;
+const MAX_SHAPE_DIFFERENCE = 0.03;
 
 /**
  * The largest rendition that shows the whole picture: lists hold square crops as well.
@@ -68,12 +68,12 @@ export function bestImage(
   label?: string,
 ): MediaEntry | undefined {
   const shape = shapeOf(size);
-  const isWhole = (rendition: Rendition) => {
+  const isUncropped = (rendition: Rendition) => {
     const own = shapeOf(rendition);
-    return shape !== undefined && own !== undefined && Math.abs(own / shape - 1) < SAME_SHAPE;
+    return shape !== undefined && own !== undefined && Math.abs(own / shape - 1) < MAX_SHAPE_DIFFERENCE;
   };
   const sorted = [...renditions].sort((one, other) => areaOf(other) - areaOf(one));
-  for (const rendition of [...sorted.filter(isWhole), ...sorted]) {
+  for (const rendition of [...sorted.filter(isUncropped), ...sorted]) {
     const entry = imageEntry(rendition, label);
     if (entry) return entry;
   }

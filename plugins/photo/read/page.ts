@@ -1,44 +1,51 @@
 import { asString, at, findJsonAfter, type ScriptedPage, splitScripts, tryParseJson } from 'mediagate';
-import type { Facts } from '../facts.js';
-import type { PostIdentity } from '../shortcode.js';
+import type { SiteConfig } from '../fetch.js';
+import type { PostIdentity } from '../links.js';
 import { parseLinkedData } from './older/linked-data.js';
-import { type Found, GATED, isReadable, isWhole, OTHER_POST, type PostOutcome, readRuling } from './reading.js';
-import { CLOSED_GATE, type FoundMedia, findMedia, readMedia } from './reply.js';
+import {
+  GATED,
+  hasAllFiles,
+  hasAuthorAndContent,
+  OTHER_POST,
+  type PostOutcome,
+  type PostReading,
+  type Readings,
+  readRuling,
+} from './reading.js';
+import { CLOSED_GATE, findMedia, type MediaNode, readMedia } from './reply.js';
 import { parseTags } from './tags.js';
 import { digits } from './values.js';
 
 /** What the page of a post amounts to: its data first, then its tags, then why it has neither. */
-export function readPermalinkPage(html: string, identity: PostIdentity, facts: Facts): PostOutcome {
+export function readPermalinkPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
   const page = splitScripts(html);
-  const searches = readPageBlobs(page, identity, facts).map((blob) => findMedia(blob, identity, facts.markers.gate));
-  const media = searches.flatMap((search): FoundMedia[] => search.media);
+  const searches = readPageBlobs(page, identity, siteConfig).map((blob) =>
+    findMedia(blob, identity, siteConfig.markers.gate),
+  );
+  const media = searches.flatMap((search): MediaNode[] => search.media);
   const gated = media.length === 0 && searches.some((search) => search.gated);
   const limitations = gated ? ['media_login_only'] : [];
-  const data: Found = [...readMedia(media, identity), ...(media.length > 0 ? [] : parseLinkedData(page, identity))];
+  const data: Readings = [...readMedia(media, identity), ...(media.length > 0 ? [] : parseLinkedData(page, identity))];
   // With all of the post at hand, the tags would add nothing.
-  if (isReadable(data) && isWhole(data)) return { kind: 'found', found: data };
-  const tags = parseTags(html, identity, facts);
-  const found = [...data, ...(tags.reading ? [withOwner(tags.reading, page, identity)] : [])];
+  if (hasAuthorAndContent(data) && hasAllFiles(data)) return { kind: 'found', found: data };
+  const tags = parseTags(html, identity, siteConfig);
+  const found = [...data, ...(tags.reading ? [addOwnerId(tags.reading, page, identity)] : [])];
   if (found.length > 0) return { kind: 'found', found, limitations };
-  const ruling = rulingIn(html, facts);
+  const ruling = rulingIn(html, siteConfig);
   if (ruling) return ruling;
   if (gated || html.includes(`"${CLOSED_GATE}":{`)) return GATED;
-  const why = whyNothing(html, tags.title ?? '', facts);
+  const why = restrictionOf(html, tags.title ?? '', siteConfig);
   if (why) return why;
-  if (tags.other || searches.some((search) => search.othersOnly)) return OTHER_POST;
+  if (tags.other || searches.some((search) => search.otherPostOnly)) return OTHER_POST;
   return { kind: 'transient', code: 'upstream_refused', reason: 'a page without the post’s data' };
 }
 
 /** The page's route names the owner even where no data came along. */
-function withOwner(
-  reading: Found[number],
-  { scripts, markup }: ScriptedPage,
-  { mediaId }: PostIdentity,
-): Found[number] {
+function addOwnerId(reading: PostReading, { scripts, markup }: ScriptedPage, { mediaId }: PostIdentity): PostReading {
   const { post } = reading;
   if (post.ids?.author_id) return reading;
   const texts = [...scripts.map(({ text }) => text), ...markup];
-  const around = texts.map((text) => aroundOwn(text, '"media_id"', mediaId)).find((text) => text !== '');
+  const around = texts.map((text) => recordAround(text, '"media_id"', mediaId)).find((text) => text !== '');
   const id = digits(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around ?? '')?.[1]);
   if (!id) return reading;
   return {
@@ -52,7 +59,7 @@ function withOwner(
 }
 
 /** The text around the first place where a member has the post's id, as far as it is of the same record. */
-function aroundOwn(text: string, member: string, mediaId: string): string {
+function recordAround(text: string, member: string, mediaId: string): string {
   const value = `"${mediaId}"`;
   for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length)) {
     if (!text.slice(Math.max(0, at - member.length - 20), at).includes(member)) continue;
@@ -62,14 +69,14 @@ function aroundOwn(text: string, member: string, mediaId: string): string {
   return '';
 }
 
-function rulingIn(html: string, { markers, phrases }: Facts): PostOutcome | undefined {
+function rulingIn(html: string, { markers, phrases }: SiteConfig): PostOutcome | undefined {
   if (!html.includes(markers.ruling)) return undefined;
   const ruling = findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value;
   const words = [asString(at(ruling, 'title')), asString(at(ruling, 'description'))].filter(Boolean).join(': ');
   return words ? readRuling(words, phrases) : undefined;
 }
 
-function whyNothing(html: string, title: string, { markers, phrases }: Facts): PostOutcome | undefined {
+function restrictionOf(html: string, title: string, { markers, phrases }: SiteConfig): PostOutcome | undefined {
   const holds = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
   const titled = (words: readonly string[]) => words.some((word) => title.toLowerCase().includes(word));
   const error = errorPageOf(html, markers.errorPage);
@@ -112,9 +119,9 @@ const MAX_BLOBS = 8;
 /** Scripts that name the post and do not hold it, as its route; a page with more of them is an attack on our time. */
 const MAX_SCRIPTS = 40;
 /** Members of which a post's node has one or another, as they stand in the text of a script. */
-const SIGNS = ['taken_at', 'like_count', 'image_versions2', 'display_url', 'edge_media_to_caption'];
+const POST_FIELDS = ['taken_at', 'like_count', 'image_versions2', 'display_url', 'edge_media_to_caption'];
 /** How far from the post's name one of them stands, in characters. */
-const REACH = 50_000;
+const MAX_DISTANCE = 50_000;
 /** What stands between a name and the object that is assigned to it, or is its second argument. */
 const OPENING = /\s*=\s*(?=\{)|\(\s*(['"])[^'"]*\1\s*,\s*(?=\{)/y;
 
@@ -125,16 +132,16 @@ const OPENING = /\s*=\s*(?=\{)|\(\s*(['"])[^'"]*\1\s*,\s*(?=\{)/y;
 export function readPageBlobs(
   { scripts, markup }: ScriptedPage,
   { mediaId, shortcode }: PostIdentity,
-  facts: Facts,
+  siteConfig: SiteConfig,
 ): unknown[] {
-  const { gate, scripts: assigned } = facts.markers;
+  const { gate, scripts: assigned } = siteConfig.markers;
   const data = scripts.filter(({ tag }) => tag.includes('application/json')).map(({ text }) => text);
   // Each look costs a pass over a megabyte, so the next one is taken only where the one before was in vain.
   const seen = new Set<string>();
   for (const name of [mediaId, `"${shortcode}"`]) {
     const named = data.filter((text) => !seen.has(text) && text.includes(name)).slice(0, MAX_SCRIPTS);
-    const telling = named.filter((text) => hasNear(text, name, [gate, ...SIGNS]));
-    const blobs = telling.slice(0, MAX_BLOBS).map(tryParseJson);
+    const likely = named.filter((text) => hasNear(text, name, [gate, ...POST_FIELDS]));
+    const blobs = likely.slice(0, MAX_BLOBS).map(tryParseJson);
     for (const text of named) seen.add(text);
     if (blobs.some((value) => value !== undefined)) return blobs;
   }
@@ -144,8 +151,8 @@ export function readPageBlobs(
 
 /** Whether one of the signs stands in the neighbourhood of a name: scripts that only name the post are long. */
 function hasNear(text: string, name: string, signs: readonly string[]): boolean {
-  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + REACH)) {
-    const around = text.slice(Math.max(0, at - REACH), at + REACH);
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + MAX_DISTANCE)) {
+    const around = text.slice(Math.max(0, at - MAX_DISTANCE), at + MAX_DISTANCE);
     if (signs.some((sign) => around.includes(sign))) return true;
   }
   return false;

@@ -1,7 +1,6 @@
 import { metaTags, type PartialPost, type Precision, parseCount, toIsoTime } from 'mediagate';
-import type { Facts } from '../facts.js';
-import { canonicalUrl, shortcodeInAddress, usernameInAddress } from '../links.js';
-import { bareShortcode, type PostIdentity } from '../shortcode.js';
+import type { SiteConfig } from '../fetch.js';
+import { bareShortcode, canonicalUrl, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
 import { hashtagsIn } from './details.js';
 import { imageEntry, videoEntry } from './media.js';
 import type { PostReading } from './reading.js';
@@ -17,19 +16,19 @@ interface TagsReading {
 }
 
 /** Reads the tags that a page has for link previews. */
-export function parseTags(html: string, identity: PostIdentity, { phrases }: Facts): TagsReading {
+export function parseTags(html: string, identity: PostIdentity, { phrases }: SiteConfig): TagsReading {
   const tags = metaTags(html);
   const title = tags.get('title');
-  const whose = statedIdentity(tags);
+  const whose = identitiesIn(tags);
   if (whose.length === 0) return { other: false, title };
   if (!whose.every((one) => one === identity.mediaId || one === bareShortcode(identity.shortcode))) {
     return { other: true, title };
   }
   const described = parseDescription(tags.get('og:description') ?? tags.get('description') ?? '', phrases);
-  const owner = whoseOf(tags.get('twitter:title') ?? '');
+  const owner = parseOwner(tags.get('twitter:title') ?? '');
   const heading = tags.get('og:title') ?? '';
   const username = usernameInAddress(tags.get('og:url')) ?? owner.username ?? described.username;
-  const name = owner.name ?? described.name ?? nameIn(heading);
+  const name = owner.name ?? described.name ?? authorNameIn(heading);
   if (!username && !name) return { other: false, title };
   const caption = longer(captionOfTitle(heading), described.caption);
   const image = imageEntry({ url: tags.get('og:image') ?? tags.get('twitter:image') });
@@ -56,11 +55,11 @@ export function parseTags(html: string, identity: PostIdentity, { phrases }: Fac
     audio: video !== undefined,
     raw_stats: described.raw ? { description: described.raw } : {},
   };
-  return { reading: { source: 'page_tags', post, hasVideo: video ? true : saysVideo(tags) }, other: false, title };
+  return { reading: { source: 'page_tags', post, hasVideo: video ? true : isVideoPage(tags) }, other: false, title };
 }
 
 /** Every name of a post that the tags state, shortcode or id. */
-function statedIdentity(tags: ReadonlyMap<string, string>): string[] {
+function identitiesIn(tags: ReadonlyMap<string, string>): string[] {
   const addresses = ['og:url', 'canonical', 'al:android:url'].map((name) => shortcodeInAddress(tags.get(name)));
   const app = /^instagram:\/\/media\?id=(\d+)/.exec(tags.get('al:ios:url') ?? '')?.[1];
   return [...addresses.map((code) => code && bareShortcode(code)), app].filter((one) => one !== undefined);
@@ -71,7 +70,7 @@ function videoOf(tags: ReadonlyMap<string, string>) {
   return videoEntry({ url, width: tags.get('og:video:width'), height: tags.get('og:video:height') }, undefined);
 }
 
-function saysVideo(tags: ReadonlyMap<string, string>): boolean | undefined {
+function isVideoPage(tags: ReadonlyMap<string, string>): boolean | undefined {
   if (/\/(?:reel|tv)\//.test(`${tags.get('og:url')} ${tags.get('canonical')}`)) return true;
   if (/video/.test(tags.get('og:type') ?? '')) return true;
   return /\b(?:reel|video)\b$/i.test(tags.get('twitter:title') ?? '') || undefined;
@@ -86,7 +85,7 @@ const NAMES = [
   /^(.+?)\s\p{L}{1,4}\s+Instagram/su,
 ];
 
-function nameIn(heading: string): string | undefined {
+function authorNameIn(heading: string): string | undefined {
   const [name] = NAMES.flatMap((pattern) => pattern.exec(heading)?.[1]?.trim() || []);
   return name;
 }
@@ -123,7 +122,7 @@ const LONGEST_HEAD = 200;
 const ENGLISH_DAY = /\b([A-Z][a-z]{2,8} \d{1,2}, \d{4})\b/;
 
 /** Reads the line in any interface language; numbers first, then whose it is, then the caption in quotes. */
-export function parseDescription(text: string, phrases: Facts['phrases']): DescriptionReading {
+export function parseDescription(text: string, phrases: SiteConfig['phrases']): DescriptionReading {
   // Until 2017: `See this Instagram photo by @name • 1,234 likes`.
   const early = /@([\w.]+)\s+[•·]\s+([^"“]{1,80})$/.exec(text);
   if (early) return { ...countersOf(early[2] ?? '', phrases), username: username(early[1]), raw: early[2] };
@@ -135,7 +134,7 @@ export function parseDescription(text: string, phrases: Facts['phrases']): Descr
   const about = opening === undefined ? rest.slice(0, LONGEST_HEAD) : rest.slice(0, opening);
   return {
     ...countersOf(head, phrases),
-    ...whoseOf(about),
+    ...parseOwner(about),
     caption: opening === undefined ? undefined : quoted(rest, opening),
     published_at: toIsoTime(ENGLISH_DAY.exec(about)?.[1]),
     raw: head || undefined,
@@ -154,7 +153,7 @@ function captionOfTitle(title: string): string | undefined {
 }
 
 /** Name and user name in `Name (@user) • Instagram reel`. */
-export function whoseOf(text: string): Pick<DescriptionReading, 'username' | 'name'> {
+export function parseOwner(text: string): Pick<DescriptionReading, 'username' | 'name'> {
   const both = /^(.*?)[(（]@([\w.]+)[)）]/s.exec(text);
   if (both) return { name: both[1]?.trim() || undefined, username: username(both[2]) };
   // A user name stands at the beginning, and a date or the site's name follows.
@@ -162,7 +161,7 @@ export function whoseOf(text: string): Pick<DescriptionReading, 'username' | 'na
   return { username: first && /\d{4}/.test(text) ? username(first) : undefined };
 }
 
-function countersOf(head: string, phrases: Facts['phrases']): Pick<DescriptionReading, 'metrics' | 'precision'> {
+function countersOf(head: string, phrases: SiteConfig['phrases']): Pick<DescriptionReading, 'metrics' | 'precision'> {
   const metrics: Record<string, number> = {};
   const precision: Record<string, Precision> = {};
   const parts = head.split(/,\s+|，\s*|、|،\s*/).filter((part) => /\d|\p{Nd}/u.test(part));

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
-import { resolveFacts } from '../facts.js';
+import { siteConfigOf } from '../fetch.js';
 import photo from '../index.js';
+import { identityOf, timeOfMediaId } from '../links.js';
 import { parseDash } from '../read/dash.js';
 import { hashtagsIn } from '../read/details.js';
 import { bestImage, expiryOf } from '../read/media.js';
 import { parseDescription } from '../read/tags.js';
-import { identityOf, timeOfMediaId } from '../shortcode.js';
 
-const { phrases } = resolveFacts();
+const { phrases } = siteConfigOf();
 
 describe('photo: shortcodes', () => {
   it('are the id in base 64, without the key of a private post', () => {
@@ -103,8 +103,11 @@ describe('photo: small parts', () => {
   });
 
   it('names the member that an override gets wrong', () => {
-    expect(() => resolveFacts({ queries: { post: { docId: 12 } } })).to.throw(TypeError, 'facts.queries.post.docId');
-    expect(resolveFacts({ queries: { post: { docId: '1' } } }).queries.post).to.include({ docId: '1' });
+    expect(() => siteConfigOf({ queries: { post: { docId: 12 } } })).to.throw(
+      TypeError,
+      'siteConfig.queries.post.docId',
+    );
+    expect(siteConfigOf({ queries: { post: { docId: '1' } } }).queries.post).to.include({ docId: '1' });
   });
 });
 

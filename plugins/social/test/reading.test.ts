@@ -20,7 +20,6 @@ import siteConfig from '../site-config.json' with { type: 'json' };
 const SITE = 'https://www.facebook.com';
 const fixture = (name: string) => path.join(pluginFolder(import.meta.url), 'fixtures', name);
 const signal = new AbortController().signal;
-const options = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false } as const;
 
 function read(name: string, address: string) {
   const link = matchedLink(matchItem(new URL(address)));
@@ -191,7 +190,7 @@ describe('social extractor', () => {
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/watch/?v=1250000000000338`)));
     if (!link) throw new Error('the link does not match');
-    const source = await extractor.resolveAudio?.({ link, options, signal });
+    const source = await extractor.resolveAudio?.({ link, options: {}, signal });
     expect(source).to.include({ mime: 'audio/mp4', durationSeconds: 41.2 });
     expect(source?.url).to.contain('338-sound');
     expect(extractor.mediaHosts?.some((host) => new URL(source?.url ?? '').hostname.endsWith(host))).to.equal(true);
@@ -204,7 +203,7 @@ describe('social extractor', () => {
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/orchard.watch/posts/7770000000000203`)));
     if (!link) throw new Error('the link does not match');
-    const { method, data } = await extractor.extract({ link, options, signal });
+    const { method, data } = await extractor.extract({ link, options: {}, signal });
     expect(method).to.equal('plugin');
     expect('common' in data && data.common.author?.name).to.equal('Orchard Watch');
   });
@@ -215,7 +214,7 @@ describe('social extractor', () => {
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http, options: override }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/someone/posts/4410000000000731`)));
     if (!link) throw new Error('the link does not match');
-    const error = await extractor.extract({ link, options, signal }).catch((reason: unknown) => reason);
+    const error = await extractor.extract({ link, options: {}, signal }).catch((reason: unknown) => reason);
     expect(error).to.include({ code: 'unavailable' });
     expect(http.requests.map(({ url }) => new URL(url).pathname)).to.include('/plugins/other.php');
     const wrong = await setUpPlugin({ plugin: social, http, options: { siteConfig: { nothing: 1 } } }).catch(String);

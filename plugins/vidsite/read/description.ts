@@ -11,17 +11,16 @@ import {
   parseDuration,
 } from 'mediagate';
 import { canonicalUrl } from '../links.js';
-import { absoluteUrl, channelId, largestImage, shownText, usernameIn } from './text.js';
+import { absoluteUrl, channelId, largestImage, textOf, usernameIn } from './text.js';
 
 /**
- * The description as its owner wrote it. The page shortens the addresses in it and leads them through a redirect of its
- * own, which has the whole address.
+ * The description as its owner wrote it. The page shortens URLs in it and links to a redirect, which has the whole URL.
  */
 export function parseDescription(secondary: unknown): string | undefined {
-  return parseAttributed(at(secondary, 'attributedDescription')) ?? ofRuns(at(secondary, 'description'));
+  return parseAttributed(at(secondary, 'attributedDescription')) ?? runsText(at(secondary, 'description'));
 }
 
-/** Since 2022: a text, and commands for pieces of it. Pieces are counted in UTF-16 units. */
+/** Since 2022: a text, and commands for ranges of it. Ranges are in UTF-16 units. */
 export function parseAttributed(description: unknown): string | undefined {
   const content = asString(at(description, 'content'));
   if (content === undefined) return undefined;
@@ -35,13 +34,13 @@ export function parseAttributed(description: unknown): string | undefined {
     text += content.slice(from, start) + (targetOf(at(run, 'onTap', 'innertubeCommand'), shown) ?? shown);
     from = start + length;
   }
-  return shownText((text + content.slice(from)).replace(SET_APART, '$1'));
+  return textOf((text + content.slice(from)).replace(SET_APART, '$1'));
 }
 
-function ofRuns(description: unknown): string | undefined {
+function runsText(description: unknown): string | undefined {
   const runs = asArray(at(description, 'runs'));
-  if (!runs) return shownText(description);
-  return shownText(
+  if (!runs) return textOf(description);
+  return textOf(
     runs
       .map((run) => {
         const shown = asString(at(run, 'text')) ?? '';
@@ -51,12 +50,12 @@ function ofRuns(description: unknown): string | undefined {
   );
 }
 
-/** Marks of writing direction that the page puts around names of channels. */
+/** Marks of writing direction that the page adds around channel names. */
 const SET_APART = /\u202a(@[^\u202a-\u202e\s]*)\u202c/g;
 
 /**
- * The outside address that a piece stands for; names of channels, hashtags and time stamps have none. An address that is
- * shown whole is what the owner wrote, though the link behind it may lead to more.
+ * The external URL behind a range; channel names, hashtags and time stamps have none. A URL that is shown whole is what
+ * the owner wrote, although the link may be longer.
  */
 function targetOf(command: unknown, shown: string): string | undefined {
   const address = asString(at(command, 'urlEndpoint', 'url'));
@@ -68,34 +67,34 @@ function targetOf(command: unknown, shown: string): string | undefined {
   return plain !== '' && target?.startsWith(plain) ? undefined : target;
 }
 
-/** What the panel behind "more" repeats of the page's item. */
-export interface PanelReading {
+/** The data of the description panel. */
+export interface DescriptionPanel {
   title?: string;
   author?: Common['author'];
   views?: Count;
-  /** Rounded on this panel. */
+  /** The panel rounds it. */
   likes?: Count & { text: string };
-  /** Whether the panel has a place for the likes without a number in it. */
+  /** True if the panel shows likes without a number. */
   likesHidden?: boolean;
   dateText?: string;
   description?: string;
 }
 
-/** Since 2022 a panel says once more what stands under the player: for replies that lack the first place. */
-export function parseDescriptionPanel(next: unknown): PanelReading | undefined {
+/** Since 2022 a panel repeats the data below the player. It is read if the data below the player is incomplete. */
+export function parseDescriptionPanel(next: unknown): DescriptionPanel | undefined {
   const header = inPanels(next, 'videoDescriptionHeaderRenderer');
   const body = inPanels(next, 'expandableVideoDescriptionBodyRenderer');
   if (!header && !body) return undefined;
-  // Before and during a stream the list is empty, the counter is of those who wait or watch, and the day may be to come.
-  const facts = asArray(header?.factoid) ?? [];
-  const shown = facts.length > 0 ? header : undefined;
+  // Before and during a stream the list is empty, the counter is of viewers, and the day may be in the future.
+  const factoids = asArray(header?.factoid) ?? [];
+  const shown = factoids.length > 0 ? header : undefined;
   return {
-    title: shownText(header?.title),
+    title: textOf(header?.title),
     author: authorOf(header),
     views: countIn(shown?.views),
-    ...likesOf(facts),
-    dateText: shownText(shown?.publishDate),
-    description: parseAttributed(body?.attributedDescriptionBodyText) ?? shownText(body?.descriptionBodyText),
+    ...likesOf(factoids),
+    dateText: textOf(shown?.publishDate),
+    description: parseAttributed(body?.attributedDescriptionBodyText) ?? textOf(body?.descriptionBodyText),
   };
 }
 
@@ -111,7 +110,7 @@ function inPanels(next: unknown, name: string): JsonRecord | undefined {
 }
 
 function authorOf(header: JsonRecord | undefined): Common['author'] {
-  const name = shownText(header?.channel);
+  const name = textOf(header?.channel);
   const endpoint = at(header, 'channelNavigationEndpoint', 'browseEndpoint');
   const address = at(endpoint, 'canonicalBaseUrl');
   if (!name) return undefined;
@@ -124,17 +123,17 @@ function authorOf(header: JsonRecord | undefined): Common['author'] {
   };
 }
 
-/** Likes, views and the day, in this order, unless a fact says that it is of likes. Hidden likes have no number. */
-function likesOf(facts: readonly unknown[]): Pick<PanelReading, 'likes' | 'likesHidden'> {
-  const sentiment = facts.map((fact) => asRecord(at(fact, 'sentimentFactoidRenderer'))).find(Boolean);
-  const plain = facts.length === 3 ? facts[0] : undefined;
+/** Likes, views and day, in this order, unless one is marked as the likes. Hidden likes have no number. */
+function likesOf(factoids: readonly unknown[]): Pick<DescriptionPanel, 'likes' | 'likesHidden'> {
+  const sentiment = factoids.map((fact) => asRecord(at(fact, 'sentimentFactoidRenderer'))).find(Boolean);
+  const plain = factoids.length === 3 ? factoids[0] : undefined;
   if (!sentiment && !plain) return {};
   const likes = sentiment ? sentimentLikes(sentiment) : likesIn(plain);
   return likes ? { likes } : { likesHidden: true };
 }
 
-/** Has a fact for each state of the button. The one after a click counts the viewer's own like as well. */
-function sentimentLikes(sentiment: JsonRecord): PanelReading['likes'] {
+/** Has one text for each state of the button. The one after a click includes the viewer's own like. */
+function sentimentLikes(sentiment: JsonRecord): DescriptionPanel['likes'] {
   const before = Object.keys(sentiment).find((name) => name.startsWith('factoidIf') && name !== 'factoidIfLiked');
   const likes = before && likesIn(sentiment[before]);
   if (likes) return likes;
@@ -142,22 +141,26 @@ function sentimentLikes(sentiment: JsonRecord): PanelReading['likes'] {
   return after && { ...after, value: after.exact ? Math.max(after.value - 1, 0) : after.value };
 }
 
-function likesIn(fact: unknown): PanelReading['likes'] {
-  const text = shownText(at(fact, 'factoidRenderer', 'value'));
+function likesIn(fact: unknown): DescriptionPanel['likes'] {
+  const text = textOf(at(fact, 'factoidRenderer', 'value'));
   const count = text === undefined ? undefined : parseCount(text);
   return count && text !== undefined ? { ...count, text } : undefined;
 }
 
 function countIn(value: unknown): Count | undefined {
-  const text = shownText(value);
+  const text = textOf(value);
   return text === undefined ? undefined : parseCount(text);
 }
 
 type Chapters = NonNullable<Common['chapters']>;
 
-/** Chapters of the progress bar, else of the panel that lists them, else of the time stamps in the description. */
+/** The chapters of the progress bar, otherwise of the chapter panel, otherwise of time stamps in the description. */
 export function parseChapters(next: unknown, description: string | undefined): Chapters | undefined {
-  const found = [() => ofProgressBar(next), () => ofPanels(next), () => ofDescription(description ?? '')];
+  const found = [
+    () => progressBarChapters(next),
+    () => panelChapters(next),
+    () => describedChapters(description ?? ''),
+  ];
   for (const read of found) {
     const chapters = read();
     if (chapters.length > 1) return chapters;
@@ -165,7 +168,7 @@ export function parseChapters(next: unknown, description: string | undefined): C
   return undefined;
 }
 
-function ofProgressBar(next: unknown): Chapters {
+function progressBarChapters(next: unknown): Chapters {
   const bar = at(
     next,
     'playerOverlays',
@@ -177,21 +180,21 @@ function ofProgressBar(next: unknown): Chapters {
   const kinds = ['DESCRIPTION_CHAPTERS', 'AUTO_CHAPTERS'];
   const map = kinds.map((kind) => markers.find((marker) => at(marker, 'key') === kind)).find(Boolean);
   return (asArray(at(map, 'value', 'chapters')) ?? []).flatMap((item) => {
-    const title = shownText(at(item, 'chapterRenderer', 'title'));
+    const title = textOf(at(item, 'chapterRenderer', 'title'));
     const start = asNumber(at(item, 'chapterRenderer', 'timeRangeStartMillis'));
     return title && start !== undefined && start >= 0 ? [{ title, start_seconds: start / 1000 }] : [];
   });
 }
 
-function ofPanels(next: unknown): Chapters {
+function panelChapters(next: unknown): Chapters {
   for (const panel of asArray(at(next, 'engagementPanels')) ?? []) {
     const renderer = at(panel, 'engagementPanelSectionListRenderer');
     const name = asString(at(renderer, 'panelIdentifier')) ?? asString(at(renderer, 'targetId')) ?? '';
-    // The site's own "key moments" have a panel of the same shape; they divide nothing.
+    // The automatic "key moments" have a panel of the same shape; they are no chapters.
     if (!name.includes('macro-markers-description-chapters')) continue;
     return (asArray(at(renderer, 'content', 'macroMarkersListRenderer', 'contents')) ?? []).flatMap((item) => {
-      const title = shownText(at(item, 'macroMarkersListItemRenderer', 'title'));
-      const start = parseDuration(shownText(at(item, 'macroMarkersListItemRenderer', 'timeDescription')) ?? '');
+      const title = textOf(at(item, 'macroMarkersListItemRenderer', 'title'));
+      const start = parseDuration(textOf(at(item, 'macroMarkersListItemRenderer', 'timeDescription')) ?? '');
       return title && start !== undefined ? [{ title, start_seconds: start }] : [];
     });
   }
@@ -200,8 +203,8 @@ function ofPanels(next: unknown): Chapters {
 
 const STAMPED_LINE = /^[\s([•*-]*(\d{1,2}:\d{2}(?::\d{2})?)[\s)\]:–—|-]+(\S.*)/;
 
-/** The site's own rule: at least three, in rising order, the first at zero. */
-function ofDescription(description: string): Chapters {
+/** The rule of the site: at least three, ascending, the first at zero. */
+function describedChapters(description: string): Chapters {
   const chapters = description.split('\n').flatMap((line) => {
     const [, stamp, title] = STAMPED_LINE.exec(line) ?? [];
     const start = stamp === undefined ? undefined : parseDuration(stamp);
@@ -213,13 +216,13 @@ function ofDescription(description: string): Chapters {
 
 type Music = NonNullable<Common['music']>;
 
-/** The piece of music that the page credits; several are a list of songs, none of which is the item's own. */
+/** The music that the page credits. Undefined for several songs: none of them is the video's own. */
 export function parseMusic(next: unknown, secondary: unknown, description: string | undefined): Music | undefined {
-  return ofLabel(description ?? '') ?? ofCards(next) ?? ofRows(secondary);
+  return labelMusic(description ?? '') ?? cardMusic(next) ?? tableMusic(secondary);
 }
 
-/** Descriptions that the site writes for a label's recordings: "Provided to … by …", then title and artists, then album. */
-function ofLabel(description: string): Music | undefined {
+/** Descriptions that the site generates for recordings: "Provided to … by …", then title and artists, then album. */
+function labelMusic(description: string): Music | undefined {
   const paragraphs = description.split(/\n\s*\n/).map((paragraph) => paragraph.trim());
   if (!/^Provided to YouTube by /.test(paragraphs[0] ?? '')) return undefined;
   const [title, ...artists] = (paragraphs[1] ?? '').split(' · ');
@@ -228,7 +231,7 @@ function ofLabel(description: string): Music | undefined {
 }
 
 /** Since 2023: cards in the description panel. */
-function ofCards(next: unknown): Music | undefined {
+function cardMusic(next: unknown): Music | undefined {
   const cards: JsonRecord[] = [];
   for (const panel of asArray(at(next, 'engagementPanels')) ?? []) {
     const content = at(panel, 'engagementPanelSectionListRenderer', 'content', 'structuredDescriptionContentRenderer');
@@ -246,7 +249,7 @@ function ofCards(next: unknown): Music | undefined {
   return {
     title: asString(card.title),
     artist: asString(card.subtitle),
-    album: shownText(card.secondarySubtitle),
+    album: textOf(card.secondarySubtitle),
     ...(id && { id, url: canonicalUrl(id) }),
   };
 }
@@ -267,17 +270,17 @@ const ROWS: Readonly<Record<string, keyof Music>> = {
   brano: 'title',
 };
 
-/** Until 2022: a table under the description, with titles in the interface's language. */
-function ofRows(secondary: unknown): Music | undefined {
+/** Until 2022: a table below the description, with titles in the interface language. */
+function tableMusic(secondary: unknown): Music | undefined {
   const rows = asArray(at(secondary, 'metadataRowContainer', 'metadataRowContainerRenderer', 'rows')) ?? [];
   const music: Music = {};
   for (const row of rows) {
-    const title = shownText(at(row, 'metadataRowRenderer', 'title')) ?? '';
+    const title = textOf(at(row, 'metadataRowRenderer', 'title')) ?? '';
     const name = title.trim().toLowerCase();
     const member = Object.hasOwn(ROWS, name) ? ROWS[name] : undefined;
-    const value = shownText(at(row, 'metadataRowRenderer', 'contents', 0));
+    const value = textOf(at(row, 'metadataRowRenderer', 'contents', 0));
     if (!member || !value) continue;
-    // A second song: a list, of which none is the item's own.
+    // A second song.
     if (music[member] !== undefined) return undefined;
     music[member] = value;
   }

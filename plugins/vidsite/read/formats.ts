@@ -11,18 +11,18 @@ import {
 } from 'mediagate';
 import { absoluteUrl } from './text.js';
 
-/** What the files of a player reply come to. */
-export interface FormatsReading {
+/** The files of a player reply. */
+export interface Formats {
   media: NonNullable<PartialPost['media']>;
-  hasSound: boolean;
-  /** BCP 47 tag of the original sound track, where the reply tells tracks apart. */
+  hasAudio: boolean;
+  /** BCP 47 tag of the original audio track, if the reply has several. */
   language?: string;
   limitations: string[];
 }
 
 /** One element of `formats` or `adaptiveFormats`. */
 interface Format {
-  /** Of the live kinds only the manifests can be fetched as they are. */
+  /** Part of a live stream: only its manifests can be fetched. */
   segmented: boolean;
   ciphered: boolean;
   protectedContent: boolean;
@@ -34,8 +34,8 @@ interface Format {
   isCompressed: boolean;
 }
 
-/** Reads `streamingData`. Files without an address of their own (ciphered, streamed by the player only) are not listed. */
-export function parseFormats(streamingData: unknown): FormatsReading {
+/** Reads `streamingData`. Files without a URL (ciphered, or streamed by the player only) are not listed. */
+export function parseFormats(streamingData: unknown): Formats {
   const formats = readFormats(streamingData);
   const manifests = readManifests(streamingData);
   const files = formats.flatMap(({ url, segmented, protectedContent, entry }) =>
@@ -47,16 +47,16 @@ export function parseFormats(streamingData: unknown): FormatsReading {
   return {
     media: {
       video_urls: playable.map((file) => file.url),
-      entries: [...whole, ...video.filter((file) => !file.has_audio), ...files.filter(isSound), ...manifests],
+      entries: [...whole, ...video.filter((file) => !file.has_audio), ...files.filter(isAudioOnly), ...manifests],
     },
-    hasSound: formats.some(({ entry }) => entry.has_audio) || manifests.length > 0,
+    hasAudio: formats.some(({ entry }) => entry.has_audio) || manifests.length > 0,
     language: originalLanguage(formats),
     limitations: limitationsOf(streamingData, formats, files.length + manifests.length, whole.length),
   };
 }
 
-/** The file to take the sound from: of the original track, in the order of the itags given, else the smallest. */
-export function chooseSound(streamingData: unknown, itags: readonly number[]): MediaEntry | undefined {
+/** The file to take the audio from: of the original track, in the order of the itags, otherwise the smallest. */
+export function chooseAudio(streamingData: unknown, itags: readonly number[]): MediaEntry | undefined {
   const usable = readFormats(streamingData).filter(
     (format) => format.url && !format.segmented && !format.protectedContent && format.entry.has_audio,
   );
@@ -131,7 +131,7 @@ function readFormat(item: unknown, times: Times): Format | undefined {
       bitrate: asPositive(format.averageBitrate ?? format.bitrate),
       size: asPositive(format.contentLength),
       duration_seconds: milliseconds && milliseconds > 0 ? milliseconds / 1000 : undefined,
-      quality: asString(format.qualityLabel) ?? soundQuality(format.audioQuality),
+      quality: asString(format.qualityLabel) ?? audioQuality(format.audioQuality),
       language: asString(track?.id)?.split('.', 1)[0] || undefined,
       label: label || undefined,
       ...(address && lifeOf(address, times)),
@@ -139,19 +139,19 @@ function readFormat(item: unknown, times: Times): Format | undefined {
   };
 }
 
-/** `xtags` is a small protocol buffer in base64 that names the kind of the track in plain letters. */
+/** `xtags` is a protocol buffer in base64 with the kind of the track in plain ASCII. */
 function isOriginal(xtags: unknown): boolean {
   const text = asString(xtags);
   return text !== undefined && Buffer.from(text, 'base64').includes('original');
 }
 
-function soundQuality(value: unknown): string | undefined {
+function audioQuality(value: unknown): string | undefined {
   return /^AUDIO_QUALITY_(\w+)$/.exec(asString(value) ?? '')?.[1]?.toLowerCase();
 }
 
 /**
- * Media addresses carry their end (`expire`) and the address they were made for (`ip`), as query or as path. They are a
- * kilobyte long and many, hence no regular expression over the whole.
+ * Media URLs have their expiry time (`expire`) and the client's IP address (`ip`), in the query or in the path. A
+ * hundred URLs of a kilobyte are too much for regular expressions over the whole.
  */
 function lifeOf(url: string, times: Times): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
   const place = Math.max(url.indexOf('expire='), url.indexOf('/expire/'));
@@ -160,7 +160,7 @@ function lifeOf(url: string, times: Times): Pick<MediaEntry, 'expires_at' | 'bou
   return { expires_at: seconds && timeOf(seconds, times), ...(bound && { bound_to: ['ip'] }) };
 }
 
-/** The files of one reply mostly end at one and the same second. */
+/** Most files of one reply expire in the same second. */
 type Times = Map<string, string | undefined>;
 
 function timeOf(seconds: string, times: Times): string | undefined {
@@ -185,11 +185,11 @@ function isPlaylist({ mime }: MediaEntry): boolean {
   return mime === 'application/vnd.apple.mpegurl';
 }
 
-function isSound(file: MediaEntry): boolean {
+function isAudioOnly(file: MediaEntry): boolean {
   return file.kind === 'audio';
 }
 
-/** Larger first; of one size the more common codec. */
+/** Larger first; the more common codec if the size is equal. */
 function betterFirst(one: MediaEntry, other: MediaEntry): number {
   return (
     (other.height ?? 0) - (one.height ?? 0) ||

@@ -1,5 +1,5 @@
 import { asArray, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
-import { shownText } from './text.js';
+import { textOf } from './text.js';
 
 /** Where a page shows the data of its video, in the desktop and in the phone layout. */
 export interface PageLayout {
@@ -8,25 +8,25 @@ export interface PageLayout {
   title: unknown;
   /** The line with the views, or with the viewers of a running stream. */
   viewsText: string | undefined;
-  /** What the line counts in a stream; undefined if the layout does not tell a stream from a video. */
+  /** Whether the line is of a stream; undefined if the layout does not distinguish streams from videos. */
   isStream: boolean | undefined;
   dateText: string | undefined;
   badges: unknown;
-  /** The buttons under the title, without what the phone layout wraps around them. */
+  /** The buttons under the title, without the wrappers of the phone layout. */
   buttons: readonly unknown[];
   owner: unknown;
   /** The node with the description; see {@link parseDescription}. */
   described: unknown;
   /** The id that the layout states. */
   id: string | undefined;
-  /** Ids of the videos that its buttons act on. */
+  /** Ids of the videos that its buttons refer to. */
   buttonIds(): string[];
 }
 
-/** Sections whose content belongs to the same column. */
+/** Sections whose items belong to the same column. */
 const SECTIONS = ['itemSectionRenderer', 'slimVideoMetadataSectionRenderer'];
 
-/** The items of the column that has the video, those of its sections included, in the order of the page. */
+/** The items of the column with the video, including those of its sections, in page order. */
 export function columnItems(next: unknown): readonly unknown[] {
   const contents = at(next, 'contents');
   const columns = at(contents, 'twoColumnWatchNextResults') ?? at(contents, 'singleColumnWatchNextResults');
@@ -46,9 +46,9 @@ function desktopLayout(primary: JsonRecord | undefined, secondary: JsonRecord | 
   return {
     complete: primary !== undefined && secondary !== undefined,
     title: primary?.title,
-    viewsText: shownText(at(views, 'viewCount')),
+    viewsText: textOf(at(views, 'viewCount')),
     isStream: primary && at(views, 'isLive') === true,
-    dateText: shownText(primary?.dateText),
+    dateText: textOf(primary?.dateText),
     badges: primary?.badges,
     buttons: asArray(at(primary, 'videoActions', 'menuRenderer', 'topLevelButtons')) ?? [],
     owner: at(secondary, 'owner', 'videoOwnerRenderer'),
@@ -58,7 +58,7 @@ function desktopLayout(primary: JsonRecord | undefined, secondary: JsonRecord | 
   };
 }
 
-/** A renderer for each row of the section; until 2020 a single one for all of them. */
+/** Since 2020 one renderer for each row; before, a single one for all rows. */
 function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
   const whole = rendererIn(items, 'slimVideoMetadataRenderer');
   const info = whole ?? rendererIn(items, 'slimVideoInformationRenderer');
@@ -69,9 +69,9 @@ function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
   return {
     complete: false,
     title: info.title,
-    viewsText: shownText(info.expandedSubtitle) ?? shownText(info.collapsedSubtitle),
+    viewsText: textOf(info.expandedSubtitle) ?? textOf(info.collapsedSubtitle),
     isStream: undefined,
-    dateText: shownText(description?.dateText) ?? shownText(description?.publishDate),
+    dateText: textOf(description?.dateText) ?? textOf(description?.publishDate),
     badges: info.badges,
     buttons: (asArray(bar?.buttons) ?? []).flatMap(unwrapButton),
     owner: at(whole, 'owner', 'slimOwnerRenderer') ?? rendererIn(items, 'slimOwnerRenderer'),
@@ -90,7 +90,7 @@ function unwrapButton(button: unknown): unknown[] {
   return [at(button, 'slimMetadataButtonRenderer', 'button')];
 }
 
-/** The first item that has one of the renderers. */
+/** The first renderer with one of the names. */
 export function rendererIn(items: readonly unknown[], ...names: readonly string[]): JsonRecord | undefined {
   for (const item of items) {
     for (const name of names) {
@@ -101,14 +101,14 @@ export function rendererIn(items: readonly unknown[], ...names: readonly string[
   return undefined;
 }
 
-/** The ids of videos that buttons act on. */
+/** The ids of the videos that buttons refer to. */
 function idsIn(buttons: unknown): string[] {
   return findAll(buttons, (node) => typeof node.videoId === 'string', { maxNodes: 5_000 }).flatMap(
     (node) => asString(node.videoId) ?? [],
   );
 }
 
-/** The texts that count the comments, in the order of trust. */
+/** The texts with the number of comments, most reliable first. */
 export function commentTexts(next: unknown, items: readonly unknown[]): string[] {
   const shown = items.flatMap((item) => {
     const teaser = at(item, 'commentsEntryPointHeaderRenderer');
@@ -126,10 +126,10 @@ export function commentTexts(next: unknown, items: readonly unknown[]): string[]
     if (!name.includes('comment')) return undefined;
     return at(renderer, 'header', 'engagementPanelTitleHeaderRenderer', 'contextualInfo');
   });
-  return [...shown, ...inPanels].flatMap((value) => shownText(value) ?? []);
+  return [...shown, ...inPanels].flatMap((value) => textOf(value) ?? []);
 }
 
-/** Since 2024 cards turn over below the video, the comments on one of them. */
+/** Since 2024 a carousel below the video has one card for the comments. */
 function carouselTexts(carousel: unknown): unknown[] {
   const titles = asArray(at(carousel, 'carouselTitles')) ?? [];
   return (asArray(at(carousel, 'carouselItems')) ?? []).flatMap((item, index) => {

@@ -1,28 +1,28 @@
 import { asArray, asString, at, findAll, parseCount } from 'mediagate';
-import { shownText, spokenLabel } from './text.js';
+import { accessibilityLabel, textOf } from './text.js';
 
-export interface LikesReading {
+export interface Likes {
   value: number;
-  /** False where the page shows a rounded number only. */
+  /** False if the page shows only a rounded number. */
   exact: boolean;
-  /** As the page has it. */
+  /** The text on the page. */
   text: string;
 }
 
 /**
- * The likes on the button under the title, in whatever interface language: the label for screen readers holds the whole
- * number. Undefined where the button bears none, as when the owner hides them.
+ * The likes on the button under the title, in any interface language: the label for screen readers has the exact
+ * number. Undefined if the button has no number, e.g. because the owner hides it.
  */
-export function parseLikes(buttons: readonly unknown[], next: unknown): LikesReading | undefined {
+export function parseLikes(buttons: readonly unknown[], next: unknown): Likes | undefined {
   const shown = countIn(buttonTexts(buttons));
   if (shown?.exact) return shown;
-  const kept = countIn(entityTexts(next));
-  return kept?.exact ? kept : (shown ?? kept);
+  const inEntity = countIn(entityTexts(next));
+  return inEntity?.exact ? inEntity : (shown ?? inEntity);
 }
 
-/** The first whole number, or else the first rounded one. */
-function countIn(texts: readonly string[]): LikesReading | undefined {
-  let rounded: LikesReading | undefined;
+/** The first exact number, otherwise the first rounded one. */
+function countIn(texts: readonly string[]): Likes | undefined {
+  let rounded: Likes | undefined;
   for (const text of texts) {
     const count = parseCount(text);
     if (count?.exact) return { ...count, text };
@@ -42,7 +42,7 @@ function buttonTexts(buttons: readonly unknown[]): string[] {
   return [];
 }
 
-/** Since 2023. Only the state before a click counts: the other is one higher. */
+/** Since 2023. The state after a click would count one more. */
 function modelTexts(model: unknown): string[] | undefined {
   if (model === undefined) return undefined;
   const toggle = at(model, 'likeButtonViewModel', 'toggleButtonViewModel', 'toggleButtonViewModel');
@@ -56,21 +56,21 @@ function modelTexts(model: unknown): string[] | undefined {
 function toggleTexts(toggle: unknown): string[] | undefined {
   if (toggle === undefined) return undefined;
   const text = at(toggle, 'defaultText');
-  return [spokenLabel(text), spokenLabel(toggle), shownText(text)].filter((found) => found !== undefined);
+  return [accessibilityLabel(text), accessibilityLabel(toggle), textOf(text)].filter((found) => found !== undefined);
 }
 
 function likeToggle(toggle: unknown): unknown {
   return at(toggle, 'defaultIcon', 'iconType') === 'LIKE' ? toggle : undefined;
 }
 
-/** Newer replies keep the number in an entity that the button refers to; it bears the item's key, not its id. */
+/** Newer replies have the number in an entity that the button refers to by a key, not by the video id. */
 function entityTexts(next: unknown): string[] {
   const mutations = asArray(at(next, 'frameworkUpdates', 'entityBatchUpdate', 'mutations')) ?? [];
   const entities = mutations.map((mutation) => at(mutation, 'payload', 'likeCountEntity')).filter(Boolean);
-  // Several would be those of other items as well.
+  // Several entities include those of other videos.
   if (entities.length !== 1) return [];
   const found = findAll(entities[0], (_node, key) => key === 'expandedLikeCountIfIndifferent', { maxNodes: 50 });
-  return [asString(at(entities[0], 'likeCountIfIndifferentNumber')), ...found.map(shownText)].filter(
+  return [asString(at(entities[0], 'likeCountIfIndifferentNumber')), ...found.map(textOf)].filter(
     (text) => text !== undefined,
   );
 }

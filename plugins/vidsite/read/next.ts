@@ -5,30 +5,30 @@ import { parseChapters, parseDescription, parseDescriptionPanel, parseMusic } fr
 import { columnItems, commentTexts, type PageLayout, readLayout, rendererIn } from './layout.js';
 import { parseLikes } from './likes.js';
 import { parseOwner } from './owner.js';
-import { type Belonging, rawStats } from './player.js';
-import { shownText } from './text.js';
+import { rawStats, type Subject } from './player.js';
+import { textOf } from './text.js';
 
-/** What the reply about the page around the player tells of an item. */
-export interface NextReading {
-  belongs: Belonging;
-  /** Empty unless the reply is the requested item's. */
+/** The data of a `next` reply, which describes the page around the player. */
+export interface NextReply {
+  subject: Subject;
+  /** Empty unless the reply is about the requested video. */
   post: PartialPost;
-  /** What the page says in the place of the item where there is none. */
+  /** The reason that the page shows instead of a video. */
   refusal?: string;
 }
 
 /**
- * Reads `ytInitialData` of a watch page, or the reply of `/youtubei/v1/next`, which is the same. What is known
- * already from the player's reply is not worked out again.
+ * Reads `ytInitialData` of a watch page, or the reply of `/youtubei/v1/next`, which is the same. Fields that are known
+ * from the player reply are not computed again.
  */
-export function parseNext(next: unknown, id: string, known: PartialPost['common'] = {}): NextReading {
+export function parseNext(next: unknown, id: string, known: PartialPost['common'] = {}): NextReply {
   const items = columnItems(next);
   const layout = readLayout(items);
-  const belongs = belongingOf(next, layout, id);
+  const subject = subjectOf(next, layout, id);
   const panel = layout?.complete ? undefined : parseDescriptionPanel(next);
-  if (belongs !== 'requested' || !(layout ?? panel)) {
+  if (subject !== 'requested' || !(layout ?? panel)) {
     const refusal = refusalIn(items);
-    return { belongs: belongs === 'requested' ? 'unsaid' : belongs, post: {}, ...(refusal && { refusal }) };
+    return { subject: subject === 'requested' ? 'unknown' : subject, post: {}, ...(refusal && { refusal }) };
   }
   const owner = parseOwner(layout?.owner);
   const likes = parseLikes(layout?.buttons ?? [], next) ?? panel?.likes;
@@ -41,11 +41,11 @@ export function parseNext(next: unknown, id: string, known: PartialPost['common'
   const channel = author?.id;
   const post: PartialPost = {
     common: {
-      title: shownText(layout?.title) ?? panel?.title,
+      title: textOf(layout?.title) ?? panel?.title,
       description,
       caption: description,
       author,
-      // Before a stream begins, the line names the day it is announced for.
+      // Before a stream begins, the line has the day of its start.
       published_at: known.published_at || views.waiting ? undefined : parseShownDate(dateText ?? ''),
       is_unlisted: isUnlisted(layout?.badges) || undefined,
       is_live: views.live || undefined,
@@ -82,23 +82,23 @@ export function parseNext(next: unknown, id: string, known: PartialPost['common'
       dateText,
     }),
   };
-  return { belongs, post };
+  return { subject, post };
 }
 
-/** The page names its own video; where that is cut out, the layout does. */
-function belongingOf(next: unknown, layout: PageLayout | undefined, id: string): Belonging {
+/** The reply names its video; if that part is missing, the layout does. */
+function subjectOf(next: unknown, layout: PageLayout | undefined, id: string): Subject {
   const endpoint = at(next, 'currentVideoEndpoint');
   const named =
     asString(at(endpoint, 'watchEndpoint', 'videoId')) ?? asString(at(endpoint, 'reelWatchEndpoint', 'videoId'));
   const stated = [named, layout?.id].filter((value) => value !== undefined);
   const ids = stated.length > 0 ? stated : (layout?.buttonIds() ?? []);
-  if (ids.length === 0) return 'unsaid';
+  if (ids.length === 0) return 'unknown';
   return ids.every((value) => value === id) ? 'requested' : 'other';
 }
 
-/** Where there is no item, the page shows a panel that says why. */
+/** If there is no video, the page shows a panel with the reason. */
 function refusalIn(items: readonly unknown[]): string | undefined {
-  return shownText(rendererIn(items, 'backgroundPromoRenderer')?.title);
+  return textOf(rendererIn(items, 'backgroundPromoRenderer')?.title);
 }
 
 interface Views {
@@ -110,8 +110,8 @@ interface Views {
 }
 
 /**
- * While a stream runs, this line counts who is watching, and before it begins, who is waiting; the player's "live" sign
- * tells the two apart in every interface language.
+ * During a stream this line counts the viewers, before it those who wait; the player's "live" sign distinguishes the
+ * two in every interface language.
  */
 function viewsOf(layout: PageLayout | undefined, hasLiveSign: boolean): Views {
   const text = layout?.viewsText;
@@ -123,7 +123,7 @@ function viewsOf(layout: PageLayout | undefined, hasLiveSign: boolean): Views {
   return { live, waiting: !live, text, ...(live && { watching: count }) };
 }
 
-/** The exact one of two counts, else the first. */
+/** The first exact count, otherwise the first count. */
 function better(one: Count | undefined, other: Count | undefined): Count | undefined {
   return one?.exact || !other?.exact ? (one ?? other) : other;
 }

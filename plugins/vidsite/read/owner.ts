@@ -1,27 +1,27 @@
 import { asArray, asString, at, type Common, findAll, parseCount } from 'mediagate';
-import { absoluteUrl, channelId, largestImage, shownText, spokenLabel, usernameIn } from './text.js';
+import { absoluteUrl, accessibilityLabel, channelId, largestImage, textOf, usernameIn } from './text.js';
 
 type Author = NonNullable<Common['author']>;
 
-export interface OwnerReading {
+export interface Owner {
   author?: Author;
   subscribers?: { value: number; exact: boolean };
-  /** As the page has it. */
+  /** The text on the page. */
   subscribersText?: string;
-  /** The further channels of a joint video. */
+  /** The other channels of a joint video. */
   collaborators?: Author[];
 }
 
-/** The line under the title that names the channel, or the channels of a joint video. */
-export function parseOwner(owner: unknown): OwnerReading {
-  const name = shownText(at(owner, 'title'));
+/** Reads the line under the title with the channel, or with the channels of a joint video. */
+export function parseOwner(owner: unknown): Owner {
+  const name = textOf(at(owner, 'title'));
   if (name === undefined) return parseJointOwners(owner);
   const run = at(owner, 'title', 'runs', 0, 'navigationEndpoint', 'browseEndpoint');
   const endpoint = at(owner, 'navigationEndpoint', 'browseEndpoint') ?? run;
   const texts = [
-    shownText(at(owner, 'subscriberCountText')),
-    spokenLabel(at(owner, 'subscriberCountText')),
-    ...['expandedSubtitle', 'collapsedSubtitle'].flatMap((line) => splitLine(shownText(at(owner, line)))),
+    textOf(at(owner, 'subscriberCountText')),
+    accessibilityLabel(at(owner, 'subscriberCountText')),
+    ...['expandedSubtitle', 'collapsedSubtitle'].flatMap((line) => splitLine(textOf(at(owner, line)))),
   ];
   return {
     author: authorOf({
@@ -35,15 +35,15 @@ export function parseOwner(owner: unknown): OwnerReading {
   };
 }
 
-/** Since 2025 a joint video names its channels in a dialog, the uploader first. */
-function parseJointOwners(owner: unknown): OwnerReading {
+/** Since 2025 the channels of a joint video are in a dialog, the uploader first. */
+function parseJointOwners(owner: unknown): Owner {
   const [list] = findAll(owner, (node) => Array.isArray(node.listItems), { maxNodes: 2_000, maxResults: 1 });
   const channels = (asArray(list?.listItems) ?? []).map((item) => {
     const model = at(item, 'listItemViewModel');
-    const name = shownText(at(model, 'title'));
+    const name = textOf(at(model, 'title'));
     const endpoint = browseEndpointIn(at(model, 'title')) ?? browseEndpointIn(at(model, 'rendererContext'));
     if (!name || !endpoint) return undefined;
-    const parts = splitLine(shownText(at(model, 'subtitle')));
+    const parts = splitLine(textOf(at(model, 'subtitle')));
     const handle = parts.find((part) => part.startsWith('@'));
     const author = authorOf({
       name,
@@ -54,7 +54,7 @@ function parseJointOwners(owner: unknown): OwnerReading {
     });
     return { author, ...subscribersIn(parts) };
   });
-  // Only the first is the uploader: where it cannot be read, the second does not become it.
+  // Only the first is the uploader, also if it cannot be read.
   const [first, ...others] = channels;
   const collaborators = others.flatMap((channel) => channel?.author ?? []);
   return { ...first, ...(collaborators.length > 0 && { collaborators }) };
@@ -97,7 +97,7 @@ function isTick(node: Readonly<Record<string, unknown>>): boolean {
   return /^(?:CHECK_CIRCLE|MUSIC|AUDIO_BADGE|OFFICIAL_ARTIST)/.test(asString(node.imageName) ?? '');
 }
 
-function subscribersIn(texts: readonly (string | undefined)[]): Pick<OwnerReading, 'subscribers' | 'subscribersText'> {
+function subscribersIn(texts: readonly (string | undefined)[]): Pick<Owner, 'subscribers' | 'subscribersText'> {
   for (const text of texts) {
     const subscribers = text === undefined || text.startsWith('@') ? undefined : parseCount(plain(text));
     if (subscribers) return { subscribers, subscribersText: text };
@@ -112,7 +112,7 @@ function splitLine(text = ''): string[] {
     .map((part) => part.trim());
 }
 
-/** Without the invisible marks that hold pieces of different writing directions apart. */
+/** Without the invisible marks of writing direction. */
 function plain(text: string): string {
   return text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
 }

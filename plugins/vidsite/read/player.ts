@@ -11,32 +11,32 @@ import {
 } from 'mediagate';
 import { canonicalUrl } from '../links.js';
 import { parseFormats } from './formats.js';
-import { absoluteUrl, channelId, parseImages, shownText, usernameIn, videoIdIn } from './text.js';
+import { absoluteUrl, channelId, parseImages, textOf, usernameIn, videoIdIn } from './text.js';
 
-/** Countries and territories of ISO 3166-1: a list of all of them restricts nothing. */
+/** Number of countries and territories in ISO 3166-1: a list of all of them is no restriction. */
 const ALL_COUNTRIES = 249;
 
-/** Whose reply it is: `unsaid` where no id stands in it, as in most refusals. */
-export type Belonging = 'requested' | 'other' | 'unsaid';
+/** Which video a reply is about; `unknown` if it has no id, as most refusals. */
+export type Subject = 'requested' | 'other' | 'unknown';
 
-/** What a player reply tells of an item. */
-export interface PlayerReading {
-  belongs: Belonging;
-  /** Empty unless the reply is the requested item's. */
+/** The data of a player reply. */
+export interface PlayerReply {
+  subject: Subject;
+  /** Empty unless the reply is about the requested video. */
   post: PartialPost;
   limitations: string[];
 }
 
 /** Reads a player reply (`ytInitialPlayerResponse`, `/youtubei/v1/player`), whole or its microformat alone. */
-export function parsePlayer(player: unknown, id: string): PlayerReading {
-  const belongs = belongingOf(player, id);
-  if (belongs !== 'requested') return { belongs, post: {}, limitations: [] };
+export function parsePlayer(player: unknown, id: string): PlayerReply {
+  const subject = subjectOf(player, id);
+  if (subject !== 'requested') return { subject, post: {}, limitations: [] };
   const details = at(player, 'videoDetails');
   const microformat = at(player, 'microformat', 'playerMicroformatRenderer');
   const captions = parseCaptions(at(player, 'captions'));
   const formats = parseFormats(at(player, 'streamingData'));
   const images = parseImages(at(details, 'thumbnail', 'thumbnails'), at(microformat, 'thumbnail', 'thumbnails'));
-  const description = asString(at(details, 'shortDescription')) ?? shownText(at(microformat, 'description'));
+  const description = asString(at(details, 'shortDescription')) ?? textOf(at(microformat, 'description'));
   const duration = asPositive(at(details, 'lengthSeconds')) ?? asPositive(at(microformat, 'lengthSeconds'));
   const channel = channelId(at(details, 'channelId')) ?? channelId(at(microformat, 'externalChannelId'));
   const language = formats.language ?? captions.spoken;
@@ -44,7 +44,7 @@ export function parsePlayer(player: unknown, id: string): PlayerReading {
   const likesHidden = at(details, 'allowRatings') === false;
   const post: PartialPost = {
     common: {
-      title: asString(at(details, 'title')) ?? shownText(at(microformat, 'title')),
+      title: asString(at(details, 'title')) ?? textOf(at(microformat, 'title')),
       description,
       caption: description,
       author: authorOf(details, microformat, channel),
@@ -81,13 +81,13 @@ export function parsePlayer(player: unknown, id: string): PlayerReading {
       allowRatings: at(details, 'allowRatings'),
     }),
     ...(likesHidden && { precision: { likes: 'hidden' } }),
-    ...(formats.hasSound && { audio: true }),
+    ...(formats.hasAudio && { audio: true }),
   };
-  return { belongs, post, limitations: [...formats.limitations, ...captions.limitations] };
+  return { subject, post, limitations: [...formats.limitations, ...captions.limitations] };
 }
 
-/** Every id that the reply states of its own item must be the requested one. */
-function belongingOf(player: unknown, id: string): Belonging {
+/** Every id that the reply gives for its video must be the requested one. */
+function subjectOf(player: unknown, id: string): Subject {
   const microformat = at(player, 'microformat', 'playerMicroformatRenderer');
   const stated = [
     asString(at(player, 'videoDetails', 'videoId')),
@@ -95,7 +95,7 @@ function belongingOf(player: unknown, id: string): Belonging {
     videoIdIn(at(microformat, 'embed', 'iframeUrl')),
     videoIdIn(at(microformat, 'thumbnail', 'thumbnails', 0, 'url')),
   ].filter((value) => value !== undefined);
-  if (stated.length === 0) return 'unsaid';
+  if (stated.length === 0) return 'unknown';
   return stated.every((value) => value === id) ? 'requested' : 'other';
 }
 
@@ -116,7 +116,7 @@ function liveOf(player: unknown, details: unknown, microformat: unknown): NonNul
   const live = at(details, 'isLive') === true || at(broadcast, 'isLiveNow') === true;
   const upcoming = !live && (at(details, 'isUpcoming') === true || announced !== undefined);
   const everLive = at(details, 'isLiveContent') === true || broadcast !== undefined;
-  // A reply without details and without a broadcast says nothing of it.
+  // A reply without details and without a broadcast has no live status.
   if (!live && !upcoming && !everLive && typeof at(details, 'isLiveContent') !== 'boolean') return {};
   return {
     is_live: live,
@@ -126,7 +126,7 @@ function liveOf(player: unknown, details: unknown, microformat: unknown): NonNul
   };
 }
 
-/** The owner's keywords, or else the hashtags of the description. */
+/** The owner's keywords, otherwise the hashtags of the description. */
 function tagsOf(details: unknown, description: string | undefined): string[] | undefined {
   const keywords = (asArray(at(details, 'keywords')) ?? []).flatMap((keyword) => asString(keyword)?.trim() || []);
   const written = keywords.length > 0 ? keywords : hashtagsIn(description ?? '');
@@ -145,7 +145,7 @@ function restrictedTo(value: unknown): string[] | undefined {
   return countries.length > 0 ? countries : undefined;
 }
 
-/** Members as they stood in the source; what is neither text, number nor truth value is left out. */
+/** The fields with a string, number or boolean, unchanged. */
 export function rawStats(members: Readonly<Record<string, unknown>>): NonNullable<PartialPost['raw_stats']> {
   return Object.fromEntries(
     Object.entries(members).flatMap(([name, value]) =>
@@ -154,18 +154,18 @@ export function rawStats(members: Readonly<Record<string, unknown>>): NonNullabl
   );
 }
 
-/** Experiments under which the subtitle service answers only with a token of the player's. */
+/** Experiments in which the subtitle service requires a token of the player. */
 const TOKEN_MARKS: ReadonlySet<string> = new Set(['xpe', 'xpv']);
 
-export interface CaptionsReading {
+export interface Captions {
   entries: MediaEntry[];
-  /** The language that was heard by a machine, which is the language spoken. */
+  /** The language of automatic captions, which is the spoken one. */
   spoken?: string;
   limitations: string[];
 }
 
-/** Reads `captions`: one WebVTT address for each track. */
-export function parseCaptions(captions: unknown): CaptionsReading {
+/** Reads `captions`: one WebVTT URL for each track. */
+export function parseCaptions(captions: unknown): Captions {
   const tracks = asArray(at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks')) ?? [];
   const entries: MediaEntry[] = [];
   let spoken: string | undefined;
@@ -182,7 +182,7 @@ export function parseCaptions(captions: unknown): CaptionsReading {
       continue;
     }
     const expires_at = toIsoTime(/[?&]expire=(\d{10})(?!\d)/.exec(address)?.[1]);
-    const label = shownText(at(track, 'name'));
+    const label = textOf(at(track, 'name'));
     entries.push({
       url: asWebVtt(address),
       kind: 'subtitle',
@@ -196,7 +196,7 @@ export function parseCaptions(captions: unknown): CaptionsReading {
   return { entries, ...(spoken && { spoken }), limitations: withheld ? ['subtitles_withheld'] : [] };
 }
 
-/** The format is not among the signed parameters; the others keep their spelling. */
+/** The format is not a signed parameter; the others must stay byte for byte. */
 function asWebVtt(address: string): string {
   const plain = address.replace(/([?&])fmt=[^&]*&?/, '$1').replace(/[?&]$/, '');
   return `${plain}${plain.includes('?') ? '&' : '?'}fmt=vtt`;

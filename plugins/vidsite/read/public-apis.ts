@@ -14,15 +14,15 @@ import { parseChapters } from './description.js';
 import { rawStats } from './player.js';
 import { absoluteUrl, channelId, parseImages, usernameIn, videoIdIn } from './text.js';
 
-/** Metric → counter of a video. */
+/** Metric → its field in `statistics`. */
 const COUNTERS = { views: 'viewCount', likes: 'likeCount', comments: 'commentCount' };
 
-/** The item of a `videos.list` or `channels.list` reply that has the id; undefined where there is none. */
+/** The item with the id in a `videos.list` or `channels.list` reply; undefined if there is none. */
 export function itemOf(reply: unknown, id: string): JsonRecord | undefined {
   return (asArray(at(reply, 'items')) ?? []).map(asRecord).find((item) => item?.id === id);
 }
 
-/** Reads a video, and its channel where that was had as well. */
+/** Reads a video and, if given, its channel. */
 export function parseVideo(video: unknown, channel: unknown, id: string): PartialPost {
   const snippet = at(video, 'snippet');
   const statistics = at(video, 'statistics');
@@ -61,9 +61,9 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       channel_id: owner,
     },
     media: { image_urls: images.map((image) => image.url), entries: images },
-    // Google rounds subscribers to three digits.
+    // The API rounds subscribers to three digits.
     precision: {
-      // The API leaves out the counters that the owner hides.
+      // The API omits the counters that the owner hides.
       ...Object.fromEntries(
         Object.entries(statistics === undefined ? {} : COUNTERS).flatMap(([metric, name]) =>
           at(statistics, name) === undefined ? [[metric, 'hidden' as const]] : [],
@@ -114,7 +114,7 @@ function unlisted(privacy: string | undefined): boolean | undefined {
   return privacy === undefined ? undefined : privacy === 'unlisted';
 }
 
-/** The oEmbed reply; undefined unless its player or picture is the requested item's. */
+/** Reads an oEmbed reply; undefined unless its player or picture is of the requested video. */
 export function parseOembed(reply: unknown, id: string): PartialPost | undefined {
   const embedded = asString(at(reply, 'html'))?.match(/src="([^"]+)"/)?.[1];
   const thumbnail = at(reply, 'thumbnail_url');

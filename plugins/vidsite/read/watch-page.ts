@@ -1,16 +1,16 @@
 import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, toIsoTime, tryParseJson } from 'mediagate';
-import { type Facts } from '../fetch.js';
+import { type SiteConfig } from '../fetch.js';
 import { canonicalUrl } from '../links.js';
-import { isReadable, outcomeOfPage, type Reading, type VideoOutcome } from './outcomes.js';
+import { isReadable, outcomeOfPage, type ReadOptions, type VideoOutcome } from './outcomes.js';
 import { absoluteUrl, channelId, usernameIn, videoIdIn } from './text.js';
 
-/** What a watch page amounts to: its data first, what its tags say where the data cannot be had. */
-export function readWatchPage(html: string, id: string, reading: Reading): VideoOutcome {
-  const { markers } = reading.facts;
+/** The outcome of a watch page: its data, and its meta tags if the player data is missing. */
+export function readWatchPage(html: string, id: string, readOptions: ReadOptions): VideoOutcome {
+  const { markers } = readOptions.siteConfig;
   const { player, next } = readBlobs(html, markers);
-  const outcome = outcomeOfPage(player, next, id, reading);
+  const outcome = outcomeOfPage(player, next, id, readOptions);
   if (outcome.kind !== 'found' || outcome.found.some((post) => post.common?.thumbnail)) return outcome;
-  // Without the player's data, the tags have what stands nowhere else: the exact date, the length, the picture.
+  // Without player data, only the tags have the exact date, the duration and the picture.
   const tags = parseTags(html, id);
   if (tags) {
     const note = isReadable(outcome.found) ? [] : ['fallback_source: page_tags'];
@@ -22,46 +22,49 @@ export function readWatchPage(html: string, id: string, reading: Reading): Video
       return { kind: 'transient', code: 'bot_check', reason: 'a captcha in place of the page' };
     case 'consent':
       return { kind: 'transient', code: 'upstream_refused', reason: 'a consent form in place of the page' };
-    case 'foreign':
+    case 'other':
       return { kind: 'transient', code: 'upstream_refused', reason: 'another page in place of the video’s' };
     case 'damaged':
       return { kind: 'transient', code: 'upstream_changed', reason: 'the page’s data could not be read' };
   }
 }
 
-/** The two blobs of a watch page. */
+/** The two JSON values of a watch page. */
 export interface PageBlobs {
   player?: unknown;
   next?: unknown;
 }
 
-/** Finds the data that a watch page carries, in the forms of 2019 to 2026. */
-export function readBlobs(html: string, markers: Facts['markers']): PageBlobs {
-  // The site writes ids and 64-bit counts as texts, so there is no need to look for integers that a number cannot hold.
+/** Finds the JSON of a watch page, in the forms of 2019 to 2026. */
+export function readBlobs(html: string, markers: SiteConfig['markers']): PageBlobs {
+  // The site writes ids and 64-bit counts as strings, so the check for large integers is not needed.
   const blobAfter = (marker: string, from = 0) => findJsonAfter(html, marker, from, 'as_numbers');
   const found = blobAfter(markers.player);
   const player = found?.value;
-  // Since 2021 the page's data follows the player's: what lies before need not be looked through again.
+  // Since 2021 the page data follows the player data, so the text before it is not searched again.
   const next = (
     (found && blobAfter(markers.next, found.end)) ??
     blobAfter(markers.next) ??
     blobAfter(markers.phoneNext)
   )?.value;
   if (player !== undefined && at(player, 'streamingData') !== undefined) return { player, next };
-  // Until 2020 the configuration of the player carried the whole reply, as a text within the text.
+  // Until 2020 the player configuration had the whole reply, as JSON in a string.
   const config = blobAfter(markers.config) ?? blobAfter(markers.phoneConfig);
   const inner = at(config?.value, 'args', 'player_response');
   return { player: (typeof inner === 'string' ? tryParseJson(inner) : undefined) ?? player, next };
 }
 
-/** What kind of page this is where it carries none of the item's data. */
-export function classifyPage(html: string, markers: Facts['markers']): 'consent' | 'captcha' | 'damaged' | 'foreign' {
+/** The kind of a page without data of a video. */
+export function classifyPage(
+  html: string,
+  markers: SiteConfig['markers'],
+): 'consent' | 'captcha' | 'damaged' | 'other' {
   if (html.includes(markers.player) || html.includes(markers.next)) return 'damaged';
   if (markers.captcha.some((mark) => html.includes(mark))) return 'captcha';
-  return markers.consent.some((mark) => html.includes(mark)) ? 'consent' : 'foreign';
+  return markers.consent.some((mark) => html.includes(mark)) ? 'consent' : 'other';
 }
 
-/** The floor: what the page says of itself in its tags. Undefined unless they are of the requested item. */
+/** Reads the meta tags of a page. Undefined unless they are of the requested video. */
 export function parseTags(html: string, id: string): PartialPost | undefined {
   const tags = metaTags(html);
   const first = (...names: string[]) => names.map((name) => tags.get(name)).find((value) => value !== undefined);
@@ -83,7 +86,7 @@ export function parseTags(html: string, id: string): PartialPost | undefined {
   return {
     common: {
       title,
-      // The tags hold the beginning of the description only, without its line breaks: not worth giving.
+      // The tags have only the beginning of the description, without line breaks.
       author: { id: channel, name: first('author.name'), username: usernameIn(address), url: absoluteUrl(address) },
       thumbnail,
       published_at: toIsoTime(first('datePublished', 'uploadDate')),

@@ -9,8 +9,7 @@ import {
   toIsoTime,
   tryParseJson,
 } from 'mediagate';
-import { canonicalUrl, shortcodeInAddress } from '../../links.js';
-import { bareShortcode, type PostIdentity } from '../../shortcode.js';
+import { bareShortcode, canonicalUrl, type PostIdentity, shortcodeInAddress } from '../../links.js';
 import { hashtagsIn, readCounters } from '../details.js';
 import { imageEntry, videoEntry } from '../media.js';
 import type { PostReading } from '../reading.js';
@@ -22,14 +21,14 @@ const TYPES: ReadonlySet<unknown> = new Set(['ImageObject', 'VideoObject', 'Soci
 export function parseLinkedData({ scripts }: ScriptedPage, identity: PostIdentity): PostReading[] {
   const described = scripts.filter(({ tag }) => tag.includes('application/ld+json'));
   return described.flatMap(({ text }) => {
-    const posts = findAll(tryParseJson(text), (node) => TYPES.has(node['@type']) && isOf(node, identity), {
+    const posts = findAll(tryParseJson(text), (node) => TYPES.has(node['@type']) && isOfPost(node, identity), {
       maxResults: 1,
     });
     return posts.map((node) => readingOf(node, identity));
   });
 }
 
-function isOf(node: unknown, { shortcode }: PostIdentity): boolean {
+function isOfPost(node: unknown, { shortcode }: PostIdentity): boolean {
   const page = at(node, 'mainEntityofPage') ?? at(node, 'mainEntityOfPage');
   const stated = [
     shortcodeInAddress(asString(at(page, '@id')) ?? asString(page)),

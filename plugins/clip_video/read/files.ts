@@ -1,0 +1,251 @@
+import { asArray, asNumber, asPositive, asString, at, type MediaEntry, toIsoTime } from 'mediagate';
+import { absoluteUrl, languageTag, member, urlsIn } from './values.js';
+
+/** Formats of subtitles as the site names them → media types. */
+const SUBTITLES: Readonly<Record<string, string>> = {
+  webvtt: 'text/vtt',
+  srt: 'application/x-subrip',
+  creator_caption: 'application/json',
+};
+
+/** The files of an item's `video` node: every quality, the shown one, the one with a watermark. */
+export function parseVideoFiles(video: unknown, muted: boolean): MediaEntry[] {
+  const files = new Map<string, MediaEntry>();
+  const add = (url: string | undefined, entry: Partial<MediaEntry>) => {
+    const mime = (url && mimeOf(url)) ?? 'video/mp4';
+    if (!url || files.has(url) || mime.startsWith('audio/')) return;
+    files.set(url, { url, kind: 'video', mime, has_video: true, has_audio: !muted, ...entry, ...lifeOf(url) });
+  };
+  for (const quality of asArray(member(video, 'bitrateInfo', 'bit_rate')) ?? []) {
+    const address = member(quality, 'PlayAddr', 'playAddr', 'play_addr');
+    const codec = asString(member(quality, 'CodecType', 'codec_type'));
+    // This codec is played by the app only.
+    if (codec?.includes('bytevc2')) continue;
+    add(urlsIn(address).find(isFetchable), {
+      codecs: codecOf(codec),
+      bitrate: asPositive(member(quality, 'Bitrate', 'bit_rate')),
+      fps: asPositive(member(quality, 'BitrateFPS', 'FPS')),
+      ...sizeOf(address),
+      quality: qualityOf(address, quality),
+    });
+  }
+  const shown = at(video, 'PlayAddrStruct');
+  const measures = {
+    codecs: codecOf(asString(at(video, 'codecType'))),
+    width: asPositive(at(video, 'width')),
+    height: asPositive(at(video, 'height')),
+    bitrate: asPositive(at(video, 'bitrate')),
+    size: asPositive(at(video, 'size')) ?? asPositive(at(shown, 'DataSize')),
+    quality: asString(at(video, 'definition')) ?? asString(at(video, 'ratio')),
+  };
+  for (const url of [...urlsIn(at(video, 'playAddr')), ...urlsIn(shown)].filter(isFetchable).slice(0, 1)) {
+    if (!isListed(files, url)) add(url, measures);
+  }
+  add(urlsIn(at(video, 'downloadAddr')).find(isFetchable), { label: WATERMARKED });
+  return [...files.values()];
+}
+
+/** The same file stands in the list of qualities under an address that differs in its signature only. */
+function isListed(files: ReadonlyMap<string, MediaEntry>, url: string): boolean {
+  const path = URL.parse(url)?.pathname;
+  return (
+    path !== undefined && path.length > 20 && [...files.keys()].some((known) => URL.parse(known)?.pathname === path)
+  );
+}
+
+function sizeOf(address: unknown): Pick<MediaEntry, 'width' | 'height' | 'size'> {
+  return {
+    width: asPositive(member(address, 'Width', 'width')),
+    height: asPositive(member(address, 'Height', 'height')),
+    size: asPositive(member(address, 'DataSize', 'data_size')),
+  };
+}
+
+/** The site's label, which stands in the middle of longer names. */
+function qualityOf(address: unknown, quality: unknown): string | undefined {
+  const lines =
+    /_(\d{3,4})p(?:_|$)/.exec(asString(member(address, 'UrlKey', 'url_key')) ?? '')?.[1] ??
+    /_(\d{3,4})(?:_|$)/.exec(asString(member(quality, 'GearName', 'gear_name')) ?? '')?.[1];
+  return lines && `${lines}p`;
+}
+
+/** Subtitles: those that were heard, and those that were translated from them. */
+export function parseSubtitles(video: unknown): MediaEntry[] {
+  const subtitles = new Map<string, MediaEntry>();
+  for (const subtitle of [
+    ...(asArray(at(video, 'subtitleInfos')) ?? []),
+    ...(asArray(at(video, 'claInfo', 'captionInfos')) ?? []),
+  ]) {
+    const url = absoluteUrl(member(subtitle, 'Url', 'url'));
+    if (!url || subtitles.has(url)) continue;
+    const source = asString(at(subtitle, 'Source'));
+    const generated = at(subtitle, 'isAutoGen');
+    const format = asString(member(subtitle, 'Format', 'captionFormat'))?.toLowerCase() ?? '';
+    subtitles.set(url, {
+      url,
+      kind: 'subtitle',
+      mime: Object.hasOwn(SUBTITLES, format) ? SUBTITLES[format] : undefined,
+      language: languageTag(member(subtitle, 'LanguageCodeName', 'language')),
+      size: asPositive(at(subtitle, 'Size')),
+      auto_generated: source
+        ? source === 'ASR' || source === 'MT'
+        : typeof generated === 'boolean'
+          ? generated
+          : undefined,
+      ...lifeOf(url, member(subtitle, 'UrlExpire', 'expire')),
+    });
+  }
+  return [...subtitles.values()];
+}
+
+/** The still pictures of a video, the one shown first. */
+export function parseCovers(video: unknown): MediaEntry[] {
+  const urls = ['cover', 'originCover', 'reflowCover', 'dynamicCover'].flatMap((name) => urlsIn(at(video, name)));
+  return [...new Set(urls)].slice(0, 2).map((url) => ({ url, kind: 'image', label: COVER, ...lifeOf(url) }));
+}
+
+/** The pictures of a slideshow, each once, in a format that everything shows. */
+export function parsePictures(images: unknown): MediaEntry[] {
+  return (asArray(images) ?? []).flatMap((image) => {
+    const source = member(image, 'imageURL', 'display_image', 'urlList', 'url_list') ?? image;
+    const urls = urlsIn(source);
+    const url = urls.find((one) => !/\.hei[cf](?:[?]|$)/i.test(one)) ?? urls[0];
+    if (!url) return [];
+    const [holder] = [source, image].filter((node) => asNumber(member(node, 'width', 'imageWidth')) !== undefined);
+    const width = asPositive(member(holder, 'imageWidth', 'width'));
+    const height = asPositive(member(holder, 'imageHeight', 'height'));
+    return [{ url, kind: 'image', width, height, ...lifeOf(url) } as const];
+  });
+}
+
+/** The audio that a post is set to. */
+export function parseMusicFile(music: unknown): MediaEntry | undefined {
+  const [url] = urlsIn(member(music, 'playUrl', 'play_url'));
+  if (!url) return undefined;
+  return {
+    url,
+    kind: 'audio',
+    mime: mimeOf(url),
+    has_audio: true,
+    has_video: false,
+    duration_seconds: asPositive(at(music, 'duration')),
+    label: 'music',
+    ...lifeOf(url),
+  };
+}
+
+const MIMES: Readonly<Record<string, string>> = {
+  video_mp4: 'video/mp4',
+  audio_mpeg: 'audio/mpeg',
+  audio_mp4: 'audio/mp4',
+};
+const ENDINGS: Readonly<Record<string, string>> = { mp3: 'audio/mpeg', m4a: 'audio/mp4', mp4: 'video/mp4' };
+/** Codec names of the site → what the media type's `codecs` parameter begins with. */
+const CODECS: Readonly<Record<string, string>> = {
+  h264: 'avc1',
+  h265: 'hvc1',
+  h265_hvc1: 'hvc1',
+  bytevc1: 'hvc1',
+  bytevc2: 'vvc1',
+};
+
+/** How long an address holds, and what a fetch must share with the visit that got it. */
+export function lifeOf(url: string, stated?: unknown): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
+  const seconds =
+    parameter(url, 'expire') ??
+    parameter(url, 'x-expires') ??
+    (typeof stated === 'string' ? stated : undefined) ??
+    hexTime(url);
+  const bound = parameter(url, 'tk')?.startsWith('tt_') === true;
+  return {
+    expires_at: seconds && /^\d{10}$/.test(seconds) ? toIsoTime(seconds) : undefined,
+    ...(bound && { bound_to: ['cookie', 'referer'] }),
+  };
+}
+
+/** A parameter of an address, as it is written: a page has a hundred addresses, and making URL objects of them would be felt. */
+function parameter(url: string, name: string): string | undefined {
+  const query = url.indexOf('?');
+  for (let at = query; at >= 0; at = url.indexOf('&', at + 1)) {
+    if (!url.startsWith(`${name}=`, at + 1)) continue;
+    return /^[^&#]*/.exec(url.slice(at + name.length + 2))?.[0] || undefined;
+  }
+  return undefined;
+}
+
+/** `/<signature>/<seconds in hexadecimal>/video/…` */
+function hexTime(url: string): string | undefined {
+  const hex = /^https?:\/\/[^/]+\/[0-9a-f]{32}\/([0-9a-f]{8})\//.exec(url)?.[1];
+  return hex && String(Number.parseInt(hex, 16));
+}
+
+/** The media type that an address names. */
+export function mimeOf(url: string): string | undefined {
+  const ending = /^[^?#]*\.([a-z0-9]{3})(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? '';
+  const stated = parameter(url, 'mime_type') ?? '';
+  return Object.hasOwn(MIMES, stated) ? MIMES[stated] : ENDINGS[ending];
+}
+
+export function codecOf(name: string | undefined): string | undefined {
+  const known = name?.toLowerCase() ?? '';
+  return Object.hasOwn(CODECS, known) ? CODECS[known] : undefined;
+}
+
+/**
+ * Whether an address of a file can be given at all: the site's own play address answers with a page to everybody else,
+ * and one kind of path holds pictures without audio, or nothing.
+ */
+export function isFetchable(url: string): boolean {
+  return !/^https?:\/\/www\.tiktok\.com[/?#]/i.test(url) && !/^[^?#]*\/media-video-hvc1\/?(?:[?#]|$)/.test(url);
+}
+
+/** Files that anybody can fetch first, then those that every player plays, then the larger ones. */
+export function betterFirst(one: MediaEntry, other: MediaEntry): number {
+  return (
+    Number(one.bound_to !== undefined) - Number(other.bound_to !== undefined) ||
+    Number(isWatermarked(one)) - Number(isWatermarked(other)) ||
+    Number(isRare(one)) - Number(isRare(other)) ||
+    shorterSide(other) - shorterSide(one) ||
+    (other.bitrate ?? 0) - (one.bitrate ?? 0)
+  );
+}
+
+/** Marks the still picture of a video, as opposed to the pictures of a slideshow. */
+export const COVER = 'cover';
+
+export function isCover({ label }: MediaEntry): boolean {
+  return label === COVER;
+}
+
+export const WATERMARKED = 'watermarked';
+
+export function isWatermarked({ label }: MediaEntry): boolean {
+  return label === WATERMARKED;
+}
+
+/**
+ * Where to take an item's audio from: the smallest file that has it. The music that a video is set to is not its audio.
+ * @param isUsable - whether a file can be fetched at all
+ */
+export function chooseAudio(
+  entries: readonly MediaEntry[],
+  isUsable: (entry: MediaEntry) => boolean = () => true,
+): MediaEntry | undefined {
+  const videos = entries.filter(({ kind }) => kind === 'video');
+  const files = videos.length > 0 ? videos : entries.filter(({ kind }) => kind === 'audio');
+  return files
+    .filter((file) => file.has_audio && isUsable(file))
+    .sort((one, other) => Number(isRare(one)) - Number(isRare(other)) || weight(one) - weight(other))[0];
+}
+
+function isRare({ codecs }: MediaEntry): boolean {
+  return codecs !== undefined && codecs !== 'avc1';
+}
+
+function shorterSide({ width = 0, height = 0 }: MediaEntry): number {
+  return Math.min(width, height);
+}
+
+function weight({ size, bitrate }: MediaEntry): number {
+  return size ?? (bitrate === undefined ? Number.MAX_SAFE_INTEGER : bitrate * 10);
+}

@@ -1,0 +1,198 @@
+import {
+  askUpstream,
+  type BodySource,
+  bearerToken,
+  callerFailure,
+  type ErrorCode,
+  encodeForm,
+  GatewayError,
+  type HttpStream,
+  openaiError,
+  openaiFailure,
+  type PluginContext,
+  type SpeakCall,
+  type SpeechFormat,
+  type Static,
+  type TranscribeCall,
+  type TryFailure,
+  Type,
+  type UpstreamRefusal,
+  UpstreamUrlSchema,
+  withoutNames,
+} from 'mediagate';
+
+const strict = { additionalProperties: false } as const;
+
+const FormatSchema = Type.Union([
+  Type.Literal('mp3'),
+  Type.Literal('opus'),
+  Type.Literal('aac'),
+  Type.Literal('flac'),
+  Type.Literal('wav'),
+  Type.Literal('pcm'),
+]);
+
+const UpstreamSchema = Type.Object(
+  {
+    /** Base address, e.g. `https://api.openai.com/v1`; `/audio/transcriptions` and its like are put behind it. */
+    url: UpstreamUrlSchema,
+    /** Sent as a bearer token. Absent: none is sent. */
+    apiKey: Type.Optional(Type.String({ minLength: 1 })),
+    /** The upstream's own name of every model. Default: what the model says. */
+    model: Type.Optional(Type.String({ minLength: 1 })),
+    /** `json` where it has no times of segments. One that refuses `verbose_json` is found out by itself, at the first call. */
+    transcripts: Type.Union([Type.Literal('verbose_json'), Type.Literal('json')], { default: 'verbose_json' }),
+    /** Formats of speech it makes; of another one the first is made instead, which the gateway converts. */
+    formats: Type.Array(FormatSchema, { minItems: 1, default: ['pcm', 'mp3', 'opus', 'aac', 'flac', 'wav'] }),
+  },
+  strict,
+);
+
+const OperationSchema = Type.Union([Type.Literal('transcribe'), Type.Literal('translate'), Type.Literal('speak')]);
+
+const ModelSchema = Type.Object(
+  {
+    /** Public name. */
+    id: Type.String({ minLength: 1 }),
+    operations: Type.Array(OperationSchema, { minItems: 1, uniqueItems: true }),
+    /** What upstreams call it that name none themselves. Default: its public name. */
+    upstreamModel: Type.Optional(Type.String({ minLength: 1 })),
+  },
+  strict,
+);
+
+export const OptionsSchema = Type.Object(
+  {
+    /** Servers of this format, best first. */
+    upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16 }),
+    models: Type.Array(ModelSchema, { minItems: 1 }),
+    /** Milliseconds for one call over all tries, to a transcript or the first byte of a sound; less than the `timeoutMs` of the entry. */
+    budgetMs: Type.Integer({ minimum: 1_000, maximum: 600_000, default: 230_000 }),
+    /** Milliseconds that a sound may be silent on its way; it may take as long as it flows. */
+    idleMs: Type.Integer({ minimum: 100, maximum: 600_000, default: 60_000 }),
+    /** Milliseconds that an upstream rests at first once it kept failing. */
+    restMs: Type.Integer({ minimum: 1, maximum: 600_000, default: 10_000 }),
+  },
+  strict,
+);
+
+export type Options = Static<typeof OptionsSchema>;
+export type Upstream = Static<typeof UpstreamSchema>;
+
+/** One request to one upstream. */
+export interface Exchange {
+  context: PluginContext<Options>;
+  upstream: Upstream;
+  /** Public name of the model. */
+  model: string;
+  signal: AbortSignal;
+  /** Monotonic milliseconds by which it has to be done, or to flow. */
+  end: number;
+}
+
+export function modelName({ context, upstream, model }: Pick<Exchange, 'context' | 'upstream' | 'model'>): string {
+  const known = context.options.models.find(({ id }) => id === model);
+  return upstream.model ?? known?.upstreamModel ?? model;
+}
+
+/** The upstream's answer of status 200. @throws what `refuse` makes of another one, and what the request threw. */
+export function send(
+  exchange: Exchange,
+  { path, contentType, body }: WireRequest,
+  limits: { maxBytes: number; idleMs?: number },
+  refuse = (refusal: UpstreamRefusal) => refusalFailure(refusal, exchange),
+): Promise<HttpStream> {
+  const { context, upstream, signal, end } = exchange;
+  const { url, apiKey } = upstream;
+  const headers = { 'content-type': contentType, ...bearerToken(apiKey) };
+  const timeoutMs = end - context.clock.monotonic();
+  return askUpstream(context, { url, path, headers, body, signal, timeoutMs, ...limits }, refuse);
+}
+
+/** A request in the upstream's format, without its credentials. */
+interface WireRequest {
+  path: '/audio/transcriptions' | '/audio/translations' | '/audio/speech';
+  contentType: string;
+  body: string | BodySource;
+}
+
+export type TranscriptFormat = Upstream['transcripts'];
+
+/** @param model the upstream's name of it. */
+export function encodeTranscription(
+  task: 'transcribe' | 'translate',
+  call: TranscribeCall,
+  model: string,
+  format: TranscriptFormat,
+): WireRequest {
+  const { audio, prompt, temperature } = call;
+  const language = task === 'transcribe' ? call.language : undefined;
+  const isTimed = task === 'transcribe' && format === 'verbose_json' && call.granularity === 'word';
+  const fields = {
+    model,
+    response_format: format,
+    ...(language !== undefined && { language }),
+    ...(prompt !== undefined && { prompt }),
+    ...(temperature !== undefined && { temperature: String(temperature) }),
+    // Segments are what is given without it; with words alone there would be none.
+    ...(isTimed && { 'timestamp_granularities[]': ['word', 'segment'] }),
+  };
+  const file = { name: 'file', fileName: audio.filename, contentType: audio.contentType, content: audio };
+  const path = task === 'transcribe' ? '/audio/transcriptions' : '/audio/translations';
+  return { path, ...encodeForm(fields, [file]) };
+}
+
+/** The format to ask for: the caller's where the upstream makes it. */
+export function askedFormat(wanted: SpeechFormat, { formats }: Pick<Upstream, 'formats'>): SpeechFormat {
+  return formats.includes(wanted) ? wanted : (formats[0] ?? wanted);
+}
+
+/** @param model the upstream's name of it. */
+export function encodeSpeech(call: SpeakCall, model: string, format: SpeechFormat): WireRequest {
+  const { input, voice, speed, instructions } = call;
+  const members = {
+    model,
+    input,
+    // The vendor takes ids of voices that somebody had made as an object.
+    voice: /^voice_/.test(voice) ? { id: voice } : voice,
+    response_format: format,
+    // Left out where it changes nothing: not every look-alike knows it.
+    ...(speed !== 1 && { speed }),
+    ...(instructions !== undefined && { instructions }),
+  };
+  return { path: '/audio/speech', contentType: 'application/json', body: JSON.stringify(members) };
+}
+
+/** A caller's faults that have a name of their own here too. */
+const SHARED_CODES: readonly ErrorCode[] = ['unsupported_value', 'unsupported_parameter'];
+const PARAMS = new Set([
+  'file',
+  'language',
+  'prompt',
+  'temperature',
+  'timestamp_granularities',
+  'input',
+  'voice',
+  'speed',
+  'instructions',
+]);
+
+export function refusalFailure(refusal: UpstreamRefusal, exchange: Exchange): TryFailure {
+  const { context, upstream, model: publicModel } = exchange;
+  const names = { ...upstream, model: modelName(exchange), publicModel };
+  const { about, message } = openaiError(refusal);
+  if (refusal.status === 413 && about === 'request') {
+    const reason = message === undefined ? undefined : withoutNames(message, names);
+    return callerFailure(new GatewayError('request_too_large', 'The sound is too large for the model.', { reason }));
+  }
+  const now = context.clock.now();
+  // What comes back after a reset or a proxy's time-out was perhaps heard or spoken, and paid for.
+  return openaiFailure(refusal, { names, now, lost: 'nowhere', codes: SHARED_CODES, params: PARAMS });
+}
+
+/** Whether all that is refused is a transcript with times, which some models do not give. */
+export function refusesTimes(refusal: UpstreamRefusal): boolean {
+  if (refusal.status !== 400 && refusal.status !== 422) return false;
+  const { param, message = '' } = openaiError(refusal);
+  return param === 'response_format' || /\b(?:response_format|verbose_json)\b/.test(message);
+}
