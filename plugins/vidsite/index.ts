@@ -49,9 +49,9 @@ export default definePlugin<typeof options>({
 
 /** @throws TypeError if `options.siteConfig` does not fit the shipped one. */
 function createVidsiteExtractor(context: PluginContext<Static<typeof options>>): Extractor {
-  const { apiKey, language, region } = context.options;
+  const { apiKey, region } = context.options;
   const siteConfig = siteConfigOf(context.options.siteConfig);
-  const requests = createRequests({ http: context.http, siteConfig, language, region, apiKey });
+  const requests = createRequests(context.http, siteConfig, context.options);
   const readOptions = { siteConfig, region };
   const { player } = siteConfig.clients;
 
