@@ -1,14 +1,6 @@
-import {
-  createValidator,
-  EXTRACT_DEFAULTS,
-  type ExtractRequest,
-  type Gateway,
-  GatewayError,
-  type Issue,
-  type Static,
-  Type,
-  type Validator,
-} from 'mediagate';
+import type { Gateway } from 'mediagate';
+import { EXTRACT_DEFAULTS, type ExtractRequest, type Static, Type } from '../../core/contracts/index.js';
+import { createValidator, GatewayError, type Issue, type Validator } from '../../core/runtime/index.js';
 import { fieldError, knownFields } from '../http/index.js';
 
 /* The bodies of `POST /v1/extract` and `POST /v1/extract/batch`, and what they become for the gateway. */
