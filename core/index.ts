@@ -22,7 +22,7 @@ export { MAX_REFERENCES, type ReferenceInput, removeInputImages } from './images
 export type * from './jobs/administration.js';
 export type * from './jobs/jobs.js';
 export type * from './jobs/jobs.js';
-export { audioFormat, openAudio } from './media/audio-formats.js';
+export { audioFormat, openAudio, openAudioAnswer } from './media/audio-formats.js';
 export { createAddressGuard, isLoopbackHost } from './net/egress.js';
 export {
   createFailOver,
@@ -33,6 +33,8 @@ export {
   TryFailure,
 } from './net/fail-over.js';
 export { neverSent } from './net/http-receiver.js';
+export * from './net/model-upstreams.js';
+export * from './net/model-upstreams.js';
 export { encodeForm, type FilePart, type Form } from './net/multipart-form.js';
 export * from './net/upstream-failures.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './observability/logger.js';

@@ -12,7 +12,7 @@ export * from './extraction/merge.js';
 export * from './extraction/responses.js';
 export * from './extraction/scraping/scraping.js';
 export * from './extraction/site-config.js';
-export { openAudio } from './media/audio-formats.js';
+export { openAudio, openAudioAnswer } from './media/audio-formats.js';
 export { isLoopbackHost } from './net/egress.js';
 export {
   createFailOver,
@@ -22,6 +22,7 @@ export {
   type TryConsequence,
   TryFailure,
 } from './net/fail-over.js';
+export * from './net/model-upstreams.js';
 export { encodeForm, type FilePart, type Form } from './net/multipart-form.js';
 export * from './net/upstream-failures.js';
 export { definePlugin } from './plugins/plugin-config.js';

@@ -4,22 +4,22 @@ import { resolveFacts as shopFacts } from '../plugins/clip_shop/facts.js';
 import { outcomeOfPage as readShopPage } from '../plugins/clip_shop/outcomes.js';
 import { readPageTags as readShopTags } from '../plugins/clip_shop/page-tags.js';
 import { readPrice } from '../plugins/clip_shop/parse-price.js';
-import { resolveFacts as clipFacts } from '../plugins/clip_video/facts.js';
-import { outcomeOfPage as readClipPage } from '../plugins/clip_video/outcomes.js';
-import { parsePageTags as parseClipTags } from '../plugins/clip_video/page-tags.js';
-import { parseOembed } from '../plugins/clip_video/parse-oembed.js';
+import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
+import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
+import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
+import { parseOembed } from '../plugins/clip_video/read/player.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
+import { identityOf } from '../plugins/photo/links.js';
 import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
-import { identityOf } from '../plugins/photo/shortcode.js';
-import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
 import { parseManifest } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
+import socialConfig from '../plugins/social/site-config.json' with { type: 'json' };
 import { siteConfigOf as vidsiteConfig } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
@@ -67,10 +67,10 @@ const VIDEO_ID = 'abcdefghijk';
 const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
   shop: shopFacts(),
-  clip: clipFacts(),
+  clip: clipSiteConfig(),
   vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),
-  social: socialFacts(),
+  social: socialConfig,
 };
 
 function socialPage(id: string): Reader {
@@ -110,7 +110,7 @@ const ATTACHED = `${RESULT}{"id":"S","post_id":"${NUMBER}","attachments":[`;
 const PAGES: Readonly<Record<string, readonly [read: Reader, ...heads: readonly string[]]>> = {
   clip_shop: [shopPage, '', '<script id="__MODERN_ROUTER_DATA__">', 'window._ROUTER_DATA = '],
   clip_video: [clipPage, '', `${CLIP_ID}<script id="VideoObject">`, '<script id="SIGI_STATE">', 'SIGI_STATE'],
-  vidsite: [watchPage, '', 'var ytInitialPlayerResponse = ', 'ytInitialData = '],
+  vidsite: [watchPage, '', 'var ytInitialPlayerResponse = ', 'ytInitialData = ', '<div id="initial-data"><!-- '],
   photo: [
     permalinkPage,
     '',
@@ -183,6 +183,11 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     (html) => parseOembed({ html }, CLIP_ID),
     ...['⟨cite="/video/⟩', 'cite="⟨/video/⟩', '⟨data-video-id="1⟩'],
   ],
+  'data of vidsite': [
+    watchPage,
+    ...['⟨ytInitialData = {⟩', '⟨ytInitialData\n⟩', '⟨ytInitialPlayerResponse = "⟩', "⟨ytInitialPlayerConfig = '{⟩"],
+    ...['⟨id="initial-data"><!-- {⟩', 'ytInitialData⟨ ⟩=', "ytInitialData = '{⟨\\⟩", 'ytInitialData = {"a":"⟨\\"⟩'],
+  ],
   'chapters of vidsite': [
     (text) => parseChapters(undefined, text),
     '0:00 ⟨-⟩a\rb',
@@ -246,7 +251,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
   'names of social': [
     often((text) => {
       const title = text.slice(0, TAG_LENGTH);
-      authorName({ heading: title, description: 'c' }, { facts: facts.social, inGroup: false, isVideo: false });
+      authorName({ heading: title, description: 'c' }, { siteConfig: facts.social, inGroup: false, isVideo: false });
     }),
     ...['a⟨ - ⟩', 'a⟨ - b⟩', 'a - ⟨ ⟩b', 'a - ⟨ |⟩b'],
   ],

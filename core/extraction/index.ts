@@ -12,3 +12,4 @@ export {
   type ExtractionService,
 } from './extraction.js';
 export { type AudioFiles, type AudioLinks, createAudioFiles, createAudioLinks } from './mp3-files.js';
+export { defaultRequestOptions } from './request-options.js';

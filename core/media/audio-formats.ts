@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
-import type { AudioFilters, AudioStream, SamplesCall, SpeechFormat } from '../contracts/index.js';
+import type { AudioFilters, AudioStream, HttpStream, SamplesCall, SpeechFormat } from '../contracts/index.js';
+import { uselessAnswer } from '../net/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { Ffmpeg, SampleRequest } from './ffmpeg.js';
 
@@ -237,6 +238,19 @@ export async function openAudio(
     return undefined;
   }
   return { format, body: { [Symbol.asyncIterator]: () => resumed(head, chunks) } };
+}
+
+/**
+ * The audio of an upstream's answer, as {@link openAudio} opens it.
+ * @throws TryFailure `upstream_changed` if it is none.
+ */
+export async function openAudioAnswer({ headers, body }: HttpStream, asked: SpeechFormat) {
+  // A page of a proxy would pass for samples.
+  const isText = /^(?:text|application\/(?:json|xml|problem))/i.test(headers['content-type'] ?? '');
+  const audio = isText ? undefined : await openAudio(body, asked);
+  if (audio) return audio;
+  await body[Symbol.asyncIterator]().return?.();
+  throw uselessAnswer('The upstream answered with something that is not a sound.');
 }
 
 /** No generator: one that waits for a chunk would not notice that its reader has stopped. */

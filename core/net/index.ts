@@ -7,4 +7,4 @@ export {
   readProxyUrl,
 } from './egress.js';
 export { discard, HOP_FIELDS, type Hop, type HttpClients, nextHop, readJson } from './http-client.js';
-export { retryAfterSeconds } from './upstream-failures.js';
+export { retryAfterSeconds, uselessAnswer } from './upstream-failures.js';

@@ -14,7 +14,7 @@ import type {
   TextProvider,
 } from '../contracts/index.js';
 import { isRecord, type JsonRecord } from '../extraction/scraping/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { createValidator, GatewayError } from '../runtime/index.js';
 import { asError, type HideOptions } from './plugin-failure.js';
 
 /** What one plugin instance contributed, with the instance's id. */
@@ -234,7 +234,7 @@ export function checkContributions({ provides }: Plugin, contributions: Contribu
 }
 
 function checkExtractor(extractor: JsonRecord, at: string): void {
-  const { platform, audio } = extractor;
+  const { platform, audio, requestOptions } = extractor;
   if (typeof platform !== 'string' || !PLATFORM.test(platform)) {
     throw new Error(`${at}.platform must be 1 to 40 small letters, digits and underscores, a letter first`);
   }
@@ -242,6 +242,19 @@ function checkExtractor(extractor: JsonRecord, at: string): void {
   mustBeList(extractor.linkForms, `${at}.linkForms`, mustBeText);
   for (const name of ['match', 'extract'] as const) mustBeFunction(extractor, name, at);
   if (audio) mustBeFunction(extractor, 'resolveAudio', at);
+  if (requestOptions !== undefined) checkRequestOptions(requestOptions, `${at}.requestOptions`);
+}
+
+const OPTION_NAME = /^[a-z][A-Za-z0-9]{0,39}$/;
+
+function checkRequestOptions(schema: unknown, at: string): void {
+  if (!isRecord(schema) || !isRecord(schema.properties)) throw new Error(`${at} must be a JSON schema of an object`);
+  const wrong = Object.keys(schema.properties).find((name) => !OPTION_NAME.test(name));
+  if (wrong !== undefined) throw new Error(`${at} has "${wrong}", and names of options must be in camelCase`);
+  const checked = createValidator(schema).check({});
+  if (checked.ok) return;
+  const { path = '', message = 'is not valid' } = checked.issues[0] ?? {};
+  throw new Error(`${at} must give each option a default, or make it optional: ${path} ${message}`);
 }
 
 function checkImageProvider(provider: JsonRecord, at: string): void {

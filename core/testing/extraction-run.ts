@@ -2,7 +2,6 @@ import assert from 'node:assert';
 import path from 'node:path';
 import {
   type Clock,
-  EXTRACT_DEFAULTS,
   type Extraction,
   type Extractor,
   type HttpClient,
@@ -10,7 +9,7 @@ import {
   matchedLink,
   type Plugin,
 } from '../contracts/index.js';
-import { checkDocument } from '../extraction/index.js';
+import { checkDocument, defaultRequestOptions } from '../extraction/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import type { ItemIds } from './decoys.js';
 import { createFakeHttp } from './fakes.js';
@@ -115,7 +114,8 @@ export async function runSample(
     }
     const { link } = run;
     assert(link, `${sample.url} does not match`);
-    run.extraction = await called('extract()', () => extractor.extract({ link, options: EXTRACT_DEFAULTS, signal }));
+    const options = defaultRequestOptions(extractor);
+    run.extraction = await called('extract()', () => extractor.extract({ link, options, signal }));
   } catch (error) {
     if (error instanceof HangError) throw error;
     run.error = error;

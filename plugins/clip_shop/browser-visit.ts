@@ -1,9 +1,16 @@
-import { type Browser, type BrowserPage, type Clock, type ExtractOptions, GatewayError, tryParseJson } from 'mediagate';
+import { type Browser, type BrowserPage, type Clock, GatewayError, tryParseJson } from 'mediagate';
 import type { Facts } from './facts.js';
 import { isReadable, outcomeOfPage, type ShopOutcome } from './outcomes.js';
 import { partOf } from './parse-product.js';
 import { outcomeOfRedirect, pageAddress, type Wanted } from './requests.js';
-import { type ReviewQuery, type ReviewWalk, STAR_GROUPS, type Stars, walkReviews } from './review-walk.js';
+import {
+  type ReviewOptions,
+  type ReviewQuery,
+  type ReviewWalk,
+  STAR_GROUPS,
+  type Stars,
+  walkReviews,
+} from './review-walk.js';
 
 export interface BrowserVisitSettings {
   browser: Browser;
@@ -15,7 +22,7 @@ export interface BrowserVisitSettings {
 
 export interface BrowserVisitCall {
   wanted: Wanted;
-  options: ExtractOptions;
+  options: ReviewOptions;
   /** Star groups that are worth asking for. */
   groups(found: ShopOutcome): readonly Stars[];
   /** When the visit must be over, on the clock that never jumps. */

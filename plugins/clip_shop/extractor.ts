@@ -15,6 +15,7 @@ import { BROWSER_RUNG, createMethods, groupsToAsk, type ProductCall } from './me
 import { type Found, isReadable, isWhole, type ShopClimb } from './outcomes.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { agreedMeaning } from './requests.js';
+import { REVIEW_OPTIONS, type ReviewOptions } from './review-walk.js';
 
 const PLATFORM = 'clip_shop';
 
@@ -51,11 +52,12 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
     displayName: 'TikTok Shop',
     linkForms: LINK_FORMS,
     background: true,
+    requestOptions: REVIEW_OPTIONS,
     match: matchProduct,
     methods: chain.methods,
     probeLinks,
 
-    async extract({ link, options: wishes, signal, only }: ExtractCall): Promise<Extraction> {
+    async extract({ link, options: wishes, signal, only }: ExtractCall<ReviewOptions>): Promise<Extraction> {
       const call: ProductCall = {
         wanted: { id: link.id, ...(link.region && { region: link.region }) },
         options: wishes,

@@ -1,14 +1,15 @@
-import type { ExtractOptions, LinkRef, Part, Precision, ProductData } from 'mediagate';
+import type { LinkRef, Part, Precision, ProductData } from 'mediagate';
 import { mergeProducts } from './merge-products.js';
 import { groupsOf } from './methods.js';
 import { isWhole, type ShopClimb } from './outcomes.js';
 import type { FoundProduct } from './parse-product.js';
+import type { ReviewOptions } from './review-walk.js';
 import type { ReviewGroup } from './reviews.js';
 
 export interface FinishCall {
   climb: ShopClimb;
   link: LinkRef;
-  options: ExtractOptions;
+  options: ReviewOptions;
   /** Milliseconds since 1970; prices and stock hold for this moment. */
   now: number;
 }

@@ -1,10 +1,10 @@
-import type { Browser, Clock, ExtractOptions, Method } from 'mediagate';
+import type { Browser, Clock, Method } from 'mediagate';
 import { createBrowserVisit } from './browser-visit.js';
 import type { Facts } from './facts.js';
 import { type Found, isWhole, type ShopOutcome } from './outcomes.js';
 import type { FoundProduct } from './parse-product.js';
 import { createPageFetch, type PageForm, type RequestSettings, type Wanted } from './requests.js';
-import { type ReviewWalk, STAR_GROUPS, type Stars } from './review-walk.js';
+import { type ReviewOptions, type ReviewWalk, STAR_GROUPS, type Stars } from './review-walk.js';
 import { groupReviews, type ReviewGroup } from './reviews.js';
 
 export const BROWSER_RUNG = 'browser';
@@ -12,7 +12,7 @@ export const BROWSER_RUNG = 'browser';
 /** One product to be had, and what is known of it so far. */
 export interface ProductCall {
   wanted: Wanted;
-  options: ExtractOptions;
+  options: ReviewOptions;
   /** When everything must be over, on the clock that never jumps. */
   deadline: number;
   /** What each method that answered came back with. */
@@ -90,7 +90,7 @@ function foundIn(outcomes: readonly ShopOutcome[]): Found[] {
 }
 
 /** The two star groups of what was found. */
-export function groupsOf(found: readonly Found[], options: ExtractOptions): Record<Stars, ReviewGroup> {
+export function groupsOf(found: readonly Found[], options: ReviewOptions): Record<Stars, ReviewGroup> {
   const parts = found.flatMap((one) => one.parts);
   const walks: ReviewWalk[] = found.flatMap((one) => one.walks ?? []);
   const inPages = parts.flatMap(({ reviews }) => reviews);
@@ -101,7 +101,7 @@ export function groupsOf(found: readonly Found[], options: ExtractOptions): Reco
 }
 
 /** Groups that have fewer reviews than wanted, or not those that the wanted order begins with. */
-export function groupsToAsk(outcomes: readonly ShopOutcome[], options: ExtractOptions): readonly Stars[] {
+export function groupsToAsk(outcomes: readonly ShopOutcome[], options: ReviewOptions): readonly Stars[] {
   const groups = groupsOf(foundIn(outcomes), options);
   return STAR_GROUPS.filter((stars) => groups[stars].reviews.length < groups[stars].wanted || !groups[stars].asked);
 }

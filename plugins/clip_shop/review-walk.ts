@@ -1,6 +1,17 @@
-import { asArray, asBoolean, asRecord, at, type ExtractOptions, type Review } from 'mediagate';
+import { asArray, asBoolean, asRecord, at, type Review, type Static, Type } from 'mediagate';
 import type { Facts } from './facts.js';
 import { type Rating, readRating, readReviews } from './parse-reviews.js';
+
+/** Options of a request that change which reviews are fetched (service document 2.4). */
+export const REVIEW_OPTIONS = Type.Object(
+  {
+    clipReviewLimit: Type.Integer({ minimum: 1, maximum: 100, default: 10, description: 'reviews per star group' }),
+    clipSort: Type.Union([Type.Literal('latest'), Type.Literal('recommended')], { default: 'latest' }),
+    includeEmptyReviews: Type.Boolean({ default: false, description: 'also reviews without text' }),
+  },
+  { additionalProperties: false },
+);
+export type ReviewOptions = Static<typeof REVIEW_OPTIONS>;
 
 /** The star groups that a result has. */
 export const STAR_GROUPS = [5, 1] as const;
@@ -32,7 +43,7 @@ export interface ReviewQuery {
 export interface ReviewWalkCall {
   id: string;
   stars: Stars;
-  options: ExtractOptions;
+  options: ReviewOptions;
   facts: Facts;
   /** Asks for one page; undefined where the platform refuses it. */
   ask(query: ReviewQuery): Promise<unknown>;
@@ -73,6 +84,6 @@ export async function walkReviews({ id, stars, options, facts, ask, hasTime }: R
   return { stars, reviews: [...known.values()], exhausted, ...(rating && { rating }) };
 }
 
-function countUsable(reviews: Iterable<Review>, { includeEmptyReviews }: ExtractOptions): number {
+function countUsable(reviews: Iterable<Review>, { includeEmptyReviews }: ReviewOptions): number {
   return [...reviews].filter(({ text }) => includeEmptyReviews || text).length;
 }

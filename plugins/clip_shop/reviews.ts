@@ -1,5 +1,5 @@
-import type { ExtractOptions, Review } from 'mediagate';
-import type { ReviewWalk, Stars } from './review-walk.js';
+import type { Review } from 'mediagate';
+import type { ReviewOptions, ReviewWalk, Stars } from './review-walk.js';
 
 /** One star group of a result. */
 export interface ReviewGroup {
@@ -18,7 +18,7 @@ export interface GroupCall {
   walks: readonly ReviewWalk[];
   /** How many the product has in this group, where the page tells. */
   total?: number;
-  options: ExtractOptions;
+  options: ReviewOptions;
 }
 
 /** The reviews of one star group: each once, empty ones out unless wanted, in the wanted order, up to the limit. */

@@ -1,15 +1,13 @@
 import {
   type AudioProvider,
   type AudioStream,
-  createFailOver,
+  askUpstream,
+  createUpstreams,
   definePlugin,
   type HttpStream,
-  openAudio,
+  openAudioAnswer,
   type PluginContext,
-  readRefusal,
-  tryUpstream,
   type Usage,
-  uselessAnswer,
 } from 'mediagate';
 import {
   encodeEffect,
@@ -38,65 +36,51 @@ const MAX_SOUND_BYTES = 256 * 1024 * 1024;
 const LONGEST_WAIT_MS = 5_000;
 
 function createElevenlabsAudioProvider(context: PluginContext<Options>): AudioProvider {
-  const { options, http, clock, logger } = context;
-  const { models, voices, budgetMs, idleMs, restMs, apiKey } = options;
-  const url = options.url.replace(/\/+$/, '');
-  const failOver = createFailOver({ upstreams: [url], clock, restMs });
+  const { options, clock, logger } = context;
+  const { url, models, voices, budgetMs, idleMs, restMs, apiKey } = options;
+  const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS };
+  const vendor = createUpstreams({ upstreams: [url], names: ['url'], clock, logger, ...limits });
 
   async function ask(
     { path, contentType, body, format, textParam, ignored }: WireRequest,
     model: Model,
     signal: AbortSignal,
-    remainingMs: number,
+    timeoutMs: number,
   ): Promise<AudioStream> {
-    const answer = await http.stream({
-      url: url + path,
-      method: 'POST',
-      headers: { 'content-type': contentType, 'xi-api-key': apiKey },
-      body,
-      signal,
-      timeoutMs: Math.max(1, remainingMs),
-      idleMs,
-      maxBytes: MAX_SOUND_BYTES,
-    });
-    if (answer.status !== 200) {
-      const names = { url, apiKey, model: model.upstreamModel, publicModel: model.id };
-      throw refusalFailure(await readRefusal(answer, clock), { names, textParam, now: clock.now() });
-    }
-    // A page of a proxy would pass for samples.
-    const isSound = !/^(?:text|application\/(?:json|xml|problem))/i.test(answer.headers['content-type'] ?? '');
-    const sound = isSound ? await openAudio(answer.body, format) : undefined;
-    if (!sound) {
-      await answer.body[Symbol.asyncIterator]().return?.();
-      throw uselessAnswer('The vendor answered with something that is not a sound.');
-    }
+    const headers = { 'content-type': contentType, 'xi-api-key': apiKey };
+    const request = { url, path, headers, body, signal, timeoutMs, idleMs, maxBytes: MAX_SOUND_BYTES };
+    const names = { url, apiKey, model: model.upstreamModel, publicModel: model.id };
+    const answer = await askUpstream(context, request, (refusal) =>
+      refusalFailure(refusal, { names, textParam, now: clock.now() }),
+    );
     const usage = readUsage(answer);
-    return { ...sound, ...(usage && { usage: Promise.resolve(usage) }), ...(ignored.length > 0 && { ignored }) };
+    return {
+      ...(await openAudioAnswer(answer, format)),
+      ...(usage && { usage: Promise.resolve(usage) }),
+      ...(ignored.length > 0 && { ignored }),
+    };
   }
 
-  function run(call: { model: string; signal: AbortSignal }, encode: (model: Model) => WireRequest) {
+  async function run(call: { model: string; signal: AbortSignal }, encode: (model: Model) => WireRequest) {
     const { signal } = call;
     signal.throwIfAborted();
     const model = models.find(({ id }) => id === call.model);
     if (!model) throw new Error(`${call.model} is not a model of this entry`);
     const request = encode(model);
-    return failOver.run({
-      budgetMs,
-      longestWaitMs: LONGEST_WAIT_MS,
+    return vendor.run({
+      model: model.id,
       signal,
-      work: (_url, remainingMs) =>
-        tryUpstream({ logger, clock, model: model.id, member: 'url', signal, lost: 'nowhere' }, () =>
-          ask(request, model, signal, remainingMs),
-        ),
+      lost: 'nowhere',
+      ask: (_url, remainingMs) => ask(request, model, signal, remainingMs),
     });
   }
 
   return {
     models,
-    upstreams: () => failOver.states().map((state) => ({ ...state, name: 'url' })),
-    speak: async (call) => run(call, (model) => encodeSpeech(call, model, voices)),
-    changeVoice: async (call) => run(call, (model) => encodeVoiceChange(call, model, voices)),
-    generateSound: async (call) => run(call, (model) => encodeEffect(call, model)),
+    upstreams: () => vendor.states(),
+    speak: (call) => run(call, (model) => encodeSpeech(call, model, voices)),
+    changeVoice: (call) => run(call, (model) => encodeVoiceChange(call, model, voices)),
+    generateSound: (call) => run(call, (model) => encodeEffect(call, model)),
   };
 }
 

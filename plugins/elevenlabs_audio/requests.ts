@@ -11,6 +11,7 @@ import {
   GatewayError,
   type GenerateSoundCall,
   modelFailure,
+  moderationFailure,
   namesModeration,
   type SpeakCall,
   type SpeechFormat,
@@ -20,6 +21,7 @@ import {
   Type,
   type UpstreamNames,
   type UpstreamRefusal,
+  UpstreamUrlSchema,
   withoutNames,
 } from 'mediagate';
 
@@ -60,11 +62,7 @@ const ModelSchema = Type.Object(
 export const OptionsSchema = Type.Object(
   {
     /** Base address; `/text-to-speech` and its like are put behind it. */
-    url: Type.String({
-      pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
-      description: 'an http or https address, such as https://api.example.com/v1',
-      default: 'https://api.elevenlabs.io/v1',
-    }),
+    url: Type.String({ ...UpstreamUrlSchema, default: 'https://api.elevenlabs.io/v1' }),
     /** Sent as `xi-api-key`. */
     apiKey: Type.String({ minLength: 1 }),
     models: Type.Array(ModelSchema, { minItems: 1 }),
@@ -270,10 +268,7 @@ export function refusalFailure(
   const reason = message === undefined ? undefined : withoutNames(message, names);
   // Accounts that are used up answer 401 as well.
   if (status === 401 || status === 402) return accountFailure();
-  if (MODERATION.test(code) || (status === 403 && namesModeration(refusal))) {
-    const words = "The request was rejected by the model's safety system.";
-    return callerFailure(new GatewayError('moderation_blocked', words, { reason }));
-  }
+  if (MODERATION.test(code) || (status === 403 && namesModeration(refusal))) return moderationFailure(reason);
   if (NO_VOICE.test(code)) return refused('The model does not know this voice.', 'voice', reason);
   if (TOO_LONG.test(code)) return refused('The text is too long for the model.', textParam, reason);
   if (NO_MODEL.test(code) || detail.param === 'model_id') return modelFailure(false);

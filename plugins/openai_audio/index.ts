@@ -1,24 +1,18 @@
 import {
   type AudioProvider,
-  type AudioStream,
-  createFailOver,
+  createUpstreams,
   definePlugin,
-  openAudio,
+  openAudioAnswer,
   type PluginContext,
-  type SpeakCall,
   type TranscribeCall,
-  tryUpstream,
-  uselessAnswer,
 } from 'mediagate';
 import {
   askedFormat,
   type Exchange,
   encodeSpeech,
   modelName,
-  namesOf,
   type Options,
   OptionsSchema,
-  refusalFailure,
   send,
   type Upstream,
 } from './requests.js';
@@ -37,34 +31,26 @@ export default definePlugin<typeof OptionsSchema>({
 /** Clients of the format know how to wait, and give up on who keeps them waiting. */
 const LONGEST_WAIT_MS = 5_000;
 
-interface Call {
-  model: string;
-  signal: AbortSignal;
-}
+/** More than an hour without compression; the body flows, so this is no memory of ours. */
+const MAX_SPEECH_BYTES = 256 * 1024 * 1024;
 
 function createOpenaiAudioProvider(context: PluginContext<Options>): AudioProvider {
   const { options, clock, logger } = context;
-  const { upstreams, models, budgetMs, restMs } = options;
-  const failOver = createFailOver({ upstreams, clock, restMs });
+  const { upstreams, models, budgetMs, idleMs, restMs } = options;
+  const all = createUpstreams({ upstreams, clock, logger, budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS });
   const transcription = createTranscription();
 
   function run<Result>(
-    { model, signal }: Call,
+    { model, signal }: { model: string; signal: AbortSignal },
     ask: (exchange: Exchange) => Promise<Result>,
-    suits: (upstream: Upstream) => boolean = () => true,
+    suits?: (upstream: Upstream) => boolean,
   ): Promise<Result> {
-    return failOver.run({
-      budgetMs,
-      longestWaitMs: LONGEST_WAIT_MS,
+    return all.run({
+      model,
       signal,
       suits,
-      work(upstream, remainingMs) {
-        const member = `upstreams.${upstreams.indexOf(upstream)}`;
-        const end = clock.monotonic() + remainingMs;
-        return tryUpstream({ logger, clock, model, member, signal, lost: 'nowhere' }, () =>
-          ask({ context, upstream, model, signal, end }),
-        );
-      },
+      lost: 'nowhere',
+      ask: (upstream, remainingMs) => ask({ context, upstream, model, signal, end: clock.monotonic() + remainingMs }),
     });
   }
 
@@ -77,33 +63,16 @@ function createOpenaiAudioProvider(context: PluginContext<Options>): AudioProvid
 
   return {
     models,
-    upstreams: () => failOver.states(),
+    upstreams: () => all.states(),
     transcribe: transcribe('transcribe'),
     translate: transcribe('translate'),
     async speak(call) {
       call.signal.throwIfAborted();
-      return run(call, (exchange) => askForSpeech(exchange, call));
+      return run(call, async (exchange) => {
+        const format = askedFormat(call.format, exchange.upstream);
+        const request = encodeSpeech(call, modelName(exchange), format);
+        return openAudioAnswer(await send(exchange, request, { maxBytes: MAX_SPEECH_BYTES, idleMs }), format);
+      });
     },
   };
-}
-
-/** More than an hour without compression; the body flows, so this is no memory of ours. */
-const MAX_SPEECH_BYTES = 256 * 1024 * 1024;
-
-/** One try. @throws TryFailure, or what the request threw, before the first byte; never after. */
-async function askForSpeech(exchange: Exchange, call: SpeakCall): Promise<AudioStream> {
-  const format = askedFormat(call.format, exchange.upstream);
-  const { idleMs } = exchange.context.options;
-  const request = encodeSpeech(call, modelName(exchange), format);
-  const sent = await send(exchange, request, { maxBytes: MAX_SPEECH_BYTES, idleMs });
-  if ('refusal' in sent) {
-    throw refusalFailure(sent.refusal, namesOf(exchange), exchange.context.clock.now());
-  }
-  const { body, headers } = sent.answer;
-  // A page of a proxy would pass for samples.
-  const isSound = !/^(?:text|application\/(?:json|xml|problem))/i.test(headers['content-type'] ?? '');
-  const sound = isSound ? await openAudio(body, format) : undefined;
-  if (sound) return sound;
-  await body[Symbol.asyncIterator]().return?.();
-  throw uselessAnswer('The upstream answered with something that is not a sound.');
 }

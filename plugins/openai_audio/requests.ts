@@ -1,27 +1,23 @@
 import {
-  accountFailure,
-  asString,
-  at,
+  askUpstream,
   type BodySource,
-  blamesCaller,
+  bearerToken,
   callerFailure,
   type ErrorCode,
   encodeForm,
   GatewayError,
   type HttpStream,
-  modelFailure,
-  namesModeration,
+  openaiError,
+  openaiFailure,
   type PluginContext,
-  readRefusal,
   type SpeakCall,
   type SpeechFormat,
   type Static,
-  statusFailure,
   type TranscribeCall,
   type TryFailure,
   Type,
-  type UpstreamNames,
   type UpstreamRefusal,
+  UpstreamUrlSchema,
   withoutNames,
 } from 'mediagate';
 
@@ -39,10 +35,7 @@ const FormatSchema = Type.Union([
 const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/audio/transcriptions` and its like are put behind it. */
-    url: Type.String({
-      pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
-      description: 'an http or https address, such as https://api.example.com/v1',
-    }),
+    url: UpstreamUrlSchema,
     /** Sent as a bearer token. Absent: none is sent. */
     apiKey: Type.Optional(Type.String({ minLength: 1 })),
     /** The upstream's own name of every model. Default: what the model says. */
@@ -102,31 +95,18 @@ export function modelName({ context, upstream, model }: Pick<Exchange, 'context'
   return upstream.model ?? known?.upstreamModel ?? model;
 }
 
-/** What is only ours and the upstream's, and has no place in what a caller reads. */
-export function namesOf(exchange: Exchange): UpstreamNames {
-  const { url, apiKey } = exchange.upstream;
-  return { url, ...(apiKey !== undefined && { apiKey }), model: modelName(exchange), publicModel: exchange.model };
-}
-
-/** The upstream's answer: a body where it is 200, and what it says where it is not. */
-export async function send(
-  { context, upstream, signal, end }: Exchange,
+/** The upstream's answer of status 200. @throws what `refuse` makes of another one, and what the request threw. */
+export function send(
+  exchange: Exchange,
   { path, contentType, body }: WireRequest,
   limits: { maxBytes: number; idleMs?: number },
-): Promise<{ answer: HttpStream } | { refusal: UpstreamRefusal }> {
-  const answer = await context.http.stream({
-    url: upstream.url.replace(/\/+$/, '') + path,
-    method: 'POST',
-    headers: {
-      'content-type': contentType,
-      ...(upstream.apiKey !== undefined && { authorization: `Bearer ${upstream.apiKey}` }),
-    },
-    body,
-    signal,
-    timeoutMs: Math.max(1, end - context.clock.monotonic()),
-    ...limits,
-  });
-  return answer.status === 200 ? { answer } : { refusal: await readRefusal(answer, context.clock) };
+  refuse = (refusal: UpstreamRefusal) => refusalFailure(refusal, exchange),
+): Promise<HttpStream> {
+  const { context, upstream, signal, end } = exchange;
+  const { url, apiKey } = upstream;
+  const headers = { 'content-type': contentType, ...bearerToken(apiKey) };
+  const timeoutMs = end - context.clock.monotonic();
+  return askUpstream(context, { url, path, headers, body, signal, timeoutMs, ...limits }, refuse);
 }
 
 /** A request in the upstream's format, without its credentials. */
@@ -183,9 +163,6 @@ export function encodeSpeech(call: SpeakCall, model: string, format: SpeechForma
   return { path: '/audio/speech', contentType: 'application/json', body: JSON.stringify(members) };
 }
 
-const MODERATION = /^(?:moderation_blocked|content_policy_violation|content_?filter|safety_violation)$/i;
-const NO_ACCOUNT = /^(?:insufficient_quota|billing_hard_limit_reached|account_deactivated)$/;
-const NO_MODEL = /^(?:model_not_found|invalid_model|model_not_available)$/;
 /** A caller's faults that have a name of their own here too. */
 const SHARED_CODES: readonly ErrorCode[] = ['unsupported_value', 'unsupported_parameter'];
 const PARAMS = new Set([
@@ -200,40 +177,22 @@ const PARAMS = new Set([
   'instructions',
 ]);
 
-/** What a refusal means. It says nothing of the upstream's body but, for a caller's fault, its message without names. */
-export function refusalFailure(refusal: UpstreamRefusal, names: UpstreamNames, now: number): TryFailure {
-  const { status, json } = refusal;
-  const code = asString(at(json, 'error', 'code')) ?? '';
-  const isModeration = MODERATION.test(code) || (status === 403 && namesModeration(refusal));
-  if (isModeration && (blamesCaller(refusal) || status === 403)) {
-    const message = "The request was rejected by the model's safety system.";
-    return callerFailure(new GatewayError('moderation_blocked', message, { reason: reasonOf(json, names) }));
+export function refusalFailure(refusal: UpstreamRefusal, exchange: Exchange): TryFailure {
+  const { context, upstream, model: publicModel } = exchange;
+  const names = { ...upstream, model: modelName(exchange), publicModel };
+  const { about, message } = openaiError(refusal);
+  if (refusal.status === 413 && about === 'request') {
+    const reason = message === undefined ? undefined : withoutNames(message, names);
+    return callerFailure(new GatewayError('request_too_large', 'The sound is too large for the model.', { reason }));
   }
-  if (NO_ACCOUNT.test(code)) return accountFailure();
-  if (NO_MODEL.test(code)) return modelFailure(false);
-  if (blamesCaller(refusal)) return callerFailure(callerFault(refusal, names));
+  const now = context.clock.now();
   // What comes back after a reset or a proxy's time-out was perhaps heard or spoken, and paid for.
-  return statusFailure(refusal, now, 'nowhere');
+  return openaiFailure(refusal, { names, now, lost: 'nowhere', codes: SHARED_CODES, params: PARAMS });
 }
 
 /** Whether all that is refused is a transcript with times, which some models do not give. */
-export function refusesTimes({ status, json }: UpstreamRefusal): boolean {
-  if (status !== 400 && status !== 422) return false;
-  const said = asString(at(json, 'error', 'message')) ?? '';
-  return at(json, 'error', 'param') === 'response_format' || /\b(?:response_format|verbose_json)\b/.test(said);
-}
-
-function callerFault({ status, json }: UpstreamRefusal, names: UpstreamNames): GatewayError {
-  const reason = reasonOf(json, names);
-  if (status === 413) return new GatewayError('request_too_large', 'The sound is too large for the model.', { reason });
-  const theirs = at(json, 'error', 'code');
-  const code = SHARED_CODES.find((one) => one === theirs) ?? 'invalid_value';
-  const named = asString(at(json, 'error', 'param'))?.replace(/\[\]?.*$/, '');
-  const param = named !== undefined && PARAMS.has(named) ? named : undefined;
-  return new GatewayError(code, 'The model refused the request.', { param, reason });
-}
-
-function reasonOf(json: unknown, names: UpstreamNames): string | undefined {
-  const words = asString(at(json, 'error', 'message'));
-  return words === undefined ? undefined : withoutNames(words, names);
+export function refusesTimes(refusal: UpstreamRefusal): boolean {
+  if (refusal.status !== 400 && refusal.status !== 422) return false;
+  const { param, message = '' } = openaiError(refusal);
+  return param === 'response_format' || /\b(?:response_format|verbose_json)\b/.test(message);
 }

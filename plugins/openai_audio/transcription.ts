@@ -10,6 +10,7 @@ import {
   type TranscriptSegment,
   type TranscriptWord,
   TryFailure,
+  type UpstreamRefusal,
   type Usage,
   uselessAnswer,
 } from 'mediagate';
@@ -17,7 +18,6 @@ import {
   type Exchange,
   encodeTranscription,
   modelName,
-  namesOf,
   refusalFailure,
   refusesTimes,
   send,
@@ -46,20 +46,24 @@ export function createTranscription(): Transcription {
   const isWordly = (task: Task, call: TranscribeCall) => task === 'transcribe' && call.granularity === 'word';
 
   async function ask(exchange: Exchange, task: Task, call: TranscribeCall): Promise<Transcript> {
-    const { upstream, model, context } = exchange;
+    const { upstream, model } = exchange;
     const format = formatOf(upstream, model);
     const request = encodeTranscription(task, call, modelName(exchange), format);
-    const sent = await send(exchange, request, { maxBytes: MAX_TRANSCRIPT_BYTES });
-    if ('refusal' in sent) {
-      if (format === 'json' || !refusesTimes(sent.refusal)) {
-        throw refusalFailure(sent.refusal, namesOf(exchange), context.clock.now());
-      }
+    let lacksTimes = false;
+    const refuse = (refusal: UpstreamRefusal) => {
+      lacksTimes = format !== 'json' && refusesTimes(refusal);
+      if (!lacksTimes) return refusalFailure(refusal, exchange);
       untimed.set(upstream, (untimed.get(upstream) ?? new Set()).add(model));
+      return new TryFailure(noWords(), { again: 'elsewhere', counts: false });
+    };
+    const sent = send(exchange, request, { maxBytes: MAX_TRANSCRIPT_BYTES }, refuse);
+    const answer = await sent.catch((error: unknown) => {
       // Nothing was heard yet, so asking once more, without times, costs nothing.
-      if (!isWordly(task, call)) return ask(exchange, task, call);
-      throw new TryFailure(noWords(), { again: 'elsewhere', counts: false });
-    }
-    const transcript = readTranscript(await readJson(sent.answer));
+      if (lacksTimes && !isWordly(task, call)) return undefined;
+      throw error;
+    });
+    if (!answer) return ask(exchange, task, call);
+    const transcript = readTranscript(await readJson(answer));
     if (!transcript) throw uselessAnswer('The upstream answered with something that is not a transcript.');
     return transcript;
   }

@@ -1,5 +1,140 @@
 import { asNumber, at, type Usage } from 'mediagate';
-import type { ScannedAnswer } from './answer-scan.js';
+
+/** JSON of an answer, its images taken out: `b64_json` holds an index into `images`. */
+export interface ScannedAnswer {
+  json: unknown;
+  /** Undefined where the text is not base64. */
+  images: readonly (Buffer | undefined)[];
+}
+
+/** Reads an answer piece by piece, so that megabytes of base64 never stand in the way of other work. */
+interface AnswerScan {
+  /** @throws SyntaxError where it is longer, besides its images, than such an answer can be. */
+  push(chunk: Uint8Array): void;
+  /** @throws SyntaxError where it is not JSON, or was cut. */
+  end(): ScannedAnswer;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const MAX_JSON_BYTES = 1024 * 1024;
+/** Enough to see the member's name, which ends where its value begins. */
+const TAIL_BYTES = 32;
+const IMAGE_FOLLOWS = /"b64_json"[ \t\r\n]*:[ \t\r\n]*$/;
+
+export function createAnswerScan(): AnswerScan {
+  const skeleton: Buffer[] = [];
+  const images: (Buffer | undefined)[] = [];
+  let length = 0;
+  let tail = '';
+  let state: 'between' | 'text' | 'image' = 'between';
+  let escaped = false;
+  let decoder = createBase64Decoder();
+
+  function keep(piece: Buffer): void {
+    length += piece.length;
+    if (length > MAX_JSON_BYTES) throw new SyntaxError('too long');
+    // A copy: the chunk as a whole may be large and soon gone.
+    skeleton.push(Buffer.from(piece));
+    tail = (tail + piece.toString('latin1')).slice(-TAIL_BYTES);
+  }
+
+  /** Index behind the quote that ends the text, or the end of the chunk. */
+  function endOfText(chunk: Buffer, from: number): number {
+    for (let index = from; index < chunk.length; index++) {
+      if (escaped) escaped = false;
+      else if (chunk[index] === BACKSLASH) escaped = true;
+      else if (chunk[index] === QUOTE) {
+        state = 'between';
+        return index + 1;
+      }
+    }
+    return chunk.length;
+  }
+
+  return {
+    push(bytes) {
+      const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+      for (let from = 0; from < chunk.length; ) {
+        if (state === 'text') {
+          const end = endOfText(chunk, from);
+          keep(chunk.subarray(from, end));
+          from = end;
+          continue;
+        }
+        const quote = chunk.indexOf(QUOTE, from);
+        const end = quote < 0 ? chunk.length : quote;
+        if (state === 'image') {
+          decoder.push(chunk.toString('latin1', from, end));
+          if (quote >= 0) {
+            keep(Buffer.from(String(images.push(decoder.end()) - 1)));
+            state = 'between';
+          }
+        } else {
+          keep(chunk.subarray(from, end));
+          if (quote >= 0 && IMAGE_FOLLOWS.test(tail)) {
+            decoder = createBase64Decoder();
+            state = 'image';
+          } else if (quote >= 0) {
+            keep(chunk.subarray(quote, quote + 1));
+            state = 'text';
+          }
+        }
+        from = end + 1;
+      }
+    },
+    end() {
+      if (state !== 'between') throw new SyntaxError('cut');
+      return { json: JSON.parse(Buffer.concat(skeleton).toString('utf8')), images };
+    },
+  };
+}
+
+interface Base64Decoder {
+  push(text: string): void;
+  end(): Buffer | undefined;
+}
+
+/** Strict where Node's own decoder skips what it does not know: half an image is not passed off as one. */
+function createBase64Decoder(): Base64Decoder {
+  const pieces: Buffer[] = [];
+  let rest = '';
+  let ok = true;
+
+  function decode(text: string): void {
+    const piece = Buffer.from(text, 'base64');
+    if (piece.length !== Math.floor((text.length * 3) / 4)) ok = false;
+    pieces.push(piece);
+  }
+
+  return {
+    push(text) {
+      const all = plain(rest + text);
+      if (pieces.length === 0 && all.startsWith('data:')) {
+        // Some servers put the head of a data URI before it.
+        rest = all.includes(',') ? '' : all;
+        if (rest === '') this.push(all.slice(all.indexOf(',') + 1));
+        return;
+      }
+      const whole = all.endsWith('\\') ? (all.length - 1) & ~3 : all.length & ~3;
+      // The last four stay: padding is only good at the very end.
+      const upTo = Math.max(0, whole - 4);
+      rest = all.slice(upTo);
+      if (ok && upTo > 0) decode(all.slice(0, upTo));
+    },
+    end() {
+      const last = rest.replace(/={1,2}$/, '');
+      if (last.length % 4 === 1) ok = false;
+      if (ok) decode(last);
+      return ok ? Buffer.concat(pieces) : undefined;
+    },
+  };
+}
+
+/** Some encoders of JSON escape slashes, and some of base64 break lines; an escape may lie across two chunks. */
+function plain(text: string): string {
+  return text.includes('\\') ? text.replace(/\\[nr]/g, '').replaceAll('\\/', '/') : text;
+}
 
 /** The image of an answer, or where it lies. */
 export type FoundImage = { bytes: Buffer } | { url: string };

@@ -1,6 +1,30 @@
-import { definePlugin } from 'mediagate';
-import { createOpenaiImageProvider } from './provider.js';
-import { OptionsSchema } from './upstream.js';
+import {
+  askUpstream,
+  bearerToken,
+  createUpstreams,
+  definePlugin,
+  GatewayError,
+  type GeneratedImage,
+  type HttpStream,
+  type ImageCall,
+  type ImageProvider,
+  isGatewayError,
+  type PluginContext,
+  TRUST,
+  TryFailure,
+  type UpstreamRefusal,
+  uselessAnswer,
+} from 'mediagate';
+import { createAnswerScan, type FoundImage, findImage, imageType, readUsage, type ScannedAnswer } from './answer.js';
+import {
+  afterLostAnswer,
+  askedSize,
+  encodeRequest,
+  type Options,
+  OptionsSchema,
+  refusalFailure,
+  type Upstream,
+} from './requests.js';
 
 /** Images from any server of the OpenAI images format. */
 export default definePlugin<typeof OptionsSchema>({
@@ -11,3 +35,147 @@ export default definePlugin<typeof OptionsSchema>({
   options: OptionsSchema,
   setup: (context) => ({ imageProviders: [createOpenaiImageProvider(context)] }),
 });
+
+/** Base64 of an image, and room for the JSON around it. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvider {
+  const { options, clock, logger } = context;
+  const { upstreams, models, budgetMs, restMs } = options;
+  const all = createUpstreams({ upstreams, clock, logger, budgetMs, restMs });
+
+  async function ask(call: ImageCall, upstream: Upstream, remainingMs: number): Promise<GeneratedImage> {
+    const { signal, idempotencyKey } = call;
+    const { url, apiKey } = upstream;
+    const end = clock.monotonic() + remainingMs;
+    const { size, warning } = askedSize(call.size, upstream);
+    const { path, contentType, body } = encodeRequest(call, upstream, size);
+    const headers = {
+      'content-type': contentType,
+      accept: 'application/json',
+      ...bearerToken(apiKey),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+    };
+    const request = { url, path, headers, body, signal, timeoutMs: remainingMs, maxBytes: MAX_ANSWER_BYTES };
+    const refuse = (refusal: UpstreamRefusal) => refusalFailure(refusal, call, upstream, clock.now());
+    const response = await askUpstream(context, request, refuse);
+    const answer = await readAnswer(response);
+    if (answer === undefined) throw uselessAnswer('The upstream answered with something that is not JSON.');
+    const found = findImage(answer);
+    if (!found) throw uselessAnswer('The upstream answered without a usable image.');
+    const bytes = await bytesOf(found, call, upstream, end);
+    const type = imageType(bytes);
+    if (!type) throw uselessAnswer('The upstream answered with something that is not an image.');
+    const usage = readUsage(answer.json);
+    return { bytes, contentType: type, ...(warning && { warnings: [warning] }), ...(usage && { usage }) };
+  }
+
+  async function bytesOf(found: FoundImage, call: ImageCall, upstream: Upstream, end: number): Promise<Uint8Array> {
+    if ('bytes' in found) {
+      if (found.bytes.length > MAX_IMAGE_BYTES) throw uselessAnswer('The image of the upstream is too large.');
+      return found.bytes;
+    }
+    try {
+      return await downloadImage({ context, url: found.url, upstream, signal: call.signal, end });
+    } catch (error) {
+      if (call.signal.aborted || !isGatewayError(error)) throw error;
+      throw new TryFailure(error, { again: 'nowhere', counts: true });
+    }
+  }
+
+  return {
+    models,
+    upstreams: () => all.states(),
+    async generate(call) {
+      call.signal.throwIfAborted();
+      const suits = ({ maxReferences }: Upstream) => call.references.length <= maxReferences;
+      if (!upstreams.some(suits)) {
+        const most = Math.max(...upstreams.map(({ maxReferences }) => maxReferences));
+        const message = `The model takes at most ${most} reference images.`;
+        throw new GatewayError('too_many_images', message, { param: 'image' });
+      }
+      return all.run({
+        model: call.model,
+        signal: call.signal,
+        suits,
+        lost: (upstream) => afterLostAnswer(call, upstream),
+        ask: (upstream, remainingMs) => ask(call, upstream, remainingMs),
+      });
+    },
+  };
+}
+
+/** Undefined where it is not JSON. */
+async function readAnswer({ body }: HttpStream): Promise<ScannedAnswer | undefined> {
+  const scan = createAnswerScan();
+  try {
+    for await (const chunk of body) scan.push(chunk);
+    return scan.end();
+  } catch (error) {
+    // The parser's own error quotes the text, and no log shall hold an upstream's body.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Largest image taken from an upstream, in bytes. */
+const MAX_IMAGE_BYTES = 48 * 1024 * 1024;
+
+const MAX_REDIRECTS = 3;
+/** A file may be announced a moment before it is there. Milliseconds before each further try. */
+const PAUSES = [250, 1_000];
+
+interface Download {
+  context: Pick<PluginContext<Options>, 'http' | 'clock' | 'options'>;
+  /** As the upstream gave it. */
+  url: string;
+  upstream: Upstream;
+  signal: AbortSignal;
+  /** Monotonic milliseconds by which it must be done. */
+  end: number;
+}
+
+/**
+ * An image that an upstream made and laid somewhere. It is there already, so asking again costs nothing.
+ * @throws GatewayError `upstream_changed` for an address that is not https, `upstream_*` where it cannot be had.
+ */
+async function downloadImage(download: Download): Promise<Uint8Array> {
+  const { context, upstream, signal, end } = download;
+  const url = URL.parse(download.url);
+  // No credentials go there, and the guard looks at the address; an upstream without TLS may serve its own files so.
+  const isOwn = url?.origin === new URL(upstream.url).origin;
+  // What the operator trusts as another upstream is not this one's to name.
+  const isOthers = context.options.upstreams.some((other) => new URL(other.url).origin === url?.origin);
+  if (!url || (!isOwn && (url.protocol !== 'https:' || isOthers))) {
+    throw new GatewayError('upstream_changed', 'The upstream laid its image where it is not fetched from.');
+  }
+  for (let tries = 0; ; tries++) {
+    const outcome = await fetchOnce(url, download);
+    if (outcome instanceof Uint8Array) return outcome;
+    const pause = PAUSES[tries];
+    if (pause === undefined || context.clock.monotonic() + pause >= end) throw outcome;
+    await context.clock.sleep(pause, signal);
+  }
+}
+
+async function fetchOnce(url: URL, { context, signal, end }: Download): Promise<Uint8Array | GatewayError> {
+  try {
+    const { status, body } = await context.http.request({
+      url,
+      signal,
+      timeoutMs: Math.max(1, end - context.clock.monotonic()),
+      maxBytes: MAX_IMAGE_BYTES,
+      maxRedirects: MAX_REDIRECTS,
+    });
+    if (status === 200) return body;
+    return new GatewayError('upstream_error', `The image of the upstream could not be fetched (status ${status}).`);
+  } catch (error) {
+    if (signal.aborted || !isGatewayError(error)) throw error;
+    if (error.code === 'upstream_refused') {
+      const message = `The image of the upstream lies at an address that is refused. ${error.message} ${TRUST}`;
+      throw new GatewayError('upstream_refused', message, { retryable: false, cause: error });
+    }
+    if (!error.retryable) throw error;
+    return error;
+  }
+}

@@ -1,8 +1,7 @@
 import {
   type Clock,
-  createFailOver,
+  createUpstreams,
   definePlugin,
-  type FailOver,
   GatewayError,
   type HttpStream,
   type PluginContext,
@@ -12,7 +11,8 @@ import {
   type TextReply,
   type TextRoute,
   TryFailure,
-  tryUpstream,
+  type UpstreamCall,
+  type Upstreams,
   withoutNames,
 } from 'mediagate';
 import {
@@ -53,11 +53,7 @@ const TASKS: readonly ResponsesTask[] = ['compact', 'input_tokens'];
 const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
 
 /** Work for one of the upstreams. */
-interface Asked {
-  signal: AbortSignal;
-  /** Estimated tokens of the request. */
-  tokens?: number;
-  suits(upstream: Upstream): boolean;
+interface Asked extends Omit<UpstreamCall<Upstream, TextReply>, 'model' | 'ask'> {
   request(upstream: Upstream): WireRequest;
   refuse: typeof refusalFailure;
   /** See {@link startBody}. */
@@ -71,13 +67,14 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   const { model, efforts, maxOutputTokens, outputLimitField, budgetMs, idleMs, restMs } = options;
   const upstreams = upstreamsOf(options);
   const weightOf = ({ weight }: Upstream) => weight;
-  const rules = { upstreams, clock, restMs, weightOf, retryShare: RETRY_SHARE };
-  const answering = createFailOver(rules);
+  const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
+  const answering = createUpstreams({ upstreams, clock, logger, weightOf, ...limits });
   // What makes no answer fails, and is limited, by itself: an upstream whose responses cannot be looked at still makes them.
-  const looking = createFailOver(rules);
+  const looking = createUpstreams({ upstreams, clock, logger, weightOf, ...limits });
 
-  async function ask(asked: Asked, request: WireRequest, upstream: Upstream, remainingMs: number): Promise<TextReply> {
+  async function ask(asked: Asked, upstream: Upstream, remainingMs: number): Promise<TextReply> {
     const { signal, refuse, patienceMs, mayHaveNone = false } = asked;
+    const request = asked.request(upstream);
     const timeoutMs = Math.max(1, remainingMs);
     const response = await http.stream({ ...request, signal, timeoutMs, idleMs, maxBytes: MAX_ANSWER_BYTES });
     const { status, headers } = response;
@@ -95,25 +92,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     };
   }
 
-  function run(failOver: FailOver<Upstream>, asked: Asked): Promise<TextReply> {
-    const { signal, tokens, suits } = asked;
-    return failOver.run({
-      budgetMs,
-      longestWaitMs: LONGEST_WAIT_MS,
-      signal,
-      tokens,
-      suits,
-      work(upstream, remainingMs) {
-        const request = asked.request(upstream);
-        const member = `upstreams.${upstreams.indexOf(upstream)}`;
-        // Clients of the format ask again by themselves where no answer came; what is deleted is not there the next time.
-        const lost = request.method === 'DELETE' ? 'nowhere' : 'anywhere';
-        return tryUpstream({ logger, clock, model, member, signal, lost }, () =>
-          ask(asked, request, upstream, remainingMs),
-        );
-      },
-    });
-  }
+  const run = (all: Upstreams<Upstream>, asked: Asked): Promise<TextReply> =>
+    all.run({ ...asked, model, ask: (upstream, remainingMs) => ask(asked, upstream, remainingMs) });
 
   return {
     upstreams: () => answering.states(),
@@ -139,6 +119,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         signal,
         tokens: Math.ceil(call.body.length / BYTES_PER_TOKEN),
         suits,
+        // Clients of the format ask again by themselves where no answer came.
+        lost: 'anywhere',
         request: (upstream) => textRequest(call, upstream),
         refuse: task ? taskFailure : refusalFailure,
         ...(stream && { patienceMs: PATIENCE_MS }),
@@ -150,14 +132,15 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       if (!upstreams.some(suits)) {
         throw new GatewayError('response_not_found', 'The upstream that made this response is not there any more.');
       }
-      const request = (upstream: Upstream) => storedRequest(call, upstream);
-      // Who resumes a stream behind its last event is told nothing more.
       return run(looking, {
         signal,
         suits,
-        request,
+        // What is deleted is not there the next time.
+        lost: call.action === 'delete' ? 'nowhere' : 'anywhere',
+        request: (upstream) => storedRequest(call, upstream),
         refuse: storedFailure,
         patienceMs: PATIENCE_MS,
+        // Who resumes a stream behind its last event is told nothing more.
         mayHaveNone: true,
       });
     },

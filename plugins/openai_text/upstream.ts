@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import {
   accountFailure,
-  asString,
-  at,
-  blamesCaller,
+  bearerToken,
   callerFailure,
   type ErrorCode,
   GatewayError,
   type HttpRequest,
   modelFailure,
   namesModeration,
+  type OpenaiError,
+  openaiError,
   type ResponsesTask,
   replaceFields,
   type Static,
@@ -21,6 +21,7 @@ import {
   TryFailure,
   Type,
   type UpstreamRefusal,
+  UpstreamUrlSchema,
   withoutNames,
 } from 'mediagate';
 
@@ -35,10 +36,7 @@ const RoutesSchema = Type.Array(Type.Union([Type.Literal('chat_completions'), Ty
 const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/chat/completions` and `/responses` are put behind it. */
-    url: Type.String({
-      pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
-      description: 'an http or https address, such as https://api.example.com/v1',
-    }),
+    url: UpstreamUrlSchema,
     /** Sent as a bearer token. Absent: none is sent. */
     apiKey: Type.Optional(Type.String({ minLength: 1 })),
     /** What this upstream calls the model. Absent: as `upstreamModel` says. */
@@ -161,11 +159,9 @@ export function storedRequest({ action, responseId, query }: StoredResponseCall,
 
 /** Events are not to be gathered until a compressor has enough of them. */
 function credentials({ apiKey }: Upstream): Record<string, string> {
-  return { 'accept-encoding': 'identity', ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }) };
+  return { 'accept-encoding': 'identity', ...bearerToken(apiKey) };
 }
 
-const NO_ACCOUNT = /^(?:insufficient_quota|billing_\w+|account_deactivated|usage_limit_reached|access_terminated)$/;
-const NO_MODEL = /^(?:model_not_found|invalid_model|model_not_available|unknown_model)$/;
 /** Not all who have a limit have a code for it. */
 const TOO_LONG = /maximum context length|context (?:length|window|size)\b|prompt is too long/i;
 /** As the vendor words it, with or without saying which member named it. */
@@ -205,17 +201,17 @@ const CODES: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
 
 /** What an answer means that is no success. A caller's fault keeps the upstream's words, without its names. */
 export function refusalFailure(refusal: UpstreamRefusal, upstream: Upstream, now: number): TryFailure {
-  const { json, headers } = refusal;
-  const code = asString(at(json, 'error', 'code')) ?? '';
-  const type = asString(at(json, 'error', 'type')) ?? '';
-  if (NO_ACCOUNT.test(code) || NO_ACCOUNT.test(type)) return accountFailure();
-  if (hasNoModel(refusal)) return modelFailure(false);
-  if (blamesCaller(refusal) || namesThingsOfTheCaller(refusal)) {
-    const fault = callerFault(refusal, upstream);
-    return code === NOT_OURS ? new TryFailure(fault, { again: 'elsewhere', counts: false }) : callerFailure(fault);
+  const error = openaiError(refusal);
+  if (error.about === 'account') return accountFailure();
+  if (error.about === 'model') return modelFailure(false);
+  if (error.about !== 'upstream' || (refusal.status === 404 && namesThingsOfTheCaller(error))) {
+    const fault = callerFault(refusal, error, upstream);
+    return error.code === NOT_OURS
+      ? new TryFailure(fault, { again: 'elsewhere', counts: false })
+      : callerFailure(fault);
   }
   const failure = statusFailure(refusal, now, 'anywhere');
-  if (headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
+  if (refusal.headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
   return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
 }
 
@@ -230,7 +226,7 @@ export function storedFailure(refusal: UpstreamRefusal, upstream: Upstream, now:
 export function taskFailure(refusal: UpstreamRefusal, upstream: Upstream, now: number): TryFailure {
   const failure = refusalFailure(refusal, upstream, now);
   const isCallers = failure.consequence.again === 'nowhere';
-  if (!NO_SUCH_TASK.has(refusal.status) || isCallers || hasNoModel(refusal)) return failure;
+  if (!NO_SUCH_TASK.has(refusal.status) || isCallers || openaiError(refusal).about === 'model') return failure;
   const error = new GatewayError('model_not_supported', 'The upstream of the model does not do this.', {
     param: 'model',
   });
@@ -238,27 +234,18 @@ export function taskFailure(refusal: UpstreamRefusal, upstream: Upstream, now: n
 }
 
 /** An earlier response, an item, a conversation: what the request names is not there, while model and address are. */
-function namesThingsOfTheCaller({ status, json }: UpstreamRefusal): boolean {
-  if (status !== 404) return false;
-  const param = asString(at(json, 'error', 'param'));
-  if (param !== undefined) return param !== 'model';
-  return NOT_FOUND.test(asString(at(json, 'error', 'message')) ?? '');
+function namesThingsOfTheCaller({ param, message = '' }: OpenaiError): boolean {
+  return param === undefined ? NOT_FOUND.test(message) : param !== 'model';
 }
 
-function hasNoModel({ json }: UpstreamRefusal): boolean {
-  return NO_MODEL.test(asString(at(json, 'error', 'code')) ?? '');
-}
-
-function callerFault(refusal: UpstreamRefusal, upstream: Upstream): GatewayError {
-  const { status, json } = refusal;
-  const words = asString(at(json, 'error', 'message'))?.slice(0, MAX_WORDS);
+function callerFault(refusal: UpstreamRefusal, error: OpenaiError, upstream: Upstream): GatewayError {
+  const { status } = refusal;
+  const words = error.message?.slice(0, MAX_WORDS);
   const isTooLong = status === 413 || (words !== undefined && TOO_LONG.test(words));
-  const theirs = asString(at(json, 'error', 'code')) ?? '';
   const isFiltered = status === 403 && namesModeration(refusal);
   const usual = isTooLong ? 'context_length_exceeded' : isFiltered ? 'content_filter' : 'invalid_value';
-  const code = CODES.get(theirs) ?? usual;
-  const named = asString(at(json, 'error', 'param'));
-  const param = named !== undefined && PARAM.test(named) ? named : undefined;
+  const code = CODES.get(error.code) ?? usual;
+  const param = error.param !== undefined && PARAM.test(error.param) ? error.param : undefined;
   const message = words && plainText(withoutNames(words, upstream));
   return new GatewayError(code, message || 'The model refused the request.', { param });
 }

@@ -110,158 +110,47 @@ const SAME: Readonly<Record<string, string>> = {
   '？': '?',
 };
 
-/** Marks over and under a letter: lines from its middle on the same grid, y up from the top of the letter. */
-export const MARKS: Readonly<Record<string, { place: 'above' | 'below' | 'corner'; lines: readonly Point2[][] }>> = {
-  '\u0300': {
-    place: 'above',
-    lines: [
-      [
-        [-2, 4],
-        [0, 2],
-      ],
-    ],
-  },
-  '\u0301': {
-    place: 'above',
-    lines: [
-      [
-        [2, 4],
-        [0, 2],
-      ],
-    ],
-  },
-  '\u0302': {
-    place: 'above',
-    lines: [
-      [
-        [-2, 2],
-        [0, 4],
-        [2, 2],
-      ],
-    ],
-  },
-  '\u0303': {
-    place: 'above',
-    lines: [
-      [
-        [-3, 2],
-        [-1, 3.5],
-        [1, 2],
-        [3, 3.5],
-      ],
-    ],
-  },
-  '\u0304': {
-    place: 'above',
-    lines: [
-      [
-        [-2, 2.5],
-        [2, 2.5],
-      ],
-    ],
-  },
-  '\u0306': {
-    place: 'above',
-    lines: [
-      [
-        [-2, 4],
-        [-1, 2.2],
-        [1, 2.2],
-        [2, 4],
-      ],
-    ],
-  },
-  '\u0307': { place: 'above', lines: [[[0, 2.5]]] },
-  '\u0308': { place: 'above', lines: [[[-1.6, 2.5]], [[1.6, 2.5]]] },
-  '\u0309': {
-    place: 'above',
-    lines: [
-      [
-        [-1, 4.5],
-        [1, 4.8],
-        [1, 3.4],
-        [0, 2.8],
-        [0, 2],
-      ],
-    ],
-  },
-  '\u030a': {
-    place: 'above',
-    lines: [
-      [
-        [0, 2],
-        [-1, 3],
-        [0, 4],
-        [1, 3],
-        [0, 2],
-      ],
-    ],
-  },
-  '\u030b': {
-    place: 'above',
-    lines: [
-      [
-        [0, 4],
-        [-1.5, 2],
-      ],
-      [
-        [2.5, 4],
-        [1, 2],
-      ],
-    ],
-  },
-  '\u030c': {
-    place: 'above',
-    lines: [
-      [
-        [-2, 4],
-        [0, 2],
-        [2, 4],
-      ],
-    ],
-  },
-  '\u031b': {
-    place: 'corner',
-    lines: [
-      [
-        [-1, 0],
-        [0.6, -0.2],
-        [0.8, 1.8],
-      ],
-    ],
-  },
-  '\u0323': { place: 'below', lines: [[[0, -2.4]]] },
-  '\u0326': {
-    place: 'below',
-    lines: [
-      [
-        [0.3, -1.4],
-        [-0.6, -3.2],
-      ],
-    ],
-  },
-  '\u0327': {
-    place: 'below',
-    lines: [
-      [
-        [0, -0.4],
-        [0.8, -1.6],
-        [-0.8, -3],
-      ],
-    ],
-  },
-  '\u0328': {
-    place: 'below',
-    lines: [
-      [
-        [1, -0.2],
-        [0, -1.8],
-        [1.6, -2.6],
-      ],
-    ],
-  },
+/** A mark over or under a letter: lines from its middle on the same grid, y up from the top of the letter. */
+export interface Mark {
+  place: 'above' | 'below' | 'corner';
+  lines: readonly (readonly (readonly [x: number, y: number])[])[];
+}
+
+/** @param lines Points of a line as `x,y`, separated by spaces. */
+const marksAt =
+  (place: Mark['place']) =>
+  (...lines: string[]): Mark => ({
+    place,
+    lines: lines.map((line) =>
+      line.split(' ').map((point) => {
+        const [x = 0, y = 0] = point.split(',').map(Number);
+        return [x, y] as const;
+      }),
+    ),
+  });
+const above = marksAt('above');
+const below = marksAt('below');
+const corner = marksAt('corner');
+
+export const MARKS: Readonly<Record<string, Mark>> = {
+  '\u0300': above('-2,4 0,2'),
+  '\u0301': above('2,4 0,2'),
+  '\u0302': above('-2,2 0,4 2,2'),
+  '\u0303': above('-3,2 -1,3.5 1,2 3,3.5'),
+  '\u0304': above('-2,2.5 2,2.5'),
+  '\u0306': above('-2,4 -1,2.2 1,2.2 2,4'),
+  '\u0307': above('0,2.5'),
+  '\u0308': above('-1.6,2.5', '1.6,2.5'),
+  '\u0309': above('-1,4.5 1,4.8 1,3.4 0,2.8 0,2'),
+  '\u030a': above('0,2 -1,3 0,4 1,3 0,2'),
+  '\u030b': above('0,4 -1.5,2', '2.5,4 1,2'),
+  '\u030c': above('-2,4 0,2 2,4'),
+  '\u031b': corner('-1,0 0.6,-0.2 0.8,1.8'),
+  '\u0323': below('0,-2.4'),
+  '\u0326': below('0.3,-1.4 -0.6,-3.2'),
+  '\u0327': below('0,-0.4 0.8,-1.6 -0.8,-3'),
+  '\u0328': below('1,-0.2 0,-1.8 1.6,-2.6'),
 };
-type Point2 = readonly [number, number];
 
 /** The glyph of a capital, a digit or a sign; undefined for what has none. */
 export function glyphOf(character: string): Glyph | undefined {

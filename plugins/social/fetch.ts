@@ -7,16 +7,16 @@ import {
   retryAfterSeconds,
   walkShortLink,
 } from 'mediagate';
-import type { Facts } from './facts.js';
 import { isOwnHost, itemAt, matchItem } from './links.js';
 import { addressOfStory, leadsIn, takeApart } from './read/parts.js';
+import type { SiteConfig } from './read/state.js';
 import { readPageState, stateOfAddress, stateOfRest } from './read/state.js';
 
 const MAX_HOPS = 3;
 
 export interface RequestSettings {
   http: HttpClient;
-  facts: Facts;
+  siteConfig: SiteConfig;
   /** BCP 47 tag of the interface language. */
   language: string;
 }
@@ -38,9 +38,9 @@ export interface Requests {
   plugin(link: LinkRef, signal: AbortSignal): Promise<PageAnswer>;
 }
 
-export function createRequests({ http, facts, language }: RequestSettings): Requests {
+export function createRequests({ http, siteConfig, language }: RequestSettings): Requests {
   const headers = {
-    'user-agent': facts.userAgent,
+    'user-agent': siteConfig.userAgent,
     accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
     'accept-language': language.startsWith('en') ? `${language},en;q=0.9` : `${language},en;q=0.8`,
     // Without these the site serves a shell that holds no data.
@@ -56,9 +56,9 @@ export function createRequests({ http, facts, language }: RequestSettings): Requ
     for (let hops = 0; hops <= MAX_HOPS; hops += 1) {
       const response = await http.request({ url, headers, signal });
       const next = redirectOf(response, url);
-      if (!next) return { status: response.status, url, html: checked(response, facts).text() };
+      if (!next) return { status: response.status, url, html: checked(response, siteConfig).text() };
       // Where it leads says enough; a form or a check need not be fetched.
-      if (!isOwnHost(next) || isDeadEnd(next, facts)) return { status: response.status, url: next, html: '' };
+      if (!isOwnHost(next) || isDeadEnd(next, siteConfig)) return { status: response.status, url: next, html: '' };
       url = next;
       url.protocol = 'https:';
     }
@@ -71,7 +71,7 @@ export function createRequests({ http, facts, language }: RequestSettings): Requ
     headers,
     page,
     plugin(link, signal) {
-      const template = link.kind === 'post' ? facts.urls.pluginPost : facts.urls.pluginVideo;
+      const template = link.kind === 'post' ? siteConfig.urls.pluginPost : siteConfig.urls.pluginVideo;
       return page(template.replace('{href}', encodeURIComponent(link.url)), signal);
     },
   };
@@ -83,15 +83,15 @@ function redirectOf({ status, headers }: HttpResponse, url: URL): URL | undefine
 }
 
 /** Whether an address is a login form, a check or a consent form, or no page of an item at all. */
-export function isDeadEnd(url: URL, facts: Facts): boolean {
-  const { login, checkpoint, consent } = facts.paths;
+export function isDeadEnd(url: URL, siteConfig: SiteConfig): boolean {
+  const { login, checkpoint, consent } = siteConfig.paths;
   const path = url.pathname.toLowerCase();
   const isFeed = /^\/watch\/?$/.test(path) && !url.searchParams.has('v');
   return path === '/' || isFeed || [...login, ...checkpoint, ...consent].some((start) => path.startsWith(start));
 }
 
 /** @throws GatewayError for failures that say nothing of the item; 404 and 410 do, and are left to the reader. */
-function checked(response: HttpResponse, facts: Facts): HttpResponse {
+function checked(response: HttpResponse, siteConfig: SiteConfig): HttpResponse {
   const { status } = response;
   if ((status >= 200 && status < 300) || status === 404 || status === 410) return response;
   const reason = `HTTP ${status}`;
@@ -102,7 +102,7 @@ function checked(response: HttpResponse, facts: Facts): HttpResponse {
     });
   }
   if (status >= 500) throw new GatewayError('upstream_error', 'The platform failed to answer.', { reason });
-  const challenged = facts.markers.challenge.some((mark) => response.text().includes(mark));
+  const challenged = siteConfig.markers.challenge.some((mark) => response.text().includes(mark));
   throw new GatewayError(challenged ? 'bot_check' : 'upstream_refused', 'The platform refused the request.', {
     reason: challenged ? 'a check of the client in place of the page' : reason,
   });
@@ -111,7 +111,7 @@ function checked(response: HttpResponse, facts: Facts): HttpResponse {
 export interface ShortLinkSettings {
   http: HttpClient;
   requests: Requests;
-  facts: Facts;
+  siteConfig: SiteConfig;
 }
 
 /**
@@ -121,7 +121,7 @@ export interface ShortLinkSettings {
  */
 export async function resolveShortLink(
   link: LinkRef,
-  { http, requests, facts }: ShortLinkSettings,
+  { http, requests, siteConfig }: ShortLinkSettings,
   signal: AbortSignal,
 ): Promise<URL> {
   const end = await walkShortLink({
@@ -129,23 +129,23 @@ export async function resolveShortLink(
     url: link.url,
     headers: requests.headers,
     signal,
-    mayAsk: (url) => isOwnHost(url) && !isDeadEnd(url, facts),
-    isDestination: (url) => isOwnHost(url) && (isDeadEnd(url, facts) || !isShort(url)),
+    mayAsk: (url) => isOwnHost(url) && !isDeadEnd(url, siteConfig),
+    isDestination: (url) => isOwnHost(url) && (isDeadEnd(url, siteConfig) || !isShort(url)),
   });
-  if (!isShort(end)) return destination(end, facts);
+  if (!isShort(end)) return destination(end, siteConfig);
   const answer = await requests.page(end.href, signal);
-  if (!isShort(answer.url)) return destination(answer.url, facts);
+  if (!isShort(answer.url)) return destination(answer.url, siteConfig);
   const parts = takeApart(answer.html);
   const tags = parts.tags();
   const addresses = [tags.address, tags.canonical, ...leadsIn(answer.html), addressOfStory(parts.route())];
   const named = addresses.map((address) => itemAt(address)).find((item) => item !== undefined);
   if (named) return new URL(named.url);
-  const state = readPageState(answer, parts, facts);
+  const state = readPageState(answer, parts, siteConfig);
   if (state.kind !== 'open')
     throw new GatewayError(state.code, 'The share link does not show its item.', { reason: state.reason });
   const page = [tags.address, tags.canonical].map((address) => address && URL.parse(address)).find(Boolean);
   if (page && isOwnHost(page)) return page;
-  const rest = stateOfRest(parts, facts);
+  const rest = stateOfRest(parts, siteConfig);
   if (rest && rest.kind !== 'open')
     throw new GatewayError(rest.code, 'The share link does not show its item.', { reason: rest.reason });
   throw new GatewayError('upstream_changed', 'The page of the share link could not be understood.', {
@@ -154,7 +154,7 @@ export async function resolveShortLink(
 }
 
 /** A login form often says what it stands before; then that is asked for itself. */
-function destination(url: URL, facts: Facts): URL {
+function destination(url: URL, siteConfig: SiteConfig): URL {
   const item = matched(url);
   if (item) return new URL(item.url);
   if (url.pathname === '/') {
@@ -162,7 +162,7 @@ function destination(url: URL, facts: Facts): URL {
       reason: 'redirected to the home page',
     });
   }
-  const state = isDeadEnd(url, facts) ? stateOfAddress(url, facts) : undefined;
+  const state = isDeadEnd(url, siteConfig) ? stateOfAddress(url, siteConfig) : undefined;
   if (state && state.kind !== 'open') {
     throw new GatewayError(state.code, 'The share link does not show its item.', { reason: state.reason });
   }

@@ -5,19 +5,19 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
-  type FactsOverride,
   GatewayError,
   type LinkRef,
+  loadSiteConfig,
   type MediaEntry,
   type Method,
   mergePosts,
   type Part,
   type PluginContext,
   type PostPart,
+  type SiteConfigOverride,
   Type,
 } from 'mediagate';
 import { limitationsOf } from './assemble.js';
-import { type Facts, resolveFacts } from './facts.js';
 import { createRequests, type PageAnswer, type Requests, resolveShortLink } from './fetch.js';
 import { isAlias, LINK_FORMS, matchItem } from './links.js';
 import type { Found, PostOutcome } from './outcomes.js';
@@ -25,14 +25,15 @@ import probeLinks from './probe-links.json' with { type: 'json' };
 import { parsePlugin } from './read/embed.js';
 import { isReadable, readPage } from './read/page.js';
 import { takeApart } from './read/parts.js';
-import { readPageState } from './read/state.js';
+import { readPageState, type SiteConfig } from './read/state.js';
+import shipped from './site-config.json' with { type: 'json' };
 
 const options = Type.Object(
   {
     /** BCP 47 tag of the interface language that the site is asked in. */
     language: Type.String({ default: 'en-US', pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$' }),
-    /** Members of facts.json that an entry sets otherwise, in the same shape. */
-    facts: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    /** Values in place of those of site-config.json, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
@@ -52,19 +53,19 @@ const MEDIA_HOSTS = ['.fbcdn.net', '.cdninstagram.com'];
 
 export interface SocialOptions {
   language: string;
-  facts?: FactsOverride;
+  siteConfig?: SiteConfigOverride;
 }
 
-/** @throws TypeError where `options.facts` does not fit the shipped facts. */
+/** @throws TypeError if `options.siteConfig` does not fit the shipped one. */
 export function createSocialExtractor(context: PluginContext<SocialOptions>): Extractor {
   const { http, clock, logger, options } = context;
-  const facts = resolveFacts(options.facts);
-  const requests = createRequests({ http, facts, language: options.language });
+  const siteConfig = loadSiteConfig(shipped, options.siteConfig);
+  const requests = createRequests({ http, siteConfig, language: options.language });
   const chain = createFallbackChain<Found, ItemCall>({
     platform: PLATFORM,
     clock,
     logger,
-    methods: createMethods({ requests, facts }),
+    methods: createMethods({ requests, siteConfig }),
     isEnough: (parts, { link }) => isComplete(parts, link.kind !== 'post'),
     isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
   });
@@ -80,7 +81,7 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
     methods: chain.methods,
     probeLinks,
 
-    resolve: ({ link, signal }) => resolveShortLink(link, { http, requests, facts }, signal),
+    resolve: ({ link, signal }) => resolveShortLink(link, { http, requests, siteConfig }, signal),
 
     async extract(call): Promise<Extraction> {
       const { link } = call;
@@ -112,7 +113,7 @@ export function createSocialExtractor(context: PluginContext<SocialOptions>): Ex
       const durationSeconds = sound.duration_seconds ?? common.duration_seconds;
       return {
         url: sound.url,
-        headers: { 'user-agent': facts.userAgent },
+        headers: { 'user-agent': siteConfig.userAgent },
         ...(sound.mime && { mime: sound.mime }),
         ...(durationSeconds && { durationSeconds }),
       };
@@ -158,14 +159,14 @@ export interface ItemCall {
 
 export interface MethodSettings {
   requests: Requests;
-  facts: Facts;
+  siteConfig: SiteConfig;
 }
 
 /**
  * The ways to an item, best first: its own page, for a video the page that shows it in the other form (reel and watch
  * pages hold different counters, and one may be open where the other asks to log in), and what other sites embed.
  */
-export function createMethods({ requests, facts }: MethodSettings): Method<Found, ItemCall>[] {
+export function createMethods({ requests, siteConfig }: MethodSettings): Method<Found, ItemCall>[] {
   const method = (
     name: string,
     options: Pick<Method<Found, ItemCall>, 'cost' | 'usable'>,
@@ -182,17 +183,19 @@ export function createMethods({ requests, facts }: MethodSettings): Method<Found
   });
 
   return [
-    method('page', { cost: 3 }, async (link, signal) => readPage(await requests.page(link.url, signal), link, facts)),
+    method('page', { cost: 3 }, async (link, signal) =>
+      readPage(await requests.page(link.url, signal), link, siteConfig),
+    ),
     method(
       'sibling_page',
       { cost: 3, usable: ({ link, outcomes }) => link.kind !== 'post' && !isWithheld(outcomes) },
       async (link, signal) => {
-        const template = link.kind === 'reel' ? facts.urls.video : facts.urls.reel;
-        return readPage(await requests.page(template.replace('{id}', link.id), signal), link, facts);
+        const template = link.kind === 'reel' ? siteConfig.urls.video : siteConfig.urls.reel;
+        return readPage(await requests.page(template.replace('{id}', link.id), signal), link, siteConfig);
       },
     ),
     method('plugin', { cost: 1, usable: ({ outcomes }) => !isWithheld(outcomes) }, async (link, signal) =>
-      readPlugin(await requests.plugin(link, signal), link, facts),
+      readPlugin(await requests.plugin(link, signal), link, siteConfig),
     ),
   ];
 }
@@ -202,8 +205,8 @@ function isWithheld(outcomes: ReadonlyMap<string, PostOutcome>): boolean {
   return [...outcomes.values()].some((outcome) => outcome.kind === 'definitive' && outcome.code === 'age_restricted');
 }
 
-function readPlugin(answer: PageAnswer, { id }: LinkRef, facts: Facts): PostOutcome {
-  const state = readPageState(answer, takeApart(answer.html), facts);
+function readPlugin(answer: PageAnswer, { id }: LinkRef, siteConfig: SiteConfig): PostOutcome {
+  const state = readPageState(answer, takeApart(answer.html), siteConfig);
   // Not everything may be embedded: a "no" from here says nothing of the item itself.
   if (state.kind === 'definitive') throw refused(state.reason);
   if (state.kind === 'transient') return state;

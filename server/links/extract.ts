@@ -25,11 +25,8 @@ import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { frameDocument } from './document-frame.js';
 import {
-  checkExtractBody,
-  decodeExtract,
+  createExtractRequests,
   type ExtractBody,
-  ExtractBodySchema,
-  ignoredOptions,
   MAX_BATCH_BYTES,
   MAX_BATCH_URLS,
   MAX_BODY_BYTES,
@@ -57,13 +54,15 @@ export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 
 /** Link data: supported platforms, extraction, and background jobs. */
 export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueueShare }: ServerContext): Route[] {
+  const requests = createExtractRequests(gateway);
+
   async function extract(context: RequestContext): Promise<void> {
     const { req: request, res: response, state } = context;
     const owner = quotaSubject(keyOf(context));
     const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, owner });
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
-    const body = checkExtractBody(sent);
-    const wanted = decodeExtract(body, clientSignal(response));
+    const body = requests.checkExtract(sent);
+    const wanted = requests.decode(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
     match(context, body);
     await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: FAMILY });
@@ -112,13 +111,13 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
     context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
     context.res.setHeader('X-Cache', result.cache);
     if (result.cache !== 'miss') context.res.setHeader('Age', Math.floor(result.ageMs / 1000));
-    context.body = encodeExtraction(result, { notes: ignoredOptions(body, gateway, result.platform) });
+    context.body = encodeExtraction(result, { notes: requests.ignoredOptions(body, result.platform) });
   }
 
   function sendJob(context: RequestContext, job: ExtractionJob, body?: ExtractBody): void {
     context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
     if (isOpen(job)) context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
-    const asked = body && { inputUrl: body.url, notes: ignoredOptions(body, gateway, job.platform) };
+    const asked = body && { inputUrl: body.url, notes: requests.ignoredOptions(body, job.platform) };
     context.body = encodeJob(job, asked);
   }
 
@@ -142,7 +141,7 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       endpoint: 'extract',
       summary: 'A public link in, a structured document out',
       description: 'A public link in, a structured document out; of shop links also as a job.',
-      body: { schema: ExtractBodySchema, example: { url: EXAMPLE_LINK } },
+      body: { schema: requests.extractSchema, example: { url: EXAMPLE_LINK } },
       answers: {
         200: { description: 'The document, or with `async_mode` a job.', ...EXTRACTION },
       },

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { findImage, readUsage } from '../answer.js';
-import { createAnswerScan, type ScannedAnswer } from '../answer-scan.js';
+import { createAnswerScan, findImage, readUsage, type ScannedAnswer } from '../answer.js';
 
 function scan(text: string, pieceLength = text.length): ScannedAnswer {
   const reader = createAnswerScan();

@@ -1,7 +1,5 @@
 import { expect } from 'chai';
-import { refusalFailure } from '../failures.js';
-import { askedSize } from '../sizes.js';
-import type { Upstream } from '../upstream.js';
+import { askedSize, refusalFailure, type Upstream } from '../requests.js';
 
 const upstream: Upstream = {
   url: 'https://images.example/v1',

@@ -9,8 +9,7 @@ import {
   toIsoTime,
 } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
-import { canonicalUrl, shortcodeInAddress } from '../links.js';
-import { bareShortcode, type PostIdentity } from '../shortcode.js';
+import { bareShortcode, canonicalUrl, type PostIdentity, shortcodeInAddress } from '../links.js';
 import { hashtagsIn } from './details.js';
 import { bestImage, videoEntry } from './media.js';
 import { readPageBlobs } from './page.js';

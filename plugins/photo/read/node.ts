@@ -1,6 +1,6 @@
 import { type Author, asArray, asBoolean, asString, at, type JsonRecord, toIsoTime } from 'mediagate';
+import type { PostIdentity } from '../links.js';
 import { canonicalUrl } from '../links.js';
-import type { PostIdentity } from '../shortcode.js';
 import { parseDash } from './dash.js';
 import {
   hashtagsIn,

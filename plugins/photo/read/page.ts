@@ -1,6 +1,6 @@
 import { asString, at, findJsonAfter, type ScriptedPage, splitScripts, tryParseJson } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
-import type { PostIdentity } from '../shortcode.js';
+import type { PostIdentity } from '../links.js';
 import { parseLinkedData } from './older/linked-data.js';
 import {
   GATED,

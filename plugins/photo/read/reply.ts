@@ -1,8 +1,8 @@
-import { asArray, asRecord, asString, at, findAll, GatewayError, type JsonRecord, tryParseJson } from 'mediagate';
-import type { SiteConfig } from '../fetch.js';
-import { bareShortcode, type PostIdentity } from '../shortcode.js';
+import { asArray, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
+import { codeOfMessage, type SiteConfig } from '../fetch.js';
+import { bareShortcode, type PostIdentity } from '../links.js';
 import { parseGraphql, parseRest } from './node.js';
-import { codeOfMessage, GATED, OTHER_POST, type PostOutcome, type PostReading, type Source } from './reading.js';
+import { GATED, OTHER_POST, type PostOutcome, type PostReading, type Source } from './reading.js';
 import { digits } from './values.js';
 
 /** Members that hold the answer of a query; null where there is no such post. */
@@ -12,22 +12,9 @@ const ROOTS = [
   'shortcode_media',
   'xdt_api__v1__media__shortcode__web_info',
 ] as const;
-const GUARD = /^\s*for\s*\(;;\);/;
 
-/**
- * A body that should be JSON.
- * @throws GatewayError `upstream_refused` where it is something else, which is what a refusal looks like.
- */
-export function readBody(text: string): unknown {
-  const value = tryParseJson(text.replace(GUARD, ''));
-  if (value !== undefined) return value;
-  throw new GatewayError('upstream_refused', 'The platform answered with something else than JSON.', {
-    reason: text.trim() === '' ? 'empty answer' : 'a page in place of data',
-  });
-}
-
-/** What a reply of the API amounts to. */
-export function outcomeOfReply(reply: unknown, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
+/** What a reply of the API holds. */
+export function readReply(reply: unknown, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
   const search = findMedia(reply, identity, siteConfig.markers.gate);
   if (search.media.length > 0) return { kind: 'found', found: readMedia(search.media, identity) };
   if (search.gated) return GATED;

@@ -1,7 +1,6 @@
 import { metaTags, type PartialPost, type Precision, parseCount, toIsoTime } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
-import { canonicalUrl, shortcodeInAddress, usernameInAddress } from '../links.js';
-import { bareShortcode, type PostIdentity } from '../shortcode.js';
+import { bareShortcode, canonicalUrl, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
 import { hashtagsIn } from './details.js';
 import { imageEntry, videoEntry } from './media.js';
 import type { PostReading } from './reading.js';

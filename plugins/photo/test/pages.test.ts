@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { siteConfigOf } from '../fetch.js';
+import { identityOf } from '../links.js';
 import { readPermalinkPage } from '../read/page.js';
-import { identityOf } from '../shortcode.js';
 
 const identity = identityOf('DX6B-kzkPRH');
 const { mediaId, shortcode } = identity;

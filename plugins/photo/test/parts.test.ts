@@ -3,11 +3,11 @@ import { GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import { siteConfigOf } from '../fetch.js';
 import photo from '../index.js';
+import { identityOf, timeOfMediaId } from '../links.js';
 import { parseDash } from '../read/dash.js';
 import { hashtagsIn } from '../read/details.js';
 import { bestImage, expiryOf } from '../read/media.js';
 import { parseDescription } from '../read/tags.js';
-import { identityOf, timeOfMediaId } from '../shortcode.js';
 
 const { phrases } = siteConfigOf();
 

@@ -12,8 +12,7 @@ async function audioEntry(shortcode: string, page: Buffer) {
   const extractor = extractorOf(await setUpPlugin({ plugin: photo, http }));
   const link = matchedLink(extractor.match(new URL(`https://www.instagram.com/p/${shortcode}/`)));
   if (!link || !extractor.resolveAudio) throw new Error('no sound to be had');
-  const options = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false } as const;
-  return extractor.resolveAudio({ link, options, signal: new AbortController().signal });
+  return extractor.resolveAudio({ link, options: {}, signal: new AbortController().signal });
 }
 
 describe('photo: sound', () => {

@@ -1,5 +1,4 @@
 import type { LinkRef, PartialPost } from 'mediagate';
-import type { Facts } from '../facts.js';
 import type { PageAnswer } from '../fetch.js';
 import { isAlias, itemAt } from '../links.js';
 import type { Found, PostOutcome } from '../outcomes.js';
@@ -9,24 +8,26 @@ import { parsePublishTime, parseScript } from './older/scripts.js';
 import { type PageParts, type PageRoute, readStoryId, takeApart } from './parts.js';
 import { parseRelay, type RelayReading } from './post.js';
 import { readRelayPage } from './relay.js';
+import type { SiteConfig } from './state.js';
 import { isLoginForm, readPageState, stateOfRest } from './state.js';
 import { parseTags } from './tags.js';
 import { isCut } from './text.js';
 
 /** What a page of the item amounts to: its data first, then what it says of itself in other ways. */
-export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostOutcome {
+export function readPage(answer: PageAnswer, link: LinkRef, siteConfig: SiteConfig): PostOutcome {
   const page = takeApart(answer.html);
-  const state = readPageState(answer, page, facts);
+  const state = readPageState(answer, page, siteConfig);
   if (state.kind === 'definitive') return state;
   if (state.kind === 'transient') return state;
 
   const aboutItem = isAboutItem(answer, page, link);
   const numeric = numberOf(page, { id: link.id, aboutItem });
-  const results = () => readRelayPage(page.scripts, facts.markers.relay);
+  const results = () => readRelayPage(page.scripts, siteConfig.markers.relay);
   // A page may show the post under another alias than the link: then the number it stands for is looked for.
   const names = new Set([link.id, numeric, movedTo(answer, link)]);
   const relay = [...names].reduce<RelayReading | undefined>(
-    (known, id) => known ?? (id ? parseRelay(results(), { ...link, id, pageIsItems: aboutItem }, facts) : undefined),
+    (known, id) =>
+      known ?? (id ? parseRelay(results(), { ...link, id, pageIsItems: aboutItem }, siteConfig) : undefined),
     undefined,
   );
   const found: PartialPost[] = [];
@@ -34,8 +35,8 @@ export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostO
   found.push(...parseLinkedData(page.linkedData, link.id, aboutItem));
   const script = parseScript(page.code, numeric ?? link.id);
   if (script) found.push(script);
-  const walled = isLoginForm(page.tags(), facts);
-  if (aboutItem && !walled) found.push(withoutRepeats(tagsPart(page, { link, numeric, facts }), found));
+  const walled = isLoginForm(page.tags(), siteConfig);
+  if (aboutItem && !walled) found.push(withoutRepeats(tagsPart(page, { link, numeric, siteConfig }), found));
   if (found.length > 0) {
     const ids = numeric && numeric !== link.id ? [{ ids: { post_id: numeric } }] : [];
     const dated = found.some(({ common }) => common?.published_at);
@@ -44,16 +45,16 @@ export function readPage(answer: PageAnswer, link: LinkRef, facts: Facts): PostO
     return { kind: 'found', found: [...found, ...times, ...ids], limitations: relay?.limitations };
   }
   if (walled) return { kind: 'definitive', code: 'login_required', reason: page.tags().title ?? 'a login form' };
-  return nothingFound(page, link, facts);
+  return nothingFound(page, link, siteConfig);
 }
 
 function tagsPart(
   page: PageParts,
-  { link, numeric, facts }: { link: LinkRef; numeric?: string; facts: Facts },
+  { link, numeric, siteConfig }: { link: LinkRef; numeric?: string; siteConfig: SiteConfig },
 ): PartialPost {
   const tags = page.tags();
   return parseTags(tags, {
-    facts,
+    siteConfig,
     inGroup: link.url.includes('/groups/') || (tags.canonical ?? tags.address ?? '').includes('/groups/'),
     isVideo: link.kind !== 'post',
     isPhoto: new URL(link.url).pathname === '/photo/',
@@ -78,7 +79,7 @@ function withoutRepeats(tags: PartialPost, found: Found): PartialPost {
   };
 }
 
-function nothingFound(page: PageParts, { id, url }: LinkRef, facts: Facts): PostOutcome {
+function nothingFound(page: PageParts, { id, url }: LinkRef, siteConfig: SiteConfig): PostOutcome {
   const tags = page.tags();
   const isGroup = /^https:\/\/[\w-]+\.facebook\.com\/groups\/[^/?#]+\/?(?:[?#]|$)/.test(
     tags.canonical ?? tags.address ?? '',
@@ -90,7 +91,7 @@ function nothingFound(page: PageParts, { id, url }: LinkRef, facts: Facts): Post
   if (others.some((one) => one !== undefined && one !== id)) {
     return { kind: 'transient', code: 'upstream_refused', reason: 'a page about another item' };
   }
-  const state = stateOfRest(page, facts);
+  const state = stateOfRest(page, siteConfig);
   if (state && state.kind !== 'open') return state;
   const isPage = /<html[\s>]/i.test(page.html.slice(0, 2_000));
   return isPage

@@ -10,12 +10,12 @@ import {
   type PartialPost,
   toIsoTime,
 } from 'mediagate';
-import type { Facts } from '../facts.js';
 import { usernameIn } from '../links.js';
 import { parseFeedback } from './counters.js';
 import { findItem, type ItemNodes } from './item.js';
 import { absoluteUrl, imageEntry, unique } from './media.js';
 import { numericId, type RelayPage, type RelayStore, recordsIn } from './relay.js';
+import type { SiteConfig } from './state.js';
 import { hashtagsIn } from './text.js';
 import { parseVideo } from './video.js';
 
@@ -28,7 +28,7 @@ export interface RelayReading {
 export function parseRelay(
   page: RelayPage,
   link: { kind: string; id: string; pageIsItems: boolean },
-  facts: Facts,
+  siteConfig: SiteConfig,
 ): RelayReading | undefined {
   const nodes = findItem(page, link.id, link.pageIsItems);
   if (!nodes) return undefined;
@@ -48,7 +48,7 @@ export function parseRelay(
     ...images.map(({ url }) => url),
     ...[video, ...others].flatMap(({ media }) => media?.image_urls ?? []),
   ];
-  const { metrics, precision, raw_stats } = parseFeedback([...nodes.feedbacks, ...videos], facts);
+  const { metrics, precision, raw_stats } = parseFeedback([...nodes.feedbacks, ...videos], siteConfig);
   const post: PartialPost = {
     common: {
       ...video.common,

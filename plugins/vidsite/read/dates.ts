@@ -1,4 +1,5 @@
 import { toIsoTime } from 'mediagate';
+import { withoutMarks } from './values.js';
 
 /** Interface languages whose month names are recognised. */
 const LANGUAGES = [
@@ -15,7 +16,7 @@ const BUDDHIST_OFFSET = 543;
  */
 export function parseShownDate(text: string): string | undefined {
   if (text.length > 120) return undefined;
-  const plain = text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '').replace(/\p{Nd}/gu, latinDigit);
+  const plain = withoutMarks(text).replace(/\p{Nd}/gu, latinDigit);
   return eastAsianDate(plain) ?? numericDate(plain) ?? namedMonthDate(plain);
 }
 

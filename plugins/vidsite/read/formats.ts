@@ -5,11 +5,13 @@ import {
   asRecord,
   asString,
   at,
+  expiryOf,
   type MediaEntry,
   type PartialPost,
+  queryValue,
   toIsoTime,
 } from 'mediagate';
-import { absoluteUrl } from './text.js';
+import { siteUrl } from './values.js';
 
 /** The files of a player reply. */
 export interface Formats {
@@ -91,19 +93,18 @@ function inOrder(one: readonly number[], other: readonly number[]): number {
 }
 
 function readFormats(streamingData: unknown): Format[] {
-  const times: Times = new Map();
   return [at(streamingData, 'formats'), at(streamingData, 'adaptiveFormats')].flatMap((list) =>
-    (asArray(list) ?? []).flatMap((format) => readFormat(format, times) ?? []),
+    (asArray(list) ?? []).flatMap((format) => readFormat(format) ?? []),
   );
 }
 
 const MEDIA_TYPE = /^((video|audio)\/[\w.+-]+)(?:;\s*codecs="?([^"]*)"?)?/;
 
-function readFormat(item: unknown, times: Times): Format | undefined {
+function readFormat(item: unknown): Format | undefined {
   const format = asRecord(item);
   const [, mime, family, codecs] = MEDIA_TYPE.exec(asString(format?.mimeType) ?? '') ?? [];
   if (!format || !mime || (family !== 'video' && family !== 'audio')) return undefined;
-  const address = absoluteUrl(format.url);
+  const address = siteUrl(format.url);
   const has_video = family === 'video';
   const has_audio = !has_video || (codecs?.includes(',') ?? false) || format.audioQuality !== undefined;
   const track = asRecord(format.audioTrack);
@@ -134,7 +135,7 @@ function readFormat(item: unknown, times: Times): Format | undefined {
       quality: asString(format.qualityLabel) ?? audioQuality(format.audioQuality),
       language: asString(track?.id)?.split('.', 1)[0] || undefined,
       label: label || undefined,
-      ...(address && lifeOf(address, times)),
+      ...(address && lifeOf(address)),
     },
   };
 }
@@ -149,23 +150,11 @@ function audioQuality(value: unknown): string | undefined {
   return /^AUDIO_QUALITY_(\w+)$/.exec(asString(value) ?? '')?.[1]?.toLowerCase();
 }
 
-/**
- * Media URLs have their expiry time (`expire`) and the client's IP address (`ip`), in the query or in the path. A
- * hundred URLs of a kilobyte are too much for regular expressions over the whole.
- */
-function lifeOf(url: string, times: Times): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
-  const place = Math.max(url.indexOf('expire='), url.indexOf('/expire/'));
-  const seconds = place < 0 ? undefined : /\d{10}(?!\d)/.exec(url.slice(place + 7, place + 19))?.[0];
-  const bound = ['&ip=', '?ip=', '/ip/'].some((mark) => url.includes(mark));
-  return { expires_at: seconds && timeOf(seconds, times), ...(bound && { bound_to: ['ip'] }) };
-}
-
-/** Most files of one reply expire in the same second. */
-type Times = Map<string, string | undefined>;
-
-function timeOf(seconds: string, times: Times): string | undefined {
-  if (!times.has(seconds)) times.set(seconds, toIsoTime(seconds));
-  return times.get(seconds);
+/** Media URLs have their expiry time and the client's IP address in the query, manifests in the path. */
+function lifeOf(url: string): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
+  const expires_at = expiryOf(url) ?? toIsoTime(/\/expire\/(\d{10})\//.exec(url)?.[1]);
+  const bound = queryValue(url, 'ip') !== undefined || url.includes('/ip/');
+  return { ...(expires_at && { expires_at }), ...(bound && { bound_to: ['ip'] }) };
 }
 
 function readManifests(streamingData: unknown): MediaEntry[] {
@@ -174,10 +163,8 @@ function readManifests(streamingData: unknown): MediaEntry[] {
     ['dashManifestUrl', 'application/dash+xml'],
   ] as const;
   return kinds.flatMap(([name, mime]) => {
-    const url = absoluteUrl(at(streamingData, name));
-    return url
-      ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url, new Map()) } as const]
-      : [];
+    const url = siteUrl(at(streamingData, name));
+    return url ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url) } as const] : [];
   });
 }
 

@@ -1,4 +1,4 @@
-import type { ChainResult, DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
+import type { DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
 import { parseNext } from './next.js';
 import { type PlayState, readPlayState } from './playability.js';
@@ -7,7 +7,6 @@ import { parsePlayer } from './player.js';
 /** Parts of the document, best first. */
 export type Found = readonly PartialPost[];
 export type VideoOutcome = Outcome<Found>;
-export type VideoRun = ChainResult<Found>;
 
 /** The settings that replies are read with. */
 export interface ReadOptions {

@@ -1,6 +1,6 @@
 import { asArray, asNumber, asRecord, asString, at, type DefinitiveCode, findAll, type TransientCode } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
-import { textOf } from './text.js';
+import { textOf } from './values.js';
 
 /** Whether a video can be played, according to a player reply. */
 export type PlayState =

@@ -9,8 +9,7 @@ import {
   toIsoTime,
   tryParseJson,
 } from 'mediagate';
-import { canonicalUrl, shortcodeInAddress } from '../../links.js';
-import { bareShortcode, type PostIdentity } from '../../shortcode.js';
+import { bareShortcode, canonicalUrl, type PostIdentity, shortcodeInAddress } from '../../links.js';
 import { hashtagsIn, readCounters } from '../details.js';
 import { imageEntry, videoEntry } from '../media.js';
 import type { PostReading } from '../reading.js';

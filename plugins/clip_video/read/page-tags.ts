@@ -11,10 +11,10 @@ import {
   parseDuration,
   toIsoTime,
 } from 'mediagate';
-import { absoluteUrl, idText, tagsOf, username } from './item-values.js';
-import { canonicalUrl } from './links.js';
-import { lifeOf } from './media-files.js';
-import { profileUrl } from './parse-author.js';
+import { canonicalUrl } from '../links.js';
+import { lifeOf } from './files.js';
+import { profileUrl } from './item.js';
+import { absoluteUrl, idText, tagsOf, username } from './values.js';
 
 const VIDEO_OBJECT = /\sid=["']VideoObject["'][^<>]{0,500}>/;
 
@@ -27,25 +27,25 @@ export function parsePageTags(html: string, id: string): PartialPost | undefined
   if (stated.length === 0 || stated.some((address) => idIn(address) !== id)) return undefined;
   const name = username(stated.map((address) => /\/@([^/?#]+)\//.exec(address)?.[1]).find((one) => one && one !== 'i'));
   const summary = tags.get('og:description') ?? tags.get('description');
-  const told = name ? readSummary([summary, tags.get('description')], name) : {};
-  const heading = readHeading(tags.get('og:title'), told.name, name);
+  const read = name ? readSummary([summary, tags.get('description')], name) : {};
+  const heading = readHeading(tags.get('og:title'), read.name, name);
   const thumbnail = absoluteUrl(tags.get('og:image'));
-  const caption = told.caption ?? heading.caption ?? (heading.name ? summary : undefined);
+  const caption = read.caption ?? heading.caption ?? (heading.name ? summary : undefined);
   if (!name || !(caption ?? heading.name)) return undefined;
   const video = absoluteUrl(tags.get('og:video:secure_url') ?? tags.get('og:video'));
   return {
     common: {
       caption,
       description: caption,
-      author: { name: told.name ?? heading.name, username: name, url: profileUrl(name) },
+      author: { name: read.name ?? heading.name, username: name, url: profileUrl(name) },
       thumbnail,
       tags: tagsOf(caption),
     },
     ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
-    metrics: { likes: told.likes?.value, comments: told.comments?.value },
+    metrics: { likes: read.likes?.value, comments: read.comments?.value },
     precision: {
-      ...(told.likes && !told.likes.exact && { likes: 'rounded' as const }),
-      ...(told.comments && !told.comments.exact && { comments: 'rounded' as const }),
+      ...(read.likes && !read.likes.exact && { likes: 'rounded' as const }),
+      ...(read.comments && !read.comments.exact && { comments: 'rounded' as const }),
     },
     media: {
       image_urls: thumbnail ? [thumbnail] : [],

@@ -6,15 +6,36 @@ import {
   type PostPart,
   toIsoTime,
 } from 'mediagate';
-import { hasFiles } from './completeness.js';
-import { betterFirst, isCover } from './media-files.js';
+import { betterFirst, isCover } from './read/files.js';
+
+/** Whether a part has what an answer needs: whose the item is, and anything of what it is. */
+export function isReadable({ common, metrics, media }: PartialPost): boolean {
+  const named = common?.author?.username ?? common?.author?.name;
+  const read = common?.title ?? common?.caption ?? metrics?.likes ?? media?.entries?.[0];
+  return named !== undefined && read !== undefined;
+}
+
+/** Whether a part leaves nothing to be asked for. */
+export function isComplete(post: PartialPost): boolean {
+  return (
+    isReadable(post) &&
+    post.common?.published_at !== undefined &&
+    post.metrics?.views !== undefined &&
+    hasFiles(post.media?.entries)
+  );
+}
+
+/** Whether there is the item itself: its video, or its pictures. */
+export function hasFiles(entries: readonly MediaEntry[] = []): boolean {
+  return entries.some((entry) => entry.kind === 'video' || (entry.kind === 'image' && !isCover(entry)));
+}
 
 /** Methods in whose place another one had to answer. */
 const PRIMARY = 'page';
 const EPOCH_SHIFT = 32n;
 
 /**
- * The same pictures and the same sound come under other addresses from every method: only one part's are kept, of the
+ * The same pictures and the same audio come under other addresses from every method: only one part's are kept, of the
  * pictures the one's that has more than a cover. Of videos each method has addresses worth having.
  */
 export function alignMedia(parts: readonly PostPart[]): PostPart[] {

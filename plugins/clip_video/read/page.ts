@@ -1,6 +1,5 @@
 import { asRecord, asString, at, findAll, findJsonAfter, type JsonRecord } from 'mediagate';
-import { idText } from './item-values.js';
-import { locateScripts } from './page-scripts.js';
+import { idText } from './values.js';
 
 /** What a page holds of items in one of its scripts. */
 export interface PageNodes {
@@ -70,27 +69,27 @@ export function readPageNodes(html: string, id: string): PageReading {
     return reader.read(blob, id);
   };
   // A script that holds much besides is read whole only where no other has the item.
-  const ways = [
+  const methods = [
     ...found.map((one) => () => (one.reader.members ? ofMember(one.reader, one.script.text) : wholeOf(one))),
     ...found.filter(({ reader }) => reader.members).map((one) => () => wholeOf(one)),
   ];
-  for (const way of ways) {
-    const told = way();
-    if (told && tells(told)) return { ...told, scripts: 'read' };
+  for (const method of methods) {
+    const read = method();
+    if (read && hasContent(read)) return { ...read, scripts: 'read' };
   }
   const items = html.includes(id) ? findItem(blobs, id) : [];
   return { ...nodes({ items }), scripts: blobs.length > 0 ? 'read' : found.length > 0 ? 'unreadable' : 'none' };
 }
 
-function tells({ items, videoData, states }: PageNodes): boolean {
+function hasContent({ items, videoData, states }: PageNodes): boolean {
   return items.length > 0 || videoData.length > 0 || states.length > 0;
 }
 
 function ofMember({ members = [], ofMember: read }: Reader, text: string): PageNodes | undefined {
   for (const name of members) {
     const member = findJsonAfter(text, `"${name}"`)?.value;
-    const told = member === undefined ? undefined : read?.(member);
-    if (told && tells(told)) return told;
+    const nodesOfMember = member === undefined ? undefined : read?.(member);
+    if (nodesOfMember && hasContent(nodesOfMember)) return nodesOfMember;
   }
   return undefined;
 }
@@ -175,4 +174,50 @@ function together(parts: readonly PageNodes[]): PageNodes {
     videoData: parts.flatMap(({ videoData }) => videoData),
     states: parts.flatMap(({ states }) => states),
   });
+}
+
+/** One script of a page. */
+export interface PageScript {
+  /** From the `>` of the opening tag on. */
+  text: string;
+  /** What the value follows. */
+  marker: string | RegExp;
+}
+
+const SCRIPT_ID = /\sid=["']([\w-]{1,60})["']/;
+const ASSIGNED = /^>\s*(?:window|self|globalThis)(?:\.|\[["'])(\w{1,60})/;
+/** Characters of a tag, or of a script's beginning, that are looked at. */
+const GLANCE = 500;
+
+/**
+ * The scripts of the given names, by id or by the global that they set. One pass over the page, from script to script: a
+ * search for every name would cost as much as reading the data.
+ */
+export function locateScripts(html: string, names: ReadonlySet<string>): Map<string, PageScript> {
+  const scripts = new Map<string, PageScript>();
+  for (let open = html.indexOf('<script'); open >= 0; ) {
+    const tagEnd = html.indexOf('>', open);
+    if (tagEnd < 0) break;
+    const close = html.indexOf('</script', tagEnd);
+    const end = close < 0 ? html.length : close;
+    const id = SCRIPT_ID.exec(html.slice(open, Math.min(tagEnd, open + GLANCE)))?.[1];
+    const global = ASSIGNED.exec(html.slice(tagEnd, Math.min(end, tagEnd + GLANCE)))?.[1];
+    const name = [global, id].find((one) => one !== undefined && names.has(one));
+    // Before the script that bears the name, another may set a global of the same name to nothing.
+    if (name && (name === id || !scripts.has(name))) {
+      scripts.set(name, { text: html.slice(tagEnd, end), marker: name === global ? name : '>' });
+    }
+    open = html.indexOf('<script', end);
+  }
+  return scripts.size > 0 ? scripts : locateByName(html, names);
+}
+
+/** For pages whose tags are written otherwise: what matters is a name in quotes, and the end of the tag after it. */
+function locateByName(html: string, names: ReadonlySet<string>): Map<string, PageScript> {
+  const scripts = new Map<string, PageScript>();
+  for (const name of names) {
+    const place = html.indexOf(name);
+    if (place >= 0) scripts.set(name, { text: html.slice(place), marker: new RegExp(`${name}["'][^<{]{0,500}>`) });
+  }
+  return scripts;
 }

@@ -1,0 +1,190 @@
+import {
+  type Clock,
+  type HttpClient,
+  type HttpRequest,
+  type HttpStream,
+  type Logger,
+  Type,
+  type UpstreamState,
+} from '../contracts/index.js';
+import { type ErrorCode, GatewayError } from '../runtime/index.js';
+import { createFailOver, type FailOverCall, type FailOverOptions, type TryFailure } from './fail-over.js';
+import {
+  type AfterLostAnswer,
+  accountFailure,
+  blamesCaller,
+  callerFailure,
+  modelFailure,
+  namesModeration,
+  readRefusal,
+  statusFailure,
+  tryUpstream,
+  type UpstreamNames,
+  type UpstreamRefusal,
+  withoutNames,
+} from './upstream-failures.js';
+
+/*
+ * What the plugins of model vendors share. `createUpstreams` calls one of several upstreams, with fail-over and log lines;
+ * `askUpstream` sends one request; `openaiFailure` says what a refusal in the OpenAI format means for the caller and for the
+ * other upstreams.
+ */
+
+export interface UpstreamsOptions<Upstream> extends FailOverOptions<Upstream> {
+  logger: Logger;
+  /** Milliseconds for all tries of a call, and the delays between them. */
+  budgetMs: number;
+  /** Maximum delay before one of the tries, in milliseconds. Default: the remaining time. */
+  longestWaitMs?: number;
+  /** Names in log lines and states. Default: `upstreams.0` and so on. */
+  names?: readonly string[];
+}
+
+export interface UpstreamCall<Upstream, Result>
+  extends Pick<FailOverCall<Upstream, Result>, 'signal' | 'tokens' | 'suits'> {
+  /** Public name. */
+  model: string;
+  /** What may be tried if it is unknown whether the work was done. */
+  lost: AfterLostAnswer | ((upstream: Upstream) => AfterLostAnswer);
+  /** One try, within the remaining milliseconds. */
+  ask(upstream: Upstream, remainingMs: number): Promise<Result>;
+}
+
+/** The upstreams of a model. */
+export interface Upstreams<Upstream> {
+  /** @throws GatewayError as {@link FailOver.run}, which it is with a log line for each failed try. */
+  run<Result>(call: UpstreamCall<Upstream, Result>): Promise<Result>;
+  states(): UpstreamState[];
+}
+
+export function createUpstreams<Upstream>(options: UpstreamsOptions<Upstream>): Upstreams<Upstream> {
+  const { upstreams, clock, logger, budgetMs, longestWaitMs, names } = options;
+  const failOver = createFailOver(options);
+  return {
+    states: () => failOver.states().map((state, index) => ({ ...state, name: names?.[index] ?? state.name })),
+    run: ({ model, signal, tokens, suits, lost, ask }) =>
+      failOver.run({
+        budgetMs,
+        longestWaitMs,
+        signal,
+        tokens,
+        suits,
+        work(upstream, remainingMs) {
+          const index = upstreams.indexOf(upstream);
+          const member = names?.[index] ?? `upstreams.${index}`;
+          const again = typeof lost === 'function' ? lost(upstream) : lost;
+          return tryUpstream({ logger, clock, model, member, signal, lost: again }, () => ask(upstream, remainingMs));
+        },
+      }),
+  };
+}
+
+/** Base address of an upstream in the options of a vendor. */
+export const UpstreamUrlSchema = Type.String({
+  pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
+  description: 'an http or https address, such as https://api.example.com/v1',
+});
+
+/** The header of a key; none without one. */
+export function bearerToken(apiKey: string | undefined): Readonly<Record<string, string>> {
+  return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+}
+
+export interface UpstreamRequest extends Omit<HttpRequest, 'url' | 'method'> {
+  /** Base address, with or without a slash at its end. */
+  url: string;
+  /** Path after the base address, with its query. */
+  path: string;
+  /** Remaining milliseconds. */
+  timeoutMs: number;
+}
+
+/**
+ * Sends a POST request.
+ * @returns The answer, if its status is 200.
+ * @throws what `refuse` makes of any other status; the error of the HTTP client.
+ */
+export async function askUpstream(
+  { http, clock }: { http: HttpClient; clock: Clock },
+  { url, path, timeoutMs, ...request }: UpstreamRequest,
+  refuse: (refusal: UpstreamRefusal) => TryFailure,
+): Promise<HttpStream> {
+  const answer = await http.stream({
+    ...request,
+    url: url.replace(/\/+$/, '') + path,
+    method: 'POST',
+    timeoutMs: Math.max(1, timeoutMs),
+  });
+  if (answer.status === 200) return answer;
+  throw refuse(await readRefusal(answer, clock));
+}
+
+/** Codes and types of an upstream that does not serve us any more. */
+const UNSERVED = /^(?:insufficient_quota|billing_\w+|\w+_deactivated|usage_limit_reached|access_terminated)$/;
+const UNKNOWN_MODEL = /^(?:model_not_found|invalid_model|model_not_available|unknown_model)$/;
+const MODERATED = /^(?:moderation_blocked|(?:image_)?content_policy_violation|content_?filter|safety_violation)$/i;
+/** The vendor's type of an image that its safety system rejects without a code. */
+const MODERATED_TYPE = 'image_generation_user_error';
+
+/** A refusal in the OpenAI format. */
+export interface OpenaiError {
+  /** Empty without one. */
+  code: string;
+  param?: string;
+  message?: string;
+  /**
+   * What it is about: our account, a model that the upstream does not have, the upstream's safety system, another fault
+   * of the request, or the upstream itself.
+   */
+  about: 'account' | 'model' | 'moderation' | 'request' | 'upstream';
+}
+
+export function openaiError(refusal: UpstreamRefusal): OpenaiError {
+  const { status, json } = refusal;
+  const error = (json as { error?: Readonly<Record<string, unknown>> | null } | null | undefined)?.error;
+  const text = (name: string) => {
+    const value = error?.[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const [code = '', type = '', param, message] = [text('code'), text('type'), text('param'), text('message')];
+  const isModerated =
+    MODERATED.test(code) || (code === '' && type === MODERATED_TYPE) || (status === 403 && namesModeration(refusal));
+  const isRequest = blamesCaller(refusal);
+  let about: OpenaiError['about'] = isRequest ? 'request' : 'upstream';
+  if (UNSERVED.test(code) || UNSERVED.test(type)) about = 'account';
+  else if (UNKNOWN_MODEL.test(code)) about = 'model';
+  else if (isModerated && (isRequest || status === 403)) about = 'moderation';
+  return { code, ...(param !== undefined && { param }), ...(message !== undefined && { message }), about };
+}
+
+export interface OpenaiFailureRules {
+  names: UpstreamNames;
+  /** Milliseconds since 1970. */
+  now: number;
+  lost: AfterLostAnswer;
+  /** Codes of a caller's fault that keep their name; others are `invalid_value`. */
+  codes: readonly ErrorCode[];
+  /** Fields that the caller knows. */
+  params: ReadonlySet<string>;
+}
+
+/** The meaning of a refusal. The upstream's message is the reason of a caller's fault, without names; nothing else is. */
+export function openaiFailure(refusal: UpstreamRefusal, rules: OpenaiFailureRules): TryFailure {
+  const { about, code, param: field, message } = openaiError(refusal);
+  const { names, now, lost, codes, params } = rules;
+  const reason = message === undefined ? undefined : withoutNames(message, names);
+  if (about === 'account') return accountFailure();
+  if (about === 'model') return modelFailure(false);
+  if (about === 'moderation') return moderationFailure(reason);
+  if (about === 'upstream') return statusFailure(refusal, now, lost);
+  const known = field?.replace(/\[\]?.*$/, '');
+  const param = known !== undefined && params.has(known) ? known : undefined;
+  const ours = codes.find((one) => one === code) ?? 'invalid_value';
+  return callerFailure(new GatewayError(ours, 'The model refused the request.', { param, reason }));
+}
+
+/** The upstream's safety system rejects the request. */
+export function moderationFailure(reason: string | undefined): TryFailure {
+  const message = "The request was rejected by the model's safety system.";
+  return callerFailure(new GatewayError('moderation_blocked', message, { reason }));
+}

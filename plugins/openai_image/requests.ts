@@ -1,0 +1,172 @@
+import {
+  type AfterLostAnswer,
+  type BodySource,
+  type ErrorCode,
+  encodeForm,
+  type FilePart,
+  type ImageCall,
+  type ImageSize,
+  type Media,
+  openaiFailure,
+  type Static,
+  type TryFailure,
+  Type,
+  type UpstreamRefusal,
+  UpstreamUrlSchema,
+} from 'mediagate';
+
+const strict = { additionalProperties: false } as const;
+
+const UpstreamSchema = Type.Object(
+  {
+    /** Base address, e.g. `https://api.openai.com/v1`; `/images/generations` and `/images/edits` are put behind it. */
+    url: UpstreamUrlSchema,
+    /** Sent as a bearer token. Absent: none is sent. */
+    apiKey: Type.Optional(Type.String({ minLength: 1 })),
+    /** The upstream's own name of the model. */
+    model: Type.String({ minLength: 1, default: 'gpt-image-2' }),
+    /** Sizes it takes, as `WIDTHxHEIGHT`; the nearest shape is asked for. `any`: all that callers may ask for. */
+    sizes: Type.Union([Type.Literal('any'), Type.Array(Type.String({ pattern: '^\\d+x\\d+$' }), { minItems: 1 })], {
+      default: 'any',
+    }),
+    /** Reference images it takes; a call with more goes to another upstream. */
+    maxReferences: Type.Integer({ minimum: 0, maximum: 16, default: 4 }),
+    /** Send references as data URIs in JSON rather than as files of a form. */
+    jsonEdits: Type.Boolean({ default: false }),
+    /** Ask for base64 in so many words, which the vendor's own models refuse and some look-alikes need. */
+    sendsResponseFormat: Type.Boolean({ default: false }),
+    /** It makes one image for one `Idempotency-Key`, so a request whose answer was lost may be sent again. */
+    idempotent: Type.Boolean({ default: false }),
+  },
+  strict,
+);
+
+export const OptionsSchema = Type.Object(
+  {
+    /** Servers of this format, best first. */
+    upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16 }),
+    /** Public names of the model. */
+    models: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, default: ['gen-img-2', 'gen-image-2'] }),
+    /** Milliseconds for one image over all tries; less than the `timeoutMs` of the entry. */
+    budgetMs: Type.Integer({ minimum: 1_000, maximum: 600_000, default: 230_000 }),
+    /** Milliseconds that an upstream rests at first once it kept failing. */
+    restMs: Type.Integer({ minimum: 1, maximum: 600_000, default: 10_000 }),
+  },
+  strict,
+);
+
+export type Options = Static<typeof OptionsSchema>;
+export type Upstream = Static<typeof UpstreamSchema>;
+
+/** What to ask an upstream for, and what to say about it where that is not what the caller asked for. */
+interface AskedSize {
+  /** Absent: the upstream chooses. */
+  size?: string;
+  warning?: string;
+}
+
+/** The nearest shape that the upstream has; of equal shapes the smallest that is large enough. */
+export function askedSize(size: ImageSize | 'auto', { sizes }: Pick<Upstream, 'sizes'>): AskedSize {
+  if (size === 'auto') return sizes === 'any' ? { size } : {};
+  const wanted = `${size.width}x${size.height}`;
+  if (sizes === 'any' || sizes.includes(wanted)) return { size: wanted };
+  const distance = (listed: string) => {
+    const [width = 1, height = 1] = listed.split('x').map(Number);
+    const shape = Math.abs(Math.log((width * size.height) / (height * size.width)));
+    const scale = Math.log((width * height) / (size.width * size.height));
+    // Shape first: what is cut off is lost, what is scaled is not. Too small is worse than too large.
+    return shape * 100 + (scale < 0 ? -10 * scale : scale);
+  };
+  const [nearest] = [...sizes].sort((one, other) => distance(one) - distance(other));
+  return { size: nearest, warning: `size: made as ${nearest}, since the upstream has no ${wanted}` };
+}
+
+/** A request in the upstream's format, without its credentials. */
+interface WireRequest {
+  path: '/images/generations' | '/images/edits';
+  contentType: string;
+  body: string | BodySource;
+}
+
+const PASSED = ['quality', 'background', 'output_format', 'output_compression', 'moderation', 'user'] as const;
+const PASSED_WITH_REFERENCES = [...PASSED, 'input_fidelity'] as const;
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/webp': 'webp',
+  'image/gif': 'gif',
+};
+
+/** @param size as the upstream is to be asked for it; absent, it is not asked. */
+export function encodeRequest(call: ImageCall, upstream: Upstream, size: string | undefined): WireRequest {
+  const withReferences = call.references.length > 0;
+  const settings = settingsOf(call, upstream, size);
+  if (!withReferences) return json('/images/generations', settings);
+  if (upstream.jsonEdits) {
+    return json('/images/edits', { ...settings, images: call.references.map((one) => ({ image_url: dataUri(one) })) });
+  }
+  const fields = Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]));
+  return { path: '/images/edits', ...encodeForm(fields, call.references.map(filePart)) };
+}
+
+function settingsOf(call: ImageCall, upstream: Upstream, size: string | undefined): Record<string, string | number> {
+  const names: readonly string[] = call.references.length > 0 ? PASSED_WITH_REFERENCES : PASSED;
+  const passed = names.flatMap((name) => {
+    const value = call.options[name];
+    return typeof value === 'string' || typeof value === 'number' ? [[name, value] as const] : [];
+  });
+  return {
+    model: upstream.model,
+    prompt: call.prompt,
+    n: 1,
+    ...(size !== undefined && { size }),
+    ...Object.fromEntries(passed),
+    ...(upstream.sendsResponseFormat && { response_format: 'b64_json' }),
+  };
+}
+
+function json(path: WireRequest['path'], body: object): WireRequest {
+  return { path, contentType: 'application/json', body: JSON.stringify(body) };
+}
+
+function filePart({ bytes, contentType }: Media, index: number): FilePart {
+  const fileName = `image-${index + 1}.${EXTENSIONS[contentType] ?? 'bin'}`;
+  return { name: 'image[]', fileName, contentType, content: bytes };
+}
+
+function dataUri({ bytes, contentType }: Media): string {
+  return `data:${contentType};base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')}`;
+}
+
+/** A caller's faults that have a name of their own here too. */
+const SHARED_CODES: readonly ErrorCode[] = [
+  'unsupported_value',
+  'unsupported_parameter',
+  'image_too_large',
+  'image_file_too_large',
+  'unsupported_image_media_type',
+];
+const PARAMS = new Set([
+  'prompt',
+  'size',
+  'quality',
+  'background',
+  'output_format',
+  'output_compression',
+  'moderation',
+  'input_fidelity',
+  'image',
+  'user',
+]);
+
+export function refusalFailure(refusal: UpstreamRefusal, call: ImageCall, upstream: Upstream, now: number): TryFailure {
+  const names = { ...upstream, publicModel: call.model };
+  const lost = afterLostAnswer(call, upstream);
+  return openaiFailure(refusal, { names, now, lost, codes: SHARED_CODES, params: PARAMS });
+}
+
+/** Only an upstream that knows the request again is asked again where the image may have been made. */
+export function afterLostAnswer(call: ImageCall, upstream: Upstream): AfterLostAnswer {
+  return upstream.idempotent && call.idempotencyKey !== undefined ? 'here' : 'nowhere';
+}
