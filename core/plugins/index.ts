@@ -12,6 +12,7 @@ export {
   registerInstanceServices,
   STORAGE,
 } from './instance-services.js';
+export { PluginConfigError, readPluginConfig } from './plugin-config.js';
 export { CONTRIBUTION_CODES, createHideOptions, impossibleUsage, readReportedUsage } from './plugin-failure.js';
 export { createPluginHost, type InstancePolicy, importPlugin, type PluginHost } from './plugin-host.js';
 export {
