@@ -28,7 +28,6 @@ const NOISE_MS = 12;
 const QUICK_MS = 3;
 /** Maximum milliseconds of CPU for one text of any size. */
 const MAX_MS = 2_500;
-const PROBLEMS_SHOWN = 5;
 
 /** What begins something whose end a reader may look for. */
 const MARKUP = [
@@ -183,14 +182,15 @@ export const HOSTILE_REPLIES_RULE: Rule<ExtractorDefinition> = {
         const shown = textsOf(extraction);
         for (const exchange of exchanges.filter(({ name }) => differing.some((one) => one.name === name))) {
           for (const { where, piece, body } of hostileReplies(exchange, sample.id, shown)) {
-            if (problems.length >= PROBLEMS_SHOWN) break;
             const problem = await growthProblem(async (size) => {
               const hostile = { ...exchange, body: Buffer.from(body(size)) };
               const replies = exchanges.map((one) => (one === exchange ? hostile : one));
               gatewayErrorOf(await runSample(definition, sample, createReplay(replies), { waiting }));
             });
-            if (problem)
-              problems.push(`${sample.name}: ${exchange.name}, ${JSON.stringify(piece)} ${where}: ${problem}`);
+            if (!problem) continue;
+            problems.push(`${sample.name}: ${exchange.name}, ${JSON.stringify(piece)} ${where}: ${problem}`);
+            // Other pieces mostly find the same, and take as long.
+            break;
           }
         }
       }
@@ -221,11 +221,13 @@ export function hostileModelRule<Definition extends ModelDefinition & { upstream
                 const http = createFakeHttp([reply(`a${repeated(piece, size)}b`)]);
                 contractErrorOf(await one.run({ http, waiting }), family.kind);
               });
-              if (problem) problems.push(`${one.label} ${what} of ${JSON.stringify(piece)}: ${problem}`.trim());
+              if (!problem) continue;
+              problems.push(`${one.label} ${what} of ${JSON.stringify(piece)}: ${problem}`.trim());
+              break;
             }
           }
         }
-        reportAll(problems.slice(0, PROBLEMS_SHOWN));
+        reportAll(problems);
       }),
   };
 }

@@ -28,11 +28,13 @@ import {
   type Context,
   createInventedPackage,
   extraction,
+  fetchItem,
   ID,
   type InventedPackage,
   inventedPlugin,
   match,
   type Pieces,
+  read,
   TOKEN,
 } from './invented-platform.js';
 
@@ -60,7 +62,8 @@ interface Wrong {
 
 /** Deadline of one call in the gateway. */
 const CALL_MS = 2_000;
-const LATE_MS = 1_200;
+const LATE_MS = 6_000;
+const STEP_MS = 50;
 
 const later = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 const never = () => new Promise<never>(() => {});
@@ -260,6 +263,20 @@ const WRONG: Readonly<Record<string, Wrong>> = {
     kit: /extract\(\) kept the process busy for more than 8 s/,
     gateway: undefined,
   },
+  'reads replies in quadratic time': {
+    plugin: inventedPlugin({
+      extractor: (context) => ({
+        async extract(call) {
+          const response = await fetchItem(context, call);
+          / +x/.test(response.text());
+          return read(response, call.link.id);
+        },
+      }),
+    }),
+    check: 'reads hostile replies in linear time',
+    kit: /" " alone: \d+ ms for 8192 characters, and \d+ ms for 32768|kept the process busy/,
+    gateway: undefined,
+  },
   'answers a page in place of a picture': {
     plugin: imagePlugin(async () => ({ bytes: Buffer.from('<!doctype html>'), contentType: 'image/png' })),
     kit: /unsupported image format|Input buffer/,
@@ -332,7 +349,10 @@ describe('plugins that are wrong on purpose', () => {
   }
 
   /** What an operator and a client read of it. */
-  async function refusedByGateway({ plugin, hidden }: Wrong, root: string | undefined): Promise<string> {
+  async function refusedByGateway(
+    { plugin, gateway: named, hidden }: Wrong,
+    root: string | undefined,
+  ): Promise<string> {
     const logger = createRecordingLogger();
     const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-refused-'));
     const state = await openState({ dataDir, clock: systemClock, logger });
@@ -347,12 +367,15 @@ describe('plugins that are wrong on purpose', () => {
       const operator = JSON.stringify(gateway.plugins());
       const client = await ask(gateway, plugin).catch(describeError);
       if (hidden) expect(client, 'what a client reads').not.to.contain(hidden);
+      const texts = () => {
+        const log = logger.lines.map(({ message, fields: { error, ...rest } }) =>
+          [message, JSON.stringify(rest), error instanceof Error ? error.message : ''].join(' '),
+        );
+        return [operator, client, ...log].join('\n');
+      };
       // An abort that is ignored is logged a little later.
-      await later(LATE_MS);
-      const log = logger.lines.map(({ message, fields: { error, ...rest } }) =>
-        [message, JSON.stringify(rest), error instanceof Error ? error.message : ''].join(' '),
-      );
-      return [operator, client, ...log].join('\n');
+      for (let waited = 0; waited < LATE_MS && !named?.test(texts()); waited += STEP_MS) await later(STEP_MS);
+      return texts();
     } finally {
       await state.close();
       await rm(dataDir, { recursive: true, force: true });
