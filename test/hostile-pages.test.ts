@@ -1,9 +1,16 @@
 import { expect } from 'chai';
-import { decodeEntities, findJsonAfter, firstLine, metaTags, parseCount, splitScripts } from 'mediagate';
-import { resolveFacts as shopFacts } from '../plugins/clip_shop/facts.js';
-import { outcomeOfPage as readShopPage } from '../plugins/clip_shop/outcomes.js';
-import { readPageTags as readShopTags } from '../plugins/clip_shop/page-tags.js';
-import { readPrice } from '../plugins/clip_shop/parse-price.js';
+import {
+  decodeEntities,
+  findJsonAfter,
+  firstLine,
+  metaTags,
+  parseCount,
+  readDashManifest,
+  splitScripts,
+} from 'mediagate';
+import { siteConfigOf as shopConfig } from '../plugins/clip_shop/fetch.js';
+import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
+import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
 import { parseVideoObject } from '../plugins/clip_video/read/older/video-object.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
@@ -11,16 +18,15 @@ import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-
 import { parseOembed } from '../plugins/clip_video/read/player.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
 import { identityOf } from '../plugins/photo/links.js';
-import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
+import { siteConfigOf as socialSiteConfig } from '../plugins/social/fetch.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
-import { parseManifest } from '../plugins/social/read/media.js';
+import { manifestFiles } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
-import socialConfig from '../plugins/social/site-config.json' with { type: 'json' };
 import { siteConfigOf as vidsiteConfig } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
@@ -67,11 +73,11 @@ const CLIP_ID = '7123456789012345678';
 const VIDEO_ID = 'abcdefghijk';
 const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
-  shop: shopFacts(),
+  shop: shopConfig(),
   clip: clipSiteConfig(),
   vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),
-  social: socialConfig,
+  social: socialSiteConfig(),
 };
 
 function socialPage(id: string): Reader {
@@ -224,9 +230,9 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     ...['⟨<script id="__eqmc" ⟩', '⟨<script id="__eqmc">⟩', '<script id="__eqmc">⟨"l":"⟩', '⟨["LSD",[],{"token":"⟩'],
     ...['["LSD",[],{"token":"a"\n⟨ ⟩', '["LSD",[],{"token":"a"\n⟨a⟩', '["LSD",[],{"token":"a"⟨\n⟩'],
   ],
-  'manifests of photo': [parseDash, ...manifests(), '<MPD ⟨a⟩', '<MPD>⟨ mediaPresentationDuration="P⟩'],
+  'manifests of photo': [readDashManifest, ...manifests(), '<MPD ⟨a⟩', '<MPD>⟨ mediaPresentationDuration="P⟩'],
   'manifests of social': [
-    parseManifest,
+    manifestFiles,
     ...[...manifests(), '<AdaptationSet ><Representation >⟨<BaseURL ⟩', '⟨mediaPresentationDuration="P⟩'],
   ],
   'lines of photo': [
