@@ -200,6 +200,7 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
         key: contribution.platform,
         name: contribution.displayName,
         linkForms: contribution.linkForms,
+        ...(contribution.requestOptions && { requestOptions: contribution.requestOptions }),
         features: featuresOf(contribution),
         // The extractor is only called when it is read.
         get methods() {

@@ -1,19 +1,18 @@
 import type { GatewayError } from '../runtime/index.js';
 import type { ExtractionData } from './documents.js';
-import type { LinkRef } from './extractor.js';
+import type { LinkRef, RequestOptions } from './extractor.js';
 import type { JobFailure, JobState } from './gateway.js';
 import type { ByteRange, FileStat, StoredBody } from './services.js';
 
-/** One link to extract. Review options have no effect on platforms without reviews. */
+/** One link to extract. */
 export interface ExtractRequest {
   /** Any form of link that people share, including short links; at most 2,048 characters. */
   url: string;
-  /** Reviews per star group, 1 to 100. Default 10. */
-  clipReviewLimit?: number;
-  /** Default `latest`. */
-  clipSort?: 'latest' | 'recommended';
-  /** Also reviews without text. Default false. */
-  includeEmptyReviews?: boolean;
+  /**
+   * Options that extractors declare, e.g. `{ clipReviewLimit: 5 }`. One that another platform declares has no effect.
+   * Default: the defaults of the platform.
+   */
+  options?: RequestOptions;
   /** Offer an MP3 link if the item has audio. Default true. */
   includeAudioMp3?: boolean;
   /** Run only this method, without reading or writing the cache: for the live probe. */

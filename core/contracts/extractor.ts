@@ -1,5 +1,6 @@
 import type { TransientCode } from '../runtime/index.js';
 import type { ExtractionData } from './documents.js';
+import type { TObject } from './typebox.js';
 
 /** The kind of item behind a link. */
 export type LinkKind = 'product' | 'video' | 'post' | 'reel' | 'short_link';
@@ -45,6 +46,13 @@ export interface Extractor {
   readonly linkForms: readonly string[];
   /** May be answered from the cache and run as a background job (shop links). Default false. */
   readonly background?: boolean;
+  /**
+   * The request's options that change what is fetched: a JSON schema of an object, e.g. `Type.Object({ maxComments:
+   * Type.Integer({ minimum: 0, default: 20 }) }, { additionalProperties: false })`. Names are camelCase; over HTTP a field
+   * has the same name in snake_case (`max_comments`). Each option is optional or has a default. Options are part of the
+   * cache key. Default: none.
+   */
+  readonly requestOptions?: TObject;
   /** True if an item's audio can be offered as an MP3. Default false. */
   readonly audio?: boolean;
   /**
@@ -109,31 +117,18 @@ export interface ResolveCall {
   signal: AbortSignal;
 }
 
-export interface ExtractCall {
+/** Request options by name: those of the extractor's `requestOptions`, with defaults. */
+export type RequestOptions = Readonly<Record<string, unknown>>;
+
+/** `Options` is the static type of the extractor's `requestOptions`, which have been checked against it. */
+export interface ExtractCall<Options = RequestOptions> {
   link: LinkRef;
-  options: ExtractOptions;
+  options: Options;
   /** Aborts at the instance's deadline and when no caller waits for the result any more. */
   signal: AbortSignal;
   /** The only method to run, with any amount of data: for the live probe. Default: the fallback chain decides. */
   only?: string;
 }
-
-/** The request's options that change what is fetched, with defaults (service document 2.4). */
-export interface ExtractOptions {
-  /** Reviews per star group, 1 to 100. Default 10. */
-  clipReviewLimit: number;
-  /** Default `latest`. */
-  clipSort: 'latest' | 'recommended';
-  /** Default false. */
-  includeEmptyReviews: boolean;
-}
-
-/** The defaults of these options. */
-export const EXTRACT_DEFAULTS: Readonly<ExtractOptions> = {
-  clipReviewLimit: 10,
-  clipSort: 'latest',
-  includeEmptyReviews: false,
-};
 
 /** One item's data and how it was extracted. */
 export interface Extraction {

@@ -2,6 +2,7 @@ import type { Attempt, ErrorCode } from '../runtime/index.js';
 import type { MethodState, ProbeLink } from './extractor.js';
 import type { Plugin } from './plugin.js';
 import type { UpstreamState } from './services.js';
+import type { TObject } from './typebox.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
 export interface PluginEntry {
@@ -86,6 +87,8 @@ export interface PlatformInfo {
   name: string;
   /** Patterns or text, for people. */
   linkForms: readonly string[];
+  /** Request options that its extractor declares. */
+  requestOptions?: TObject;
   features: PlatformFeatures;
   /** The state of its methods at the time of reading, best first; empty if its extractor does not report it. */
   methods: readonly MethodState[];

@@ -3,11 +3,9 @@ import {
   type Cache,
   type CacheUse,
   type Clock,
-  EXTRACT_DEFAULTS,
   type ExtractCall,
   type Extraction,
   type ExtractionData,
-  type ExtractOptions,
   type Extractor,
   type ExtractRequest,
   type ExtractResult,
@@ -15,10 +13,12 @@ import {
   type Meter,
   PostDataSchema,
   ProductDataSchema,
+  type RequestOptions,
 } from '../contracts/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import { type Checked, createValidator, GatewayError, isGatewayError } from '../runtime/index.js';
 import type { AudioLinks } from './mp3-files.js';
+import { readRequestOptions, requestOptionsKey } from './request-options.js';
 import { type CachedResult, createResultCache, createSingleFlight } from './result-cache.js';
 import { parseLinkText } from './scraping/index.js';
 
@@ -29,7 +29,7 @@ import { parseLinkText } from './scraping/index.js';
 export interface ExtractionJobSummary {
   platform: string;
   link: LinkRef;
-  options: ExtractOptions;
+  options: RequestOptions;
 }
 
 /** Increase it whenever the meaning of cached results or of their keys changes. */
@@ -61,7 +61,7 @@ export interface ExtractionService {
   /** Returns the item that a request names; a short link is resolved. */
   identify(request: ExtractRequest): Promise<Item>;
   /** As {@link identify}, for a link that is matched already. */
-  itemOf(target: Target, options: ExtractOptions): Item;
+  itemOf(target: Target, options: RequestOptions): Item;
   /** From the cache, if it is fresh. @throws GatewayError if a definitive refusal is cached. */
   readCached(item: Item): Promise<Extracted | undefined>;
   /** Fetches from the source; during an outage, an older result is returned. */
@@ -81,7 +81,7 @@ export interface Target {
 /** The unit of caching: equal keys mean equal results. */
 export interface Item extends Target {
   key: string;
-  options: ExtractOptions;
+  options: RequestOptions;
 }
 
 /** An extraction and where it came from. */
@@ -198,7 +198,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   async function fetchAnew(
     target: Target,
     key: string,
-    extract: ExtractOptions,
+    extract: RequestOptions,
     signal: AbortSignal,
   ): Promise<CachedResult> {
     try {
@@ -232,18 +232,16 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     };
   }
 
-  function itemOf(target: Target, extract: ExtractOptions): Item {
+  function itemOf(target: Target, extract: RequestOptions): Item {
     return { ...target, options: extract, key: cacheKey(target, extract) };
   }
 
   async function identify(request: ExtractRequest): Promise<Item> {
     const matched = match(request.url);
     const target = matched.link.kind === 'short_link' ? await walk(matched, request.signal) : matched;
-    return itemOf(target, {
-      clipReviewLimit: request.clipReviewLimit ?? EXTRACT_DEFAULTS.clipReviewLimit,
-      clipSort: request.clipSort ?? EXTRACT_DEFAULTS.clipSort,
-      includeEmptyReviews: request.includeEmptyReviews ?? EXTRACT_DEFAULTS.includeEmptyReviews,
-    });
+    const { contribution } = target.extractor;
+    const all = registry.extractors.map((extractor) => extractor.contribution);
+    return itemOf(target, readRequestOptions(contribution, request.options, all));
   }
 
   const platformOf = ({ extractor }: Item) => extractor.contribution.platform;
@@ -304,10 +302,11 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
  * It contains the canonical URL rather than the id, since the URL includes access tokens: a link without the token must
  * not get what a link with it received. Cached results, shared extractions, jobs and batches all use this key.
  */
-function cacheKey({ extractor, link }: Target, extract: ExtractOptions): string {
-  const { platform, background } = extractor.contribution;
+function cacheKey({ extractor, link }: Target, extract: RequestOptions): string {
+  const { platform } = extractor.contribution;
   const item = `extraction:${CACHE_VERSION}:${platform}:${link.kind}:${link.url} ${link.region ?? ''}`;
-  return background ? `${item}:${extract.clipReviewLimit}:${extract.clipSort}:${extract.includeEmptyReviews}` : item;
+  const options = requestOptionsKey(extractor.contribution, extract);
+  return options === undefined ? item : `${item}:${options}`;
 }
 
 /** A failure of the source says nothing about the item, so an older result is returned. */

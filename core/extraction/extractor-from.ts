@@ -110,7 +110,16 @@ export function extractorFrom<Item, State = undefined>(
       const method = [...new Set(result.parts.map((part) => part.method))].join('+');
       return { method, limitations: limitationNotes(result, document.data), partial, ...document };
     },
-    ...(resolveAudio && { audio: true, resolveAudio: (request) => resolveAudio(request, () => run(request)) }),
+    ...(resolveAudio && {
+      audio: true,
+      async resolveAudio(request) {
+        try {
+          return await resolveAudio(request, () => run(request));
+        } catch (error) {
+          throw isGatewayError(error) ? error.with({ platform: contract.platform }) : error;
+        }
+      },
+    }),
   };
 }
 

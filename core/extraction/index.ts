@@ -7,3 +7,4 @@ export {
 } from './background-jobs.js';
 export { checkDocument, createExtractionService, type ExtractionService } from './extraction.js';
 export { type AudioFiles, type AudioLinks, createAudioFiles, createAudioLinks } from './mp3-files.js';
+export { defaultRequestOptions } from './request-options.js';

@@ -7,7 +7,6 @@ import {
   type AudioLinkOptions,
   type ByteRange,
   type Clock,
-  EXTRACT_DEFAULTS,
   type Extractor,
   type FileStat,
   type LinkRef,
@@ -19,6 +18,7 @@ import type { HttpClients } from '../net/index.js';
 import type { PluginHost, Registered } from '../plugins/index.js';
 import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
 import { createTranscodes, makeAudio, type RunTranscode } from './mp3-transcoding.js';
+import { defaultRequestOptions } from './request-options.js';
 
 /** For media requests: the whole transcode has its own deadline, so this one never expires first. */
 const FETCH_MS = 600_000;
@@ -95,7 +95,8 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       if (!contribution.resolveAudio) {
         throw new GatewayError('audio_unavailable', 'The platform gives no sound.', { retryable: false });
       }
-      const found = await contribution.resolveAudio({ link, options: EXTRACT_DEFAULTS, signal: callSignal });
+      const options = defaultRequestOptions(contribution);
+      const found = await contribution.resolveAudio({ link, options, signal: callSignal });
       if (typeof found?.url !== 'string') throw new Error('resolveAudio() answered no url');
       return found;
     });

@@ -5,6 +5,8 @@ import type {
   Contributions,
   Extractor,
   IdentityProvider,
+  ImageFormat,
+  ImageModel,
   ImageProvider,
   LinkMatch,
   LinkRef,
@@ -14,7 +16,7 @@ import type {
   TextProvider,
 } from '../contracts/index.js';
 import { isRecord, type JsonRecord } from '../extraction/scraping/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { createValidator, GatewayError } from '../runtime/index.js';
 import { asError, type HideOptions } from './plugin-failure.js';
 
 /** What one plugin instance contributed, with the instance's id. */
@@ -42,6 +44,8 @@ export interface Registry {
   textProvider(model: string): (Registered<TextProvider> & { model: TextModel }) | undefined;
   readonly texts: readonly Registered<TextProvider>[];
   identityProvider(): Registered<IdentityProvider> | undefined;
+  /** The image model of this id. */
+  imageModel(model: string): ImageModel | undefined;
   models(): { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
   /** Platform keys and model ids of one instance, and `sign-in` for an identity provider. */
   servedBy(entry: string): string[];
@@ -72,7 +76,7 @@ export function createRegistry(logger: Logger): Registry {
   /** What only one instance may serve: for an audio model, each operation. */
   const claimed = (contributions: Contributions): string[] => [
     ...(contributions.extractors ?? []).map((extractor) => extractor.platform),
-    ...(contributions.imageProviders ?? []).flatMap((provider) => provider.models),
+    ...(contributions.imageProviders ?? []).flatMap((provider) => provider.models.map((model) => model.id)),
     ...(contributions.audioProviders ?? []).flatMap((provider) =>
       provider.models.flatMap((model) => model.operations.map((operation) => `${model.id} (${operation})`)),
     ),
@@ -100,7 +104,7 @@ export function createRegistry(logger: Logger): Registry {
 
   const models: Registry['models'] = () => [
     ...images.flatMap(({ entry, contribution }) =>
-      contribution.models.map((id) => ({ id, kind: 'image' as const, entry })),
+      contribution.models.map(({ id }) => ({ id, kind: 'image' as const, entry })),
     ),
     ...audio.flatMap(({ entry, contribution }) =>
       contribution.models.map(({ id }) => ({ id, kind: 'audio' as const, entry })),
@@ -148,7 +152,8 @@ export function createRegistry(logger: Logger): Registry {
         { param: 'url' },
       );
     },
-    imageProvider: (model) => images.find(({ contribution }) => contribution.models.includes(model)),
+    imageProvider: (model) => images.find(({ contribution }) => contribution.models.some(({ id }) => id === model)),
+    imageModel: (model) => images.flatMap(({ contribution }) => contribution.models).find(({ id }) => id === model),
     audioProvider: (model, operation) =>
       audio.find(
         ({ contribution }) =>
@@ -180,8 +185,7 @@ export function namesServed(contributions: Contributions): string[] {
   const { extractors = [], imageProviders = [], audioProviders = [], textProviders = [] } = contributions;
   return [
     ...extractors.map(({ platform }) => platform),
-    ...imageProviders.flatMap(({ models }) => models),
-    ...[...audioProviders, ...textProviders].flatMap(({ models }) => models.map(({ id }) => id)),
+    ...[...imageProviders, ...audioProviders, ...textProviders].flatMap(({ models }) => models.map(({ id }) => id)),
     ...(contributions.identityProviders ?? []).map(() => 'sign-in'),
   ];
 }
@@ -234,7 +238,7 @@ export function checkContributions({ provides }: Plugin, contributions: Contribu
 }
 
 function checkExtractor(extractor: JsonRecord, at: string): void {
-  const { platform, audio } = extractor;
+  const { platform, audio, requestOptions } = extractor;
   if (typeof platform !== 'string' || !PLATFORM.test(platform)) {
     throw new Error(`${at}.platform must be 1 to 40 small letters, digits and underscores, a letter first`);
   }
@@ -242,10 +246,33 @@ function checkExtractor(extractor: JsonRecord, at: string): void {
   mustBeList(extractor.linkForms, `${at}.linkForms`, mustBeText);
   for (const name of ['match', 'extract'] as const) mustBeFunction(extractor, name, at);
   if (audio) mustBeFunction(extractor, 'resolveAudio', at);
+  if (requestOptions !== undefined) checkRequestOptions(requestOptions, `${at}.requestOptions`);
 }
 
+const OPTION_NAME = /^[a-z][A-Za-z0-9]{0,39}$/;
+
+function checkRequestOptions(schema: unknown, at: string): void {
+  if (!isRecord(schema) || !isRecord(schema.properties)) throw new Error(`${at} must be a JSON schema of an object`);
+  const wrong = Object.keys(schema.properties).find((name) => !OPTION_NAME.test(name));
+  if (wrong !== undefined) throw new Error(`${at} has "${wrong}", and names of options must be in camelCase`);
+  const checked = createValidator(schema).check({});
+  if (checked.ok) return;
+  const { path = '', message = 'is not valid' } = checked.issues[0] ?? {};
+  throw new Error(`${at} must give each option a default, or make it optional: ${path} ${message}`);
+}
+
+const IMAGE_FORMATS: ReadonlySet<unknown> = new Set<ImageFormat>(['png', 'jpeg', 'webp']);
+
 function checkImageProvider(provider: JsonRecord, at: string): void {
-  mustBeList(provider.models, `${at}.models`, mustBeText);
+  mustBeList(provider.models, `${at}.models`, (model, path) => {
+    checkModel(model, path);
+    const { maxReferences: max } = model;
+    if (!Number.isSafeInteger(max) || Number(max) < 0)
+      throw new Error(`${path}.maxReferences must be a whole number from 0`);
+    mustBeList(model.formats, `${path}.formats`, (format, named) => {
+      if (!IMAGE_FORMATS.has(format)) throw new Error(`${named} must be "png", "jpeg" or "webp"`);
+    });
+  });
   mustBeFunction(provider, 'generate', at);
 }
 

@@ -38,4 +38,4 @@ export {
   watchAborted,
   withDeadline,
 } from './time.js';
-export { type Checked, createValidator } from './validation.js';
+export { type Checked, closestMatch, createValidator, type Validator } from './validation.js';

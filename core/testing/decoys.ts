@@ -1,10 +1,16 @@
 import type { Extraction } from '../contracts/index.js';
-import { type ExtractorDefinition, type FoundSample, gatewayErrorOf, idsOf, runSample } from './extractor.js';
+import {
+  type ExtractorDefinition,
+  type FoundSample,
+  gatewayErrorOf,
+  idsOf,
+  readIntact,
+  runSample,
+} from './extraction-run.js';
 import { compare } from './matchers.js';
 import { createReplay, type Exchange } from './replay.js';
 import { NestedJson, type Part, putTogether, type ReplyParts, takeApart } from './reply-parts.js';
 import { reportAll } from './runner.js';
-import { readIntact } from './samples.js';
 
 /**
  * Adds another item beside the requested one in every reply that contains it; then makes all replies, and each single

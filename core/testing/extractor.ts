@@ -1,114 +1,181 @@
-import assert from 'node:assert';
-import path from 'node:path';
-import { inspect } from 'node:util';
+import { resistsDecoys } from './decoys.js';
 import {
-  type Clock,
-  EXTRACT_DEFAULTS,
-  type Extraction,
-  type Extractor,
-  type HttpClient,
-  type LinkRef,
-  matchedLink,
-  type Plugin,
-} from '../contracts/index.js';
-import { checkDocument } from '../extraction/index.js';
-import { CONTRIBUTION_CODES } from '../plugins/index.js';
-import { type GatewayError, isGatewayError } from '../runtime/index.js';
-import { createFakeHttp } from './fakes.js';
-import { linkChecks } from './links.js';
-import { show } from './matchers.js';
-import { type Exchange, pluginFolder, readFixture } from './replay.js';
-import { type Check, describeChecks, leakedSecrets, reportAll } from './runner.js';
-import { faultChecks, sampleChecks } from './samples.js';
-import { extractorOf, setUpPlugin, type TestSetup } from './setup.js';
+  damageProblems,
+  type ExtractorDefinition,
+  exchangesOf,
+  extractorFor,
+  type FoundSample,
+  fixtureFolder,
+  gatewayErrorOf,
+  isFound,
+  isRefused,
+  leaks,
+  outcomeOf,
+  readIntact,
+  runSample,
+  type Sample,
+  schemaProblems,
+} from './extraction-run.js';
+import { createFakeHttp, type FakeReply } from './fakes.js';
+import { LINK_RULES } from './links.js';
+import { compare, show } from './matchers.js';
+import { type CallOptions, leavesBefore, leavesDuring, neverAnswers, undeclaredProblems } from './models.js';
+import { passesPruned } from './pruning.js';
+import { recordSample } from './recording.js';
+import { createReplay } from './replay.js';
+import { type Check, checksOf, describeChecks, type Rule, reportAll, type Table, unless } from './runner.js';
 
-/** A platform's part of its tests; the kit adds everything that applies to all platforms. */
-export interface ExtractorDefinition {
-  plugin: Plugin;
-  /** `import.meta.url` of the test file, which is in the `test` folder of the plugin. */
-  folder: string;
-  /** Options of a valid instance. Default `{}`. */
-  options?: Readonly<Record<string, unknown>>;
-  /** Valid links → the id they must match to. */
-  links: Readonly<Record<string, string>>;
-  /** Links of other platforms, which must not match. */
-  foreign: readonly string[];
-  /** Links of the platform's hosts that are not items: `match` must return `{ unsupported }`. Default: none. */
-  unsupported?: readonly string[];
-  samples: readonly Sample[];
-  /** Texts that must not appear in results, errors and logs: the values of secret options. Default: none. */
-  secrets?: readonly string[];
-  /** The time of `clock.now()`. Default 2026-06-15T12:00:00Z. */
-  now?: string;
+/** The rules of extractors. */
+
+/** The rules of one sample: its own expectations, and robustness against damaged or exchanged replies. */
+export function sampleRules(sample: Sample): readonly Rule<ExtractorDefinition>[] {
+  const rules: readonly SampleRule<Sample>[] = [
+    { name: 'replays as expected', run: replay },
+    { name: 'keeps secrets', run: keeps },
+  ];
+  const foundRules: readonly SampleRule<FoundSample>[] = [
+    { name: 'fits the schema', run: fits },
+    { name: 'takes nothing from another item', run: resistsDecoys },
+    { name: 'survives pruned replies', run: passesPruned },
+    { name: 'survives truncated replies', run: passesTruncated },
+  ];
+  const rowsOf = <One extends Sample>(rows: readonly SampleRule<One>[], one: One) =>
+    rows.map(({ name, run }) => ({
+      name: `${sample.name}: ${name}`,
+      run: (definition: ExtractorDefinition) => run(definition, one),
+    }));
+  return [...rowsOf(rules, sample), ...(isRefused(sample) ? [] : rowsOf(foundRules, sample))];
 }
 
-export type Sample = FoundSample | RefusedSample;
-
-interface AnySample {
+interface SampleRule<One extends Sample> {
   name: string;
-  /** As a user would submit it. */
-  url: string;
-  /** Folder in `fixtures/`. Default: the name. */
-  fixture?: string;
-  /** Options of the instance for this sample, in place of the definition's. */
-  options?: Readonly<Record<string, unknown>>;
+  run(definition: ExtractorDefinition, sample: One): Promise<void>;
 }
 
-export interface FoundSample extends AnySample {
-  /** Id of the item behind the link. */
-  id: string;
-  /** A part of the {@link Extraction}, with values and matchers. */
-  expect: Readonly<Record<string, unknown>>;
-  /** Further ids with which replies refer to the item or its data, such as its counters. Default: none. */
-  aliases?: readonly string[];
-  /** Why the replies cannot be changed to another item. Default: they can. */
-  noDecoys?: string;
+async function keeps(definition: ExtractorDefinition, sample: Sample): Promise<void> {
+  const run = await runSample(definition, sample, createReplay(exchangesOf(definition, sample)));
+  reportAll(leaks(definition, run));
 }
 
-export interface RefusedSample extends AnySample {
-  /** Code of the GatewayError. */
-  error: string;
-  /** The platform's message. */
-  reason?: RegExp;
+async function replay(definition: ExtractorDefinition, sample: Sample): Promise<void> {
+  const wanted = process.env.RECORD;
+  const records = wanted === '1' || wanted === sample.name;
+  const http = records ? await recordSample(definition) : createReplay(exchangesOf(definition, sample));
+  const run = await runSample(definition, sample, http);
+  const error = gatewayErrorOf(run);
+  const problems: string[] = [];
+  if (isRefused(sample)) {
+    if (error?.code !== sample.error) problems.push(`expected ${sample.error}, got ${outcomeOf(run)}`);
+    else if (sample.reason && !sample.reason.test(error.reason ?? '')) problems.push(`reason: ${show(error.reason)}`);
+  } else if (run.extraction) {
+    if (run.link?.id !== sample.id) problems.push(`the link's id: expected ${sample.id}, got ${run.link?.id}`);
+    problems.push(...compare(sample.expect, run.extraction));
+  } else {
+    problems.push(`expected a result, got ${outcomeOf(run)}`);
+  }
+  problems.push(...undeclaredProblems(run.setup));
+  if ('save' in http) {
+    if (problems.length === 0) http.save(fixtureFolder(definition, sample));
+  } else {
+    problems.push(...http.unmatched.map((request) => `no exchange answers ${request}`));
+    problems.push(...http.unused.map((exchange) => `nobody asked for ${exchange}`));
+  }
+  reportAll(problems);
 }
 
-export function isRefused(sample: Sample): sample is RefusedSample {
-  return 'error' in sample;
+async function fits(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
+  const { extraction } = await readIntact(definition, sample);
+  reportAll(schemaProblems(extraction));
 }
 
-export function isFound(sample: Sample): sample is FoundSample {
-  return !isRefused(sample);
+async function passesTruncated(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
+  const intact = await readIntact(definition, sample);
+  const problems: string[] = [];
+  for (const share of [0.05, 0.5, 0.95]) {
+    const cut = intact.exchanges.map((one) => {
+      const text = one.body.toString('utf8');
+      return { ...one, body: Buffer.from(text.slice(0, Math.floor(text.length * share))) };
+    });
+    const run = await runSample(definition, sample, createReplay(cut));
+    problems.push(...damageProblems(run, intact).map((problem) => `cut at ${share * 100} %: ${problem}`));
+    const code = gatewayErrorOf(run)?.code;
+    if (code && !code.startsWith('upstream_') && code !== 'bot_check')
+      problems.push(`cut at ${share * 100} %: ${code}`);
+  }
+  reportAll(problems);
 }
+
+const GARBAGE = Buffer.from(Array.from({ length: 4096 }, (_, index) => (index * 7919 + 13) % 256));
+
+/** The platform's reaction to every request → the accepted codes. */
+const FAULTS: readonly { name: string; reply: FakeReply; codes: readonly string[] }[] = [
+  {
+    name: 'HTTP 404',
+    reply: { status: 404, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>404</title>' },
+    codes: ['removed', 'unavailable', 'upstream_refused', 'upstream_changed', 'upstream_error'],
+  },
+  { name: 'HTTP 429', reply: { status: 429, headers: { 'retry-after': '30' } }, codes: ['upstream_rate_limited'] },
+  {
+    name: 'HTTP 500',
+    reply: { status: 500, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>500</title>' },
+    codes: ['upstream_error'],
+  },
+  { name: 'a timeout', reply: { fail: 'timeout' }, codes: ['upstream_timeout'] },
+  { name: 'a broken connection', reply: { fail: 'connection' }, codes: ['upstream_error'] },
+  { name: 'an empty body', reply: { body: '' }, codes: ['upstream_refused', 'upstream_changed', 'bot_check'] },
+  {
+    name: 'garbage',
+    reply: { headers: { 'content-type': 'text/html' }, body: GARBAGE },
+    codes: ['upstream_refused', 'upstream_changed', 'bot_check'],
+  },
+];
+
+/** The whole platform failing in one way, and a caller who leaves. */
+export const FAULT_RULES: Table<ExtractorDefinition> = [
+  ...FAULTS.map(({ name, reply, codes }) =>
+    ofFirstSample(`${name} everywhere is named`, async (definition, sample) => {
+      const run = await runSample(definition, sample, createFakeHttp([reply]));
+      const code = gatewayErrorOf(run)?.code;
+      const isNamed = code !== undefined && codes.includes(code);
+      reportAll([
+        ...unless(isNamed, `expected ${codes.join(' or ')}, got ${outcomeOf(run)}`),
+        ...leaks(definition, run),
+      ]);
+    }),
+  ),
+  ofFirstSample('ends at once when the caller leaves', async (definition, sample) => {
+    const call = ({ http, signal }: CallOptions) => runSample(definition, sample, http, { signal });
+    await leavesDuring('extract()', call, outcomeOf, neverAnswers);
+    await leavesBefore('extract()', call, outcomeOf);
+  }),
+];
+
+/** Applies if there is an item that is found. */
+function ofFirstSample(
+  name: string,
+  run: (definition: ExtractorDefinition, sample: FoundSample) => Promise<void>,
+): Rule<ExtractorDefinition> {
+  const first = ({ samples }: ExtractorDefinition) => samples.find(isFound);
+  return {
+    name,
+    applies: (definition) => first(definition) !== undefined,
+    async run(definition) {
+      const sample = first(definition);
+      if (sample) await run(definition, sample);
+    },
+  };
+}
+
+const EXTRACTOR_RULES: Table<ExtractorDefinition> = [
+  { name: 'names its platform', run: namesPlatform },
+  ...LINK_RULES,
+  ({ samples }) => samples.flatMap(sampleRules),
+  ...FAULT_RULES,
+];
 
 /** Checks that every extractor must pass, with the platform's own links and samples. */
 export function extractorChecks(definition: ExtractorDefinition): Check[] {
-  let extractor: Promise<Extractor> | undefined;
-  const whole = () => {
-    const { plugin, options, now } = definition;
-    extractor ??= setUpPlugin({ plugin, options, now, http: createFakeHttp([{ fail: 'connection' }]) }).then(
-      extractorOf,
-    );
-    return extractor;
-  };
-  const found = definition.samples.filter(isFound);
-  return [
-    {
-      name: 'names its platform',
-      async run() {
-        const { platform, displayName, linkForms, audio, resolveAudio } = await whole();
-        reportAll([
-          ...(platform === definition.plugin.name ? [] : [`the platform is "${platform}"`]),
-          ...(displayName.trim() ? [] : ['there is no display name']),
-          ...(linkForms.length > 0 ? [] : ['there are no link forms']),
-          ...(audio === true && !resolveAudio ? ['audio is offered, and there is no resolveAudio'] : []),
-          ...(found.length > 0 ? [] : ['no sample shows an item that is found']),
-        ]);
-      },
-    },
-    ...linkChecks(definition, whole),
-    ...definition.samples.flatMap((sample) => sampleChecks(definition, sample)),
-    ...found.slice(0, 1).flatMap((sample) => faultChecks(definition, sample)),
-  ];
+  return checksOf(EXTRACTOR_RULES, definition);
 }
 
 /** Registers {@link extractorChecks} with the test runner's global `describe` and `it`. */
@@ -116,105 +183,13 @@ export function describeExtractor(definition: ExtractorDefinition): void {
   describeChecks(`extractor ${definition.plugin.name}`, extractorChecks(definition));
 }
 
-export interface ExtractionRun {
-  setup: TestSetup;
-  link?: LinkRef;
-  extraction?: Extraction;
-  error?: unknown;
-}
-
-export interface RunOptions {
-  /** The caller's signal. Default: one that never aborts. */
-  signal?: AbortSignal;
-  /** Clock for waiting. Default: real time. */
-  waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
-}
-
-/** One sample's link through a plugin that was set up for it alone: without cool-downs or caches of another run. */
-export async function runSample(
-  definition: ExtractorDefinition,
-  sample: Sample,
-  http: HttpClient,
-  { signal = new AbortController().signal, waiting }: RunOptions = {},
-): Promise<ExtractionRun> {
-  const options = sample.options ?? definition.options;
-  const setup = await setUpPlugin({ plugin: definition.plugin, http, options, now: definition.now, waiting });
-  const extractor = extractorOf(setup);
-  const run: ExtractionRun = { setup };
-  try {
-    run.link = matchedLink(extractor.match(new URL(sample.url)));
-    if (run.link?.kind === 'short_link' && extractor.resolve) {
-      run.link = matchedLink(extractor.match(await extractor.resolve({ link: run.link, signal })));
-    }
-    assert(run.link, `${sample.url} does not match`);
-    run.extraction = await extractor.extract({
-      link: run.link,
-      options: EXTRACT_DEFAULTS,
-      signal,
-    });
-  } catch (error) {
-    run.error = error;
-  }
-  await setup.contributions.dispose?.();
-  return run;
-}
-
-export function fixtureFolder(definition: ExtractorDefinition, sample: Sample): string {
-  return path.join(pluginFolder(definition.folder), 'fixtures', sample.fixture ?? sample.name);
-}
-
-export function exchangesOf(definition: ExtractorDefinition, sample: Sample): Exchange[] {
-  return readFixture(fixtureFolder(definition, sample));
-}
-
-/** The GatewayError a run ended with; any other error fails the check. */
-export function gatewayErrorOf(run: ExtractionRun): GatewayError | undefined {
-  if (isGatewayError(run.error) && !CONTRIBUTION_CODES.extractor.has(run.error.code)) {
-    throw new assert.AssertionError({ message: `threw ${run.error.code}, which is no code of an extractor` });
-  }
-  if (run.error === undefined || isGatewayError(run.error)) return run.error;
-  throw new assert.AssertionError({ message: `threw something else than a GatewayError: ${inspect(run.error)}` });
-}
-
-const FIELDS = new Set(['method', 'data', 'limitations', 'audio', 'partial']);
-
-/** Contract violations of a result, one line each. */
-export function schemaProblems(extraction: Extraction): string[] {
-  const problems = Object.keys(extraction)
-    .filter((name) => !FIELDS.has(name))
-    .map((name) => `${name}: no such member of an extraction`);
-  if (!/^[a-z0-9_]+(?:\+[a-z0-9_]+)*$/.test(extraction.method)) problems.push(`method: ${show(extraction.method)}`);
-  for (const limitation of extraction.limitations ?? []) {
-    if (!/^[a-z][a-z0-9_]*(?:: .+)?$/.test(limitation)) problems.push(`limitations: ${show(limitation)}`);
-  }
-  const checked = checkDocument(extraction.data);
-  if (!checked.ok) {
-    problems.push(
-      ...checked.issues.map(({ path: field, message, params }) => `data.${field} ${message} ${show(params)}`),
-    );
-  }
-  return [...problems, ...emptyFields(extraction.data, 'data')];
-}
-
-/** Fields without information; JSON has no NaN, so an invalid number would reach the client as null. */
-function emptyFields(value: unknown, at: string): string[] {
-  if (value === null || value === '' || Number.isNaN(value)) return [`${at}: ${String(value) || 'empty text'}`];
-  if (typeof value !== 'object') return [];
-  return Object.entries(value).flatMap(([name, field]) => emptyFields(field, `${at}.${name}`));
-}
-
-/** Every id in a result, by field. */
-export function idsOf({ data }: Extraction): Readonly<Record<string, string | undefined>> {
-  return 'product' in data ? { product_id: data.product.product_id } : { ...data.ids };
-}
-
-/** Secrets that appear in what others may read of a run. */
-export function leaks(definition: ExtractorDefinition, { extraction, error, setup }: ExtractionRun): string[] {
-  return leakedSecrets(definition.secrets ?? [], [extraction, error, setup.logs]);
-}
-
-export function outcomeOf({ extraction, error }: ExtractionRun): string {
-  if (extraction) return 'a result';
-  const code = error && typeof error === 'object' && 'code' in error ? `${error.code}: ` : '';
-  return `${code}${error instanceof Error ? error.message : String(error)}`;
+async function namesPlatform(definition: ExtractorDefinition): Promise<void> {
+  const { platform, displayName, linkForms, audio, resolveAudio } = await extractorFor(definition);
+  reportAll([
+    ...unless(platform === definition.plugin.name, `the platform is "${platform}"`),
+    ...unless(displayName.trim() !== '', 'there is no display name'),
+    ...unless(linkForms.length > 0, 'there are no link forms'),
+    ...unless(audio !== true || resolveAudio !== undefined, 'audio is offered, and there is no resolveAudio'),
+    ...unless(definition.samples.some(isFound), 'no sample shows an item that is found'),
+  ]);
 }

@@ -11,14 +11,8 @@ export {
   type SampleOf,
   type SentToUpstream,
 } from './audio.js';
-export {
-  describeExtractor,
-  type ExtractorDefinition,
-  extractorChecks,
-  type FoundSample,
-  type RefusedSample,
-  type Sample,
-} from './extractor.js';
+export type { ExtractorDefinition, FoundSample, RefusedSample, Sample } from './extraction-run.js';
+export { describeExtractor, extractorChecks } from './extractor.js';
 export {
   createFakeHttp,
   createManualClock,

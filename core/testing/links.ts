@@ -1,103 +1,116 @@
 import assert from 'node:assert';
 import { type Extractor, type LinkRef, matchedLink } from '../contracts/index.js';
-import type { ExtractorDefinition } from './extractor.js';
+import { type ExtractorDefinition, extractorFor } from './extraction-run.js';
+import { called } from './limits.js';
 import { show } from './matchers.js';
-import { type Check, reportAll } from './runner.js';
+import { type Rule, reportAll } from './runner.js';
 
-/** Matching alone: no request is sent. */
-export function linkChecks(definition: ExtractorDefinition, whole: () => Promise<Extractor>): Check[] {
-  const { links, foreign, unsupported = [] } = definition;
-  const each = async (
-    texts: Iterable<string | URL>,
-    problem: (extractor: Extractor, url: URL) => string | undefined,
-  ) => {
-    const extractor = await whole();
-    const problems = Array.from(texts, (text) => {
+/** Rules of `match`. No request is sent. */
+
+export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
+  {
+    name: 'matches its links to their ids',
+    run: (definition) =>
+      each(definition, Object.keys(definition.links), (extractor, url) => {
+        const { links } = definition;
+        const before = url.href;
+        const { link, error } = tryMatch(extractor, url);
+        if (url.href !== before) return 'match changed the URL it was given';
+        const id = links[before] ?? Object.entries(links).find(([text]) => new URL(text).href === before)?.[1];
+        return link?.id === id ? undefined : `expected ${show(id)}, got ${error ?? show(link?.id)}`;
+      }),
+  },
+  {
+    name: 'matches a canonical link to the same item again',
+    run: (definition) =>
+      each(definition, Object.keys(definition.links), (extractor, url) => {
+        const { link } = tryMatch(extractor, url);
+        if (!link) return undefined;
+        const again = URL.canParse(link.url) ? tryMatch(extractor, new URL(link.url)) : { error: 'not a URL' };
+        if (new URL(link.url).protocol !== 'https:') return `${link.url} is not https`;
+        return isSame(link, again.link) ? undefined : `${link.url} gives ${again.error ?? show(again.link)}`;
+      }),
+  },
+  {
+    name: 'gives one item one canonical link',
+    applies: ({ severalLinks }) => !severalLinks,
+    run: (definition) => {
+      const seen = new Map<string, string>();
+      return each(definition, Object.keys(definition.links), (extractor, url) => {
+        const { link } = tryMatch(extractor, url);
+        // A code may exist on several paths and lead to different items.
+        if (!link || link.kind === 'short_link') return undefined;
+        const item = [link.kind, link.id, link.region].join(' ');
+        const first = seen.get(item) ?? link.url;
+        seen.set(item, first);
+        if (first === link.url) return undefined;
+        return `the item "${link.id}" has the canonical links ${first} and ${link.url}: each would be fetched and cached apart. If both are needed, say "severalLinks: true"`;
+      });
+    },
+  },
+  {
+    name: 'refuses its own links that are not items',
+    run: (definition) =>
+      each(definition, definition.unsupported ?? [], (extractor, url) => {
+        const { link, error, unsupported } = tryMatch(extractor, url);
+        if (unsupported !== undefined) return kindProblem(unsupported);
+        return `expected { unsupported }, got ${error ?? show(link)}`;
+      }),
+  },
+  {
+    name: 'leaves the links of others alone',
+    run: (definition) => each(definition, definition.foreign, isForeign),
+  },
+  {
+    name: 'gives a probe links of items and methods that it has',
+    async run(definition) {
+      const { probeLinks = [], methods } = await extractorFor(definition);
+      const urls = probeLinks.map(({ url }) => url);
+      await each(definition, urls, (extractor, url) => {
+        const { link, error } = tryMatch(extractor, url);
+        return link && link.kind !== 'short_link' ? undefined : (error ?? `matched ${show(link)}`);
+      });
+      const names = new Set((methods?.() ?? []).map(({ name }) => name));
+      const unknown = probeLinks.flatMap(({ fills }) => Object.keys(fills).filter((name) => !names.has(name)));
+      reportAll(unknown.map((name) => `a probe link names the method "${name}", which there is not`));
+    },
+  },
+  {
+    name: 'is not fooled by hostile links',
+    async run(definition) {
+      const hostile = hostileLinks(Object.keys(definition.links));
+      assert(hostile.foreign.length > 0, 'there are no links to make hostile ones of');
+      await each(definition, hostile.foreign, isForeign);
+      await each(definition, hostile.own, (extractor, url) => {
+        const { link, error } = tryMatch(extractor, url);
+        return error ?? (link && `matched ${show(link)}`);
+      });
+      await each(definition, hostile.inherited, (extractor, url) => {
+        const { error, unsupported } = tryMatch(extractor, url);
+        return error ?? (unsupported === undefined ? undefined : kindProblem(unsupported));
+      });
+    },
+  },
+];
+
+type Judge = (extractor: Extractor, url: URL) => string | undefined;
+
+async function each(definition: ExtractorDefinition, texts: Iterable<string | URL>, judge: Judge): Promise<void> {
+  const extractor = await extractorFor(definition);
+  const problems = await called('match()', () =>
+    Array.from(texts, (text) => {
       const url = new URL(text);
-      const violation = problem(extractor, url);
+      const violation = judge(extractor, url);
       return violation === undefined ? [] : [`${abridged(url)}: ${violation}`];
-    });
-    reportAll(problems.flat());
-  };
+    }),
+  );
+  reportAll(problems.flat());
+}
 
-  return [
-    {
-      name: 'matches its links to their ids',
-      run: () =>
-        each(Object.keys(links), (extractor, url) => {
-          const before = url.href;
-          const { link, error } = tryMatch(extractor, url);
-          if (url.href !== before) return 'match changed the URL it was given';
-          const id = links[before] ?? Object.entries(links).find(([text]) => new URL(text).href === before)?.[1];
-          return link?.id === id ? undefined : `expected ${show(id)}, got ${error ?? show(link?.id)}`;
-        }),
-    },
-    {
-      name: 'matches a canonical link to the same item again',
-      run: () =>
-        each(Object.keys(links), (extractor, url) => {
-          const { link } = tryMatch(extractor, url);
-          if (!link) return undefined;
-          const again = URL.canParse(link.url) ? tryMatch(extractor, new URL(link.url)) : { error: 'not a URL' };
-          if (new URL(link.url).protocol !== 'https:') return `${link.url} is not https`;
-          return isSame(link, again.link) ? undefined : `${link.url} gives ${again.error ?? show(again.link)}`;
-        }),
-    },
-    {
-      name: 'refuses its own links that are not items',
-      run: () =>
-        each(unsupported, (extractor, url) => {
-          const { link, error, unsupported } = tryMatch(extractor, url);
-          if (unsupported !== undefined) return kindProblem(unsupported);
-          return `expected { unsupported }, got ${error ?? show(link)}`;
-        }),
-    },
-    {
-      name: 'leaves the links of others alone',
-      run: () =>
-        each(foreign, (extractor, url) => {
-          const { link, error, unsupported } = tryMatch(extractor, url);
-          if (unsupported !== undefined) return `expected undefined, got ${show({ unsupported })}`;
-          return error ?? (link && `matched ${show(link)}`);
-        }),
-    },
-    {
-      name: 'gives a probe links of items and methods that it has',
-      async run() {
-        const { probeLinks = [], methods } = await whole();
-        await each(
-          probeLinks.map(({ url }) => url),
-          (extractor, url) => {
-            const { link, error } = tryMatch(extractor, url);
-            return link && link.kind !== 'short_link' ? undefined : (error ?? `matched ${show(link)}`);
-          },
-        );
-        const names = new Set((methods?.() ?? []).map(({ name }) => name));
-        const unknown = probeLinks.flatMap(({ fills }) => Object.keys(fills).filter((name) => !names.has(name)));
-        reportAll(unknown.map((name) => `a probe link names the method "${name}", which there is not`));
-      },
-    },
-    {
-      name: 'is not fooled by hostile links',
-      async run() {
-        const hostile = hostileLinks(Object.keys(links));
-        assert(hostile.foreign.length > 0, 'there are no links to make hostile ones of');
-        await each(hostile.foreign, (extractor, url) => {
-          const { link, error, unsupported } = tryMatch(extractor, url);
-          if (unsupported !== undefined) return `expected undefined, got ${show({ unsupported })}`;
-          return error ?? (link && `matched ${show(link)}`);
-        });
-        await each(hostile.own, (extractor, url) => {
-          const { link, error } = tryMatch(extractor, url);
-          return error ?? (link && `matched ${show(link)}`);
-        });
-        await each(hostile.inherited, (extractor, url) => {
-          const { error, unsupported } = tryMatch(extractor, url);
-          return error ?? (unsupported === undefined ? undefined : kindProblem(unsupported));
-        });
-      },
-    },
-  ];
+function isForeign(extractor: Extractor, url: URL): string | undefined {
+  const { link, error, unsupported } = tryMatch(extractor, url);
+  if (unsupported !== undefined) return `expected undefined, got ${show({ unsupported })}`;
+  return error ?? (link && `matched ${show(link)}`);
 }
 
 /** The value of a lookup table for a name that only Object.prototype has. */

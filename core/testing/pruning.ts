@@ -1,11 +1,10 @@
 import { withDecoys } from './decoys.js';
-import { type ExtractorDefinition, type FoundSample, runSample } from './extractor.js';
+import { damageProblems, type ExtractorDefinition, type FoundSample, readIntact, runSample } from './extraction-run.js';
 import { createManualClock } from './fakes.js';
 import { createReplay, type Exchange } from './replay.js';
 import { NestedJson, type Part, putTogether, type ReplyParts, takeApart } from './reply-parts.js';
 import { knownNumbers } from './result-numbers.js';
 import { reportAll } from './runner.js';
-import { damageProblems, readIntact } from './samples.js';
 
 const PRUNINGS = 500;
 const PROBLEMS_SHOWN = 20;

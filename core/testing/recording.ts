@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/index.js';
-import type { ExtractorDefinition } from './extractor.js';
+import type { ExtractorDefinition } from './extraction-run.js';
 import { oneChunk } from './fakes.js';
 import type { FixtureExchange } from './replay.js';
 

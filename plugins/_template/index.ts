@@ -1,11 +1,17 @@
-import { definePlugin, Type } from 'mediagate';
-import { createReelboxExtractor } from './extractor.js';
+import { definePlugin, extractorFrom, type PartialPost, Type } from 'mediagate';
+import { assemble, isEnough, isWorthwhile } from './assemble.js';
+import { createRequests, siteConfigOf } from './fetch.js';
+import { LINK_FORMS, matchLink } from './links.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
+import { readApiReply, readPage } from './read.js';
 
 const options = Type.Object(
   {
     /** Key of the platform's public API. Without one, only the page is read. */
     apiKey: Type.Optional(Type.String({ minLength: 1 })),
     language: Type.String({ default: 'en', pattern: '^[a-z]{2}$' }),
+    /** Members of site-config.json with values of your own, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
@@ -16,5 +22,35 @@ export default definePlugin<typeof options>({
   summary: 'Clips of Reelbox, an invented platform: the example to copy.',
   provides: ['extractor'],
   options,
-  setup: (context) => ({ extractors: [createReelboxExtractor(context)] }),
+  setup(context) {
+    const { apiKey, language } = context.options;
+    const siteConfig = siteConfigOf(context.options.siteConfig);
+    const requests = createRequests({ http: context.http, siteConfig, apiKey, language });
+    const extractor = extractorFrom<PartialPost>(context, {
+      platform: '_template',
+      displayName: 'Reelbox',
+      linkForms: LINK_FORMS,
+      match: matchLink,
+      probeLinks,
+      methods: [
+        {
+          name: 'api',
+          cost: 1,
+          definitive: true,
+          available: () => apiKey !== undefined,
+          run: async ({ link }, signal) => readApiReply(await requests.api(link.id, signal), link.id),
+        },
+        {
+          name: 'page',
+          cost: 2,
+          definitive: false,
+          run: async ({ link }, signal) => readPage(await requests.page(link.id, signal), link.id, siteConfig),
+        },
+      ],
+      isEnough,
+      isWorthwhile,
+      assemble,
+    });
+    return { extractors: [extractor] };
+  },
 });

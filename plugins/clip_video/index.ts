@@ -1,22 +1,160 @@
-import { definePlugin, Type } from 'mediagate';
-import { createClipVideoExtractor } from './extractor.js';
+import {
+  type AudioSource,
+  definePlugin,
+  type ExtractCall,
+  extractorFrom,
+  GatewayError,
+  type ItemCall,
+  outcomeError,
+  type PartialPost,
+  Type,
+} from 'mediagate';
+import { assemble, audioOf, hasBoundVideos, isComplete, isReadable } from './assemble.js';
+import { createRequests, type Restriction, resolveClipLink, siteConfigOf } from './fetch.js';
+import { LINK_FORMS, matchClip } from './links.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
+import { type ClipOutcome, outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
+import { outcomeOfOembed } from './read/player.js';
 
 const options = Type.Object(
   {
     /** BCP 47 tag of the interface language that the site is asked in. */
     language: Type.String({ default: 'en', pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$' }),
-    /** Members of facts.json that an entry sets otherwise, in the same shape. */
-    facts: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    /** Members of site-config.json with other values, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
+
+/** What the methods of one call share: what the page leads to instead of the item. */
+interface ClipState {
+  restriction?: Restriction;
+}
+
+type ClipCall = ItemCall<PartialPost, ClipState>;
 
 /** Public videos and slideshows of TikTok. */
 export default definePlugin<typeof options>({
   name: 'clip_video',
   apiVersion: 1,
-  summary: 'Public videos and slideshows of TikTok: caption, counters, author, music, files, subtitles and sound.',
+  summary: 'Public videos and slideshows of TikTok: caption, counters, author, music, files, subtitles and audio.',
   provides: ['extractor'],
   options,
-  setup: (context) => ({ extractors: [createClipVideoExtractor(context)] }),
+  setup(context) {
+    const { http } = context;
+    const siteConfig = siteConfigOf(context.options.siteConfig);
+    const requests = createRequests({ http, siteConfig, language: context.options.language });
+
+    async function page(id: string, signal: AbortSignal) {
+      const reply = await requests.page(id, signal);
+      if ('restriction' in reply) return { outcome: refused(reply), restriction: reply };
+      const outcome = outcomeOfPage(reply.html, id, siteConfig);
+      if ('restriction' in outcome) return { outcome: refused(outcome), restriction: outcome };
+      return { outcome, cookie: reply.cookie };
+    }
+    async function embed(id: string, signal: AbortSignal) {
+      return { outcome: outcomeOfEmbed((await requests.embed(id, signal)).html, id, siteConfig) };
+    }
+    async function player(id: string, signal: AbortSignal) {
+      return { outcome: outcomeOfPlayer(await requests.player(id, signal), id, siteConfig) };
+    }
+
+    /**
+     * The audio is in the page's files, some of which need its cookies, or else in those of the embedded player.
+     * @throws GatewayError with what the platform answered about the item, or `audio_unavailable`.
+     */
+    async function resolveAudio({ link: { id }, signal }: ExtractCall): Promise<AudioSource> {
+      let failure: unknown;
+      for (const method of [page, embed, player]) {
+        try {
+          const { outcome, cookie }: { outcome: ClipOutcome; cookie?: string | undefined } = await method(id, signal);
+          if (outcome.kind === 'found') return audioOf(outcome.found, cookie, siteConfig);
+          failure ??= outcomeError(outcome);
+          // A refusal by the item's page is final.
+          if (outcome.kind === 'definitive' && method === page) break;
+        } catch (error) {
+          signal.throwIfAborted();
+          failure ??= error;
+        }
+      }
+      throw failure;
+    }
+
+    const extractor = extractorFrom<PartialPost, ClipState>(context, {
+      platform: 'clip_video',
+      displayName: 'TikTok',
+      linkForms: LINK_FORMS,
+      mediaHosts: siteConfig.mediaHosts,
+      match: matchClip,
+      probeLinks,
+      resolve: (call) => resolveClipLink({ http, siteConfig }, call),
+      begin: () => ({}),
+      // The page has everything, but its counters may be rounded and its files bound to its cookies. The page of the
+      // embedded player has exact counters and free files. Its API and oEmbed are for when neither can be read.
+      methods: [
+        {
+          name: 'page',
+          cost: 2,
+          definitive: true,
+          async run({ link, state }, signal) {
+            const { outcome, restriction } = await page(link.id, signal);
+            if (restriction) state.restriction = restriction;
+            return outcome;
+          },
+        },
+        {
+          name: 'embed',
+          cost: 1,
+          definitive: false,
+          run: async ({ link }, signal) => (await embed(link.id, signal)).outcome,
+        },
+        {
+          name: 'player',
+          cost: 1,
+          definitive: false,
+          usable: (call) => !call.found().some(isComplete),
+          run: async ({ link }, signal) => (await player(link.id, signal)).outcome,
+        },
+        {
+          name: 'oembed',
+          cost: 1,
+          definitive: false,
+          usable: (call) => !call.found().some(isReadable),
+          run: async ({ link }, signal) => outcomeOfOembed(await requests.oembed(link.id, signal), link.id),
+        },
+      ],
+      isEnough,
+      isWorthwhile: (found) => found.some(isReadable),
+      assemble,
+      explain,
+      resolveAudio,
+    });
+    return { extractors: [extractor] };
+  },
 });
+
+function refused({ reason }: Restriction): ClipOutcome {
+  return { kind: 'transient', code: 'upstream_refused', reason };
+}
+
+/**
+ * One complete part is enough. If its counters are rounded or its files bound to cookies, the page of the embedded
+ * player is requested too, once.
+ */
+function isEnough(found: readonly PartialPost[], { outcomes }: ClipCall): boolean {
+  const complete = found.find(isComplete);
+  if (!complete) return false;
+  const isRounded = Object.values(complete.precision ?? {}).includes('rounded');
+  return outcomes.has('embed') || !(isRounded || hasBoundVideos(complete.media?.entries ?? []));
+}
+
+/** If no method found the item, the restriction that the page led to is the reason. */
+function explain(error: GatewayError, { state: { restriction } }: ClipCall): GatewayError {
+  if (!restriction || !/^(?:upstream_|bot_check)/.test(error.code)) return error;
+  return new GatewayError(restriction.restriction, 'The platform does not show the item here.', {
+    platform: 'clip_video',
+    reason: restriction.reason,
+    attempts: error.attempts,
+    cause: error,
+  });
+}

@@ -1,41 +1,83 @@
-import type { Part, PartialPost, PostData, PostPart } from 'mediagate';
-import { type Found, type PostClimb, type PostReading, SOURCES } from './read/reading.js';
-import { type PostIdentity, timeOfMediaId } from './shortcode.js';
+import {
+  type ChainResult,
+  type Extraction,
+  fallbackSource,
+  limitationNotes,
+  type MediaEntry,
+  mergePosts,
+  type Part,
+  type PartialPost,
+  type PostData,
+} from 'mediagate';
+import { type PostIdentity, timeOfMediaId } from './links.js';
+import { type PostReading, SOURCES } from './read/reading.js';
 
-/** One reading, and the method that gave it. */
-interface MethodReading extends PostReading {
-  method: string;
+type ReadingPart = Part<PostReading>;
+
+interface PostRun extends Pick<ChainResult<unknown>, 'restriction' | 'limitations'> {
+  parts: readonly ReadingPart[];
+  call: { state: { identity: PostIdentity } };
 }
 
-/** The readings of all methods, best source first. */
-export function rankReadings(parts: readonly Part<Found>[]): MethodReading[] {
-  const readings = parts.flatMap(({ method, found }) => found.map((reading) => ({ ...reading, method })));
-  return readings.sort((one, other) => SOURCES.indexOf(one.source) - SOURCES.indexOf(other.source));
-}
-
-/** Readings as parts of one document: the media of the one reading that shows most of it, the time from the id at last. */
-export function partsOf(readings: readonly MethodReading[], { mediaId }: PostIdentity): PostPart[] {
-  const pictured = fullest(readings, 'image_urls');
-  const filmed = fullest(readings, 'video_urls');
-  const parts = readings.map((reading): PostPart => {
-    const { method, post } = reading;
-    return { method, found: withMedia(post, reading === pictured, reading === filmed) };
-  });
-  const [first] = readings;
-  const stated = readings.some(({ post }) => post.common?.published_at);
-  const published_at = stated ? undefined : timeOfMediaId(mediaId);
-  if (first && published_at)
-    parts.push({ method: first.method, found: { common: { published_at }, publishedAtSource: 'id' } });
-  return parts;
-}
-
-/** The same picture has another address in each reply, so addresses of several cannot be united. */
-function fullest(readings: readonly MethodReading[], name: 'image_urls' | 'video_urls'): MethodReading | undefined {
-  const amount = ({ post }: MethodReading) => post.media?.[name]?.length ?? 0;
-  return readings.reduce<MethodReading | undefined>(
-    (best, one) => (amount(one) > (best ? amount(best) : 0) ? one : best),
-    undefined,
+/** The document of a post, and what a client should know about it. */
+export function assemble(
+  run: PostRun,
+): Omit<Extraction, 'method' | 'data'> & { data: PostData; limitations: string[] } {
+  const parts = rankParts(run.parts);
+  const data = mergeReadings(parts, run.call.state.identity);
+  const readings = parts.map(({ found }) => found);
+  const hasVideo = readings.some((reading) => reading.hasVideo);
+  const files = hasVideo ? data.media.video_urls : data.media.image_urls;
+  const itemCount = Math.max(0, ...readings.map((reading) => reading.itemCount ?? 0));
+  const dated = readings.find(({ post }) => post.common?.published_at);
+  const limitations = limitationNotes(
+    run,
+    data,
+    files.length === 0 && 'metadata_only',
+    fallbackSource(
+      readings.map(({ source }) => ({ method: source })),
+      'data',
+      'embed_data',
+    ),
+    // The tags for link previews give the day without the time.
+    dated?.source === 'page_tags' &&
+      data.common.published_at?.endsWith('T00:00:00Z') === true &&
+      'published_at_day_only',
+    itemCount > data.media.image_urls.length && 'carousel_truncated',
   );
+  return { data, limitations, audio: chooseAudio(data.media.entries) !== undefined };
+}
+
+/** Best source first. */
+function rankParts(parts: readonly ReadingPart[]): ReadingPart[] {
+  const rank = ({ found }: ReadingPart) => SOURCES.indexOf(found.source);
+  return [...parts].sort((one, other) => rank(one) - rank(other));
+}
+
+/**
+ * Merges readings into one document. The same image has another URL in each reply, so images and videos are each taken
+ * from the reading that has most of them. The time in the id is the last resort.
+ * @param parts - best first.
+ */
+function mergeReadings(parts: readonly ReadingPart[], { mediaId }: PostIdentity): PostData {
+  const imageSource = richest(parts, 'image_urls');
+  const videoSource = richest(parts, 'video_urls');
+  const posts: Part<PartialPost>[] = parts.map((part) => ({
+    method: part.method,
+    found: withMedia(part.found.post, part === imageSource, part === videoSource),
+  }));
+  const [first] = parts;
+  const published_at = parts.some(({ found }) => found.post.common?.published_at) ? undefined : timeOfMediaId(mediaId);
+  if (first && published_at) {
+    posts.push({ method: first.method, found: { common: { published_at }, publishedAtSource: 'id' } });
+  }
+  return mergePosts(posts);
+}
+
+function richest(parts: readonly ReadingPart[], name: 'image_urls' | 'video_urls'): ReadingPart | undefined {
+  const count = ({ found }: ReadingPart) => found.post.media?.[name]?.length ?? 0;
+  const most = Math.max(0, ...parts.map(count));
+  return most === 0 ? undefined : parts.find((part) => count(part) === most);
 }
 
 function withMedia(post: PartialPost, images: boolean, videos: boolean): PartialPost {
@@ -52,30 +94,9 @@ function withMedia(post: PartialPost, images: boolean, videos: boolean): Partial
   };
 }
 
-/** What the caller should know about the result, stable words first. */
-export function limitationsOf(data: PostData, readings: readonly MethodReading[], climb: PostClimb): string[] {
-  const [best] = readings;
-  const metrics = Object.entries(data.provenance?.precision ?? {});
-  const named = (how: string) => metrics.filter(([, one]) => one === how).map(([metric]) => metric);
-  const hasVideo = readings.some((reading) => reading.hasVideo);
-  const counted = Math.max(0, ...readings.map(({ itemCount = 0 }) => itemCount));
-  const files = hasVideo ? data.media.video_urls : data.media.image_urls;
-  const dated = readings.find(({ post }) => post.common?.published_at);
-  const rounded = named('rounded');
-  const hidden = named('hidden');
-  return [
-    ...new Set([
-      ...(climb.restriction ? [climb.restriction.code] : []),
-      ...climb.limitations,
-      ...(files.length === 0 ? ['metadata_only'] : []),
-      ...(best && best.source !== 'data' && best.source !== 'embed_data' ? [`fallback_source: ${best.source}`] : []),
-      // A link preview names the day, and no hour.
-      ...(dated?.source === 'page_tags' && data.common.published_at?.endsWith('T00:00:00Z')
-        ? ['published_at_day_only']
-        : []),
-      ...(counted > data.media.image_urls.length ? ['carousel_truncated'] : []),
-      ...(rounded.length > 0 ? [`stats_rounded: ${rounded.join(', ')}`] : []),
-      ...(hidden.length > 0 ? [`stats_hidden: ${hidden.join(', ')}`] : []),
-    ]),
-  ];
+/** The first audio file, which is the smallest, or else the smallest video that has audio. */
+export function chooseAudio(entries: readonly MediaEntry[] = []): MediaEntry | undefined {
+  const videos = entries.filter(({ kind, has_audio }) => kind === 'video' && has_audio !== false);
+  const area = ({ width = 0, height = 0 }: MediaEntry) => width * height || Number.MAX_SAFE_INTEGER;
+  return entries.find(({ kind }) => kind === 'audio') ?? videos.sort((one, other) => area(one) - area(other))[0];
 }

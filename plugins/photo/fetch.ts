@@ -1,17 +1,38 @@
 import {
+  asString,
+  at,
+  fillUrl,
+  followRedirects,
   GatewayError,
   type HttpClient,
+  type HttpRequest,
   type HttpResponse,
   type LinkRef,
-  matchedLink,
+  loadSiteConfig,
+  matchAddress,
   metaTags,
-  walkShortLink,
+  outcomeError,
+  readStatus,
+  resolveShortLink,
+  type SiteConfigOverride,
+  type TransientCode,
+  tryParseJson,
 } from 'mediagate';
-import type { Facts } from './facts.js';
-import { isSite, matchPost, shortcodeInAddress } from './links.js';
-import { detourOf, givesReasons, leadsToLogin, refuseFailure, saysMissing } from './read/reading.js';
-import { readBody } from './read/reply.js';
-import type { PostIdentity } from './shortcode.js';
+import { isSite, matchPost, type PostIdentity, shortcodeInAddress } from './links.js';
+import shipped from './site-config.json' with { type: 'json' };
+
+/** What the platform changes from time to time. */
+export type SiteConfig = typeof shipped;
+
+/** @throws TypeError if the values of a plugin instance do not fit the shipped ones. */
+export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
+  return loadSiteConfig(shipped, override);
+}
+
+interface Connection {
+  http: HttpClient;
+  siteConfig: SiteConfig;
+}
 
 /** A page, and the cookies that came with it. */
 export interface Page {
@@ -19,81 +40,82 @@ export interface Page {
   headers: HttpResponse['headers'];
 }
 
-const MAX_MOVES = 2;
+const MAX_REDIRECTS = 2;
 
-type QueryName = keyof Facts['queries'];
+export type Requests = ReturnType<typeof createRequests>;
 
-/** The few requests that the site is ever sent. Each throws a GatewayError where no usable answer came. */
-export interface Requests {
-  /** The page of a post, or what the site has in its place: nothing, or the form to log in. */
-  permalink(identity: PostIdentity, signal: AbortSignal): Promise<Page | 'missing' | 'login'>;
-  /** The page that other sites show a post with; undefined where the site answers 404. */
-  embed(identity: PostIdentity, signal: AbortSignal): Promise<string | undefined>;
-  /** The home page, for what queries must bring along. */
-  home(signal: AbortSignal): Promise<Page>;
-  /** One query of the code of the site's own pages. */
-  query(name: QueryName, identity: PostIdentity, session: Session, signal: AbortSignal): Promise<unknown>;
-  /** The post in the form of the app's API; undefined where the site answers 404. */
-  mediaInfo(identity: PostIdentity, signal: AbortSignal): Promise<unknown>;
-  /** Whether the post may be shown to everybody, and why not. */
-  ruling(identity: PostIdentity, signal: AbortSignal): Promise<unknown>;
-}
-
-export function createRequests({ http, facts }: { http: HttpClient; facts: Facts }): Requests {
-  const { urls, queries, origin } = facts;
-  const browser = { 'user-agent': facts.userAgent, 'accept-language': facts.acceptLanguage };
+/** The requests that the platform receives. Each throws a GatewayError if no usable reply came. */
+export function createRequests({ http, siteConfig }: Connection) {
+  const { urls, queries, origin } = siteConfig;
+  const browser = { 'user-agent': siteConfig.userAgent, 'accept-language': siteConfig.acceptLanguage };
   const navigation = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
-  const api = { ...browser, accept: '*/*', 'x-ig-app-id': facts.appId, 'x-asbd-id': facts.asbdId };
-  const address = (template: string, { shortcode, mediaId }: PostIdentity) =>
-    template.replaceAll('{shortcode}', encodeURIComponent(shortcode)).replaceAll('{mediaId}', mediaId);
+  const api = { ...browser, accept: '*/*', 'x-ig-app-id': siteConfig.appId, 'x-asbd-id': siteConfig.asbdId };
+  const address = (template: string, { shortcode, mediaId }: PostIdentity) => fillUrl(template, { shortcode, mediaId });
 
-  async function page(url: string, signal: AbortSignal): Promise<HttpResponse | undefined> {
-    const response = await http.request({ url, headers: navigation, signal });
-    if (response.status === 404 || response.status === 410) return undefined;
-    refuseFailure(response, facts);
+  /** Sends a request that must not be redirected. */
+  async function send(request: HttpRequest): Promise<HttpResponse> {
+    const response = await http.request(request);
+    const target = response.headers.location ? URL.parse(response.headers.location, response.url) : null;
+    if (target && response.status >= 300 && response.status < 400) throw redirectError(target, siteConfig);
     return response;
   }
 
+  /** Undefined if the platform answers that there is no such page. */
+  function readPage(response: HttpResponse): Page | undefined {
+    if (response.status === 404 || response.status === 410) return undefined;
+    return { html: requireReply(response, siteConfig).text(), headers: response.headers };
+  }
+
   async function json(url: string, signal: AbortSignal): Promise<unknown> {
-    const response = await http.request({ url, headers: { ...api, referer: `${origin}/` }, signal });
-    if (response.status === 404 || saysMissing(response, facts)) return undefined;
-    // A refusal that gives its reasons is the answer that was asked for.
-    if (!givesReasons(response)) refuseFailure(response, facts);
+    const response = await send({ url, headers: { ...api, referer: `${origin}/` }, signal });
+    if (response.status === 404 || isMissingMedia(response, siteConfig)) return undefined;
+    if (!isRuling(response)) requireReply(response, siteConfig);
     return readBody(response.text());
   }
 
   return {
-    async permalink(identity, signal) {
-      let response = await http.request({ url: address(urls.permalink, identity), headers: navigation, signal });
-      for (let hops = 0; hops < MAX_MOVES; hops += 1) {
-        // A post has several addresses; whatever else a redirect leads to is a refusal.
-        const moved = response.status >= 300 && response.status < 400 && response.headers.location;
-        if (!moved || shortcodeInAddress(moved) !== identity.shortcode) break;
-        response = await http.request({ url: new URL(moved, origin), headers: navigation, signal });
-      }
-      if (response.status === 404 || response.status === 410) return 'missing';
-      if (leadsToLogin(response, facts)) return 'login';
-      refuseFailure(response, facts);
-      return { html: response.text(), headers: response.headers };
+    /** The page of a post, or that the platform has none, or redirects to its login page. */
+    async permalink(identity: PostIdentity, signal: AbortSignal): Promise<Page | 'missing' | 'login'> {
+      const end = await followRedirects<'login'>(http, {
+        url: address(urls.permalink, identity),
+        headers: navigation,
+        maxRedirects: MAX_REDIRECTS,
+        // A post has several addresses; every other redirect is a refusal.
+        onRedirect(target) {
+          if (shortcodeInAddress(target.href) === identity.shortcode) return target;
+          if (redirectPage(target, siteConfig) === 'login') return { stop: 'login' };
+          throw redirectError(target, siteConfig);
+        },
+        signal,
+      });
+      return 'stop' in end ? end.stop : (readPage(end.response) ?? 'missing');
     },
 
-    async embed(identity, signal) {
-      return (await page(address(urls.embed, identity), signal))?.text();
+    /** The page that other sites embed a post with; undefined if there is no such page. */
+    embed: async (identity: PostIdentity, signal: AbortSignal) =>
+      readPage(await send({ url: address(urls.embed, identity), headers: navigation, signal })),
+
+    /** The home page, for the session of a query. */
+    async home(signal: AbortSignal): Promise<Page> {
+      const home = readPage(await send({ url: urls.home, headers: navigation, signal }));
+      if (home) return home;
+      throw new GatewayError('upstream_refused', 'The platform has no home page.');
     },
 
-    async home(signal) {
-      const response = await page(urls.home, signal);
-      if (!response) throw new GatewayError('upstream_refused', 'The platform has no home page.');
-      return { html: response.text(), headers: response.headers };
-    },
-
-    async query(name, identity, session, signal) {
+    /** One query of the code of the site's own pages. */
+    async query(
+      name: keyof SiteConfig['queries'],
+      identity: PostIdentity,
+      session: Session,
+      signal: AbortSignal,
+    ): Promise<unknown> {
       const { docId, name: queryName } = queries[name];
+      const { shortcode, mediaId } = identity;
       const variables =
         name === 'post'
-          ? { media_id: identity.mediaId }
-          : { shortcode: identity.shortcode, fetch_tagged_user_count: null, hoisted_comment_id: null };
-      const response = await http.request({
+          ? { media_id: mediaId }
+          : { shortcode, fetch_tagged_user_count: null, hoisted_comment_id: null };
+      const response = await send({
         url: name === 'post' ? urls.postQuery : urls.shortcodeQuery,
         method: 'POST',
         headers: {
@@ -116,16 +138,17 @@ export function createRequests({ http, facts }: { http: HttpClient; facts: Facts
         }).toString(),
         signal,
       });
-      refuseFailure(response, facts);
-      return readBody(response.text());
+      return readBody(requireReply(response, siteConfig).text());
     },
 
-    mediaInfo: (identity, signal) => json(address(urls.mediaInfo, identity), signal),
-    ruling: (identity, signal) => json(address(urls.ruling, identity), signal),
+    /** The post in the form of the app's API; undefined if there is no such post. */
+    mediaInfo: (identity: PostIdentity, signal: AbortSignal) => json(address(urls.mediaInfo, identity), signal),
+    /** Whether the post may be shown to everybody, and why not; undefined if there is no such post. */
+    ruling: (identity: PostIdentity, signal: AbortSignal) => json(address(urls.ruling, identity), signal),
   };
 }
 
-/** What a visitor's browser would send along with a query; made anew for each post, and nobody is signed in. */
+/** What a browser sends along with a query. Each post gets its own; no user is signed in. */
 export interface Session {
   token: string;
   csrf?: string;
@@ -135,14 +158,14 @@ export interface Session {
 
 const TOKENS = [/\["LSD",\[\],\{"token":"([\w-]+)"/, /<script id="__eqmc"[^<>]*>[^<]*?"l":"([\w-]+)"/];
 
-/** Undefined where the page has no token, as a login page or a refusal. */
-export function readSession({ html, headers }: Page, facts: Facts): Session | undefined {
-  const token = TOKENS.map((pattern) => pattern.exec(html)?.[1]).find((found) => found !== undefined);
+/** Undefined if the page has no token, like a login page or a refusal. */
+export function readSession({ html, headers }: Page, siteConfig: SiteConfig): Session | undefined {
+  const token = TOKENS.map((pattern) => pattern.exec(html)?.[1]).find((value) => value !== undefined);
   if (token === undefined) return undefined;
   const cookies = new Map<string, string>();
   for (const field of headers['set-cookie']?.split('\n') ?? []) {
     const [, name = '', value = ''] = /^\s*([\w-]+)=([^;\s]*)/.exec(field) ?? [];
-    if (facts.cookies.includes(name) && value !== '') cookies.set(name, value);
+    if (siteConfig.cookies.includes(name) && value !== '') cookies.set(name, value);
   }
   const csrf = cookies.get('csrftoken') ?? /"csrf_token"\s*:\s*"([\w-]+)"/.exec(html)?.[1];
   return {
@@ -152,87 +175,113 @@ export function readSession({ html, headers }: Page, facts: Facts): Session | un
   };
 }
 
-interface ShareWalk {
-  http: HttpClient;
-  facts: Facts;
-  link: LinkRef;
-  signal: AbortSignal;
-}
-
 /**
- * Where a share link leads.
- * @throws GatewayError `short_link_dead`, `login_required`, `redirected_to_unsupported`, or an upstream failure.
+ * The address that a share link leads to.
+ * @throws GatewayError as {@link resolveShortLink}, `bot_check`, or `short_link_dead` if its page says so.
  */
-export async function resolveShareLink({ http, facts, link, signal }: ShareWalk): Promise<URL> {
-  const end = await walkShortLink({
+export function resolveShareLink(
+  { http, siteConfig }: Connection,
+  { link, signal }: { link: LinkRef; signal: AbortSignal },
+): Promise<URL> {
+  return resolveShortLink({
     http,
-    url: link.url,
-    mayAsk: isSite,
-    isDestination: (url) => isSite(url) && !isShareLink(url),
+    link,
+    match: matchPost,
+    isOwn: isSite,
     // Browsers get a page that redirects by script; plain clients get a redirect.
-    headers: { 'user-agent': facts.shareUserAgent, accept: '*/*' },
+    headers: { 'user-agent': siteConfig.shareUserAgent, accept: '*/*' },
+    login: { isPage: (url) => redirectPage(url, siteConfig) === 'login', parameter: 'next' },
+    refusal: (url) =>
+      ['challenge', 'consent'].includes(redirectPage(url, siteConfig)) ? redirectError(url, siteConfig) : undefined,
+    readPage: async (url) => {
+      const headers = {
+        'user-agent': siteConfig.userAgent,
+        'accept-language': siteConfig.acceptLanguage,
+        accept: 'text/html,*/*;q=0.8',
+      };
+      return addressInPage(requireReply(await http.request({ url, headers, signal }), siteConfig), siteConfig);
+    },
     signal,
   });
-  if (isShareLink(end)) return addressInPage({ http, facts, link, signal });
-  switch (detourOf(end, facts)) {
-    case 'home':
-      throw new GatewayError('short_link_dead', 'The share link leads to the home page.');
-    case 'login':
-      return behindLogin(end);
-    case 'challenge':
-      throw new GatewayError('bot_check', 'The platform asks for a check that only a person can pass.', {
-        reason: 'redirected to a challenge',
-      });
-    case 'consent':
-      throw new GatewayError('upstream_refused', 'The platform led the request elsewhere.', {
-        reason: 'redirected to a consent form',
-      });
-    case 'elsewhere':
-      return end;
-  }
 }
 
-/** A login page names the page that it stands before. */
-function behindLogin(login: URL): URL {
-  const next = login.searchParams.get('next');
-  const url = next?.startsWith('//') ? null : URL.parse(next ?? '', login);
-  if (url && next && isItem(url)) return url;
-  throw new GatewayError('login_required', 'The share link leads to the login page.', {
-    reason: 'redirected to the login page',
-  });
-}
-
-async function addressInPage({ http, facts, link, signal }: ShareWalk): Promise<URL> {
-  const headers = {
-    'user-agent': facts.userAgent,
-    'accept-language': facts.acceptLanguage,
-    accept: 'text/html,*/*;q=0.8',
-  };
-  const response = await http.request({ url: link.url, headers, signal });
-  refuseFailure(response, facts);
+function addressInPage(response: HttpResponse, { phrases }: SiteConfig): URL {
   const tags = metaTags(response.text());
   for (const name of ['og:url', 'canonical', 'al:android:url']) {
     const url = URL.parse(tags.get(name) ?? '');
-    if (url && isItem(url)) return url;
+    if (url && (matchAddress(matchPost, url)?.kind ?? 'short_link') !== 'short_link') return url;
   }
   const title = tags.get('title')?.toLowerCase() ?? '';
-  if (facts.phrases.missing.some((words) => title.includes(words))) {
+  if (phrases.missing.some((phrase) => title.includes(phrase))) {
     throw new GatewayError('short_link_dead', 'The share link leads nowhere.', { reason: tags.get('title') });
   }
-  throw new GatewayError('upstream_refused', 'The platform does not tell where the share link leads.', {
+  throw new GatewayError('upstream_refused', 'The platform does not say where the share link leads.', {
     reason: 'a page without an address',
   });
 }
 
-function isShareLink(url: URL): boolean {
-  return kindOf(url) === 'short_link';
+const REDIRECT_PAGES = {
+  login: 'the login page',
+  challenge: 'a challenge',
+  consent: 'a consent form',
+  home: 'the home page',
+  other: 'another page',
+} as const;
+
+/** The kind of page that a redirect without an answer leads to. */
+function redirectPage({ pathname }: URL, { paths }: SiteConfig): keyof typeof REDIRECT_PAGES {
+  const kinds = ['challenge', 'login', 'consent'] as const;
+  const kind = kinds.find((name) => paths[name].some((path) => pathname.startsWith(path)));
+  return kind ?? (pathname === '/' ? 'home' : 'other');
 }
 
-function isItem(url: URL): boolean {
-  const kind = kindOf(url);
-  return kind !== undefined && kind !== 'short_link';
+function redirectError(target: URL, siteConfig: SiteConfig): GatewayError {
+  const page = redirectPage(target, siteConfig);
+  const code = page === 'challenge' ? 'bot_check' : 'upstream_refused';
+  return outcomeError({ kind: 'transient', code, reason: `redirected to ${REDIRECT_PAGES[page]}` });
 }
 
-function kindOf(url: URL): LinkRef['kind'] | undefined {
-  return matchedLink(matchPost(url))?.kind;
+/** @throws GatewayError for every status but success, by the message of a JSON reply if it has one. */
+function requireReply(response: HttpResponse, siteConfig: SiteConfig): HttpResponse {
+  const message = readStatus(response) && messageIn(response);
+  const code = message !== undefined && response.status !== 429 ? codeOfMessage(message, siteConfig) : undefined;
+  const failure = readStatus(response, code && { [response.status]: code });
+  if (failure) throw outcomeError({ ...failure, reason: message ?? failure.reason });
+  return response;
+}
+
+/** What a message of the platform means if it is a refusal that the status does not express. */
+export function codeOfMessage(message: string, { phrases }: SiteConfig): TransientCode | undefined {
+  const lower = message.toLowerCase();
+  if (phrases.throttled.some((phrase) => lower.includes(phrase))) return 'upstream_rate_limited';
+  return phrases.challenge.some((phrase) => lower.includes(phrase)) ? 'bot_check' : undefined;
+}
+
+/** Whether a refusal of the API says that there is no such post. */
+function isMissingMedia(response: HttpResponse, { phrases }: SiteConfig): boolean {
+  const message = response.status === 400 ? messageIn(response)?.toLowerCase() : undefined;
+  return message !== undefined && phrases.missingMedia.some((phrase) => message.includes(phrase));
+}
+
+/** Whether a refusal of the API has a title that says why a post may not be shown. */
+function isRuling(response: HttpResponse): boolean {
+  const body = response.status === 400 || response.status === 403 ? tryParseJson(response.text()) : undefined;
+  return asString(at(body, 'title')) !== undefined && asString(at(body, 'message')) === undefined;
+}
+
+function messageIn(response: HttpResponse): string | undefined {
+  const body = tryParseJson(response.text());
+  return asString(at(body, 'message')) ?? asString(at(body, 'error_type')) ?? asString(at(body, 'title'));
+}
+
+/** Stands before the JSON of some replies, so that no script of another site can run it. */
+const PREFIX = /^\s*for\s*\(;;\);/;
+
+/** @throws GatewayError `upstream_refused` if the body is no JSON, which is what a refusal looks like. */
+function readBody(text: string): unknown {
+  const value = tryParseJson(text.replace(PREFIX, ''));
+  if (value !== undefined) return value;
+  throw new GatewayError('upstream_refused', 'The platform did not answer with JSON.', {
+    reason: text.trim() === '' ? 'empty answer' : 'a page in place of data',
+  });
 }

@@ -1,35 +1,47 @@
 import {
-  type AudioSource,
-  asString,
-  at,
-  createFallbackChain,
+  audioSource,
   definePlugin,
-  type ExtractCall,
-  type Extraction,
   type Extractor,
-  type FactsOverride,
+  extractorFrom,
   GatewayError,
-  type MediaEntry,
-  type Method,
-  mergePosts,
+  type ItemCall,
+  type ItemMethod,
   type PluginContext,
+  type SiteConfigOverride,
   Type,
 } from 'mediagate';
-import { limitationsOf, partsOf, rankReadings } from './assemble.js';
-import { type Facts, resolveFacts } from './facts.js';
-import { createRequests, type Page, type Requests, readSession, resolveShareLink, type Session } from './fetch.js';
-import { LINK_FORMS, matchPost } from './links.js';
+import { assemble, chooseAudio } from './assemble.js';
+import {
+  createRequests,
+  type Page,
+  type Requests,
+  readSession,
+  resolveShareLink,
+  type Session,
+  type SiteConfig,
+  siteConfigOf,
+} from './fetch.js';
+import { hasPrivateKey, identityOf, LINK_FORMS, matchPost, type PostIdentity } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { readEmbedPage } from './read/embed.js';
 import { readPermalinkPage } from './read/page.js';
-import { type Found, GATED, isReadable, isWhole, isWorthwhile, type PostOutcome, readRuling } from './read/reading.js';
-import { outcomeOfReply } from './read/reply.js';
-import { hasPrivateKey, identityOf, type PostIdentity } from './shortcode.js';
+import {
+  GATED,
+  hasAllFiles,
+  hasAuthorAndContent,
+  isWorthwhile,
+  type PostOutcome,
+  type PostReading,
+  readRuling,
+  refused,
+  restricted,
+} from './read/reading.js';
+import { readReply } from './read/reply.js';
 
 const options = Type.Object(
   {
-    /** Members of facts.json that an entry sets otherwise, in the same shape. */
-    facts: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    /** Values that replace those of site-config.json, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
@@ -44,206 +56,132 @@ export default definePlugin<typeof options>({
   setup: (context) => ({ extractors: [createPhotoExtractor(context)] }),
 });
 
-const PLATFORM = 'photo';
-const MEDIA_HOSTS = ['.cdninstagram.com', '.fbcdn.net'];
-
-interface PhotoOptions {
-  facts?: FactsOverride;
-}
-
-/** @throws TypeError where `options.facts` does not fit the shipped facts. */
-function createPhotoExtractor(context: PluginContext<PhotoOptions>): Extractor {
-  const { http, clock, logger, options } = context;
-  const facts = resolveFacts(options.facts);
-  const chain = createFallbackChain<Found, PostCall>({
-    platform: PLATFORM,
-    clock,
-    logger,
-    methods: createMethods({ requests: createRequests({ http, facts }), facts }),
-    isEnough: (parts) => {
-      const readings = parts.flatMap(({ found }) => found);
-      return isReadable(readings) && isWhole(readings);
-    },
-    isWorthwhile: (parts) => isWorthwhile(parts.flatMap(({ found }) => found)),
-  });
-
-  async function read({ link, signal, only }: ExtractCall) {
-    const identity = identityOf(link.id);
-    const climb = await chain.run({ identity, outcomes: new Map() }, signal, only);
-    const readings = rankReadings(climb.parts);
-    return { climb, readings, data: mergePosts(partsOf(readings, identity)) };
-  }
-
-  return {
-    platform: PLATFORM,
+/** @throws TypeError if `options.siteConfig` does not fit the shipped values. */
+function createPhotoExtractor(context: PluginContext<{ siteConfig?: SiteConfigOverride }>): Extractor {
+  const { http, options } = context;
+  const siteConfig = siteConfigOf(options.siteConfig);
+  return extractorFrom<PostReading, PostState>(context, {
+    platform: 'photo',
     displayName: 'Instagram',
     linkForms: LINK_FORMS,
-    audio: true,
-    mediaHosts: MEDIA_HOSTS,
+    mediaHosts: ['.cdninstagram.com', '.fbcdn.net'],
     match: matchPost,
-    methods: chain.methods,
     probeLinks,
-
-    resolve({ link, signal }) {
-      return resolveShareLink({ http, facts, link, signal });
-    },
-
-    async extract(call): Promise<Extraction> {
-      const { climb, readings, data } = await read(call);
-      return {
-        method: climb.parts.map(({ method }) => method).join('+'),
-        data,
-        limitations: limitationsOf(data, readings, climb),
-        audio: chooseSound(data.media.entries ?? []) !== undefined,
-        partial: climb.partial,
-      };
-    },
-
-    async resolveAudio(call): Promise<AudioSource> {
-      const { data } = await read(call);
-      const sound = chooseSound(data.media.entries ?? []);
-      if (!sound) {
-        throw new GatewayError('audio_unavailable', 'The platform gives no file with the sound of the post.', {
-          platform: PLATFORM,
-        });
-      }
-      const length = sound.duration_seconds ?? data.common.duration_seconds;
-      return {
-        url: sound.url,
-        headers: { 'user-agent': facts.userAgent, referer: `${facts.origin}/` },
-        ...(sound.mime && { mime: sound.mime }),
-        ...(length && { durationSeconds: length }),
-      };
-    },
-  };
-}
-
-/** The first sound track (the lists begin with the smallest) before the smallest video with sound. */
-function chooseSound(entries: readonly MediaEntry[]): MediaEntry | undefined {
-  const videos = entries.filter(({ kind, has_audio }) => kind === 'video' && has_audio !== false);
-  const area = ({ width = 0, height = 0 }: MediaEntry) => width * height || Number.MAX_SAFE_INTEGER;
-  return entries.find(({ kind }) => kind === 'audio') ?? videos.sort((one, other) => area(one) - area(other))[0];
-}
-
-/** One post to be had, and what is known of it so far. */
-interface PostCall {
-  identity: PostIdentity;
-  /** What each method that was tried came back with. */
-  outcomes: Map<string, PostOutcome>;
-  /** The post's page, which mostly gives what queries must bring along. */
-  page?: Page;
-  /** What they must bring along, once a page gave it. */
-  session?: Session;
-}
-
-interface MethodSettings {
-  requests: Requests;
-  facts: Facts;
-}
-
-/**
- * The ways to a post, best first. The post's page has all of it, or its tags alone; an embed has all pictures and exact
- * counters; the queries of the site's own code have everything where the site trusts us. Where nothing was had, a ruling
- * tells why. No "no" but the ruling's is final: the site says the same of what is gone and of what it will not show.
- */
-function createMethods({ requests, facts }: MethodSettings): Method<Found, PostCall>[] {
-  const nothingYet = ({ outcomes }: PostCall) => !isReadable(foundIn(outcomes)) && !isExplained(outcomes);
-
-  const method = (
-    name: string,
-    options: Pick<Method<Found, PostCall>, 'cost' | 'definitive' | 'usable'>,
-    run: (call: PostCall, signal: AbortSignal) => Promise<PostOutcome>,
-  ): Method<Found, PostCall> => ({
-    name,
-    ...options,
-    async run(call, signal) {
-      const outcome = weigh(await run(call, signal), call);
-      call.outcomes.set(name, outcome);
-      return outcome;
+    resolve: (call) => resolveShareLink({ http, siteConfig }, call),
+    begin: ({ link }) => ({ identity: identityOf(link.id) }),
+    methods: createMethods(createRequests({ http, siteConfig }), siteConfig),
+    isEnough: (readings) => hasAuthorAndContent(readings) && hasAllFiles(readings),
+    isWorthwhile,
+    assemble,
+    async resolveAudio(_call, run) {
+      const { media, common } = assemble(await run()).data;
+      return audioSource(chooseAudio(media.entries), {
+        headers: { 'user-agent': siteConfig.userAgent, referer: `${siteConfig.origin}/` },
+        durationSeconds: common.duration_seconds,
+      });
     },
   });
+}
 
-  /** @throws GatewayError where no page gives what a query must bring along. */
-  async function sessionFor(call: PostCall, signal: AbortSignal): Promise<Session> {
-    // Looking for it costs as much as reading the page, and few posts take a query.
-    call.session ??= call.page && readSession(call.page, facts);
-    call.session ??= readSession(await requests.home(signal), facts);
-    if (call.session) return call.session;
+/** What the methods of one call share. */
+export interface PostState {
+  identity: PostIdentity;
+  /** The page of the post, which usually holds the session of a query. */
+  page?: Page;
+  session?: Session;
+}
+type PostCall = ItemCall<PostReading, PostState>;
+type PostMethod = ItemMethod<PostReading, PostState>;
+
+/**
+ * The methods, best first. The page has the whole post, or only its tags; an embed has all images and exact counters; the
+ * queries of the site's own code have everything if the site accepts them. If nothing was extracted, the ruling says why.
+ * Only the ruling is definitive: the site says that a post is removed also if it does not want to show it.
+ */
+function createMethods(requests: Requests, siteConfig: SiteConfig): PostMethod[] {
+  const method = (
+    name: string,
+    settings: Pick<PostMethod, 'cost' | 'definitive' | 'usable'>,
+    run: (state: PostState, signal: AbortSignal, call: PostCall) => Promise<PostOutcome>,
+  ): PostMethod => ({
+    name,
+    ...settings,
+    run: async (call, signal) => checkRemoved(await run(call.state, signal, call), call),
+  });
+
+  /** @throws GatewayError if no page has a token. */
+  async function sessionFor(state: PostState, signal: AbortSignal): Promise<Session> {
+    // Looking for the token takes as long as reading the page, and few posts need a query.
+    state.session ??= state.page && readSession(state.page, siteConfig);
+    state.session ??= readSession(await requests.home(signal), siteConfig);
+    if (state.session) return state.session;
     throw new GatewayError('upstream_refused', 'The platform’s home page lacks what a query needs.', {
       reason: 'a home page without a token',
     });
   }
 
-  const query = (name: 'post' | 'shortcode') => async (call: PostCall, signal: AbortSignal) => {
-    const session = await sessionFor(call, signal);
-    return outcomeOfReply(await requests.query(name, call.identity, session, signal), call.identity, facts);
+  const query = (name: 'post' | 'shortcode') => async (state: PostState, signal: AbortSignal) => {
+    const session = await sessionFor(state, signal);
+    return readReply(await requests.query(name, state.identity, session, signal), state.identity, siteConfig);
   };
 
   return [
-    method('permalink', { cost: 3, definitive: false }, async (call, signal) => {
-      const page = await requests.permalink(call.identity, signal);
-      if (page === 'missing') return notThere('HTTP 404');
-      if (page === 'login') return behindLogin(call.identity);
-      call.page = page;
-      return readPermalinkPage(page.html, call.identity, facts);
+    method('permalink', { cost: 3, definitive: false }, async (state, signal) => {
+      const page = await requests.permalink(state.identity, signal);
+      if (page === 'missing') return REMOVED;
+      if (page === 'login') return loginOutcome(state.identity);
+      state.page = page;
+      return readPermalinkPage(page.html, state.identity, siteConfig);
     }),
     method('embed', { cost: 2, definitive: false }, async ({ identity }, signal) => {
-      const html = await requests.embed(identity, signal);
-      return html === undefined ? notThere('HTTP 404') : readEmbedPage(html, identity, facts);
+      const page = await requests.embed(identity, signal);
+      return page ? readEmbedPage(page.html, identity, siteConfig) : REMOVED;
     }),
     method('graphql_post', { cost: 2, definitive: false }, query('post')),
     method('graphql_shortcode', { cost: 1, definitive: false }, query('shortcode')),
-    method('media_info', { cost: 1, definitive: false, usable: nothingYet }, async ({ identity }, signal) => {
+    method('media_info', { cost: 1, definitive: false, usable: isUnexplained }, async ({ identity }, signal) => {
       const reply = await requests.mediaInfo(identity, signal);
-      return reply === undefined ? notThere('HTTP 404') : outcomeOfReply(reply, identity, facts);
+      return reply === undefined ? REMOVED : readReply(reply, identity, siteConfig);
     }),
-    method('ruling', { cost: 1, definitive: true, usable: nothingYet }, async ({ identity, outcomes }, signal) => {
-      const page = outcomes.get('permalink');
+    method('ruling', { cost: 1, definitive: true, usable: isUnexplained }, async ({ identity }, signal, call) => {
+      const page = call.outcomes.get('permalink');
       const reply = await requests.ruling(identity, signal).catch((error: unknown) => {
-        // Nobody is there to say why; that the post's own page is not there has to do.
+        // Without a ruling, that the page does not exist is enough.
         if (page?.kind === 'definitive' && page.code === 'removed') return undefined;
         throw error;
       });
       if (reply === undefined && page?.kind === 'definitive') return page;
-      const words = [asString(at(reply, 'title')), asString(at(reply, 'description'))].filter(Boolean).join(': ');
-      if (words) return readRuling(words, facts.phrases);
-      return { kind: 'transient', code: 'upstream_refused', reason: 'the post is not shown, and no reason is given' };
+      return readRuling(reply, siteConfig.phrases) ?? refused('the post is not shown, and no reason is given');
     }),
   ];
 }
 
-function notThere(reason: string): PostOutcome {
-  return { kind: 'definitive', code: 'removed', reason };
-}
+const REMOVED = restricted('removed', 'HTTP 404');
 
-/** Everybody's posts are kept behind the form to log in at times; a private one's always. */
-function behindLogin({ shortcode }: PostIdentity): PostOutcome {
+/** The site redirects to its login page for private posts always, and for any post at times. */
+function loginOutcome({ shortcode }: PostIdentity): PostOutcome {
   const reason = 'redirected to the login page';
-  return hasPrivateKey(shortcode)
-    ? { kind: 'definitive', code: 'private', reason }
-    : { kind: 'transient', code: 'upstream_refused', reason };
+  return hasPrivateKey(shortcode) ? restricted('private', reason) : refused(reason);
 }
 
-/** "Not there" is said of much: of a private post's link, and of what another answer told the reason for. */
-function weigh(outcome: PostOutcome, { identity, outcomes }: PostCall): PostOutcome {
+/** The site also says "removed" for the link of a private post, and for a post that another reply restricted. */
+function checkRemoved(outcome: PostOutcome, { state, outcomes }: PostCall): PostOutcome {
   if (outcome.kind !== 'definitive' || outcome.code !== 'removed') return outcome;
-  if (hasPrivateKey(identity.shortcode)) return { ...outcome, code: 'private' };
-  return refusalsIn(outcomes).length > 0
+  if (hasPrivateKey(state.identity.shortcode)) return { ...outcome, code: 'private' };
+  return restrictionsIn(outcomes).length > 0
     ? { kind: 'transient', code: 'upstream_refused', reason: outcome.reason }
     : outcome;
 }
 
-/** Whether an answer told why the post is not shown; that it stands behind a gate may have several reasons. */
-function isExplained(outcomes: ReadonlyMap<string, PostOutcome>): boolean {
-  return refusalsIn(outcomes).some((outcome) => outcome !== GATED);
+/** Nothing was extracted, and no reply says why. A gate alone may have several reasons. */
+function isUnexplained({ found, outcomes }: PostCall): boolean {
+  return !hasAuthorAndContent(found()) && restrictionsIn(outcomes).every(isGate);
 }
 
-/** Answers that said more than that there is nothing. */
-function refusalsIn(outcomes: ReadonlyMap<string, PostOutcome>): PostOutcome[] {
+function isGate(outcome: PostOutcome): boolean {
+  return outcome.kind === 'definitive' && outcome.reason === GATED.reason;
+}
+
+function restrictionsIn(outcomes: PostCall['outcomes']): PostOutcome[] {
   return [...outcomes.values()].filter((outcome) => outcome.kind === 'definitive' && outcome.code !== 'removed');
-}
-
-/** What the methods found so far. */
-function foundIn(outcomes: ReadonlyMap<string, PostOutcome>): Found {
-  return [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'transient' ? [] : (outcome.found ?? [])));
 }

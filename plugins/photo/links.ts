@@ -1,5 +1,4 @@
-import type { LinkMatch, LinkRef } from 'mediagate';
-import { isShortcode } from './shortcode.js';
+import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate';
 
 const HOSTS: ReadonlySet<string> = new Set([
   'instagram.com',
@@ -14,7 +13,8 @@ const ITEM_PATHS: ReadonlySet<string> = new Set(['p', 'reel', 'reels', 'tv']);
 const USERNAME = /^[A-Za-z0-9._]{1,30}$/;
 const SHARE_CODE = /^[A-Za-z0-9_-]{5,64}$/;
 
-const KINDS: Readonly<Record<string, string>> = {
+/** What links of the site are, by their first segment. No user has one of these as a name. */
+const RESERVED_KINDS: Readonly<Record<string, string>> = {
   stories: 'a story',
   s: 'a highlight',
   explore: 'an explore page',
@@ -26,6 +26,11 @@ const KINDS: Readonly<Record<string, string>> = {
   share: 'a share link without its code',
   accounts: 'an account page',
   challenge: 'an account check',
+  web: 'another page of the site',
+  api: 'an address of the API',
+};
+const KINDS: Readonly<Record<string, string>> = {
+  ...RESERVED_KINDS,
   guide: 'a guide',
   guides: 'a guide',
   channel: 'a broadcast channel',
@@ -36,28 +41,10 @@ const KINDS: Readonly<Record<string, string>> = {
   legal: 'a page about the company',
   developer: 'a page about the company',
   directory: 'a directory',
-  web: 'another page of the site',
-  api: 'an address of the API',
 };
-/** First segments that no user has as a name. */
-const RESERVED: ReadonlySet<string> = new Set([
-  'stories',
-  's',
-  'explore',
-  'direct',
-  'reels',
-  'reel',
-  'tv',
-  'p',
-  'share',
-  'accounts',
-  'challenge',
-  'web',
-  'api',
-]);
 const PROFILE_TABS: ReadonlySet<string> = new Set(['saved', 'tagged', 'reels', 'channel', 'guide', 'guides', 'live']);
 
-/** Link forms that are accepted, for the capabilities list and README. */
+/** For the capabilities list and README. */
 export const LINK_FORMS = [
   'https://www.instagram.com/p/{shortcode}/',
   'https://www.instagram.com/reel/{shortcode}/',
@@ -71,26 +58,20 @@ export const LINK_FORMS = [
   'https://instagr.am/p/{shortcode}/',
 ] as const;
 
-/** The one address of a post; reels answer to it too. */
+/** The canonical address of a post or reel. */
 export function canonicalUrl(shortcode: string): string {
   return `https://www.instagram.com/p/${shortcode}/`;
 }
 
-/** Whether the URL is one of the site's own pages, item or not. */
+/** Whether the URL is on the site, item or not. */
 export function isSite(url: URL): boolean {
-  return (
-    HOSTS.has(url.hostname) &&
-    /^https?:$/.test(url.protocol) &&
-    url.port === '' &&
-    url.username === '' &&
-    url.password === ''
-  );
+  return HOSTS.has(url.hostname) && isPlainUrl(url);
 }
 
-/** The post behind a link, without any request; undefined if the link is not the site's. */
+/** The post or share link in a URL; undefined if the URL is not on the site. */
 export function matchPost(url: URL): LinkMatch {
   if (!isSite(url)) return undefined;
-  const segments = url.pathname.split('/').filter((segment) => segment !== '');
+  const segments = pathSegments(url);
   const shared = shareLink(segments);
   if (shared) return shared;
   const shortcode = shortcodeIn(segments);
@@ -100,29 +81,28 @@ export function matchPost(url: URL): LinkMatch {
   return { unsupported: kindOf(segments, shortcode) };
 }
 
-/** The shortcode in an address that a page states of itself, absolute or not. */
+/** The shortcode in an address that a page states for itself, absolute or not. */
 export function shortcodeInAddress(address: string | undefined): string | undefined {
-  const url = address === undefined ? null : URL.parse(address, 'https://www.instagram.com');
-  if (!url || !isSite(url)) return undefined;
-  return shortcodeIn(url.pathname.split('/').filter((segment) => segment !== ''));
+  return shortcodeIn(segmentsOf(address));
 }
 
-/** The user name in an address like `/{user}/reel/{shortcode}/`, which a page states of itself. */
+/** The user name in an address like `/{user}/reel/{shortcode}/`, which a page states for itself. */
 export function usernameInAddress(address: string | undefined): string | undefined {
-  const url = address === undefined ? null : URL.parse(address, 'https://www.instagram.com');
-  if (!url || !isSite(url)) return undefined;
-  const [first = '', second = ''] = url.pathname.split('/').filter((segment) => segment !== '');
+  const [first = '', second = ''] = segmentsOf(address);
   return ITEM_PATHS.has(second) && isUsername(first) ? first : undefined;
 }
 
-function shareLink(segments: readonly string[]): LinkRef | undefined {
-  const [first, second = '', third = ''] = segments;
-  if (first !== 'share') return undefined;
-  const form = ITEM_PATHS.has(second) ? `${second}/` : '';
-  const code = form ? third : second;
-  const length = form ? 3 : 2;
-  if (segments.length !== length || !SHARE_CODE.test(code)) return undefined;
-  return { kind: 'short_link', id: code, url: `https://www.instagram.com/share/${form}${code}` };
+/** Empty for an address of another site. */
+function segmentsOf(address: string | undefined): string[] {
+  const url = address === undefined ? null : URL.parse(address, 'https://www.instagram.com');
+  return url && isSite(url) ? pathSegments(url) : [];
+}
+
+function shareLink([first, ...rest]: readonly string[]): LinkRef | undefined {
+  const code = rest.at(-1) ?? '';
+  const isForm = rest.length === 1 || (rest.length === 2 && ITEM_PATHS.has(rest[0] ?? ''));
+  if (first !== 'share' || !isForm || !SHARE_CODE.test(code)) return undefined;
+  return { kind: 'short_link', id: code, url: `https://www.instagram.com/share/${rest.join('/')}` };
 }
 
 function shortcodeIn(segments: readonly string[]): string | undefined {
@@ -132,7 +112,7 @@ function shortcodeIn(segments: readonly string[]): string | undefined {
 }
 
 function isUsername(segment: string): boolean {
-  return USERNAME.test(segment) && !RESERVED.has(segment);
+  return USERNAME.test(segment) && !Object.hasOwn(RESERVED_KINDS, segment);
 }
 
 function kindOf(segments: readonly string[], shortcode: string | undefined): string {
@@ -140,7 +120,55 @@ function kindOf(segments: readonly string[], shortcode: string | undefined): str
   if (shortcode !== undefined) return 'a link with a malformed shortcode';
   if (first === '') return 'the home page';
   if (first === 'reels' && second === 'audio') return 'a list of reels that use a sound';
-  if (Object.hasOwn(KINDS, first)) return KINDS[first] ?? '';
-  if (!USERNAME.test(first)) return 'another page of the site';
-  return second === '' || PROFILE_TABS.has(second) ? 'a profile' : 'another page of the site';
+  const isProfile = USERNAME.test(first) && (second === '' || PROFILE_TABS.has(second));
+  return kindOfPage(KINDS, first) ?? (isProfile ? 'a profile' : 'another page of the site');
+}
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+/** Shortcodes of private accounts' posts end with a key of this many letters, which is not part of the id. */
+const KEY_LENGTH = 28;
+const SHORTCODE = /^[A-Za-z0-9_-]+$/;
+const MAX_LENGTH = 12;
+
+/** The epoch of the time in an id, in milliseconds since 1970. */
+const ID_EPOCH = 1_314_220_021_721n;
+/** Smaller ids are older than the scheme and hold no time. */
+const FIRST_TIMED_ID = 1_000_000_000_000n;
+
+/** The two identifiers of a post. */
+export interface PostIdentity {
+  /** As in the link, including the key of a private post. */
+  shortcode: string;
+  /** Decimal digits. */
+  mediaId: string;
+}
+
+function isShortcode(text: string): boolean {
+  return SHORTCODE.test(text) && bareShortcode(text).length <= MAX_LENGTH;
+}
+
+/** Whether the shortcode has the key of a private account's post. */
+export function hasPrivateKey(shortcode: string): boolean {
+  return shortcode.length > KEY_LENGTH;
+}
+
+/** @param shortcode - that of a link which {@link matchPost} accepts. */
+export function identityOf(shortcode: string): PostIdentity {
+  let id = 0n;
+  for (const letter of bareShortcode(shortcode)) id = id * 64n + BigInt(ALPHABET.indexOf(letter));
+  return { shortcode, mediaId: id.toString() };
+}
+
+/** The shortcode without a private post's key. */
+export function bareShortcode(shortcode: string): string {
+  return hasPrivateKey(shortcode) ? shortcode.slice(0, -KEY_LENGTH) : shortcode;
+}
+
+/** When the id was made, to the second, minutes before the post was published. Undefined if the id holds no time. */
+export function timeOfMediaId(mediaId: string): string | undefined {
+  const id = BigInt(mediaId);
+  if (id < FIRST_TIMED_ID) return undefined;
+  const seconds = Number(((id >> 23n) + ID_EPOCH) / 1000n);
+  // The year 2100: a later time means that the shortcode was invented.
+  return seconds < 4_102_444_800 ? new Date(seconds * 1000).toISOString().replace('.000Z', 'Z') : undefined;
 }

@@ -1,6 +1,4 @@
 import type { LinkMatch, LinkRef } from 'mediagate';
-import { isPlainWebLink, isSiteName, LEADING_NAMES, SHORT_HOSTS, siteName } from './hosts.js';
-import { KINDS, kindOf } from './link-kinds.js';
 
 const NUMBER = /^\d{5,20}$/;
 /** Opaque alias of a post; which one a visitor is shown depends on who looks. */
@@ -207,4 +205,108 @@ function isPostId(id: string): boolean {
 /** Names of profiles and groups are letters, digits, points and hyphens; other scripts come encoded. */
 function isName(text: string): boolean {
   return /^[A-Za-z0-9._%-]{1,200}$/.test(text) && !/%(?:2f|5c|00)/i.test(text);
+}
+
+const SITE_DOMAINS = ['facebook.com', 'fb.com'] as const;
+/** Subdomains that serve the site itself; interface languages (`de-de`, `zh-hk`, `fr`) do as well. */
+const SITE_NAMES: ReadonlySet<string> = new Set([
+  'www',
+  'web',
+  'm',
+  'mbasic',
+  'touch',
+  'mobile',
+  'free',
+  'lite',
+  'd',
+  'p',
+  'x',
+  'beta',
+  'business',
+]);
+const LANGUAGE_NAME = /^(?!lm$)(?:[a-z]{2}|[a-z]{2,3}-[a-z]{2})$/;
+/** Hosts that only lead on to the address in their query. */
+export const LEADING_NAMES: ReadonlySet<string> = new Set(['l', 'lm']);
+export const SHORT_HOSTS: ReadonlySet<string> = new Set([
+  'fb.watch',
+  'www.fb.watch',
+  'fb.me',
+  'www.fb.me',
+  'fb.gg',
+  'www.fb.gg',
+]);
+
+/** Whether the site itself, or one of its short link hosts, is asked. */
+export function isOwnHost(url: URL): boolean {
+  return isPlainWebLink(url) && (SHORT_HOSTS.has(url.hostname) || isSiteName(siteName(url.hostname)));
+}
+
+/** Over the web, with nothing in it that no public link has. */
+export function isPlainWebLink(url: URL): boolean {
+  return /^https?:$/.test(url.protocol) && url.port === '' && url.username === '' && url.password === '';
+}
+
+/** The subdomain; empty for the bare domain, undefined for other sites. */
+export function siteName(hostname: string): string | undefined {
+  for (const domain of SITE_DOMAINS) {
+    if (hostname === domain) return '';
+    if (hostname.endsWith(`.${domain}`)) return hostname.slice(0, -domain.length - 1);
+  }
+  return undefined;
+}
+
+export function isSiteName(name: string | undefined): boolean {
+  return name !== undefined && (name === '' || SITE_NAMES.has(name) || LANGUAGE_NAME.test(name));
+}
+
+/** First segment of a path that is no item → what it is. */
+export const KINDS: Readonly<Record<string, string>> = {
+  '': 'the home page',
+  ads: 'an advertisement',
+  ajax: 'an inner address of the site',
+  dialog: 'a dialog',
+  events: 'an event',
+  gaming: 'a gaming page',
+  groups: 'a group',
+  hashtag: 'a hashtag',
+  help: 'a help page',
+  l: 'a redirect to another site',
+  'l.php': 'a redirect to another site',
+  login: 'the login page',
+  'login.php': 'the login page',
+  marketplace: 'a marketplace page',
+  media: 'an album',
+  messages: 'a conversation',
+  notes: 'a note',
+  p: 'a profile',
+  pages: 'a profile',
+  people: 'a profile',
+  photo: 'a list of photos',
+  photos: 'a list of photos',
+  'profile.php': 'a profile',
+  public: 'a search',
+  reel: 'a list of reels',
+  reels: 'a list of reels',
+  search: 'a search',
+  share: 'a share link without a code',
+  sharer: 'a dialog',
+  'sharer.php': 'a dialog',
+  stories: 'a story, which only signed-in users are shown',
+  video: 'a list of videos',
+  watch: 'a list of videos',
+  watchparty: 'a watch party',
+};
+
+/** Second segments that make a link of a profile's a list of the profile's. */
+const LISTS: ReadonlySet<string> = new Set(['videos', 'photos', 'posts', 'reels', 'live_videos']);
+
+/** What a link of the site is that is not an item, in words. */
+export function kindOf(segments: readonly string[]): string {
+  const [first = '', second = '', third] = segments;
+  const name = first.toLowerCase();
+  if (name === 'share' && third !== undefined) return 'a share link of another kind than a post, video or reel';
+  const known = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
+  if (known !== undefined) return known;
+  if (segments.length === 1) return 'a profile';
+  return LISTS.has(second.toLowerCase()) ? 'a list of a profile' : 'another page of the site';
 }

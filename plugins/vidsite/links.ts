@@ -1,20 +1,20 @@
-import type { LinkMatch } from 'mediagate';
+import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate';
 
 const VIDEO_ID = /^[0-9A-Za-z_-]{11}$/;
 /** Hosts whose path is the id. */
 const SHORT_HOSTS: ReadonlySet<string> = new Set(['youtu.be', 'www.youtu.be', 'y2u.be', 'www.y2u.be']);
-/** Hosts that serve the site itself, under any subdomain (www, m, music, gaming …). */
+/** Domains of the site, with any subdomain (www, m, music, gaming …). */
 const SITE_DOMAINS = ['youtube.com', 'youtube-nocookie.com', 'youtubekids.com'] as const;
 const SITE_HOSTS: ReadonlySet<string> = new Set(['youtube.googleapis.com']);
-/** One plain word: the site's own have no hyphen, and a look-alike in Unicode has. */
+/** A plain word: the subdomains of the site have no hyphen, but look-alikes in Punycode do. */
 const SUBDOMAIN = /^[a-z][a-z0-9]{0,15}$/;
-/** Subdomains that hold other things than videos. */
+/** Subdomains without videos. */
 const OTHER_SUBDOMAINS: ReadonlySet<string> = new Set(['consent', 'accounts', 'studio', 'developers', 'support', 'tv']);
 
 /** First segment of paths whose second segment is a video's id. */
 const ITEM_PATHS: ReadonlySet<string> = new Set(['watch', 'shorts', 'live', 'embed', 'v', 'e', 'w']);
 const QUERY_PATHS: ReadonlySet<string> = new Set(['', 'watch', 'watch_popup', 'movie', 'embed', 'ytscreeningroom']);
-/** Names that stand where an embedded video's id would. */
+/** Words in the place of an embedded video's id. */
 const EMBED_NAMES: ReadonlySet<string> = new Set(['videoseries', 'live_stream']);
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -31,13 +31,13 @@ const KINDS: Readonly<Record<string, string>> = {
   shorts: 'a list of shorts',
   live: 'a list of live streams',
   embed: 'an embedded list',
-  source: 'a list of videos that use a sound',
+  source: 'a list of videos with the same audio',
   gaming: 'a topic page',
   music: 'a topic page',
   premium: 'a product page',
 };
 
-/** Link forms that are accepted, for the capabilities list and README. */
+/** The accepted link forms, for the capabilities and the README. */
 export const LINK_FORMS = [
   'https://www.youtube.com/watch?v={id}',
   'https://youtu.be/{id}',
@@ -49,7 +49,7 @@ export const LINK_FORMS = [
   'https://www.youtube-nocookie.com/embed/{id}',
 ] as const;
 
-/** The one address of a video. */
+/** The canonical URL of a video. */
 export function canonicalUrl(id: string): string {
   return `https://www.youtube.com/watch?v=${id}`;
 }
@@ -58,9 +58,8 @@ export function canonicalUrl(id: string): string {
 export function matchVideo(url: URL): LinkMatch {
   const short = SHORT_HOSTS.has(url.hostname);
   if (!short && !isSite(url.hostname)) return undefined;
-  if (!/^https?:$/.test(url.protocol) || url.port !== '' || url.username !== '' || url.password !== '')
-    return undefined;
-  const segments = url.pathname.split('/').filter((segment) => segment !== '');
+  if (!isPlainUrl(url)) return undefined;
+  const segments = pathSegments(url);
   const id = short ? (segments[0]?.split('&', 1)[0] ?? url.searchParams.get('v')) : idOnSite(url, segments);
   if (id && VIDEO_ID.test(id)) return { kind: 'video', id, url: canonicalUrl(id) };
   return { unsupported: kindOf(segments, id) };
@@ -79,19 +78,19 @@ function idOnSite(url: URL, segments: readonly string[]): string | null | undefi
   const [first = '', second] = segments;
   if (first === 'attribution_link') return idOfAttribution(url);
   if (second !== undefined && ITEM_PATHS.has(first)) {
-    // Old embed addresses carried parameters behind an ampersand.
+    // Old embed URLs have parameters after an ampersand.
     return EMBED_NAMES.has(second) ? undefined : second.split('&', 1)[0];
   }
   if (!QUERY_PATHS.has(first) || segments.length > 1) return undefined;
   return url.searchParams.get('v');
 }
 
-/** `attribution_link?u=/watch?v=…`: the address inside is the site's own. */
+/** `attribution_link?u=/watch?v=…`: the inner URL is of the same host. */
 function idOfAttribution(url: URL): string | null | undefined {
   const target = url.searchParams.get('u');
   if (!target?.startsWith('/') || target.startsWith('//') || !URL.canParse(target, url.origin)) return undefined;
   const inner = new URL(target, url.origin);
-  const segments = inner.pathname.split('/').filter((segment) => segment !== '');
+  const segments = pathSegments(inner);
   return inner.host === url.host && segments[0] !== 'attribution_link' ? idOnSite(inner, segments) : undefined;
 }
 
@@ -100,5 +99,5 @@ function kindOf(segments: readonly string[], id: string | null | undefined): str
   if (id) return 'a link with a malformed video id (11 letters, digits, - or _ are one)';
   if (first.startsWith('@')) return 'a channel';
   if (first === '') return 'the home page';
-  return (Object.hasOwn(KINDS, first) && KINDS[first]) || 'another page of the site';
+  return kindOfPage(KINDS, first) ?? 'another page of the site';
 }

@@ -1,6 +1,6 @@
 import type { Gateway, GatewayError, Logger } from 'mediagate';
 import { ERROR_CLASSES, encodeError, newRequestId, toGatewayError } from '../http/index.js';
-import { checkExtractBody, decodeExtract, type ExtractBody, encodeExtraction, ignoredOptions } from '../links/index.js';
+import { createExtractRequests, encodeExtraction } from '../links/index.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
 import { mistakeOf, openCommandLogger, printJson, startSpinner } from './command.js';
@@ -23,7 +23,6 @@ const BAD_REQUEST = 400;
  * @throws CommandMistake for an invalid link or option.
  */
 export async function extractCommand(settings: Settings, url: string, flags: ExtractFlags): Promise<number> {
-  const body = bodyOf(url, flags);
   const logger = openCommandLogger(settings);
   const spinner = startSpinner(url);
   try {
@@ -34,7 +33,7 @@ export async function extractCommand(settings: Settings, url: string, flags: Ext
       baseUrl: () => baseUrlOf(settings),
     });
     try {
-      const answer = await extract(gateway, logger, body);
+      const answer = await extract(gateway, logger, url, flags);
       spinner?.stop();
       printJson(answer.body);
       if (!answer.error) return 0;
@@ -50,9 +49,15 @@ export async function extractCommand(settings: Settings, url: string, flags: Ext
 }
 
 /** @throws CommandMistake */
-function bodyOf(url: string, flags: ExtractFlags): ExtractBody {
-  try {
-    return checkExtractBody({
+async function extract(
+  gateway: Gateway,
+  logger: Logger,
+  url: string,
+  flags: ExtractFlags,
+): Promise<{ body: unknown; error?: GatewayError }> {
+  const requests = createExtractRequests(gateway);
+  const body = checked(() =>
+    requests.checkExtract({
       url,
       clip_review_limit: flags.clipReviewLimit,
       clip_sort: flags.clipSort,
@@ -60,27 +65,25 @@ function bodyOf(url: string, flags: ExtractFlags): ExtractBody {
       include_audio_mp3: flags.includeAudioMp3,
       async_mode: flags.asyncMode,
       force_async: flags.forceAsync,
-    });
-  } catch (error) {
-    throw mistakeOf(toGatewayError(error), OPTIONS);
-  }
-}
-
-async function extract(
-  gateway: Gateway,
-  logger: Logger,
-  body: ExtractBody,
-): Promise<{ body: unknown; error?: GatewayError }> {
+    }),
+  );
   try {
-    const result = await gateway.extract(decodeExtract(body));
-    return {
-      body: JSON.parse(encodeExtraction(result, { notes: ignoredOptions(body, gateway, result.platform) }).toString()),
-    };
+    const result = await gateway.extract(requests.decode(body));
+    const notes = requests.ignoredOptions(body, result.platform);
+    return { body: JSON.parse(encodeExtraction(result, { notes }).toString()) };
   } catch (thrown) {
     const error = toGatewayError(thrown);
     if (error.code === 'internal_error')
       logger.error('the extraction failed in a way nobody foresaw', { error: thrown });
     return { error, body: JSON.parse(encodeError(error, { requestId: newRequestId(), link: { inputUrl: body.url } })) };
+  }
+}
+
+function checked<Body>(check: () => Body): Body {
+  try {
+    return check();
+  } catch (error) {
+    throw mistakeOf(toGatewayError(error), OPTIONS);
   }
 }
 

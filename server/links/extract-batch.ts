@@ -5,17 +5,8 @@ import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../i
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit } from '../limits/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
-import {
-  BatchBodySchema,
-  checkBatchBody,
-  decodeOptions,
-  EXAMPLE_LINK,
-  encodeExtraction,
-  encodeJob,
-  ignoredOptions,
-  LINK_ROUTE,
-  MAX_BATCH_BYTES,
-} from './extract.js';
+import { EXAMPLE_LINK, encodeExtraction, encodeJob, LINK_ROUTE } from './extract.js';
+import { createExtractRequests, MAX_BATCH_BYTES } from './extract-requests.js';
 
 const ROUTE = '/v1/extract/batch';
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -26,6 +17,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  */
 export function extractBatchRoutes(server: ServerContext): Route[] {
   const { gateway, rateLimits, answers, bodies, accountQueueShare } = server;
+  const requests = createExtractRequests(gateway);
   return [
     defineRoute({
       ...LINK_ROUTE,
@@ -35,7 +27,7 @@ export function extractBatchRoutes(server: ServerContext): Route[] {
       summary: 'Up to 50 links at once',
       description: 'Up to 50 links at once: a document, a job or an error for each.',
       headers: IDEMPOTENCY_HEADER,
-      body: { schema: BatchBodySchema, example: { urls: [EXAMPLE_LINK] } },
+      body: { schema: requests.batchSchema, example: { urls: [EXAMPLE_LINK] } },
       answers: { 200: BATCH_ANSWER },
       errors: ['rate_limit_exceeded', 'queue_full', ...IDEMPOTENCY_ERRORS],
       async handler(context) {
@@ -45,16 +37,16 @@ export function extractBatchRoutes(server: ServerContext): Route[] {
         const owner = quotaSubject(apiKey);
         const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, owner, fingerprinted: key !== undefined };
         const { value, fingerprint } = await readJson(request, response, limits);
-        const body = checkBatchBody(value);
+        const body = requests.checkBatch(value);
         const { urls, force_async: refresh } = body;
         const submitter = { owner: apiKey.accountId, ...queueShareOf(apiKey, accountQueueShare) };
         const { requestId } = state;
         await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
-          const batch = { ...decodeOptions(body), urls, refresh, ...submitter, requestId, signal };
+          const batch = { ...requests.decodeOptions(body), urls, refresh, ...submitter, requestId, signal };
           await gateway.checkQueue(batch);
           await consumeRateLimit(rateLimits, response, { key: apiKey, family: 'link_data', count: urls.length });
           const items = await gateway.extractBatch(batch);
-          const notesFor = (platform: string) => ignoredOptions(body, gateway, platform);
+          const notesFor = (platform: string) => requests.ignoredOptions(body, platform);
           await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });
         });
       },

@@ -1,28 +1,19 @@
 import {
   type AudioLink,
-  createValidator,
   DEFINITIVE_CODES,
-  EXTRACT_DEFAULTS,
   type ExtractionData,
   type ExtractionJob,
   type ExtractRequest,
   type ExtractResult,
   type Gateway,
-  GatewayError,
-  type Issue,
   type JobState,
-  type Static,
   TRANSIENT_CODES,
-  Type,
-  type Validator,
 } from 'mediagate';
 import { isoTime } from '../format/index.js';
 import {
   clientSignal,
   defineRoute,
   describeFailure,
-  fieldError,
-  knownFields,
   type RequestContext,
   type Route,
   readJsonBody,
@@ -34,6 +25,15 @@ import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { frameDocument } from './document-frame.js';
+import {
+  createExtractRequests,
+  type ExtractBody,
+  MAX_BATCH_BYTES,
+  MAX_BATCH_URLS,
+  MAX_BODY_BYTES,
+  MAX_URL_LENGTH,
+  REVIEW_LIMIT,
+} from './extract-requests.js';
 
 const FAMILY = 'link_data';
 
@@ -55,13 +55,15 @@ export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 
 /** Link data: supported platforms, extraction, and background jobs. */
 export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueueShare }: ServerContext): Route[] {
+  const requests = createExtractRequests(gateway);
+
   async function extract(context: RequestContext): Promise<void> {
     const { req: request, res: response, state } = context;
     const owner = quotaSubject(keyOf(context));
     const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, owner });
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
-    const body = checkExtractBody(sent);
-    const wanted = decodeExtract(body, clientSignal(response));
+    const body = requests.checkExtract(sent);
+    const wanted = requests.decode(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
     match(context, body);
     await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: FAMILY });
@@ -110,13 +112,13 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
     context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
     context.res.setHeader('X-Cache', result.cache);
     if (result.cache !== 'miss') context.res.setHeader('Age', Math.floor(result.ageMs / 1000));
-    context.body = encodeExtraction(result, { notes: ignoredOptions(body, gateway, result.platform) });
+    context.body = encodeExtraction(result, { notes: requests.ignoredOptions(body, result.platform) });
   }
 
   function sendJob(context: RequestContext, job: ExtractionJob, body?: ExtractBody): void {
     context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
     if (isOpen(job)) context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
-    const asked = body && { inputUrl: body.url, notes: ignoredOptions(body, gateway, job.platform) };
+    const asked = body && { inputUrl: body.url, notes: requests.ignoredOptions(body, job.platform) };
     context.body = encodeJob(job, asked);
   }
 
@@ -140,7 +142,7 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       endpoint: 'extract',
       summary: 'A public link in, a structured document out',
       description: 'A public link in, a structured document out; of shop links also as a job.',
-      body: { schema: ExtractBodySchema, example: { url: EXAMPLE_LINK } },
+      body: { schema: requests.extractSchema, example: { url: EXAMPLE_LINK } },
       answers: {
         200: { description: 'The document, or with `async_mode` a job.', ...EXTRACTION },
       },
@@ -188,118 +190,6 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       },
     }),
   ];
-}
-
-export const MAX_URL_LENGTH = 2048;
-export const REVIEW_LIMIT = { min: 1, max: 100, default: EXTRACT_DEFAULTS.clipReviewLimit } as const;
-export const MAX_BODY_BYTES = 65_536;
-export const MAX_BATCH_URLS = 50;
-/** Room for the maximum number of links of full length, each character escaped. */
-export const MAX_BATCH_BYTES = 655_360;
-
-/** What each field accepts: for descriptions of the schema and error messages. */
-const ACCEPTED = {
-  url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
-  urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
-  clip_review_limit: `a whole number from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}`,
-  clip_sort: '"latest" or "recommended"',
-  include_empty_reviews: 'true or false',
-  include_audio_mp3: 'true or false',
-  async_mode: 'true or false',
-  force_async: 'true or false',
-};
-
-const options = {
-  clip_review_limit: Type.Optional(
-    Type.Integer({ minimum: REVIEW_LIMIT.min, maximum: REVIEW_LIMIT.max, description: ACCEPTED.clip_review_limit }),
-  ),
-  clip_sort: Type.Optional(
-    Type.Union([Type.Literal('latest'), Type.Literal('recommended')], { description: ACCEPTED.clip_sort }),
-  ),
-  include_empty_reviews: Type.Optional(Type.Boolean({ description: ACCEPTED.include_empty_reviews })),
-  include_audio_mp3: Type.Optional(Type.Boolean({ description: ACCEPTED.include_audio_mp3 })),
-  force_async: Type.Optional(Type.Boolean({ description: ACCEPTED.force_async })),
-};
-
-/** Body of `POST /v1/extract` (service document 2.4). Other fields are ignored. */
-export const ExtractBodySchema = Type.Object({
-  url: Type.String({ description: ACCEPTED.url }),
-  ...options,
-  async_mode: Type.Optional(Type.Boolean({ description: ACCEPTED.async_mode })),
-});
-
-/** Body of `POST /v1/extract/batch`. Other fields are ignored. */
-export const BatchBodySchema = Type.Object({
-  urls: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS, description: ACCEPTED.urls }),
-  ...options,
-});
-
-export type ExtractBody = Static<typeof ExtractBodySchema>;
-export type BatchBody = Static<typeof BatchBodySchema>;
-
-const extractValidator = createValidator(ExtractBodySchema);
-const batchValidator = createValidator(BatchBodySchema);
-
-/**
- * Checks a body. Types are strict: `"true"` is no boolean, `5.5` no whole number. `null` counts as not sent.
- * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
- */
-export function checkExtractBody(body: Readonly<Record<string, unknown>>): ExtractBody {
-  return check(extractValidator, ExtractBodySchema, body);
-}
-
-/** As {@link checkExtractBody}. Each link is checked later and gets its own error. */
-export function checkBatchBody(body: Readonly<Record<string, unknown>>): BatchBody {
-  return check(batchValidator, BatchBodySchema, body);
-}
-
-function check<Body>(
-  validator: Validator<Body>,
-  schema: { properties: object },
-  body: Readonly<Record<string, unknown>>,
-): Body {
-  const checked = validator.check(knownFields(body, schema));
-  if (checked.ok) return checked.value;
-  throw toError(checked.issues[0]);
-}
-
-function toError(issue: Issue | undefined): GatewayError {
-  const [param = '', index] = issue?.path.split('.') ?? [];
-  if (index === undefined) return fieldError(issue, ACCEPTED);
-  return new GatewayError('invalid_value', `${param}[${index}] is no string: ${param} must be ${ACCEPTED.urls}.`, {
-    param,
-  });
-}
-
-export function decodeExtract(body: ExtractBody, signal?: AbortSignal): ExtractRequest {
-  return { url: body.url, ...decodeOptions(body), signal };
-}
-
-/** Everything but the links. */
-export function decodeOptions(body: Omit<ExtractBody, 'url'>) {
-  return {
-    clipReviewLimit: body.clip_review_limit,
-    clipSort: body.clip_sort,
-    includeEmptyReviews: body.include_empty_reviews,
-    includeAudioMp3: body.include_audio_mp3,
-  };
-}
-
-/** Options that were sent but have no effect on this platform: accepted, and listed in `limitations`. */
-export function ignoredOptions(
-  body: Omit<ExtractBody, 'url'>,
-  gateway: Pick<Gateway, 'platformFeatures'>,
-  platform: string,
-): string[] {
-  const features = gateway.platformFeatures(platform);
-  const notes: string[] = [];
-  if (!features?.async) {
-    if (body.async_mode) notes.push('async_mode_ignored: the link was extracted at once');
-    if (body.force_async) notes.push('force_async_ignored: the link was extracted at once');
-  }
-  const reviews = body.clip_review_limit ?? body.clip_sort ?? body.include_empty_reviews;
-  if (reviews !== undefined && !features?.reviews) notes.push('review_options_ignored: only shop links have reviews');
-  return notes;
 }
 
 /** A document in JSON, split at the position of the MP3 link. */

@@ -1,9 +1,3 @@
-export {
-  checkExtractBody,
-  decodeExtract,
-  type ExtractBody,
-  encodeExtraction,
-  extractRoutes,
-  ignoredOptions,
-} from './extract.js';
+export { encodeExtraction, extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
+export { createExtractRequests, type ExtractBody } from './extract-requests.js';

@@ -1,21 +1,20 @@
 import { type LinkRef, matchedLink, mergePosts, type PartialPost, type PostData } from 'mediagate';
-import { resolveFacts as shopFacts } from '../../plugins/clip_shop/facts.js';
+import { mergeProducts } from '../../plugins/clip_shop/assemble.js';
+import { siteConfigOf as shopConfig } from '../../plugins/clip_shop/fetch.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';
-import { mergeProducts } from '../../plugins/clip_shop/merge-products.js';
-import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/outcomes.js';
-import { resolveFacts as clipFacts } from '../../plugins/clip_video/facts.js';
-import { alignMedia, orderVideos } from '../../plugins/clip_video/finish.js';
+import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/read/page.js';
+import { alignMedia, orderVideos } from '../../plugins/clip_video/assemble.js';
+import { siteConfigOf as clipSiteConfig } from '../../plugins/clip_video/fetch.js';
 import { matchClip } from '../../plugins/clip_video/links.js';
-import { outcomeOfPage as outcomeOfClipPage } from '../../plugins/clip_video/outcomes.js';
-import { partsOf, rankReadings } from '../../plugins/photo/assemble.js';
-import { resolveFacts as photoFacts } from '../../plugins/photo/facts.js';
-import { matchPost } from '../../plugins/photo/links.js';
+import { outcomeOfPage as outcomeOfClipPage } from '../../plugins/clip_video/read/outcomes.js';
+import { assemble } from '../../plugins/photo/assemble.js';
+import { siteConfigOf as photoSiteConfig } from '../../plugins/photo/fetch.js';
+import { identityOf, matchPost } from '../../plugins/photo/links.js';
 import { readPermalinkPage } from '../../plugins/photo/read/page.js';
-import { identityOf } from '../../plugins/photo/shortcode.js';
-import { resolveFacts as socialFacts } from '../../plugins/social/facts.js';
 import { matchItem } from '../../plugins/social/links.js';
-import { readPage } from '../../plugins/social/page.js';
-import { resolveFacts as vidsiteFacts } from '../../plugins/vidsite/fetch.js';
+import { readPage } from '../../plugins/social/read/page.js';
+import socialConfig from '../../plugins/social/site-config.json' with { type: 'json' };
+import { siteConfigOf as vidsiteConfig } from '../../plugins/vidsite/fetch.js';
 import { matchVideo } from '../../plugins/vidsite/links.js';
 import { readWatchPage } from '../../plugins/vidsite/read/watch-page.js';
 import { buildClipPage } from './clip-page.js';
@@ -46,11 +45,11 @@ export interface BenchPlatform {
 }
 
 const facts = {
-  vidsite: { facts: vidsiteFacts(), region: 'US' },
-  social: socialFacts(),
-  photo: photoFacts(),
-  clipVideo: clipFacts(),
-  clipShop: shopFacts(),
+  vidsite: { siteConfig: vidsiteConfig(), region: 'US' },
+  social: socialConfig,
+  photo: photoSiteConfig(),
+  clipVideo: clipSiteConfig(),
+  clipShop: shopConfig(),
 };
 
 export const platformNames = ['vidsite', 'social', 'photo', 'clip_video', 'clip_shop'] as const;
@@ -88,7 +87,8 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
       const identity = identityOf(id);
       const outcome = readPermalinkPage(html, identity, facts.photo);
       if (outcome.kind !== 'found') return undefined;
-      return ofPost(mergePosts(partsOf(rankReadings([{ method: 'permalink', found: outcome.found }]), identity)));
+      const parts = outcome.found.map((found) => ({ method: 'permalink', found }));
+      return ofPost(assemble({ parts, limitations: [], call: { state: { identity } } }).data);
     },
   },
   clip_video: {
@@ -98,7 +98,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
     build: ({ id }) => buildClipPage(id),
     read(html, { id }) {
       const outcome = outcomeOfClipPage(html, id, facts.clipVideo);
-      if ('wall' in outcome || outcome.kind !== 'found') return undefined;
+      if ('restriction' in outcome || outcome.kind !== 'found') return undefined;
       return ofPost(orderVideos(mergePosts(alignMedia([{ method: 'page', found: outcome.found }]))));
     },
   },
@@ -110,7 +110,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
     read(html, { id }) {
       const outcome = outcomeOfProductPage(html, id, facts.clipShop);
       if (outcome.kind !== 'found') return undefined;
-      const document = mergeProducts(outcome.found.parts.map((found) => ({ method: 'www_page', found })));
+      const document = mergeProducts(outcome.found.map((found) => ({ method: 'www_page', found })));
       const { name, shop } = document.product;
       return { title: name, owner: shop?.name, document };
     },

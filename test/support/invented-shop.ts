@@ -1,4 +1,4 @@
-import { type Contributions, definePlugin, type Extraction, type Extractor, type Plugin } from 'mediagate';
+import { type Contributions, definePlugin, type Extraction, type Extractor, type Plugin, Type } from 'mediagate';
 
 /** A product; `name` says which fetch it came from. */
 export function inventedProduct(id: string, name = `Product ${id}`, more: Partial<Extraction> = {}): Extraction {
@@ -13,6 +13,16 @@ export function inventedProduct(id: string, name = `Product ${id}`, more: Partia
   };
 }
 
+/** Options as the shop of this package declares them. */
+export const SHOP_OPTIONS = Type.Object(
+  {
+    clipReviewLimit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
+    clipSort: Type.Union([Type.Literal('latest'), Type.Literal('recommended')], { default: 'latest' }),
+    includeEmptyReviews: Type.Boolean({ default: false }),
+  },
+  { additionalProperties: false },
+);
+
 export function productLink(id: string | number): string {
   return `https://bazaar.example/product/${id}`;
 }
@@ -24,6 +34,7 @@ export function inventedShopExtractor(more: Partial<Extractor> = {}): Extractor 
     displayName: 'Bazaar',
     linkForms: ['https://bazaar.example/product/<digits>'],
     background: true,
+    requestOptions: SHOP_OPTIONS,
     match(url) {
       const id = /^\/product\/(\d+)$/.exec(url.pathname)?.[1];
       if (url.hostname === 'bazaar.example' && id) return { kind: 'product', id, url: productLink(id) };

@@ -48,7 +48,7 @@ describeExtractor({
       id: 'aB3dE5gH7j',
       expect: {
         method: 'page',
-        limitations: ['metadata_only'],
+        limitations: ['metadata_only', 'stats_rounded: views'],
         partial: true,
         data: {
           common: { title: 'A lighthouse in the fog', thumbnail: 'https://img.reelbox.example/aB3dE5gH7j.jpg' },

@@ -2,24 +2,15 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
-import {
-  type Browser,
-  type BrowserPage,
-  type Clock,
-  type Extraction,
-  type ExtractOptions,
-  GatewayError,
-  matchedLink,
-} from 'mediagate';
+import { type Browser, type BrowserPage, type Clock, type Extraction, GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, createManualClock, type FakeReply, pluginFolder, setUpPlugin } from 'mediagate/testing';
-import { createClipShopExtractor } from '../extractor.js';
-import clipShop from '../index.js';
-import type { ReviewQuery } from '../review-walk.js';
+import clipShop, { createClipShopExtractor } from '../index.js';
+import type { ReviewOptions, ReviewQuery } from '../read/reviews.js';
 
 const ID = '1732400000000033333';
 const PAGE = fixture('model-2026/page.html');
 const CHECK = fixture('security-check/check.html');
-const OPTIONS: ExtractOptions = { clipReviewLimit: 3, clipSort: 'latest', includeEmptyReviews: false };
+const OPTIONS: ReviewOptions = { clipReviewLimit: 3, clipSort: 'latest', includeEmptyReviews: false };
 
 type Body = ReviewQuery['body'];
 
@@ -38,7 +29,7 @@ interface Scene {
   evaluate?(body: Body): Promise<unknown>;
   available?: boolean;
   fails?: GatewayError;
-  options?: Partial<ExtractOptions>;
+  options?: Partial<ReviewOptions>;
   /** Default: the system's. */
   waiting?: Clock;
 }
@@ -152,7 +143,7 @@ describe('clip_shop: the browser', () => {
   });
 
   it('turns pages until there are enough, in the wanted order', async () => {
-    const options: Partial<ExtractOptions> = { clipReviewLimit: 45, clipSort: 'recommended' };
+    const options: Partial<ReviewOptions> = { clipReviewLimit: 45, clipSort: 'recommended' };
     const played = await play({ answer: shelf({ 5: 90, 1: 12 }), options });
     const pages = played.asked.map(({ review_filter, page_start }) => `${review_filter.filter_value}:${page_start}`);
     expect(pages).to.deep.equal(['5:1', '5:2', '5:3', '1:1']);

@@ -1,14 +1,13 @@
 import { expect } from 'chai';
-import { type ExtractOptions, matchedLink, type Review } from 'mediagate';
+import { matchedLink, type Review } from 'mediagate';
 import { matchProduct } from '../links.js';
-import { readAmount, readPrice } from '../parse-price.js';
-import { readReviews } from '../parse-reviews.js';
-import { readVariants } from '../parse-variants.js';
-import { readImageUrl } from '../read-values.js';
-import { groupReviews } from '../reviews.js';
+import { readVariants } from '../read/details.js';
+import { readAmount, readPrice } from '../read/price.js';
+import { groupReviews, type ReviewOptions, readReviews } from '../read/reviews.js';
+import { readImageUrl } from '../read/values.js';
 
 const ID = '1729400000000011111';
-const OPTIONS: ExtractOptions = { clipReviewLimit: 2, clipSort: 'latest', includeEmptyReviews: false };
+const OPTIONS: ReviewOptions = { clipReviewLimit: 2, clipSort: 'latest', includeEmptyReviews: false };
 
 describe('clip_shop: links', () => {
   const match = (text: string) => matchedLink(matchProduct(new URL(text)));
@@ -112,7 +111,7 @@ describe('clip_shop: reviews', () => {
     review('1', 5, 'first', '2026-01-01T00:00:00Z'),
     review('5', 5, 'latest', '2026-04-01T00:00:00Z'),
   ];
-  const ids = (options: Partial<ExtractOptions>, total?: number) =>
+  const ids = (options: Partial<ReviewOptions>, total?: number) =>
     groupReviews({ stars: 5, inPages, walks: [], total, options: { ...OPTIONS, ...options } }).reviews.map(
       ({ id }) => id,
     );

@@ -1,15 +1,13 @@
 import { expect } from 'chai';
-import { resolveFacts } from '../facts.js';
-import { readState } from '../item-states.js';
-import { languageTag, tagsOf, urlsIn } from '../item-values.js';
-import { chooseSound, isFetchable, lifeOf, mimeOf } from '../media-files.js';
-import { outcomeOfPage, outcomeOfPlayer } from '../outcomes.js';
-import { readPageNodes } from '../page-nodes.js';
-import { parsePageTags } from '../page-tags.js';
-import { ofPlayer, parseCounters, parseFollowers } from '../parse-counters.js';
-import { parseVideoFiles } from '../parse-video.js';
+import { siteConfigOf } from '../fetch.js';
+import { chooseAudio, isFetchable, lifeOf, mimeOf, parseVideoFiles } from '../read/files.js';
+import { ofPlayer, parseCounters, parseFollowers } from '../read/item.js';
+import { outcomeOfPage, outcomeOfPlayer, readState } from '../read/outcomes.js';
+import { readPageNodes } from '../read/page.js';
+import { parsePageTags } from '../read/page-tags.js';
+import { languageTag, tagsOf, urlsIn } from '../read/values.js';
 
-const facts = resolveFacts();
+const siteConfig = siteConfigOf();
 const ID = '7670000000000000001';
 
 describe('clip_video counters', () => {
@@ -77,7 +75,7 @@ describe('clip_video states', () => {
     ['-1', undefined, 'upstream_error'],
   ] as const) {
     it(`reads ${code}${message ? ` ${message}` : ''} as ${expected}`, () => {
-      const state = readState({ code, message }, facts);
+      const state = readState({ code, message }, siteConfig);
       expect(state.code).to.equal(expected);
       expect(state.reason).to.contain(code);
     });
@@ -139,11 +137,11 @@ describe('clip_video files', () => {
     const large = { url: 'https://a.example/l', kind: 'video', has_audio: true, codecs: 'avc1', size: 900 } as const;
     const small = { ...large, url: 'https://a.example/s', size: 100 };
     const rare = { ...large, url: 'https://a.example/r', codecs: 'hvc1', size: 10 };
-    expect(chooseSound([sound, large, rare, small])?.url).to.equal(small.url);
-    expect(chooseSound([sound])?.url).to.equal(sound.url);
-    expect(chooseSound([{ ...small, has_audio: false }, sound])).to.equal(undefined);
-    expect(chooseSound([sound, small], (file) => file !== small)).to.equal(undefined);
-    expect(chooseSound([])).to.equal(undefined);
+    expect(chooseAudio([sound, large, rare, small])?.url).to.equal(small.url);
+    expect(chooseAudio([sound])?.url).to.equal(sound.url);
+    expect(chooseAudio([{ ...small, has_audio: false }, sound])).to.equal(undefined);
+    expect(chooseAudio([sound, small], (file) => file !== small)).to.equal(undefined);
+    expect(chooseAudio([])).to.equal(undefined);
   });
 });
 
@@ -198,7 +196,7 @@ describe('clip_video pages', () => {
 
   it('gives ids that were sent as numbers to the last digit', () => {
     const html = `<script id="__NEXT_DATA__">{"props":{"pageProps":{"itemInfo":{"itemStruct":{"id":${ID},"author":{"id":6801234567890123457,"uniqueId":"a.b"},"desc":"x"}}}}}</script>`;
-    const outcome = outcomeOfPage(html, ID, facts);
+    const outcome = outcomeOfPage(html, ID, siteConfig);
     expect('found' in outcome && outcome.found?.ids?.author_id).to.equal('6801234567890123457');
   });
 
@@ -207,14 +205,14 @@ describe('clip_video pages', () => {
     const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
       __DEFAULT_SCOPE__: { 'webapp.video-detail': { statusCode: 0, itemInfo: { itemStruct: other } } },
     });
-    expect(outcomeOfPage(html, ID, facts)).to.include({ kind: 'transient', code: 'upstream_refused' });
+    expect(outcomeOfPage(html, ID, siteConfig)).to.include({ kind: 'transient', code: 'upstream_refused' });
   });
 
   it('finds the requested item in a place that it has not stood in before', () => {
     const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
       __DEFAULT_SCOPE__: { 'webapp.updated-items': [{ ...item, id: '7699999999999999001' }, item] },
     });
-    const outcome = outcomeOfPage(html, ID, facts);
+    const outcome = outcomeOfPage(html, ID, siteConfig);
     expect('found' in outcome && outcome.found?.ids?.video_id).to.equal(ID);
   });
 
@@ -225,7 +223,7 @@ describe('clip_video pages', () => {
         'webapp.video-detail': { itemInfo: { itemStruct: { ...bare, author: 'somebody', authorName: 'Some Body' } } },
       },
     });
-    const outcome = outcomeOfPage(html, ID, facts);
+    const outcome = outcomeOfPage(html, ID, siteConfig);
     expect('found' in outcome && outcome.found?.common?.author).to.include({ username: 'somebody', name: 'Some Body' });
   });
 });
@@ -309,7 +307,7 @@ describe('clip_video replies of the player', () => {
         video_info: { url_list: ['https://v16m.tiktokcdn.com/sound.m4a'] },
       }),
       ID,
-      facts,
+      siteConfig,
     );
     const post = outcome.kind === 'found' ? outcome.found : undefined;
     expect(post?.audio).to.equal(true);
@@ -322,7 +320,7 @@ describe('clip_video replies of the player', () => {
 
   it('name why there is no item, in words or by number', () => {
     const codeOf = (code: unknown) => {
-      const outcome = outcomeOfPlayer({ items: null, results: [{ id_str: ID, code }] }, ID, facts);
+      const outcome = outcomeOfPlayer({ items: null, results: [{ id_str: ID, code }] }, ID, siteConfig);
       return outcome.kind === 'found' ? 'found' : outcome.code;
     };
     expect(codeOf('item_not_exist')).to.equal('removed');

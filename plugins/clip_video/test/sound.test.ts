@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
-import { EXTRACT_DEFAULTS } from 'mediagate';
 import {
   createFakeHttp,
   createReplay,
@@ -18,7 +17,7 @@ const fixtures = path.join(pluginFolder(import.meta.url), 'fixtures');
 async function sound(id: string, http: Parameters<typeof setUpPlugin>[0]['http']) {
   const extractor = extractorOf(await setUpPlugin({ plugin: clipVideo, http }));
   const link = { kind: 'video', id, url: `https://www.tiktok.com/@i/video/${id}` } as const;
-  return extractor.resolveAudio?.({ link, options: EXTRACT_DEFAULTS, signal: new AbortController().signal });
+  return extractor.resolveAudio?.({ link, options: {}, signal: new AbortController().signal });
 }
 
 const replay = (name: string) => createReplay(readFixture(path.join(fixtures, name)));

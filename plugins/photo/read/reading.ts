@@ -1,53 +1,47 @@
-import {
-  asString,
-  at,
-  type ChainResult,
-  type DefinitiveCode,
-  GatewayError,
-  type HttpResponse,
-  type Outcome,
-  type PartialPost,
-  retryAfterSeconds,
-  tryParseJson,
-} from 'mediagate';
-import type { Facts } from '../facts.js';
+import { asString, at, type DefinitiveCode, findPhrase, type Outcome, type PartialPost } from 'mediagate';
+import type { SiteConfig } from '../fetch.js';
 
 /**
- * Where a reading comes from, best first: the site's own data, the data of an embed, the linked data of older
- * pages, an embed's markup, the tags that a page has for link previews.
+ * Sources of readings, best first: the site's own data, the data of an embed, the linked data of older pages, the
+ * markup of an embed, the tags of a page for link previews.
  */
 export const SOURCES = ['data', 'embed_data', 'linked_data', 'embed_markup', 'page_tags'] as const;
 export type Source = (typeof SOURCES)[number];
 
-/** One reply's account of the requested post. */
+/** What one source says about the requested post. */
 export interface PostReading {
   source: Source;
   post: PartialPost;
-  /** Whether the post is, or holds, a video; undefined where the reply does not tell. */
+  /** Whether the post is or contains a video; undefined if the source does not say. */
   hasVideo?: boolean;
-  /** Items of a carousel that the reply counts, whether it shows them or not. */
+  /** Items of a carousel, including those that the source does not list. */
   itemCount?: number;
 }
 
-/** What a method finds: accounts of the post, best first. */
-export type Found = readonly PostReading[];
-export type PostOutcome = Outcome<Found>;
-export type PostClimb = ChainResult<Found>;
+/** Best first. */
+export type Readings = readonly PostReading[];
+export type PostOutcome = Outcome<Readings>;
 
-export const OTHER_POST: PostOutcome = {
-  kind: 'transient',
-  code: 'upstream_refused',
-  reason: 'the answer was about another post',
-};
+/** The outcome of a reply without the post, although the platform did not say why. */
+export function refused(reason: string): PostOutcome {
+  return { kind: 'transient', code: 'upstream_refused', reason };
+}
 
-export const GATED: PostOutcome = {
+/** The outcome of a reply that says why the post is not shown. */
+export function restricted(code: DefinitiveCode, reason?: string): PostOutcome {
+  return { kind: 'definitive', code, reason };
+}
+
+export const OTHER_POST = refused('the answer was about another post');
+
+export const GATED = {
   kind: 'definitive',
   code: 'private',
   reason: 'the post is kept from those who are not signed in',
-};
+} as const satisfies PostOutcome;
 
-/** Whether the readings are worth an answer: whose the post is, and something of it. */
-export function isReadable(readings: Found): boolean {
+/** Whether the readings name the author and have some content. */
+export function hasAuthorAndContent(readings: Readings): boolean {
   const posts = readings.map(({ post }) => post);
   return (
     posts.some(({ common }) => common?.author?.username ?? common?.author?.name ?? common?.author?.id) &&
@@ -58,18 +52,18 @@ export function isReadable(readings: Found): boolean {
   );
 }
 
-/** Whether the readings are better than none: the text, with its numbers or its pictures, says much without a name. */
-export function isWorthwhile(readings: Found): boolean {
+/** Whether the readings are worth an answer: a caption with counters or media is, even without an author. */
+export function isWorthwhile(readings: Readings): boolean {
   const posts = readings.map(({ post }) => post);
   const shown = posts.some(
     ({ media, metrics }) =>
       media?.image_urls?.[0] ?? media?.video_urls?.[0] ?? metrics?.likes ?? metrics?.comments ?? metrics?.views,
   );
-  return isReadable(readings) || (shown && posts.some(({ common }) => common?.caption));
+  return hasAuthorAndContent(readings) || (shown && posts.some(({ common }) => common?.caption));
 }
 
-/** Whether the post's files were had: all that its data lists, or the one picture that an embed shows. */
-export function isWhole(readings: Found): boolean {
+/** Whether the readings have all media files: those that data lists, or the only image of a post in an embed. */
+export function hasAllFiles(readings: Readings): boolean {
   return readings.some(({ source, post, hasVideo, itemCount = 1 }) => {
     const files = (hasVideo ? post.media?.video_urls : post.media?.image_urls) ?? [];
     if (files.length === 0 || source === 'page_tags') return false;
@@ -77,98 +71,11 @@ export function isWhole(readings: Found): boolean {
   });
 }
 
-/** What the words of a ruling mean; by themselves they only say that the post is not for everybody. */
-export function readRuling(words: string, phrases: Facts['phrases']): PostOutcome {
-  const lower = words.toLowerCase();
-  const says = (list: readonly string[]) => list.some((phrase) => lower.includes(phrase));
-  const code: DefinitiveCode = says(phrases.geo)
-    ? 'geo_blocked'
-    : says(phrases.private)
-      ? 'private'
-      : says(phrases.age)
-        ? 'age_restricted'
-        : 'login_required';
-  return { kind: 'definitive', code, reason: words };
-}
-
-const MESSAGES = {
-  upstream_rate_limited: 'The platform limits requests for now.',
-  bot_check: 'The platform asks for a check that only a person can pass.',
-} as const;
-
-/** Where a redirect that is no answer leads. */
-type Detour = 'login' | 'challenge' | 'consent' | 'home' | 'elsewhere';
-
-export function detourOf(url: URL, { paths }: Facts): Detour {
-  const begins = (list: readonly string[]) => list.some((path) => url.pathname.startsWith(path));
-  if (begins(paths.challenge)) return 'challenge';
-  if (begins(paths.login)) return 'login';
-  if (begins(paths.consent)) return 'consent';
-  return url.pathname === '/' ? 'home' : 'elsewhere';
-}
-
-/** @throws GatewayError for every status but success. */
-export function refuseFailure(response: HttpResponse, facts: Facts): void {
-  const { status, headers } = response;
-  if (status >= 200 && status < 300) return;
-  if (status >= 300 && status < 400) throw refusedRedirect(headers.location, response.url, facts);
-  const words = wordsOf(response);
-  const details = { reason: words ?? `HTTP ${status}`, retryAfterSeconds: retryAfterSeconds(response) };
-  const code = status === 429 ? 'upstream_rate_limited' : words && codeOfWords(words, facts);
-  if (code) throw new GatewayError(code, MESSAGES[code], details);
-  throw new GatewayError(
-    status >= 500 ? 'upstream_error' : 'upstream_refused',
-    'The platform refused the request.',
-    details,
-  );
-}
-
-/** Whether a redirect leads to the form to log in. */
-export function leadsToLogin({ status, headers, url }: HttpResponse, facts: Facts): boolean {
-  const target = status >= 300 && status < 400 && headers.location ? URL.parse(headers.location, url) : null;
-  return target !== null && detourOf(target, facts) === 'login';
-}
-
-/** Whether a refusal of the API is that there is no such post. */
-export function saysMissing(response: HttpResponse, { phrases }: Facts): boolean {
-  const words = response.status === 400 ? wordsOf(response)?.toLowerCase() : undefined;
-  return words !== undefined && phrases.missingMedia.some((phrase) => words.includes(phrase));
-}
-
-/** Whether a refusal of the API tells in a title why a post may not be shown. */
-export function givesReasons(response: HttpResponse): boolean {
-  const body = response.status === 400 || response.status === 403 ? tryParseJson(response.text()) : undefined;
-  return asString(at(body, 'title')) !== undefined && asString(at(body, 'message')) === undefined;
-}
-
-/** What the platform's own words say of a refusal, where they say it. */
-export function codeOfWords(words: string, { phrases }: Facts): keyof typeof MESSAGES | undefined {
-  const lower = words.toLowerCase();
-  if (phrases.throttled.some((phrase) => lower.includes(phrase))) return 'upstream_rate_limited';
-  return phrases.challenge.some((phrase) => lower.includes(phrase)) ? 'bot_check' : undefined;
-}
-
-function refusedRedirect(location: string | undefined, from: string, facts: Facts): GatewayError {
-  const target = location === undefined ? null : URL.parse(location, from);
-  const detour = target ? detourOf(target, facts) : 'elsewhere';
-  if (detour === 'challenge') {
-    return new GatewayError('bot_check', MESSAGES.bot_check, {
-      reason: 'redirected to a challenge',
-    });
-  }
-  const places = {
-    login: 'the login page',
-    consent: 'a consent form',
-    home: 'the home page',
-    elsewhere: 'another page',
-  };
-  return new GatewayError('upstream_refused', 'The platform led the request elsewhere.', {
-    reason: `redirected to ${places[detour]}`,
-  });
-}
-
-/** The platform's own words in a refusal that is JSON. */
-function wordsOf(response: HttpResponse): string | undefined {
-  const body = tryParseJson(response.text());
-  return asString(at(body, 'message')) ?? asString(at(body, 'error_type')) ?? asString(at(body, 'title'));
+/** The outcome of a ruling, which says why a post is not shown to everybody; undefined if it has no text. */
+export function readRuling(ruling: unknown, phrases: SiteConfig['phrases']): PostOutcome | undefined {
+  const reason = [asString(at(ruling, 'title')), asString(at(ruling, 'description'))].filter(Boolean).join(': ');
+  if (!reason) return undefined;
+  const codes = { geo: 'geo_blocked', private: 'private', age: 'age_restricted' } as const;
+  const kind = (['geo', 'private', 'age'] as const).find((name) => findPhrase(reason, phrases[name]) !== undefined);
+  return restricted(kind ? codes[kind] : 'login_required', reason);
 }

@@ -1,78 +1,59 @@
-import { asArray, asRecord, asString, at, findAll, GatewayError, type JsonRecord, tryParseJson } from 'mediagate';
-import type { Facts } from '../facts.js';
-import { bareShortcode, type PostIdentity } from '../shortcode.js';
-import { parseGraphql, parseRest } from './node.js';
-import { codeOfWords, GATED, OTHER_POST, type PostOutcome, type PostReading, type Source } from './reading.js';
-import { digits } from './values.js';
+import { asArray, asId, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
+import { codeOfMessage, type SiteConfig } from '../fetch.js';
+import { bareShortcode, type PostIdentity } from '../links.js';
+import { readGraphqlNode, readRestNode } from './node.js';
+import { GATED, OTHER_POST, type PostOutcome, type PostReading, refused, restricted, type Source } from './reading.js';
 
-/** Members that hold the answer of a query; null where there is no such post. */
+/** Fields that hold the result of a query; null if there is no such post. */
 const ROOTS = [
   'xig_polaris_media',
   'xdt_shortcode_media',
   'shortcode_media',
   'xdt_api__v1__media__shortcode__web_info',
 ] as const;
-const GUARD = /^\s*for\s*\(;;\);/;
 
-/**
- * A body that should be JSON.
- * @throws GatewayError `upstream_refused` where it is something else, which is what a refusal looks like.
- */
-export function readBody(text: string): unknown {
-  const value = tryParseJson(text.replace(GUARD, ''));
-  if (value !== undefined) return value;
-  throw new GatewayError('upstream_refused', 'The platform answered with something else than JSON.', {
-    reason: text.trim() === '' ? 'empty answer' : 'a page in place of data',
-  });
-}
-
-/** What a reply of the API amounts to. */
-export function outcomeOfReply(reply: unknown, identity: PostIdentity, facts: Facts): PostOutcome {
-  const search = findMedia(reply, identity, facts.markers.gate);
-  if (search.media.length > 0) return { kind: 'found', found: readMedia(search.media, identity) };
-  if (search.gated) return GATED;
-  if (search.othersOnly) return OTHER_POST;
-  const words = asString(at(reply, 'message')) ?? asString(at(reply, 'errors', 0, 'message'));
-  if (words !== undefined)
-    return { kind: 'transient', code: codeOfWords(words, facts) ?? 'upstream_refused', reason: words };
-  const data = asRecord(at(reply, 'data'));
-  if (isEmptyRoot(reply) || (data && ROOTS.some((name) => isEmptyRoot(data[name])))) {
-    return { kind: 'definitive', code: 'removed', reason: 'the platform knows no such post' };
+/** Reads a reply of the API: the post, or why it is not there. */
+export function readReply(reply: unknown, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
+  const { media, gated, otherPostOnly } = findMedia(reply, identity, siteConfig.markers.gate);
+  if (media.length > 0) return { kind: 'found', found: readMedia(media, identity) };
+  if (gated) return GATED;
+  if (otherPostOnly) return OTHER_POST;
+  const message = asString(at(reply, 'message')) ?? asString(at(reply, 'errors', 0, 'message'));
+  if (message !== undefined) {
+    return { kind: 'transient', code: codeOfMessage(message, siteConfig) ?? 'upstream_refused', reason: message };
   }
-  return { kind: 'transient', code: 'upstream_refused', reason: 'an answer without the post' };
+  const data = asRecord(at(reply, 'data'));
+  const isRemoved = isEmptyRoot(reply) || (data && ROOTS.some((name) => isEmptyRoot(data[name])));
+  return isRemoved ? restricted('removed', 'the platform knows no such post') : refused('an answer without the post');
 }
 
 function isEmptyRoot(root: unknown): boolean {
   return root === null || asArray(at(root, 'items'))?.length === 0;
 }
 
-export function readMedia(
-  media: readonly FoundMedia[],
-  identity: PostIdentity,
-  source: Source = 'data',
-): PostReading[] {
-  return media.map(({ form, node }) => (form === 'rest' ? parseRest : parseGraphql)(node, identity, source));
+export function readMedia(media: readonly MediaNode[], identity: PostIdentity, source: Source = 'data'): PostReading[] {
+  return media.map(({ form, node }) => (form === 'rest' ? readRestNode : readGraphqlNode)(node, identity, source));
 }
 
-/** A post's node, in one of the two forms that replies have. */
-export interface FoundMedia {
+/** A post's node in one of the two forms that replies have. */
+export interface MediaNode {
   form: 'rest' | 'graphql';
   node: JsonRecord;
 }
 
 interface MediaSearch {
-  /** Of the requested post, the fullest first. */
-  media: FoundMedia[];
-  /** The reply knows the post and keeps it from those who are not signed in. */
+  /** Nodes of the requested post, the most complete first. */
+  media: MediaNode[];
+  /** The reply has the post, but not for clients that are not signed in. */
   gated: boolean;
-  /** There are posts, and none of them is the requested one. */
-  othersOnly: boolean;
+  /** The reply has posts, and none of them is the requested one. */
+  otherPostOnly: boolean;
 }
 
 const LIMITS = { maxNodes: 300_000, maxResults: 200 } as const;
 const MAX_MEDIA = 4;
 
-/** Members that only a post's node has, in the form of the app's API. */
+/** Fields that only a post's node has, in the form of the app's API. */
 const REST: ReadonlySet<string> = new Set([
   'media_type',
   'image_versions2',
@@ -85,7 +66,7 @@ const REST: ReadonlySet<string> = new Set([
   'user',
   'product_type',
 ]);
-/** The same in the older form. */
+/** The same in the GraphQL form. */
 const GRAPHQL: ReadonlySet<string> = new Set([
   'display_url',
   'display_resources',
@@ -108,22 +89,22 @@ const EARLY: ReadonlySet<string> = new Set([
   'date',
   'video_views',
 ]);
-const FEWEST = 3;
-/** Stands in the place of the gate where the post is behind it. */
+const MIN_FIELDS = 3;
+/** Replaces the gate if the post is not shown. */
 export const CLOSED_GATE = 'if_gated_logged_out';
 
-/** Looks for the post's nodes anywhere in a reply, whatever the names on the way to them. */
+/** Finds the post's nodes anywhere in a reply. */
 export function findMedia(reply: unknown, identity: PostIdentity, gate: string): MediaSearch {
-  const found: (FoundMedia & { fullness: number })[] = [];
+  const found: (MediaNode & { fields: number })[] = [];
   const inner = new Set<unknown>();
   let gated = false;
   let others = false;
   const isGate = (one: JsonRecord) => Object.hasOwn(one, gate) || Object.hasOwn(one, CLOSED_GATE);
-  for (const record of findAll(reply, (one) => isGate(one) || fullnessOf(one).fullness >= FEWEST, LIMITS)) {
+  for (const record of findAll(reply, (one) => isGate(one) || fieldCount(one).fields >= MIN_FIELDS, LIMITS)) {
     if (isGate(record)) {
       const behind = asRecord(record[gate]);
-      const own = belongs(record, identity);
-      // A closed gate is all that its reply holds, and need not say before what it stands.
+      const own = isRequested(record, identity);
+      // A closed gate is all that its reply contains, often without an identifier.
       if (!behind && own !== false) {
         gated = true;
         continue;
@@ -132,47 +113,52 @@ export function findMedia(reply: unknown, identity: PostIdentity, gate: string):
         others = true;
         continue;
       }
-      // What stands behind the gate need not repeat whose it is.
-      if (belongs(behind, identity) === false) continue;
+      // The node behind a gate often has no identifier of its own.
+      if (isRequested(behind, identity) === false) continue;
       inner.add(behind);
       const { [gate]: _behind, ...outer } = record;
       const node = { ...outer, ...behind };
-      found.push({ node, ...fullnessOf(node) });
+      found.push({ node, ...fieldCount(node) });
     } else if (!inner.has(record)) {
-      const own = belongs(record, identity);
-      if (own === true) found.push({ node: record, ...fullnessOf(record) });
+      const own = isRequested(record, identity);
+      if (own === true) found.push({ node: record, ...fieldCount(record) });
       else if (own === false && at(record, 'carousel_parent_id') === undefined) others = true;
     }
   }
-  const media = found.sort((one, other) => other.fullness - one.fullness).slice(0, MAX_MEDIA);
-  return { media, gated: gated && media.length === 0, othersOnly: others && media.length === 0 && !gated };
+  const media = found.sort((one, other) => other.fields - one.fields).slice(0, MAX_MEDIA);
+  return { media, gated: gated && media.length === 0, otherPostOnly: others && media.length === 0 && !gated };
 }
 
-function fullnessOf(record: JsonRecord): { form: FoundMedia['form']; fullness: number } {
+function fieldCount(record: JsonRecord): { form: MediaNode['form']; fields: number } {
   let rest = 0;
   let later = 0;
   let early = 0;
-  // Most records have few members, and none of these.
+  // Most records have few fields, and none of these.
   for (const name in record) {
-    if (!isSaid(record[name])) continue;
+    if (!isPresent(record[name])) continue;
     if (REST.has(name)) rest += 1;
     if (GRAPHQL.has(name)) later += 1;
     if (EARLY.has(name)) early += 1;
   }
-  const graphql = Math.max(later, isSaid(record.display_src) ? early : 0);
-  return rest >= graphql ? { form: 'rest', fullness: rest } : { form: 'graphql', fullness: graphql };
+  const graphql = Math.max(later, isPresent(record.display_src) ? early : 0);
+  return rest >= graphql ? { form: 'rest', fields: rest } : { form: 'graphql', fields: graphql };
 }
 
-function isSaid(value: unknown): boolean {
+function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** True where what a node says of its identity is the requested one's; undefined where it says nothing. */
-function belongs(record: JsonRecord, { shortcode, mediaId }: PostIdentity): boolean | undefined {
-  const ids = [digits(record.pk), digits(record.id)].filter((id) => id !== undefined);
+/** Whether the identifiers of a node are those of the requested post; undefined if it has none. */
+function isRequested(record: JsonRecord, { shortcode, mediaId }: PostIdentity): boolean | undefined {
+  const ids = [mediaIdIn(record.pk), mediaIdIn(record.id)].filter((id) => id !== undefined);
   const code = asString(record.code) ?? asString(record.shortcode);
   if (code === undefined) return ids.length === 0 ? undefined : ids.every((id) => id === mediaId);
-  // With the shortcode beside it, an id that somebody on the way wrote as a rounded number is still the id.
+  // Beside the shortcode, an id may be a rounded number.
   const near = (id: string) => id === mediaId || Number(id) === Number(mediaId);
   return bareShortcode(code) === bareShortcode(shortcode) && ids.every(near);
+}
+
+/** Some replies append the owner's id after an underscore. */
+function mediaIdIn(value: unknown): string | undefined {
+  return asId(asString(value)?.replace(/_\d+$/, '') ?? value);
 }

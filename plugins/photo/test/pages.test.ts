@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { resolveFacts } from '../facts.js';
+import { siteConfigOf } from '../fetch.js';
+import { identityOf } from '../links.js';
 import { readPermalinkPage } from '../read/page.js';
-import { identityOf } from '../shortcode.js';
 
 const identity = identityOf('DX6B-kzkPRH');
 const { mediaId, shortcode } = identity;
-const facts = resolveFacts();
+const siteConfig = siteConfigOf();
 const image = 'https://scontent-xyz1-1.cdninstagram.com/v/one.jpg';
 const post = {
   pk: mediaId,
@@ -26,20 +26,20 @@ function page(...values: object[]): string {
 describe('photo: the data of a page', () => {
   it('is found however far from where the post is named first', () => {
     const filling = Array.from({ length: 5_000 }, (_, index) => ({ [`module_${index}`]: 'https://a.example/file.js' }));
-    const outcome = readPermalinkPage(page({ media_id: mediaId, filling, item: post }), identity, facts);
+    const outcome = readPermalinkPage(page({ media_id: mediaId, filling, item: post }), identity, siteConfig);
     expect(outcome.kind === 'found' && outcome.found.map(({ source }) => source)).to.deep.equal(['data']);
     expect(outcome.kind === 'found' && outcome.found[0]?.post.metrics?.likes).to.equal(7);
   });
 
   it('is that of the script which holds the post, not of those that name it', () => {
     const route = { route: { params: { shortcode, media_id: mediaId } } };
-    const outcome = readPermalinkPage(page(route, { item: { ...post, pk: undefined } }), identity, facts);
+    const outcome = readPermalinkPage(page(route, { item: { ...post, pk: undefined } }), identity, siteConfig);
     expect(outcome.kind === 'found' && outcome.found[0]?.source).to.equal('data');
   });
 
   it('names the owner where the rest is in the tags', () => {
     const route = { media_owner_id: '58000000031', media_id: mediaId, media_type: 1 };
-    const outcome = readPermalinkPage(page({ route }), identity, facts);
+    const outcome = readPermalinkPage(page({ route }), identity, siteConfig);
     expect(outcome.kind === 'found' && outcome.found.map(({ source }) => source)).to.deep.equal(['page_tags']);
     expect(outcome.kind === 'found' && outcome.found[0]?.post.ids?.author_id).to.equal('58000000031');
   });

@@ -1,15 +1,13 @@
 import { expect } from 'chai';
-import { GatewayError, matchedLink } from 'mediagate';
+import { expiryOf, GatewayError, hashtagsIn, matchedLink, readDashManifest } from 'mediagate';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
-import { resolveFacts } from '../facts.js';
+import { siteConfigOf } from '../fetch.js';
 import photo from '../index.js';
-import { parseDash } from '../read/dash.js';
-import { hashtagsIn } from '../read/details.js';
-import { bestImage, expiryOf } from '../read/media.js';
+import { identityOf, timeOfMediaId } from '../links.js';
+import { bestImage } from '../read/media.js';
 import { parseDescription } from '../read/tags.js';
-import { identityOf, timeOfMediaId } from '../shortcode.js';
 
-const { phrases } = resolveFacts();
+const { phrases } = siteConfigOf();
 
 describe('photo: shortcodes', () => {
   it('are the id in base 64, without the key of a private post', () => {
@@ -90,7 +88,6 @@ describe('photo: small parts', () => {
   });
 
   it('bears manifests that are none', () => {
-    const none = { videos: [], sounds: [], durationSeconds: undefined };
     for (const text of [
       undefined,
       12,
@@ -98,13 +95,16 @@ describe('photo: small parts', () => {
       '<MPD',
       '<MPD><AdaptationSet><Representation></Representation></AdaptationSet>',
     ]) {
-      expect(parseDash(text)).to.deep.include({ videos: none.videos, sounds: none.sounds });
+      expect(readDashManifest(text)).to.deep.equal({ files: [] });
     }
   });
 
   it('names the member that an override gets wrong', () => {
-    expect(() => resolveFacts({ queries: { post: { docId: 12 } } })).to.throw(TypeError, 'facts.queries.post.docId');
-    expect(resolveFacts({ queries: { post: { docId: '1' } } }).queries.post).to.include({ docId: '1' });
+    expect(() => siteConfigOf({ queries: { post: { docId: 12 } } })).to.throw(
+      TypeError,
+      'siteConfig.queries.post.docId',
+    );
+    expect(siteConfigOf({ queries: { post: { docId: '1' } } }).queries.post).to.include({ docId: '1' });
   });
 });
 

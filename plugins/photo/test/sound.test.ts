@@ -7,30 +7,29 @@ import photo from '../index.js';
 
 const fixture = (name: string) => readFileSync(path.join(pluginFolder(import.meta.url), 'fixtures', name));
 
-async function soundOf(shortcode: string, page: Buffer) {
+async function audioEntry(shortcode: string, page: Buffer) {
   const http = createFakeHttp(() => ({ headers: { 'content-type': 'text/html' }, body: page }));
   const extractor = extractorOf(await setUpPlugin({ plugin: photo, http }));
   const link = matchedLink(extractor.match(new URL(`https://www.instagram.com/p/${shortcode}/`)));
   if (!link || !extractor.resolveAudio) throw new Error('no sound to be had');
-  const options = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false } as const;
-  return extractor.resolveAudio({ link, options, signal: new AbortController().signal });
+  return extractor.resolveAudio({ link, options: {}, signal: new AbortController().signal });
 }
 
 describe('photo: sound', () => {
   it('is the smallest sound track, asked for as the site would', async () => {
-    const sound = await soundOf('DX6B-kzkPRH', fixture('relay-2026/page.html'));
+    const sound = await audioEntry('DX6B-kzkPRH', fixture('relay-2026/page.html'));
     expect(sound.url).to.match(/dashsound\.mp4/);
     expect(sound).to.include({ mime: 'audio/mp4', durationSeconds: 31.417 });
     expect(sound.headers).to.include({ referer: 'https://www.instagram.com/' });
   });
 
   it('is that of a video with sound where tracks are not listed', async () => {
-    const sound = await soundOf('DKtuaNToeiO', fixture('web-info-2025/page.html'));
+    const sound = await audioEntry('DKtuaNToeiO', fixture('web-info-2025/page.html'));
     expect(sound.url).to.match(/slide3_/);
   });
 
   it('is refused where a post has none', async () => {
-    const refusal = await soundOf('BtZ9PK7j0I_', fixture('shared-data-2019/page.html')).catch((error) => error);
+    const refusal = await audioEntry('BtZ9PK7j0I_', fixture('shared-data-2019/page.html')).catch((error) => error);
     expect(refusal).to.include({ code: 'audio_unavailable', platform: 'photo' });
   });
 });

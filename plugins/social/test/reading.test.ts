@@ -11,25 +11,22 @@ import {
   readFixture,
   setUpPlugin,
 } from 'mediagate/testing';
-import { resolveFacts } from '../facts.js';
 import social from '../index.js';
 import { matchItem } from '../links.js';
-import { readAddress } from '../media-address.js';
-import { readPage } from '../page.js';
-import { parseManifest } from '../parse-manifest.js';
-import { hashtagsIn } from '../text.js';
+import { parseManifest, readAddress } from '../read/media.js';
+import { readPage } from '../read/page.js';
+import { hashtagsIn } from '../read/text.js';
+import siteConfig from '../site-config.json' with { type: 'json' };
 
 const SITE = 'https://www.facebook.com';
-const facts = resolveFacts();
 const fixture = (name: string) => path.join(pluginFolder(import.meta.url), 'fixtures', name);
 const signal = new AbortController().signal;
-const options = { clipReviewLimit: 10, clipSort: 'latest', includeEmptyReviews: false } as const;
 
 function read(name: string, address: string) {
   const link = matchedLink(matchItem(new URL(address)));
   if (!link) throw new Error(`${address} does not match`);
   const html = readFileSync(fixture(name), 'utf8');
-  return readPage({ status: 200, url: new URL(link.url), html }, link, facts);
+  return readPage({ status: 200, url: new URL(link.url), html }, link, siteConfig);
 }
 
 describe('social links', () => {
@@ -91,7 +88,7 @@ describe('social pages', () => {
       <script type="application/json" data-sjs>${JSON.stringify({ require: [call] })}</script></body></html>`;
     const link = matchedLink(matchItem(new URL(`${SITE}/someone/posts/${alias('a')}`)));
     if (!link) throw new Error('the link does not match');
-    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, facts);
+    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, siteConfig);
     expect(outcome.kind === 'found' && outcome.found[0]).to.deep.include({ precision: { likes: 'exact' } });
     expect(outcome.kind === 'found' && outcome.found[0]?.ids?.post_id).to.equal(id);
   });
@@ -102,7 +99,7 @@ describe('social pages', () => {
     if (!link) throw new Error('the link does not match');
     const html = `<html><head><title>Loom repairs | Facebook</title><meta property="og:title" content="Loom repairs" />
       <meta property="og:url" content="${SITE}/groups/loom.repairs/" /></head></html>`;
-    const outcome = readPage({ status: 200, url: new URL(address), html }, link, facts);
+    const outcome = readPage({ status: 200, url: new URL(address), html }, link, siteConfig);
     expect(outcome).to.include({ kind: 'definitive', code: 'login_required' });
   });
 
@@ -137,12 +134,12 @@ describe('social photos', () => {
   const photo = { __typename: 'Photo', id, image, created_time: 1771412345, owner: { id: '100001000000733' } };
 
   function readPhoto(...nodes: object[]) {
-    const call = (data: object) => [facts.markers.relay, 'next', [], ['adp_X', { __bbox: { result: { data } } }]];
+    const call = (data: object) => [siteConfig.markers.relay, 'next', [], ['adp_X', { __bbox: { result: { data } } }]];
     const json = JSON.stringify({ require: nodes.map(call) });
     const html = `<html><head></head><body><script type="application/json">${json}</script></body></html>`;
     const link = matchedLink(matchItem(new URL(`${SITE}/photo/?fbid=${id}`)));
     if (!link) throw new Error('the link does not match');
-    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, facts);
+    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, siteConfig);
     if (outcome.kind !== 'found') throw new Error(`not found: ${outcome.code}`);
     return mergePosts(outcome.found.map((found) => ({ method: 'page', found })));
   }
@@ -194,7 +191,7 @@ describe('social extractor', () => {
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/watch/?v=1250000000000338`)));
     if (!link) throw new Error('the link does not match');
-    const source = await extractor.resolveAudio?.({ link, options, signal });
+    const source = await extractor.resolveAudio?.({ link, options: {}, signal });
     expect(source).to.include({ mime: 'audio/mp4', durationSeconds: 41.2 });
     expect(source?.url).to.contain('338-sound');
     expect(extractor.mediaHosts?.some((host) => new URL(source?.url ?? '').hostname.endsWith(host))).to.equal(true);
@@ -207,21 +204,21 @@ describe('social extractor', () => {
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/orchard.watch/posts/7770000000000203`)));
     if (!link) throw new Error('the link does not match');
-    const { method, data } = await extractor.extract({ link, options, signal });
+    const { method, data } = await extractor.extract({ link, options: {}, signal });
     expect(method).to.equal('plugin');
     expect('common' in data && data.common.author?.name).to.equal('Orchard Watch');
   });
 
   it('asks the addresses that an entry sets in place of the shipped ones, and refuses unknown members', async () => {
     const http = createFakeHttp([{ status: 404 }]);
-    const override = { facts: { urls: { pluginPost: `${SITE}/plugins/other.php?href={href}` } } };
+    const override = { siteConfig: { urls: { pluginPost: `${SITE}/plugins/other.php?href={href}` } } };
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http, options: override }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/someone/posts/4410000000000731`)));
     if (!link) throw new Error('the link does not match');
-    const error = await extractor.extract({ link, options, signal }).catch((reason: unknown) => reason);
+    const error = await extractor.extract({ link, options: {}, signal }).catch((reason: unknown) => reason);
     expect(error).to.include({ code: 'unavailable' });
     expect(http.requests.map(({ url }) => new URL(url).pathname)).to.include('/plugins/other.php');
-    const wrong = await setUpPlugin({ plugin: social, http, options: { facts: { nothing: 1 } } }).catch(String);
+    const wrong = await setUpPlugin({ plugin: social, http, options: { siteConfig: { nothing: 1 } } }).catch(String);
     expect(wrong).to.contain('no member "nothing"');
   });
 });

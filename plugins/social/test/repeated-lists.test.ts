@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { readRelayPage } from '../relay-blocks.js';
-import { createRepeatedLists } from '../repeated-lists.js';
+import { createRepeatedLists, readRelayPage } from '../read/relay.js';
 
 const MARKER = 'RelayPrefetchedStreamCache';
 

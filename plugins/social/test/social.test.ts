@@ -291,6 +291,8 @@ describePlugin({ plugin: social, folder: import.meta.url });
 describeExtractor({
   plugin: social,
   folder: import.meta.url,
+  // A post's address names its owner, by name or by number, and only that address shows it.
+  severalLinks: true,
   links: {
     'https://www.facebook.com/watch/?v=1250000000000338&ref=sharing': '1250000000000338',
     'https://www.facebook.com/watch/live/?ref=x&v=1250000000000338': '1250000000000338',

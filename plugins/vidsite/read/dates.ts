@@ -1,6 +1,7 @@
 import { toIsoTime } from 'mediagate';
+import { withoutMarks } from './values.js';
 
-/** Interface languages whose names of months are known here. */
+/** Interface languages whose month names are recognised. */
 const LANGUAGES = [
   ['en', 'de', 'fr', 'es', 'pt', 'it', 'nl', 'pl', 'cs', 'sk', 'sv', 'da', 'nb', 'fi', 'hu', 'ro', 'tr', 'ru', 'uk'],
   ['bg', 'sr', 'hr', 'sl', 'el', 'id', 'ms', 'vi', 'th', 'hi', 'bn', 'ar', 'he', 'fa', 'lt', 'lv', 'et', 'ca', 'fil'],
@@ -10,16 +11,16 @@ const DIGIT_ZEROS = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50];
 const BUDDHIST_OFFSET = 543;
 
 /**
- * The day in a text such as `Streamed live on Mar 9, 2020`, in any of many interface languages; as its midnight in UTC.
- * Undefined where the text names no day, or where it can be read in two ways.
+ * The day in a text such as `Streamed live on Mar 9, 2020`, in many interface languages, as midnight UTC. Undefined if
+ * the text has no day or is ambiguous.
  */
 export function parseShownDate(text: string): string | undefined {
   if (text.length > 120) return undefined;
-  const plain = text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '').replace(/\p{Nd}/gu, asLatinDigit);
-  return ofEastAsian(plain) ?? ofNumbers(plain) ?? ofWords(plain);
+  const plain = withoutMarks(text).replace(/\p{Nd}/gu, latinDigit);
+  return eastAsianDate(plain) ?? numericDate(plain) ?? namedMonthDate(plain);
 }
 
-function asLatinDigit(digit: string): string {
+function latinDigit(digit: string): string {
   const code = digit.codePointAt(0) ?? 0;
   const zero = DIGIT_ZEROS.find((start) => code >= start && code < start + 10);
   return zero === undefined ? digit : String(code - zero);
@@ -29,14 +30,14 @@ function isoDay(year: string | number, month: string | number, day: string | num
   return toIsoTime(`${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`);
 }
 
-/** 2020年3月9日, 2020. 3. 9., 2020/03/09 and the like: the year first. */
-function ofEastAsian(text: string): string | undefined {
+/** The year first: 2020年3月9日, 2020. 3. 9., 2020/03/09. */
+function eastAsianDate(text: string): string | undefined {
   const match = /(?<!\d)(\d{4})\s?[年년./-]\s?(\d{1,2})\s?[月월./-]\s?(\d{1,2})(?!\d)/.exec(text);
   return match?.[1] && match[2] && match[3] ? isoDay(match[1], match[2], match[3]) : undefined;
 }
 
-/** 09.03.2020 has the day first; with other separators only numbers that cannot be months tell. */
-function ofNumbers(text: string): string | undefined {
+/** 09.03.2020 has the day first; with other separators only a number above 12 shows which one is the day. */
+function numericDate(text: string): string | undefined {
   const match = /(?<!\d)(\d{1,2})([./-])\s?(\d{1,2})\2\s?(\d{4})(?!\d)/.exec(text);
   const [, first, separator, second, year] = match ?? [];
   if (!first || !second || !year) return undefined;
@@ -44,8 +45,8 @@ function ofNumbers(text: string): string | undefined {
   return Number(second) > 12 ? isoDay(year, first, second) : undefined;
 }
 
-/** A day, a year, and the name of a month somewhere. */
-function ofWords(text: string): string | undefined {
+/** A day, a year and the name of a month, in any order. */
+function namedMonthDate(text: string): string | undefined {
   const numbers = text.match(/\d+/g) ?? [];
   const years = numbers.filter((number) => number.length === 4);
   const days = numbers.filter((number) => number.length <= 2);
@@ -55,25 +56,25 @@ function ofWords(text: string): string | undefined {
   if (!day) return undefined;
   // Vietnamese numbers its months: "9 thg 3, 2020".
   if (month) return days.length === 2 && /thg|tháng/i.test(text) ? isoDay(year, month, day) : undefined;
-  const named = monthsNamed(text);
+  const named = monthsIn(text);
   return named.length === 1 && named[0] ? isoDay(year, named[0], day) : undefined;
 }
 
-/** The names of the default interface language, which mean the same month wherever else they occur. */
+/** The month names of the default interface language; in no other language they mean another month. */
 const ENGLISH = 'january february march april may june july august september october november december'.split(' ');
 
-function monthsNamed(text: string): number[] {
+function monthsIn(text: string): number[] {
   const words = wordsOf(text);
   const english = words.flatMap((word) => {
     const month = ENGLISH.findIndex((name) => word === name || word === name.slice(0, 3) || word === name.slice(0, 4));
     return month < 0 ? [] : [month + 1];
   });
-  // Making the table of all languages takes a moment, and is not needed for most.
+  // Building the table of all languages is slow and rarely needed.
   if (english.length > 0) return [...new Set(english)];
-  names ??= nameMonths();
+  names ??= monthNames();
   const months = new Set<number>();
   for (const word of words) {
-    // Hebrew writes its "in" together with the month.
+    // Hebrew writes "in" and the month as one word.
     const month = names.get(word) ?? names.get(word.replace(/^ב/, ''));
     if (month !== undefined) months.add(month);
   }
@@ -91,8 +92,8 @@ function wordsOf(text: string): string[] {
 
 let names: ReadonlyMap<string, number> | undefined;
 
-/** Names of months, long and short, alone and beside a day. One that means different months here and there is left out. */
-function nameMonths(): ReadonlyMap<string, number> {
+/** Month names, long and short, alone and in a date. Names that mean different months in two languages are omitted. */
+function monthNames(): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   const ambiguous = new Set<string>();
   const styles: Intl.DateTimeFormatOptions[] = [
@@ -108,7 +109,7 @@ function nameMonths(): ReadonlyMap<string, number> {
     const day = Date.UTC(2020, month - 1, 9);
     for (const format of formats) {
       const name = format.formatToParts(day).find((part) => part.type === 'month')?.value ?? '';
-      // Names of several words are not names of months alone.
+      // Names of several words contain more than the month.
       const [word, ...more] = wordsOf(name);
       if (!word || word.length < 2 || more.length > 0) continue;
       const known = found.get(word);

@@ -5,24 +5,26 @@ import {
   asRecord,
   asString,
   at,
+  expiryOf,
   type MediaEntry,
   type PartialPost,
+  queryValue,
   toIsoTime,
 } from 'mediagate';
-import { absoluteUrl } from './text.js';
+import { siteUrl } from './values.js';
 
-/** What the files of a player reply come to. */
-export interface FormatsReading {
+/** The files of a player reply. */
+export interface Formats {
   media: NonNullable<PartialPost['media']>;
-  hasSound: boolean;
-  /** BCP 47 tag of the original sound track, where the reply tells tracks apart. */
+  hasAudio: boolean;
+  /** BCP 47 tag of the original audio track, if the reply has several. */
   language?: string;
   limitations: string[];
 }
 
 /** One element of `formats` or `adaptiveFormats`. */
 interface Format {
-  /** Of the live kinds only the manifests can be fetched as they are. */
+  /** Part of a live stream: only its manifests can be fetched. */
   segmented: boolean;
   ciphered: boolean;
   protectedContent: boolean;
@@ -34,8 +36,8 @@ interface Format {
   isCompressed: boolean;
 }
 
-/** Reads `streamingData`. Files without an address of their own (ciphered, streamed by the player only) are not listed. */
-export function parseFormats(streamingData: unknown): FormatsReading {
+/** Reads `streamingData`. Files without a URL (ciphered, or streamed by the player only) are not listed. */
+export function parseFormats(streamingData: unknown): Formats {
   const formats = readFormats(streamingData);
   const manifests = readManifests(streamingData);
   const files = formats.flatMap(({ url, segmented, protectedContent, entry }) =>
@@ -47,16 +49,16 @@ export function parseFormats(streamingData: unknown): FormatsReading {
   return {
     media: {
       video_urls: playable.map((file) => file.url),
-      entries: [...whole, ...video.filter((file) => !file.has_audio), ...files.filter(isSound), ...manifests],
+      entries: [...whole, ...video.filter((file) => !file.has_audio), ...files.filter(isAudioOnly), ...manifests],
     },
-    hasSound: formats.some(({ entry }) => entry.has_audio) || manifests.length > 0,
+    hasAudio: formats.some(({ entry }) => entry.has_audio) || manifests.length > 0,
     language: originalLanguage(formats),
     limitations: limitationsOf(streamingData, formats, files.length + manifests.length, whole.length),
   };
 }
 
-/** The file to take the sound from: of the original track, in the order of the itags given, else the smallest. */
-export function chooseSound(streamingData: unknown, itags: readonly number[]): MediaEntry | undefined {
+/** The file to take the audio from: of the original track, in the order of the itags, otherwise the smallest. */
+export function chooseAudio(streamingData: unknown, itags: readonly number[]): MediaEntry | undefined {
   const usable = readFormats(streamingData).filter(
     (format) => format.url && !format.segmented && !format.protectedContent && format.entry.has_audio,
   );
@@ -91,19 +93,18 @@ function inOrder(one: readonly number[], other: readonly number[]): number {
 }
 
 function readFormats(streamingData: unknown): Format[] {
-  const times: Times = new Map();
   return [at(streamingData, 'formats'), at(streamingData, 'adaptiveFormats')].flatMap((list) =>
-    (asArray(list) ?? []).flatMap((format) => readFormat(format, times) ?? []),
+    (asArray(list) ?? []).flatMap((format) => readFormat(format) ?? []),
   );
 }
 
 const MEDIA_TYPE = /^((video|audio)\/[\w.+-]+)(?:;\s*codecs="?([^"]*)"?)?/;
 
-function readFormat(item: unknown, times: Times): Format | undefined {
+function readFormat(item: unknown): Format | undefined {
   const format = asRecord(item);
   const [, mime, family, codecs] = MEDIA_TYPE.exec(asString(format?.mimeType) ?? '') ?? [];
   if (!format || !mime || (family !== 'video' && family !== 'audio')) return undefined;
-  const address = absoluteUrl(format.url);
+  const address = siteUrl(format.url);
   const has_video = family === 'video';
   const has_audio = !has_video || (codecs?.includes(',') ?? false) || format.audioQuality !== undefined;
   const track = asRecord(format.audioTrack);
@@ -131,41 +132,29 @@ function readFormat(item: unknown, times: Times): Format | undefined {
       bitrate: asPositive(format.averageBitrate ?? format.bitrate),
       size: asPositive(format.contentLength),
       duration_seconds: milliseconds && milliseconds > 0 ? milliseconds / 1000 : undefined,
-      quality: asString(format.qualityLabel) ?? soundQuality(format.audioQuality),
+      quality: asString(format.qualityLabel) ?? audioQuality(format.audioQuality),
       language: asString(track?.id)?.split('.', 1)[0] || undefined,
       label: label || undefined,
-      ...(address && lifeOf(address, times)),
+      ...(address && lifeOf(address)),
     },
   };
 }
 
-/** `xtags` is a small protocol buffer in base64 that names the kind of the track in plain letters. */
+/** `xtags` is a protocol buffer in base64 with the kind of the track in plain ASCII. */
 function isOriginal(xtags: unknown): boolean {
   const text = asString(xtags);
   return text !== undefined && Buffer.from(text, 'base64').includes('original');
 }
 
-function soundQuality(value: unknown): string | undefined {
+function audioQuality(value: unknown): string | undefined {
   return /^AUDIO_QUALITY_(\w+)$/.exec(asString(value) ?? '')?.[1]?.toLowerCase();
 }
 
-/**
- * Media addresses carry their end (`expire`) and the address they were made for (`ip`), as query or as path. They are a
- * kilobyte long and many, hence no regular expression over the whole.
- */
-function lifeOf(url: string, times: Times): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
-  const place = Math.max(url.indexOf('expire='), url.indexOf('/expire/'));
-  const seconds = place < 0 ? undefined : /\d{10}(?!\d)/.exec(url.slice(place + 7, place + 19))?.[0];
-  const bound = ['&ip=', '?ip=', '/ip/'].some((mark) => url.includes(mark));
-  return { expires_at: seconds && timeOf(seconds, times), ...(bound && { bound_to: ['ip'] }) };
-}
-
-/** The files of one reply mostly end at one and the same second. */
-type Times = Map<string, string | undefined>;
-
-function timeOf(seconds: string, times: Times): string | undefined {
-  if (!times.has(seconds)) times.set(seconds, toIsoTime(seconds));
-  return times.get(seconds);
+/** Media URLs have their expiry time and the client's IP address in the query, manifests in the path. */
+function lifeOf(url: string): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
+  const expires_at = expiryOf(url) ?? toIsoTime(/\/expire\/(\d{10})\//.exec(url)?.[1]);
+  const bound = queryValue(url, 'ip') !== undefined || url.includes('/ip/');
+  return { ...(expires_at && { expires_at }), ...(bound && { bound_to: ['ip'] }) };
 }
 
 function readManifests(streamingData: unknown): MediaEntry[] {
@@ -174,10 +163,8 @@ function readManifests(streamingData: unknown): MediaEntry[] {
     ['dashManifestUrl', 'application/dash+xml'],
   ] as const;
   return kinds.flatMap(([name, mime]) => {
-    const url = absoluteUrl(at(streamingData, name));
-    return url
-      ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url, new Map()) } as const]
-      : [];
+    const url = siteUrl(at(streamingData, name));
+    return url ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url) } as const] : [];
   });
 }
 
@@ -185,11 +172,11 @@ function isPlaylist({ mime }: MediaEntry): boolean {
   return mime === 'application/vnd.apple.mpegurl';
 }
 
-function isSound(file: MediaEntry): boolean {
+function isAudioOnly(file: MediaEntry): boolean {
   return file.kind === 'audio';
 }
 
-/** Larger first; of one size the more common codec. */
+/** Larger first; the more common codec if the size is equal. */
 function betterFirst(one: MediaEntry, other: MediaEntry): number {
   return (
     (other.height ?? 0) - (one.height ?? 0) ||

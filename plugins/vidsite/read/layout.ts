@@ -1,5 +1,6 @@
-import { asArray, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
-import { shownText } from './text.js';
+import { asArray, asString, at, findAll, type JsonRecord } from 'mediagate';
+import { olderPhoneRow } from './older/layouts.js';
+import { rendererIn, textOf } from './values.js';
 
 /** Where a page shows the data of its video, in the desktop and in the phone layout. */
 export interface PageLayout {
@@ -8,25 +9,25 @@ export interface PageLayout {
   title: unknown;
   /** The line with the views, or with the viewers of a running stream. */
   viewsText: string | undefined;
-  /** What the line counts in a stream; undefined if the layout does not tell a stream from a video. */
+  /** Whether the line is of a stream; undefined if the layout does not distinguish streams from videos. */
   isStream: boolean | undefined;
   dateText: string | undefined;
   badges: unknown;
-  /** The buttons under the title, without what the phone layout wraps around them. */
+  /** The buttons under the title, without the wrappers of the phone layout. */
   buttons: readonly unknown[];
   owner: unknown;
   /** The node with the description; see {@link parseDescription}. */
   described: unknown;
   /** The id that the layout states. */
   id: string | undefined;
-  /** Ids of the videos that its buttons act on. */
+  /** Ids of the videos that its buttons refer to. */
   buttonIds(): string[];
 }
 
-/** Sections whose content belongs to the same column. */
+/** Sections whose items belong to the same column. */
 const SECTIONS = ['itemSectionRenderer', 'slimVideoMetadataSectionRenderer'];
 
-/** The items of the column that has the video, those of its sections included, in the order of the page. */
+/** The items of the column with the video, including those of its sections, in page order. */
 export function columnItems(next: unknown): readonly unknown[] {
   const contents = at(next, 'contents');
   const columns = at(contents, 'twoColumnWatchNextResults') ?? at(contents, 'singleColumnWatchNextResults');
@@ -46,9 +47,9 @@ function desktopLayout(primary: JsonRecord | undefined, secondary: JsonRecord | 
   return {
     complete: primary !== undefined && secondary !== undefined,
     title: primary?.title,
-    viewsText: shownText(at(views, 'viewCount')),
+    viewsText: textOf(at(views, 'viewCount')),
     isStream: primary && at(views, 'isLive') === true,
-    dateText: shownText(primary?.dateText),
+    dateText: textOf(primary?.dateText),
     badges: primary?.badges,
     buttons: asArray(at(primary, 'videoActions', 'menuRenderer', 'topLevelButtons')) ?? [],
     owner: at(secondary, 'owner', 'videoOwnerRenderer'),
@@ -58,9 +59,9 @@ function desktopLayout(primary: JsonRecord | undefined, secondary: JsonRecord | 
   };
 }
 
-/** A renderer for each row of the section; until 2020 a single one for all of them. */
+/** One renderer for each row; until 2020 a single one for all rows. */
 function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
-  const whole = rendererIn(items, 'slimVideoMetadataRenderer');
+  const whole = olderPhoneRow(items);
   const info = whole ?? rendererIn(items, 'slimVideoInformationRenderer');
   if (!info) return undefined;
   const description = whole ?? rendererIn(items, 'slimVideoDescriptionRenderer');
@@ -69,11 +70,13 @@ function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
   return {
     complete: false,
     title: info.title,
-    viewsText: shownText(info.expandedSubtitle) ?? shownText(info.collapsedSubtitle),
+    viewsText: textOf(info.expandedSubtitle) ?? textOf(info.collapsedSubtitle),
     isStream: undefined,
-    dateText: shownText(description?.dateText) ?? shownText(description?.publishDate),
+    dateText: textOf(description?.dateText) ?? textOf(description?.publishDate),
     badges: info.badges,
-    buttons: (asArray(bar?.buttons) ?? []).flatMap(unwrapButton),
+    buttons: (asArray(bar?.buttons) ?? []).map(
+      (button) => at(button, 'slimMetadataButtonRenderer', 'button') ?? button,
+    ),
     owner: at(whole, 'owner', 'slimOwnerRenderer') ?? rendererIn(items, 'slimOwnerRenderer'),
     described: description,
     id: asString(section?.videoId),
@@ -81,62 +84,9 @@ function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
   };
 }
 
-function unwrapButton(button: unknown): unknown[] {
-  const toggle = at(button, 'slimMetadataToggleButtonRenderer');
-  if (toggle !== undefined) {
-    const isLike = at(toggle, 'isLike') === true;
-    return isLike ? [{ segmentedLikeDislikeButtonRenderer: { likeButton: at(toggle, 'button') } }] : [];
-  }
-  return [at(button, 'slimMetadataButtonRenderer', 'button')];
-}
-
-/** The first item that has one of the renderers. */
-export function rendererIn(items: readonly unknown[], ...names: readonly string[]): JsonRecord | undefined {
-  for (const item of items) {
-    for (const name of names) {
-      const renderer = asRecord(at(item, name));
-      if (renderer) return renderer;
-    }
-  }
-  return undefined;
-}
-
-/** The ids of videos that buttons act on. */
+/** The ids of the videos that buttons refer to. */
 function idsIn(buttons: unknown): string[] {
   return findAll(buttons, (node) => typeof node.videoId === 'string', { maxNodes: 5_000 }).flatMap(
     (node) => asString(node.videoId) ?? [],
   );
-}
-
-/** The texts that count the comments, in the order of trust. */
-export function commentTexts(next: unknown, items: readonly unknown[]): string[] {
-  const shown = items.flatMap((item) => {
-    const teaser = at(item, 'commentsEntryPointHeaderRenderer');
-    const list = at(item, 'commentSectionRenderer', 'header', 'commentSectionHeaderRenderer');
-    return [
-      at(teaser, 'commentCount'),
-      at(teaser, 'headerText'),
-      at(list, 'countText'),
-      ...carouselTexts(at(item, 'videoMetadataCarouselViewModel')),
-    ];
-  });
-  const inPanels = (asArray(at(next, 'engagementPanels')) ?? []).map((panel) => {
-    const renderer = at(panel, 'engagementPanelSectionListRenderer');
-    const name = asString(at(renderer, 'panelIdentifier')) ?? asString(at(renderer, 'targetId')) ?? '';
-    if (!name.includes('comment')) return undefined;
-    return at(renderer, 'header', 'engagementPanelTitleHeaderRenderer', 'contextualInfo');
-  });
-  return [...shown, ...inPanels].flatMap((value) => shownText(value) ?? []);
-}
-
-/** Since 2024 cards turn over below the video, the comments on one of them. */
-function carouselTexts(carousel: unknown): unknown[] {
-  const titles = asArray(at(carousel, 'carouselTitles')) ?? [];
-  return (asArray(at(carousel, 'carouselItems')) ?? []).flatMap((item, index) => {
-    const model = at(item, 'carouselItemViewModel');
-    const names = [asString(at(model, 'itemType')) ?? '', ...Object.keys(asRecord(at(model, 'carouselItem')) ?? {})];
-    if (!names.some((name) => /comment/i.test(name))) return [];
-    const title = at(titles[index], 'carouselTitleViewModel');
-    return [at(title, 'subtitle'), at(title, 'title')];
-  });
 }

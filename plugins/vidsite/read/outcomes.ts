@@ -1,99 +1,100 @@
-import type { ChainResult, DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
-import type { Facts } from '../fetch.js';
+import type { DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
+import type { SiteConfig } from '../fetch.js';
 import { parseNext } from './next.js';
 import { type PlayState, readPlayState } from './playability.js';
 import { parsePlayer } from './player.js';
 
-/** What a method finds: parts of the post, best first. */
+/** Parts of the document, best first. */
 export type Found = readonly PartialPost[];
 export type VideoOutcome = Outcome<Found>;
-export type VideoClimb = ChainResult<Found>;
 
-/** What there is to read replies by. */
-export interface Reading {
-  facts: Facts;
-  /** ISO 3166-1 alpha-2 code of the market that was asked. */
+/** The settings that replies are read with. */
+export interface ReadOptions {
+  siteConfig: SiteConfig;
+  /** ISO 3166-1 alpha-2 code of the requested market. */
   region: string;
 }
 
-const OTHER_ITEM: VideoOutcome = {
+const OTHER_VIDEO: VideoOutcome = {
   kind: 'transient',
   code: 'upstream_refused',
   reason: 'the answer was about another video',
 };
 
-/** Whether the parts have what an answer needs: a title and whose it is. */
+/** Whether the parts have the minimum for an answer: title and author. */
 export function isReadable(posts: Found): boolean {
   return posts.some((post) => post.common?.title) && posts.some((post) => post.common?.author?.name);
 }
 
-/** What a player reply amounts to. */
-export function outcomeOfPlayer(player: unknown, id: string, reading: Reading): VideoOutcome {
-  const { belongs, post, limitations } = parsePlayer(player, id);
-  if (belongs === 'other') return OTHER_ITEM;
-  const state = readPlayState(player, reading.facts, reading.region);
-  if (belongs === 'requested') return conclude(state, [post], limitations);
-  if (state.kind !== 'open') return conclude(state, [], limitations);
+/** The outcome of a player reply. */
+export function outcomeOfPlayer(player: unknown, id: string, readOptions: ReadOptions): VideoOutcome {
+  const { subject, post, limitations } = parsePlayer(player, id);
+  if (subject === 'other') return OTHER_VIDEO;
+  const state = readPlayState(player, readOptions.siteConfig, readOptions.region);
+  if (subject === 'requested') return outcomeOf(state, [post], limitations);
+  if (state.kind !== 'playable') return outcomeOf(state, [], limitations);
   return { kind: 'transient', code: 'upstream_changed', reason: 'the answer names no video and no reason' };
 }
 
-/** What the reply about the page around the player amounts to. */
-export function outcomeOfNext(next: unknown, id: string, { facts, region }: Reading): VideoOutcome {
-  const { belongs, post, refusal } = parseNext(next, id);
-  if (belongs === 'other') return OTHER_ITEM;
-  if (belongs === 'requested') return { kind: 'found', found: [post] };
-  // In the place of the item the page says why there is none, in the words that the player uses.
-  return refusal ? conclude(readRefusal(refusal, facts, region), [], []) : { kind: 'found', found: [] };
+/** The outcome of a `next` reply. */
+export function outcomeOfNext(next: unknown, id: string, { siteConfig, region }: ReadOptions): VideoOutcome {
+  const { subject, post, refusal } = parseNext(next, id);
+  if (subject === 'other') return OTHER_VIDEO;
+  if (subject === 'requested') return { kind: 'found', found: [post] };
+  // The reason has the same words as in a player reply.
+  return refusal ? outcomeOf(readRefusal(refusal, siteConfig, region), [], []) : { kind: 'found', found: [] };
 }
 
-/** What the two blobs of a watch page amount to together. */
-export function outcomeOfPage(player: unknown, next: unknown, id: string, reading: Reading): VideoOutcome {
+/** The outcome of the player and the `next` data of one watch page. */
+export function outcomeOfPage(player: unknown, next: unknown, id: string, readOptions: ReadOptions): VideoOutcome {
   const ofPlayer = parsePlayer(player, id);
   const ofNext = parseNext(next, id, ofPlayer.post.common);
-  if (ofPlayer.belongs === 'other' || ofNext.belongs === 'other') return OTHER_ITEM;
+  if (ofPlayer.subject === 'other' || ofNext.subject === 'other') return OTHER_VIDEO;
   const posts = [
-    ...(ofPlayer.belongs === 'requested' ? [ofPlayer.post] : []),
-    ...(ofNext.belongs === 'requested' ? [ofNext.post] : []),
+    ...(ofPlayer.subject === 'requested' ? [ofPlayer.post] : []),
+    ...(ofNext.subject === 'requested' ? [ofNext.post] : []),
   ];
-  const state = readPlayState(player, reading.facts, reading.region);
-  if (state.kind === 'open' && posts.length === 0 && ofNext.refusal) {
-    return conclude(readRefusal(ofNext.refusal, reading.facts, reading.region), [], []);
+  const state = readPlayState(player, readOptions.siteConfig, readOptions.region);
+  if (state.kind === 'playable' && posts.length === 0 && ofNext.refusal) {
+    return outcomeOf(readRefusal(ofNext.refusal, readOptions.siteConfig, readOptions.region), [], []);
   }
-  return conclude(state, posts, ofPlayer.limitations);
+  return outcomeOf(state, posts, ofPlayer.limitations);
 }
 
-function readRefusal(reason: string, facts: Facts, region: string): PlayState {
-  return readPlayState({ playabilityStatus: { status: 'ERROR', reason } }, facts, region);
+function readRefusal(reason: string, siteConfig: SiteConfig, region: string): PlayState {
+  return readPlayState({ playabilityStatus: { status: 'ERROR', reason } }, siteConfig, region);
 }
 
-function conclude(state: PlayState, posts: Found, limitations: readonly string[]): VideoOutcome {
+function outcomeOf(state: PlayState, posts: Found, limitations: readonly string[]): VideoOutcome {
   const readable = isReadable(posts);
   switch (state.kind) {
-    case 'open':
+    case 'playable':
       return { kind: 'found', found: posts, limitations };
     case 'offline':
       return {
         kind: 'found',
-        found: posts.map(state.upcoming ? asUpcoming : asWithheld),
+        found: posts.map(state.upcoming ? asUpcoming : withoutFiles),
         limitations: [...limitations, state.upcoming ? 'live_upcoming' : 'live_offline'],
       };
     case 'refused':
       return readable
-        ? { kind: 'found', found: posts.map(asWithheld), limitations: [...limitations, noteOf(state.code)] }
+        ? { kind: 'found', found: posts.map(withoutFiles), limitations: [...limitations, limitationFor(state.code)] }
         : { kind: 'transient', code: state.code, reason: state.reason };
-    case 'closed': {
+    case 'restricted': {
       const { code, reason } = state;
-      // A private item is nobody's business, whatever a reply lets slip.
+      // Nothing of a private video is shown, even if the reply has some of it.
       if (code === 'private') return { kind: 'definitive', code, reason };
       if (!readable)
-        return { kind: 'definitive', code, reason, ...(posts.length > 0 && { found: posts.map(asWithheld) }) };
-      const found = posts.map((post) => (code === 'age_restricted' ? asAdult(asWithheld(post)) : asWithheld(post)));
-      return { kind: 'found', found, limitations: [...limitations, noteOf(code)] };
+        return { kind: 'definitive', code, reason, ...(posts.length > 0 && { found: posts.map(withoutFiles) }) };
+      const found = posts.map((post) =>
+        code === 'age_restricted' ? withAgeLimit(withoutFiles(post)) : withoutFiles(post),
+      );
+      return { kind: 'found', found, limitations: [...limitations, limitationFor(code)] };
     }
   }
 }
 
-/** Codes that say nothing of their own as a note. */
+/** Codes whose name would be unclear as a limitation. */
 const NOTES: Partial<Readonly<Record<DefinitiveCode | TransientCode, string>>> = {
   removed: 'unplayable',
   unavailable: 'unplayable',
@@ -102,21 +103,21 @@ const NOTES: Partial<Readonly<Record<DefinitiveCode | TransientCode, string>>> =
   under_review: 'processing',
 };
 
-/** How a result's `limitations` name what a code says of an item that is shown all the same. */
-export function noteOf(code: DefinitiveCode | TransientCode): string {
+/** The limitation for a code, if the video's data is returned nevertheless. */
+export function limitationFor(code: DefinitiveCode | TransientCode): string {
   return NOTES[code] ?? code;
 }
 
 function asUpcoming(post: PartialPost): PartialPost {
-  return asWithheld({ ...post, common: { ...post.common, is_live: false, live_status: 'upcoming' } });
+  return withoutFiles({ ...post, common: { ...post.common, is_live: false, live_status: 'upcoming' } });
 }
 
-function asAdult(post: PartialPost): PartialPost {
+function withAgeLimit(post: PartialPost): PartialPost {
   return { ...post, common: { ...post.common, age_limit: 18 } };
 }
 
-/** What is not shown has no sound to be had and no files worth listing. */
-function asWithheld({ audio: _audio, media, ...post }: PartialPost): PartialPost {
+/** Without audio and files: a restricted video has none that can be fetched. */
+function withoutFiles({ audio: _audio, media, ...post }: PartialPost): PartialPost {
   const { image_urls, entries } = media ?? {};
   return {
     ...post,

@@ -2,27 +2,27 @@ import {
   asArray,
   asNumber,
   asRecord,
+  asRecords,
   asString,
   at,
   type JsonRecord,
   type PartialPost,
   parseDuration,
+  rawStats,
   toIsoTime,
 } from 'mediagate';
-import { canonicalUrl } from '../links.js';
 import { parseChapters } from './description.js';
-import { rawStats } from './player.js';
-import { absoluteUrl, channelId, parseImages, usernameIn, videoIdIn } from './text.js';
+import { channelAuthor, channelId, channelIdIn, parseImages, subjectOf, videoIdIn, videoIds } from './values.js';
 
-/** Metric → counter of a video. */
+/** Metric → its field in `statistics`. */
 const COUNTERS = { views: 'viewCount', likes: 'likeCount', comments: 'commentCount' };
 
-/** The item of a `videos.list` or `channels.list` reply that has the id; undefined where there is none. */
+/** The item with the id in a `videos.list` or `channels.list` reply; undefined if there is none. */
 export function itemOf(reply: unknown, id: string): JsonRecord | undefined {
-  return (asArray(at(reply, 'items')) ?? []).map(asRecord).find((item) => item?.id === id);
+  return asRecords(at(reply, 'items')).find((item) => item.id === id);
 }
 
-/** Reads a video, and its channel where that was had as well. */
+/** Reads a video and, if given, its channel. */
 export function parseVideo(video: unknown, channel: unknown, id: string): PartialPost {
   const snippet = at(video, 'snippet');
   const statistics = at(video, 'statistics');
@@ -51,7 +51,7 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       chapters: parseChapters(undefined, description),
       ...liveOf(video),
     },
-    ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: owner, author_id: owner },
+    ids: videoIds(id, owner),
     metrics: {
       views: asNumber(at(statistics, 'viewCount')),
       likes: asNumber(at(statistics, 'likeCount')),
@@ -61,9 +61,9 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       channel_id: owner,
     },
     media: { image_urls: images.map((image) => image.url), entries: images },
-    // Google rounds subscribers to three digits.
+    // The API rounds subscribers to three digits.
     precision: {
-      // The API leaves out the counters that the owner hides.
+      // The API omits the counters that the owner hides.
       ...Object.fromEntries(
         Object.entries(statistics === undefined ? {} : COUNTERS).flatMap(([metric, name]) =>
           at(statistics, name) === undefined ? [[metric, 'hidden' as const]] : [],
@@ -78,14 +78,12 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
 
 function authorOf(snippet: unknown, channel: unknown, id: string | undefined) {
   const handle = asString(at(channel, 'snippet', 'customUrl'));
-  const address = handle?.startsWith('@') ? `/${handle}` : undefined;
-  return {
+  return channelAuthor({
     id,
     name: asString(at(snippet, 'channelTitle')) ?? asString(at(channel, 'snippet', 'title')),
-    username: usernameIn(address),
-    url: absoluteUrl(address),
+    url: handle?.startsWith('@') ? `/${handle}` : undefined,
     avatar: thumbnails(at(channel, 'snippet', 'thumbnails'))[0]?.url,
-  };
+  });
 }
 
 function liveOf(video: unknown): NonNullable<PartialPost['common']> {
@@ -114,29 +112,23 @@ function unlisted(privacy: string | undefined): boolean | undefined {
   return privacy === undefined ? undefined : privacy === 'unlisted';
 }
 
-/** The oEmbed reply; undefined unless its player or picture is the requested item's. */
+/** Reads an oEmbed reply; undefined unless its player or picture is of the requested video. */
 export function parseOembed(reply: unknown, id: string): PartialPost | undefined {
   const embedded = asString(at(reply, 'html'))?.match(/src="([^"]+)"/)?.[1];
   const thumbnail = at(reply, 'thumbnail_url');
-  const stated = [videoIdIn(embedded), videoIdIn(thumbnail)].filter((value) => value !== undefined);
-  if (stated.length === 0 || stated.some((value) => value !== id)) return undefined;
+  if (subjectOf([videoIdIn(embedded), videoIdIn(thumbnail)], id) !== 'requested') return undefined;
   const images = parseImages([
     { url: thumbnail, width: asNumber(at(reply, 'thumbnail_width')), height: asNumber(at(reply, 'thumbnail_height')) },
   ]);
-  const address = asString(at(reply, 'author_url'));
-  const channel = channelId(/\/channel\/([^/?#]+)/.exec(address ?? '')?.[1]);
+  const url = at(reply, 'author_url');
+  const channel = channelIdIn(url);
   return {
     common: {
       title: asString(at(reply, 'title')),
-      author: {
-        id: channel,
-        name: asString(at(reply, 'author_name')),
-        username: usernameIn(address),
-        url: absoluteUrl(address),
-      },
+      author: channelAuthor({ id: channel, name: asString(at(reply, 'author_name')), url }),
       thumbnail: images[0]?.url,
     },
-    ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: channel, author_id: channel },
+    ids: videoIds(id, channel),
     media: { image_urls: images.map((image) => image.url), entries: images },
   };
 }

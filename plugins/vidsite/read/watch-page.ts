@@ -1,68 +1,52 @@
-import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, toIsoTime, tryParseJson } from 'mediagate';
-import { type Facts } from '../fetch.js';
-import { canonicalUrl } from '../links.js';
-import { isReadable, outcomeOfPage, type Reading, type VideoOutcome } from './outcomes.js';
-import { absoluteUrl, channelId, usernameIn, videoIdIn } from './text.js';
+import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, type TransientCode, toIsoTime } from 'mediagate';
+import type { SiteConfig } from '../fetch.js';
+import { olderPlayer } from './older/layouts.js';
+import { isReadable, outcomeOfPage, type ReadOptions, type VideoOutcome } from './outcomes.js';
+import { channelAuthor, channelId, channelIdIn, siteUrl, subjectOf, videoIdIn, videoIds } from './values.js';
 
-/** What a watch page amounts to: its data first, what its tags say where the data cannot be had. */
-export function readWatchPage(html: string, id: string, reading: Reading): VideoOutcome {
-  const { markers } = reading.facts;
+/** The outcome of a watch page: its data, and its meta tags if the player data is missing. */
+export function readWatchPage(html: string, id: string, readOptions: ReadOptions): VideoOutcome {
+  const { markers } = readOptions.siteConfig;
   const { player, next } = readBlobs(html, markers);
-  const outcome = outcomeOfPage(player, next, id, reading);
+  const outcome = outcomeOfPage(player, next, id, readOptions);
   if (outcome.kind !== 'found' || outcome.found.some((post) => post.common?.thumbnail)) return outcome;
-  // Without the player's data, the tags have what stands nowhere else: the exact date, the length, the picture.
+  // Without player data, only the tags have the exact date, the duration and the picture.
   const tags = parseTags(html, id);
   if (tags) {
     const note = isReadable(outcome.found) ? [] : ['fallback_source: page_tags'];
     return { ...outcome, found: [tags, ...outcome.found], limitations: [...(outcome.limitations ?? []), ...note] };
   }
-  if (outcome.found.length > 0) return outcome;
-  switch (classifyPage(html, markers)) {
-    case 'captcha':
-      return { kind: 'transient', code: 'bot_check', reason: 'a captcha in place of the page' };
-    case 'consent':
-      return { kind: 'transient', code: 'upstream_refused', reason: 'a consent form in place of the page' };
-    case 'foreign':
-      return { kind: 'transient', code: 'upstream_refused', reason: 'another page in place of the video’s' };
-    case 'damaged':
-      return { kind: 'transient', code: 'upstream_changed', reason: 'the page’s data could not be read' };
-  }
+  return outcome.found.length > 0 ? outcome : failureOf(html, markers);
 }
 
-/** The two blobs of a watch page. */
-export interface PageBlobs {
-  player?: unknown;
-  next?: unknown;
+/** The outcome of a page without data of a video. */
+function failureOf(html: string, markers: SiteConfig['markers']): VideoOutcome {
+  const has = (...marks: readonly string[]) => marks.some((mark) => html.includes(mark));
+  const failure = (code: TransientCode, reason: string): VideoOutcome => ({ kind: 'transient', code, reason });
+  if (has(markers.player, markers.next)) return failure('upstream_changed', 'the page’s data could not be read');
+  if (has(...markers.captcha)) return failure('bot_check', 'a captcha in place of the page');
+  if (has(...markers.consent)) return failure('upstream_refused', 'a consent form in place of the page');
+  return failure('upstream_refused', 'another page in place of the video’s');
 }
 
-/** Finds the data that a watch page carries, in the forms of 2019 to 2026. */
-export function readBlobs(html: string, markers: Facts['markers']): PageBlobs {
-  // The site writes ids and 64-bit counts as texts, so there is no need to look for integers that a number cannot hold.
+/** Finds the JSON of a watch page, in the forms of 2019 to 2026. */
+function readBlobs(html: string, markers: SiteConfig['markers']): { player?: unknown; next?: unknown } {
+  // The site writes ids and 64-bit counts as strings, so the check for large integers is not needed.
   const blobAfter = (marker: string, from = 0) => findJsonAfter(html, marker, from, 'as_numbers');
   const found = blobAfter(markers.player);
   const player = found?.value;
-  // Since 2021 the page's data follows the player's: what lies before need not be looked through again.
+  // Since 2021 the page data follows the player data, so the text before it is not searched again.
   const next = (
     (found && blobAfter(markers.next, found.end)) ??
     blobAfter(markers.next) ??
     blobAfter(markers.phoneNext)
   )?.value;
   if (player !== undefined && at(player, 'streamingData') !== undefined) return { player, next };
-  // Until 2020 the configuration of the player carried the whole reply, as a text within the text.
-  const config = blobAfter(markers.config) ?? blobAfter(markers.phoneConfig);
-  const inner = at(config?.value, 'args', 'player_response');
-  return { player: (typeof inner === 'string' ? tryParseJson(inner) : undefined) ?? player, next };
+  return { player: olderPlayer(html, markers) ?? player, next };
 }
 
-/** What kind of page this is where it carries none of the item's data. */
-export function classifyPage(html: string, markers: Facts['markers']): 'consent' | 'captcha' | 'damaged' | 'foreign' {
-  if (html.includes(markers.player) || html.includes(markers.next)) return 'damaged';
-  if (markers.captcha.some((mark) => html.includes(mark))) return 'captcha';
-  return markers.consent.some((mark) => html.includes(mark)) ? 'consent' : 'foreign';
-}
-
-/** The floor: what the page says of itself in its tags. Undefined unless they are of the requested item. */
-export function parseTags(html: string, id: string): PartialPost | undefined {
+/** Reads the meta tags of a page. Undefined unless they are of the requested video. */
+function parseTags(html: string, id: string): PartialPost | undefined {
   const tags = metaTags(html);
   const first = (...names: string[]) => names.map((name) => tags.get(name)).find((value) => value !== undefined);
   const stated = [
@@ -70,21 +54,21 @@ export function parseTags(html: string, id: string): PartialPost | undefined {
     videoIdIn(first('og:url')),
     videoIdIn(first('canonical')),
     videoIdIn(first('embedUrl', 'og:video:url')),
-  ].filter((value) => value !== undefined);
-  if (stated.length === 0 || stated.some((value) => value !== id)) return undefined;
+  ];
+  if (subjectOf(stated, id) !== 'requested') return undefined;
   const title = first('og:title', 'name');
   if (title === undefined) return undefined;
-  const address = first('author.url');
-  const channel = channelId(first('channelId')) ?? channelId(/\/channel\/([^/?#]+)/.exec(address ?? '')?.[1]);
-  const thumbnail = absoluteUrl(first('og:image', 'thumbnailUrl'));
+  const url = first('author.url');
+  const channel = channelId(first('channelId')) ?? channelIdIn(url);
+  const thumbnail = siteUrl(first('og:image', 'thumbnailUrl'));
   const views = first('interactionCount', 'userInteractionCount');
   const duration = parseDuration(first('duration') ?? '') || undefined;
   const familySafe = { true: true, false: false }[first('isFamilyFriendly')?.toLowerCase() ?? ''];
   return {
     common: {
       title,
-      // The tags hold the beginning of the description only, without its line breaks: not worth giving.
-      author: { id: channel, name: first('author.name'), username: usernameIn(address), url: absoluteUrl(address) },
+      // The tags have only the beginning of the description, without line breaks.
+      author: channelAuthor({ id: channel, name: first('author.name'), url }),
       thumbnail,
       published_at: toIsoTime(first('datePublished', 'uploadDate')),
       duration_seconds: duration,
@@ -92,7 +76,7 @@ export function parseTags(html: string, id: string): PartialPost | undefined {
       is_family_safe: familySafe,
       age_limit: familySafe === false ? 18 : undefined,
     },
-    ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: channel, author_id: channel },
+    ids: videoIds(id, channel),
     metrics: { views: views && /^\d{1,15}$/.test(views) ? Number(views) : undefined, channel_id: channel },
     ...(thumbnail && { media: { image_urls: [thumbnail] } }),
   };

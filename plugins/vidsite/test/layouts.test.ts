@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { PartialPost } from 'mediagate';
-import { resolveFacts } from '../fetch.js';
+import { siteConfigOf } from '../fetch.js';
 import { parseNext } from '../read/next.js';
 import { readWatchPage } from '../read/watch-page.js';
 
@@ -186,8 +186,8 @@ describe('vidsite: pages in the phone layout', () => {
   };
   for (const [name, [next, counters]] of Object.entries(layouts)) {
     it(`${name}: likes, comments and views`, () => {
-      const { belongs, post } = parseNext(next, ID);
-      expect(belongs).to.equal('requested');
+      const { subject, post } = parseNext(next, ID);
+      expect(subject).to.equal('requested');
       expect(countersOf(post)).to.deep.equal(counters);
       expect(post.metrics?.subscriber_count).to.equal(1_270_000);
       expect(post.common).to.deep.include({
@@ -221,8 +221,8 @@ describe('vidsite: pages in the phone layout', () => {
 
   it('names its video itself where the endpoint is cut out', () => {
     const { currentVideoEndpoint: _cut, ...next } = phone([section([likeToggle('48,213 likes', '48K')])]);
-    expect(parseNext(next, ID).belongs).to.equal('requested');
-    expect(parseNext(next, 'An0ther__15')).to.deep.include({ belongs: 'other', post: {} });
+    expect(parseNext(next, ID).subject).to.equal('requested');
+    expect(parseNext(next, 'An0ther__15')).to.deep.include({ subject: 'other', post: {} });
   });
 
   const player = { videoDetails: { videoId: ID, title: 'Tugs', author: 'Harbour Notes', lengthSeconds: '601' } };
@@ -238,7 +238,7 @@ describe('vidsite: pages in the phone layout', () => {
   };
   for (const [form, write] of Object.entries(pages)) {
     it(`is read ${form}`, () => {
-      const outcome = readWatchPage(write(old), ID, { facts: resolveFacts(), region: 'US' });
+      const outcome = readWatchPage(write(old), ID, { siteConfig: siteConfigOf(), region: 'US' });
       expect(outcome.kind).to.equal('found');
       const posts = outcome.kind === 'found' ? outcome.found : [];
       expect(posts.map(({ metrics }) => metrics?.likes).filter(Boolean)).to.deep.equal([48_213]);

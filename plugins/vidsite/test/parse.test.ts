@@ -1,8 +1,8 @@
 import { expect } from 'chai';
+import { parseLikes } from '../read/counters.js';
 import { parseShownDate } from '../read/dates.js';
 import { parseChapters, parseDescription, parseMusic } from '../read/description.js';
-import { chooseSound, parseFormats } from '../read/formats.js';
-import { parseLikes } from '../read/likes.js';
+import { chooseAudio, parseFormats } from '../read/formats.js';
 import { parseNext } from '../read/next.js';
 import { parseOwner } from '../read/owner.js';
 import { parseCaptions, parsePlayer } from '../read/player.js';
@@ -190,8 +190,8 @@ describe('vidsite: texts and lists of the page', () => {
         },
       ],
     });
-    const { belongs, post } = parseNext(next([fact('1.6K'), fact('31,209'), fact('2020')]), ID);
-    expect(belongs).to.equal('requested');
+    const { subject, post } = parseNext(next([fact('1.6K'), fact('31,209'), fact('2020')]), ID);
+    expect(subject).to.equal('requested');
     expect(post.common).to.deep.include({ title: 'Warp and weft', description: 'Threads' });
     expect(post.common).to.deep.include({
       author: { name: 'Village Loom', ...absentIds },
@@ -204,7 +204,7 @@ describe('vidsite: texts and lists of the page', () => {
     const live = parseNext(next([], '512 watching now'), ID).post;
     expect(live.metrics).to.deep.include({ views: undefined, likes: undefined });
     expect(live.common?.published_at).to.equal(undefined);
-    expect(parseNext(next([]), 'Another0ne1').belongs).to.equal('other');
+    expect(parseNext(next([]), 'Another0ne1').subject).to.equal('other');
   });
 
   it('takes chapters from the description by the rule of the site', () => {
@@ -266,7 +266,7 @@ describe('vidsite: files', () => {
   });
 
   it('lists what can be fetched, whole files alone as video_urls', () => {
-    const { media, limitations, hasSound } = parseFormats({ formats: [whole], adaptiveFormats: [picture, sound(140)] });
+    const { media, limitations, hasAudio } = parseFormats({ formats: [whole], adaptiveFormats: [picture, sound(140)] });
     expect(media.video_urls).to.deep.equal([whole.url]);
     expect(media.entries?.[0]).to.deep.include({
       kind: 'video',
@@ -286,7 +286,7 @@ describe('vidsite: files', () => {
       'audio true',
     ]);
     expect(limitations).to.deep.equal([]);
-    expect(hasSound).to.equal(true);
+    expect(hasAudio).to.equal(true);
   });
 
   it('names ciphered, protected and streamed files without listing them', () => {
@@ -310,9 +310,9 @@ describe('vidsite: files', () => {
       sound(140, { audioTrack: { id: 'nl.4', audioIsDefault: false }, xtags: original, isDrc: true }),
       sound(139, { audioTrack: { id: 'nl.4', audioIsDefault: false }, xtags: original }),
     ];
-    expect(chooseSound({ formats: [whole], adaptiveFormats: formats }, [140, 251, 139])?.url).to.match(/itag=139$/);
-    expect(chooseSound({ formats: [whole] }, [140])?.url).to.equal(whole.url);
-    expect(chooseSound({ adaptiveFormats: [sound(140, { targetDurationSec: 2 })] }, [140])).to.equal(undefined);
+    expect(chooseAudio({ formats: [whole], adaptiveFormats: formats }, [140, 251, 139])?.url).to.match(/itag=139$/);
+    expect(chooseAudio({ formats: [whole] }, [140])?.url).to.equal(whole.url);
+    expect(chooseAudio({ adaptiveFormats: [sound(140, { targetDurationSec: 2 })] }, [140])).to.equal(undefined);
   });
 
   it('offers subtitles as WebVTT, and not those that need a token', () => {
@@ -333,15 +333,15 @@ describe('vidsite: whose reply it is', () => {
 
   it('reads the requested item only', () => {
     expect(parsePlayer(details(ID), ID).post.metrics?.views).to.equal(48213);
-    expect(parsePlayer(details('An0ther__15'), ID)).to.deep.include({ belongs: 'other', post: {} });
+    expect(parsePlayer(details('An0ther__15'), ID)).to.deep.include({ subject: 'other', post: {} });
     expect(parsePlayer({ playabilityStatus: { status: 'ERROR' } }, ID)).to.deep.include({
-      belongs: 'unsaid',
+      subject: 'unknown',
       post: {},
     });
   });
 
   it('does not mix two items', () => {
     const microformat = { playerMicroformatRenderer: { externalVideoId: 'An0ther__15', viewCount: '7' } };
-    expect(parsePlayer({ ...details(ID), microformat }, ID).belongs).to.equal('other');
+    expect(parsePlayer({ ...details(ID), microformat }, ID).subject).to.equal('other');
   });
 });

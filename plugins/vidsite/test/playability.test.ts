@@ -1,15 +1,15 @@
 import { expect } from 'chai';
-import { resolveFacts } from '../fetch.js';
+import { siteConfigOf } from '../fetch.js';
 import { type PlayState, readPlayState } from '../read/playability.js';
 
-const facts = resolveFacts();
+const siteConfig = siteConfigOf();
 const read = (playabilityStatus: object, more: object = {}): PlayState =>
-  readPlayState({ playabilityStatus, ...more }, facts, 'US');
+  readPlayState({ playabilityStatus, ...more }, siteConfig, 'US');
 const codeOf = (state: PlayState) => ('code' in state ? state.code : state.kind);
 
 describe('vidsite: why an item cannot be played', () => {
   const reasons: readonly (readonly [status: string, reason: string, code: string])[] = [
-    ['OK', '', 'open'],
+    ['OK', '', 'playable'],
     ['LOGIN_REQUIRED', 'Sign in to confirm you’re not a bot', 'bot_check'],
     ['LOGIN_REQUIRED', 'Melde dich an, um zu bestätigen, dass du kein Bot bist', 'bot_check'],
     ['LOGIN_REQUIRED', 'This is a private video. Please sign in to verify that you may see it.', 'private'],
@@ -74,17 +74,20 @@ describe('vidsite: why an item cannot be played', () => {
   });
 });
 
-describe('vidsite: facts of an entry', () => {
+describe('vidsite: siteConfig of an entry', () => {
   it('take the place of the shipped ones, member by member', () => {
-    const own = resolveFacts({ clients: { web: { version: '2.30000101' } }, phrases: { private: ['geheim'] } });
+    const own = siteConfigOf({ clients: { web: { version: '2.30000101' } }, phrases: { private: ['geheim'] } });
     expect(own.clients.web).to.deep.include({ name: 'WEB', version: '2.30000101' });
     expect(own.phrases.private).to.deep.equal(['geheim']);
-    expect(own.phrases.age).to.deep.equal(facts.phrases.age);
+    expect(own.phrases.age).to.deep.equal(siteConfig.phrases.age);
   });
 
   it('are refused where they do not fit', () => {
-    expect(() => resolveFacts({ clients: { webb: {} } })).to.throw(TypeError, 'facts.clients has no member "webb"');
-    expect(() => resolveFacts({ clients: { web: { id: '1' } } })).to.throw(TypeError, 'facts.clients.web.id');
-    expect(() => resolveFacts({ markers: { captcha: 'x' } })).to.throw(TypeError, 'list of strings');
+    expect(() => siteConfigOf({ clients: { webb: {} } })).to.throw(
+      TypeError,
+      'siteConfig.clients has no member "webb"',
+    );
+    expect(() => siteConfigOf({ clients: { web: { id: '1' } } })).to.throw(TypeError, 'siteConfig.clients.web.id');
+    expect(() => siteConfigOf({ markers: { captcha: 'x' } })).to.throw(TypeError, 'list of strings');
   });
 });

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { expect } from 'chai';
-import { EXTRACT_DEFAULTS, type Extractor, type GatewayError, type HttpRequest, matchedLink } from 'mediagate';
+import { type Extractor, type GatewayError, type HttpRequest, matchedLink } from 'mediagate';
 import { createFakeHttp, createReplay, extractorOf, pluginFolder, readFixture, setUpPlugin } from 'mediagate/testing';
 import vidsite from '../index.js';
 
@@ -13,7 +13,7 @@ async function setUp(sample: string, entry?: Readonly<Record<string, unknown>>) 
 function callFor(extractor: Extractor, id: string) {
   const link = matchedLink(extractor.match(new URL(`https://youtu.be/${id}`)));
   if (!link) throw new Error(`${id} does not match`);
-  return { link, options: EXTRACT_DEFAULTS, signal: new AbortController().signal };
+  return { link, options: {}, signal: new AbortController().signal };
 }
 
 describe('vidsite: requests', () => {

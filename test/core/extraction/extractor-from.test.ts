@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { EXTRACT_DEFAULTS, type ExtractCall } from '../../../core/contracts/index.js';
+import { type ExtractCall } from '../../../core/contracts/index.js';
 import {
   audioSource,
   type ExtractorDeclaration,
@@ -23,7 +23,7 @@ const titled: PartialPost = { common: { title: 'T' } };
 const counted: PartialPost = { metrics: { views: 5 } };
 
 function callOf(more: Partial<ExtractCall> = {}): ExtractCall {
-  return { link, options: EXTRACT_DEFAULTS, signal: new AbortController().signal, ...more };
+  return { link, options: {}, signal: new AbortController().signal, ...more };
 }
 
 function method(name: string, outcome: Found | Error, more: Partial<ItemMethod<PartialPost, State>> = {}) {

@@ -145,9 +145,16 @@ describe('the testing kit', () => {
       ],
       [
         'a canonical link that keeps the query',
-        ['matches a canonical link to the same item again'],
+        ['matches a canonical link to the same item again', 'gives one item one canonical link'],
         extractor(() => ({
           match: (url) => changed(match(url), { url: `http:${url.href.slice(url.protocol.length)}` }),
+        })),
+      ],
+      [
+        'one item under two canonical links',
+        ['gives one item one canonical link'],
+        extractor(() => ({
+          match: (url) => changed(match(url), url.search ? { url: `${host}${url.pathname}?s=1` } : {}),
         })),
       ],
       [
@@ -346,6 +353,13 @@ describe('the testing kit', () => {
     for (const [name, expected, pieces, more] of wrong) {
       it(`finds ${name}`, async () => expect(await check(pieces, more)).to.deep.equal(expected));
     }
+
+    it('lets a definition declare several canonical links', async () => {
+      const pieces = extractor(() => ({
+        match: (url) => changed(match(url), url.search ? { url: `${host}${url.pathname}?s=1` } : {}),
+      }));
+      expect(await check(pieces, { severalLinks: true })).to.deep.equal([]);
+    });
 
     it('finds an exchange that nobody asks for, and says where a fixture is missing', async () => {
       const [good] = folder.definition().samples;

@@ -1,0 +1,282 @@
+import {
+  absoluteUrl,
+  asArray,
+  asNumber,
+  asPositive,
+  asString,
+  at,
+  expiryOf,
+  type MediaEntry,
+  queryValue,
+  toIsoTime,
+} from 'mediagate';
+import { languageTag, member, urlsIn } from './values.js';
+
+/** Formats of subtitles as the site names them → media types. */
+const SUBTITLES: Readonly<Record<string, string>> = {
+  webvtt: 'text/vtt',
+  srt: 'application/x-subrip',
+  creator_caption: 'application/json',
+};
+
+/** The files of one video, each URL once. */
+function createFileList(hasAudio: boolean) {
+  const files = new Map<string, MediaEntry>();
+  return {
+    files,
+    /** Adds the first URL of an address that can be fetched, unless it is an audio file. */
+    add(address: unknown, entry: Partial<MediaEntry>): void {
+      const url = urlsIn(address).find(isFetchable);
+      const mime = (url && mimeOf(url)) ?? 'video/mp4';
+      if (!url || files.has(url) || mime.startsWith('audio/')) return;
+      files.set(url, { url, kind: 'video', mime, has_video: true, has_audio: hasAudio, ...entry, ...lifeOf(url) });
+    },
+    /** Adds the list of qualities, in the spellings of all replies. */
+    addQualities(qualities: unknown): void {
+      for (const quality of asArray(qualities) ?? []) {
+        const address = member(quality, 'PlayAddr', 'playAddr', 'play_addr');
+        const codec = asString(member(quality, 'CodecType', 'codec_type'));
+        // Only the app plays this codec.
+        if (codec?.includes('bytevc2')) continue;
+        this.add(address, {
+          codecs: codecOf(codec),
+          bitrate: asPositive(member(quality, 'Bitrate', 'bit_rate', 'bitrate')),
+          fps: asPositive(member(quality, 'BitrateFPS', 'FPS', 'fps')),
+          width: asPositive(member(address, 'Width', 'width')),
+          height: asPositive(member(address, 'Height', 'height')),
+          size: asPositive(member(address, 'DataSize', 'data_size')),
+          quality: qualityOf(address, quality),
+        });
+      }
+    },
+  };
+}
+
+/** The files of an item's `video` node: every quality, the shown one, the one with a watermark. */
+export function parseVideoFiles(video: unknown, muted: boolean): MediaEntry[] {
+  const list = createFileList(!muted);
+  list.addQualities(member(video, 'bitrateInfo', 'bit_rate'));
+  const shown = at(video, 'PlayAddrStruct');
+  const [url] = [...urlsIn(at(video, 'playAddr')), ...urlsIn(shown)].filter(isFetchable);
+  if (url && !isListed(list.files, url)) {
+    list.add(url, {
+      codecs: codecOf(asString(at(video, 'codecType'))),
+      width: asPositive(at(video, 'width')),
+      height: asPositive(at(video, 'height')),
+      bitrate: asPositive(at(video, 'bitrate')),
+      size: asPositive(at(video, 'size')) ?? asPositive(at(shown, 'DataSize')),
+      quality: asString(at(video, 'definition')) ?? asString(at(video, 'ratio')),
+    });
+  }
+  list.add(at(video, 'downloadAddr'), { label: WATERMARKED });
+  return [...list.files.values()];
+}
+
+/** The files of a `video_info` node, of the API of the embedded player. */
+export function parsePlayerFiles(video: unknown): MediaEntry[] {
+  const list = createFileList(true);
+  const meta = at(video, 'meta');
+  list.addQualities(at(video, 'profiles'));
+  list.add(at(video, 'url_list'), { ...sizeOf(meta), bitrate: asPositive(at(meta, 'bitrate')) });
+  return [...list.files.values()];
+}
+
+/** The files of a `videoData` node, which lists URLs of one quality. */
+export function parseListedFiles(video: unknown): MediaEntry[] {
+  const list = createFileList(true);
+  for (const url of urlsIn(at(video, 'urls'))) list.add(url, sizeOf(at(video, 'videoMeta')));
+  return [...list.files.values()];
+}
+
+function sizeOf(node: unknown): Pick<MediaEntry, 'width' | 'height'> {
+  return { width: asPositive(at(node, 'width')), height: asPositive(at(node, 'height')) };
+}
+
+/** The same file stands in the list of qualities under an address that differs in its signature only. */
+function isListed(files: ReadonlyMap<string, MediaEntry>, url: string): boolean {
+  const path = URL.parse(url)?.pathname;
+  return (
+    path !== undefined && path.length > 20 && [...files.keys()].some((known) => URL.parse(known)?.pathname === path)
+  );
+}
+
+/** The site's label, which stands in the middle of longer names. */
+function qualityOf(address: unknown, quality: unknown): string | undefined {
+  const lines =
+    /_(\d{3,4})p(?:_|$)/.exec(asString(member(address, 'UrlKey', 'url_key')) ?? '')?.[1] ??
+    /_(\d{3,4})(?:_|$)/.exec(asString(member(quality, 'GearName', 'gear_name')) ?? '')?.[1];
+  return lines && `${lines}p`;
+}
+
+/** Subtitles: those that were heard, and those that were translated from them. */
+export function parseSubtitles(video: unknown): MediaEntry[] {
+  const subtitles = new Map<string, MediaEntry>();
+  for (const subtitle of [
+    ...(asArray(at(video, 'subtitleInfos')) ?? []),
+    ...(asArray(at(video, 'claInfo', 'captionInfos')) ?? []),
+  ]) {
+    const url = absoluteUrl(member(subtitle, 'Url', 'url'));
+    if (!url || subtitles.has(url)) continue;
+    const source = asString(at(subtitle, 'Source'));
+    const generated = at(subtitle, 'isAutoGen');
+    const format = asString(member(subtitle, 'Format', 'captionFormat'))?.toLowerCase() ?? '';
+    subtitles.set(url, {
+      url,
+      kind: 'subtitle',
+      mime: Object.hasOwn(SUBTITLES, format) ? SUBTITLES[format] : undefined,
+      language: languageTag(member(subtitle, 'LanguageCodeName', 'language')),
+      size: asPositive(at(subtitle, 'Size')),
+      auto_generated: source
+        ? source === 'ASR' || source === 'MT'
+        : typeof generated === 'boolean'
+          ? generated
+          : undefined,
+      ...lifeOf(url, member(subtitle, 'UrlExpire', 'expire')),
+    });
+  }
+  return [...subtitles.values()];
+}
+
+/** The still pictures of an item's video, the one shown first. */
+export function parseCovers(video: unknown): MediaEntry[] {
+  const urls = ['cover', 'originCover', 'reflowCover', 'dynamicCover'].flatMap((name) => urlsIn(at(video, name)));
+  return [...new Set(urls)].slice(0, 2).map(coverEntry);
+}
+
+/** The first still picture of each of several addresses. */
+export function firstCovers(...addresses: readonly unknown[]): MediaEntry[] {
+  return addresses.flatMap((address) => urlsIn(address).slice(0, 1)).map(coverEntry);
+}
+
+export function coverEntry(url: string): MediaEntry {
+  return { url, kind: 'image', label: COVER, ...lifeOf(url) };
+}
+
+/** The pictures of a slideshow, each once, in a format that everything shows. */
+export function parsePictures(images: unknown): MediaEntry[] {
+  return (asArray(images) ?? []).flatMap((image) => {
+    const source = member(image, 'imageURL', 'display_image', 'urlList', 'url_list') ?? image;
+    const urls = urlsIn(source);
+    const url = urls.find((one) => !/\.hei[cf](?:[?]|$)/i.test(one)) ?? urls[0];
+    if (!url) return [];
+    const [holder] = [source, image].filter((node) => asNumber(member(node, 'width', 'imageWidth')) !== undefined);
+    const width = asPositive(member(holder, 'imageWidth', 'width'));
+    const height = asPositive(member(holder, 'imageHeight', 'height'));
+    return [{ url, kind: 'image', width, height, ...lifeOf(url) } as const];
+  });
+}
+
+/** The audio that a post is set to. */
+export function parseMusicFile(music: unknown): MediaEntry | undefined {
+  const [url] = urlsIn(member(music, 'playUrl', 'play_url'));
+  if (!url) return undefined;
+  return {
+    url,
+    kind: 'audio',
+    mime: mimeOf(url),
+    has_audio: true,
+    has_video: false,
+    duration_seconds: asPositive(at(music, 'duration')),
+    label: 'music',
+    ...lifeOf(url),
+  };
+}
+
+const MIMES: Readonly<Record<string, string>> = {
+  video_mp4: 'video/mp4',
+  audio_mpeg: 'audio/mpeg',
+  audio_mp4: 'audio/mp4',
+};
+const ENDINGS: Readonly<Record<string, string>> = { mp3: 'audio/mpeg', m4a: 'audio/mp4', mp4: 'video/mp4' };
+/** Codec names of the site → what the media type's `codecs` parameter begins with. */
+const CODECS: Readonly<Record<string, string>> = {
+  h264: 'avc1',
+  h265: 'hvc1',
+  h265_hvc1: 'hvc1',
+  bytevc1: 'hvc1',
+  bytevc2: 'vvc1',
+};
+
+/** When an address expires, and what a fetch must share with the visit that got it. */
+export function lifeOf(url: string, stated?: unknown): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
+  const seconds = typeof stated === 'string' && /^\d{10}$/.test(stated) ? stated : hexTime(url);
+  const bound = queryValue(url, 'tk')?.startsWith('tt_') === true;
+  return { expires_at: expiryOf(url) ?? toIsoTime(seconds), ...(bound && { bound_to: ['cookie', 'referer'] }) };
+}
+
+/** `/<signature>/<seconds in hexadecimal>/video/…` */
+function hexTime(url: string): string | undefined {
+  const hex = /^https?:\/\/[^/]+\/[0-9a-f]{32}\/([0-9a-f]{8})\//.exec(url)?.[1];
+  return hex && String(Number.parseInt(hex, 16));
+}
+
+/** The media type that an address names. */
+export function mimeOf(url: string): string | undefined {
+  const ending = /^[^?#]*\.([a-z0-9]{3})(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? '';
+  const stated = queryValue(url, 'mime_type') ?? '';
+  return Object.hasOwn(MIMES, stated) ? MIMES[stated] : ENDINGS[ending];
+}
+
+export function codecOf(name: string | undefined): string | undefined {
+  const known = name?.toLowerCase() ?? '';
+  return Object.hasOwn(CODECS, known) ? CODECS[known] : undefined;
+}
+
+/**
+ * Whether an address of a file can be given at all: the site's own play address answers with a page to everybody else,
+ * and one kind of path holds pictures without audio, or nothing.
+ */
+export function isFetchable(url: string): boolean {
+  return !/^https?:\/\/www\.tiktok\.com[/?#]/i.test(url) && !/^[^?#]*\/media-video-hvc1\/?(?:[?#]|$)/.test(url);
+}
+
+/** Files that anybody can fetch first, then those that every player plays, then the larger ones. */
+export function betterFirst(one: MediaEntry, other: MediaEntry): number {
+  return (
+    Number(one.bound_to !== undefined) - Number(other.bound_to !== undefined) ||
+    Number(isWatermarked(one)) - Number(isWatermarked(other)) ||
+    Number(isRare(one)) - Number(isRare(other)) ||
+    shorterSide(other) - shorterSide(one) ||
+    (other.bitrate ?? 0) - (one.bitrate ?? 0)
+  );
+}
+
+/** Marks the still picture of a video, as opposed to the pictures of a slideshow. */
+export const COVER = 'cover';
+
+export function isCover({ label }: MediaEntry): boolean {
+  return label === COVER;
+}
+
+export const WATERMARKED = 'watermarked';
+
+export function isWatermarked({ label }: MediaEntry): boolean {
+  return label === WATERMARKED;
+}
+
+/**
+ * Where to take an item's audio from: the smallest file that has it. The music that a video is set to is not its audio.
+ * @param isUsable - whether a file can be fetched at all
+ */
+export function chooseAudio(
+  entries: readonly MediaEntry[],
+  isUsable: (entry: MediaEntry) => boolean = () => true,
+): MediaEntry | undefined {
+  const videos = entries.filter(({ kind }) => kind === 'video');
+  const files = videos.length > 0 ? videos : entries.filter(({ kind }) => kind === 'audio');
+  return files
+    .filter((file) => file.has_audio && isUsable(file))
+    .sort((one, other) => Number(isRare(one)) - Number(isRare(other)) || weight(one) - weight(other))[0];
+}
+
+function isRare({ codecs }: MediaEntry): boolean {
+  return codecs !== undefined && codecs !== 'avc1';
+}
+
+function shorterSide({ width = 0, height = 0 }: MediaEntry): number {
+  return Math.min(width, height);
+}
+
+function weight({ size, bitrate }: MediaEntry): number {
+  return size ?? (bitrate === undefined ? Number.MAX_SAFE_INTEGER : bitrate * 10);
+}

@@ -1,0 +1,258 @@
+import {
+  asArray,
+  asBoolean,
+  asCount,
+  asId,
+  asPositive,
+  asRecord,
+  asString,
+  at,
+  type Common,
+  type MediaEntry,
+  type PartialPost,
+  type Precision,
+  rawStats,
+  toIsoTime,
+} from 'mediagate';
+import { canonicalUrl } from '../links.js';
+import {
+  betterFirst,
+  isWatermarked,
+  parseCovers,
+  parseMusicFile,
+  parsePictures,
+  parseSubtitles,
+  parseVideoFiles,
+} from './files.js';
+import { languageTag, member, tagsOf, urlsIn, username } from './values.js';
+
+/** What the nodes of an item hold, in the spelling of any reply. */
+export interface ClipParts {
+  id: string;
+  caption: unknown;
+  author: Author | undefined;
+  createdAt: unknown;
+  durationSeconds: number | undefined;
+  /** Hashtags that the source lists itself. */
+  hashtags: readonly unknown[];
+  /** Videos; none are used of a slideshow. */
+  files: readonly MediaEntry[];
+  /** The pictures of a slideshow. */
+  pictures: readonly MediaEntry[];
+  covers: readonly MediaEntry[];
+  music: unknown;
+  /** Where the audio of a slideshow can be played, if its music has no address. */
+  playAddress?: unknown;
+  counters: readonly Counters[];
+  muted?: boolean;
+  subtitles?: readonly MediaEntry[];
+  more?: PartialPost['common'];
+}
+
+/** One post of the parts of an item. */
+export function postOf(parts: ClipParts): PartialPost {
+  const { id, author, pictures, covers, music, counters, muted = false } = parts;
+  const isSlideshow = pictures.length > 0;
+  const files = isSlideshow ? [] : [...parts.files].sort(betterFirst);
+  const clean = files.filter((file) => !isWatermarked(file));
+  const images = isSlideshow ? pictures : covers;
+  const audio = parseMusicFile(music) ?? (isSlideshow ? parseMusicFile({ playUrl: parts.playAddress }) : undefined);
+  const caption = asString(parts.caption)?.trim() || undefined;
+  return {
+    common: {
+      caption,
+      description: caption,
+      author,
+      thumbnail: covers[0]?.url ?? pictures[0]?.url,
+      published_at: toIsoTime(parts.createdAt),
+      duration_seconds: parts.durationSeconds,
+      tags: tagsOf(caption, ...parts.hashtags),
+      music: parseMusic(music),
+      ...parts.more,
+    },
+    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id), author_id: author?.id },
+    metrics: Object.assign({ duration_seconds: parts.durationSeconds }, ...counters.map(({ metrics }) => metrics)),
+    precision: Object.assign({}, ...counters.map(({ precision }) => precision)),
+    media: {
+      image_urls: images.map(({ url }) => url),
+      video_urls: (clean.length > 0 ? clean : files).map(({ url }) => url),
+      entries: [...files, ...images, ...(audio ? [audio] : []), ...(parts.subtitles ?? [])],
+    },
+    raw_stats: Object.assign({}, ...counters.map(({ raw_stats }) => raw_stats)),
+    audio: (files.length > 0 && !muted) || (isSlideshow && audio !== undefined),
+  };
+}
+
+/** Accounts and their counters by handle, where a page keeps them apart from its items. */
+export interface Accounts {
+  users?: unknown;
+  userStats?: unknown;
+}
+
+/** An `itemStruct`, which all pages since 2020 have for an item. */
+export function parseItem(item: unknown, id: string, { users, userStats }: Accounts = {}): PartialPost {
+  const video = at(item, 'video');
+  const muted = at(item, 'itemMute') === true;
+  const owner = at(item, 'author');
+  const ownerStats = at(item, 'authorStats') ?? (typeof owner === 'string' ? at(userStats, owner) : owner);
+  return postOf({
+    id,
+    caption: at(item, 'desc'),
+    author: parseAuthor(item, users),
+    createdAt: at(item, 'createTime'),
+    durationSeconds: asPositive(at(video, 'duration')),
+    hashtags: tagNames(item),
+    files: parseVideoFiles(video, muted),
+    pictures: parsePictures(at(item, 'imagePost', 'images')),
+    covers: parseCovers(video),
+    music: at(item, 'music'),
+    playAddress: at(video, 'playAddr'),
+    counters: [
+      parseCounters(at(item, 'stats'), at(item, 'statsV2')),
+      parseFollowers(ownerStats, at(item, 'authorStatsV2')),
+      { raw_stats: rawStats({ createTime: at(item, 'createTime'), locationCreated: at(item, 'locationCreated') }) },
+    ],
+    muted,
+    subtitles: parseSubtitles(video),
+    more: {
+      title: asString(at(item, 'imagePost', 'title'))?.trim() || undefined,
+      language: languageTag(at(item, 'textLanguage')),
+      category: asString(at(item, 'diversificationLabels', 0)),
+      age_limit: at(item, 'isContentClassified') === true ? 18 : undefined,
+      location: asString(at(item, 'poi', 'name')),
+    },
+  });
+}
+
+/** Hashtags as the page lists them: in the text, and apart from it. */
+function tagNames(item: unknown): unknown[] {
+  const texts = [at(item, 'textExtra'), ...(asArray(at(item, 'contents')) ?? []).map((part) => at(part, 'textExtra'))];
+  const written = texts.flatMap((list) => asArray(list) ?? []).map((extra) => member(extra, 'hashtagName'));
+  const challenges = (asArray(at(item, 'challenges')) ?? []).map((challenge) => member(challenge, 'title'));
+  return [...written, ...challenges];
+}
+
+type Author = NonNullable<Common['author']>;
+
+const AVATARS = [
+  'avatarLarger',
+  'avatarMedium',
+  'avatarThumb',
+  'avatar_larger',
+  'avatar_thumb',
+  'avatar_url_list',
+  'covers',
+];
+
+/**
+ * Whose an item is. Usually a node of its own; in the state of older pages the item holds the handle alone, and the rest
+ * stands in `users`.
+ */
+export function parseAuthor(item: unknown, users?: unknown): Author | undefined {
+  const stated = at(item, 'author');
+  const handle = asString(stated);
+  const node = asRecord(stated) ?? (handle ? asRecord(at(users, handle)) : undefined) ?? {};
+  const name = username(member(node, 'uniqueId', 'unique_id')) ?? username(handle);
+  const id = asId(member(node, 'id', 'uid', 'userId')) ?? asId(at(item, 'authorId'));
+  const nickname = asString(member(node, 'nickname', 'nickName')) ?? asString(member(item, 'nickname', 'authorName'));
+  const [avatar] = AVATARS.flatMap((one) => urlsIn(member(node, one) ?? at(item, one)));
+  if (!name && !id && !nickname) return undefined;
+  return {
+    id,
+    name: nickname,
+    username: name,
+    url: name && profileUrl(name),
+    avatar,
+    verified: asBoolean(at(node, 'verified')),
+  };
+}
+
+export function profileUrl(name: string): string {
+  return `https://www.tiktok.com/@${name}`;
+}
+
+/** Our counter → the names that the site's replies have for it. */
+const COUNTERS = {
+  plays: ['playCount', 'play_count'],
+  likes: ['diggCount', 'digg_count'],
+  comments: ['commentCount', 'comment_count'],
+  shares: ['shareCount', 'share_count'],
+  saves: ['collectCount', 'collect_count'],
+} as const;
+
+type Counter = keyof typeof COUNTERS;
+export type Counters = Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>;
+
+/** From here on the site may write what it shows ("76K", "1.7M") out as a number. */
+const ROUNDED_FROM = 10_000;
+
+/**
+ * Counters of an item. `stats` is what the pages show; `exact` the second block that pages of 2024 and later add, as
+ * strings. To some visitors that block is rounded as well: then it says just what the first one says.
+ */
+export function parseCounters(stats: unknown, exact?: unknown): Counters {
+  const isExact = differs(stats, exact);
+  const metrics: NonNullable<PartialPost['metrics']> = {};
+  const precision: Record<string, Precision> = {};
+  const raw: Record<string, unknown> = {};
+  const note = (name: string, value: number) => {
+    precision[name] = isExact || !isRounded(value) ? 'exact' : 'rounded';
+  };
+  for (const [name, spellings] of Object.entries(COUNTERS) as [Counter, readonly string[]][]) {
+    const written = member(exact, ...spellings) ?? member(stats, ...spellings);
+    const value = asCount(written);
+    if (value === undefined) continue;
+    metrics[name] = value;
+    note(name, value);
+    raw[spellings[0] ?? name] = written;
+  }
+  if (metrics.plays !== undefined) {
+    metrics.views = metrics.plays;
+    note('views', metrics.plays);
+  }
+  const reposts = member(exact, 'repostCount') ?? member(stats, 'repostCount');
+  return { metrics, precision, raw_stats: rawStats({ ...raw, repostCount: reposts }) };
+}
+
+/** How many follow the author. */
+export function parseFollowers(stats: unknown, exact?: unknown): Counters {
+  const written = member(exact, 'followerCount', 'follower_count') ?? member(stats, 'followerCount', 'follower_count');
+  const followers = asCount(written);
+  if (followers === undefined) return {};
+  const fineness = isRounded(followers) && !differs(stats, exact) ? 'rounded' : 'exact';
+  return {
+    metrics: { subscriber_count: followers },
+    precision: { subscriber_count: fineness },
+    raw_stats: rawStats({ followerCount: written }),
+  };
+}
+
+/** Counters of the embedded player, which all are exact or all are rounded: one that is not round shows which. */
+export function ofPlayer({ precision, metrics, ...counters }: Counters): Counters {
+  const isExact = Object.values(metrics ?? {}).some(
+    (value) => typeof value === 'number' && value >= ROUNDED_FROM && !isRounded(value),
+  );
+  if (!isExact) return { metrics, precision, ...counters };
+  const names = Object.keys(precision ?? {});
+  return { metrics, ...counters, precision: Object.fromEntries(names.map((name) => [name, 'exact'])) };
+}
+
+function differs(stats: unknown, exact: unknown): boolean {
+  return [...Object.values(COUNTERS).map(([name]) => name), 'followerCount', 'heartCount'].some((name) => {
+    const [one, other] = [asCount(at(stats, name)), asCount(at(exact, name))];
+    return one !== undefined && other !== undefined && one !== other;
+  });
+}
+
+/** One decimal of thousands, or of millions, is all that is left of a number that was shown. */
+function isRounded(value: number): boolean {
+  return value >= ROUNDED_FROM && value % (value >= 1_000_000 ? 100_000 : 100) === 0;
+}
+
+/** The music or audio that a post is set to, in the spellings of all replies. */
+export function parseMusic(music: unknown): Common['music'] {
+  const title = asString(member(music, 'title', 'musicName'));
+  const artist = asString(member(music, 'authorName', 'author'));
+  if (!title && !artist) return undefined;
+  return { title, artist, album: asString(at(music, 'album')), id: asId(member(music, 'id', 'musicId', 'id_str')) };
+}

@@ -1,0 +1,132 @@
+import {
+  asArray,
+  asId,
+  asString,
+  at,
+  type DefinitiveCode,
+  type Outcome,
+  type PartialPost,
+  type TransientCode,
+} from 'mediagate';
+import { hasFiles, isReadable } from '../assemble.js';
+import { type Restriction, type SiteConfig } from '../fetch.js';
+import { parseItem } from './item.js';
+import { isItem, isVideoData, type PageReading, type PageState, readPageNodes } from './page.js';
+import { parsePageTags } from './page-tags.js';
+import { parsePlayerItem, parseVideoData } from './player.js';
+
+export type ClipOutcome = Outcome<PartialPost>;
+
+const OTHER_ITEM: ClipOutcome = {
+  kind: 'transient',
+  code: 'upstream_refused',
+  reason: 'the answer was about another item',
+};
+
+/** What an item's page amounts to. A restriction is what only another method to the item can get around. */
+export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig): ClipOutcome | Restriction {
+  const reading = readPageNodes(html, id);
+  const item = reading.items.find((node) => isItem(node, id));
+  if (item) return outcomeOfItem(item, id, reading);
+  const data = reading.videoData.find((node) => isVideoData(node, id));
+  if (data) return { kind: 'found', found: parseVideoData(data, id) };
+  const [state] = reading.states;
+  if (state) {
+    const meaning = readState(state, siteConfig);
+    return meaning.kind === 'restricted' ? { restriction: meaning.code, reason: meaning.reason } : meaning;
+  }
+  if (reading.items.length > 0 || reading.videoData.length > 0) return OTHER_ITEM;
+  const tags = html.includes(id) ? parsePageTags(html, id) : undefined;
+  if (tags) return { kind: 'found', found: tags, limitations: ['fallback_source: page_tags'] };
+  return { kind: 'transient', ...classify(html, reading, siteConfig) };
+}
+
+function outcomeOfItem(item: unknown, id: string, { users, userStats }: PageReading): ClipOutcome | Restriction {
+  const post = parseItem(item, id, { users, userStats });
+  const limitations = at(item, 'itemMute') === true ? ['no_audio_track'] : [];
+  if (at(item, 'isContentClassified') !== true || hasFiles(post.media?.entries)) {
+    return { kind: 'found', found: post, limitations };
+  }
+  // The page shows the files to signed-in adults only; what else it says of the item is there.
+  const reason = 'the page shows the item to signed-in adults only';
+  if (!isReadable(post)) return { restriction: 'age_restricted', reason };
+  return { kind: 'found', found: post, limitations: [...limitations, 'age_restricted'] };
+}
+
+function classify(html: string, { scripts }: PageReading, { markers }: SiteConfig) {
+  const has = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
+  if (scripts === 'read') {
+    return { code: 'upstream_refused', reason: 'a page without the item in the place of the item’s' } as const;
+  }
+  if (scripts === 'unreadable') {
+    return { code: 'upstream_changed', reason: 'the page’s data could not be read' } as const;
+  }
+  if (has(markers.challenge)) return { code: 'bot_check', reason: 'a challenge in the place of the page' } as const;
+  if (has(markers.captcha)) return { code: 'bot_check', reason: 'a captcha in the place of the page' } as const;
+  return { code: 'upstream_refused', reason: 'another page in the place of the item’s' } as const;
+}
+
+/** What the embedded player's page amounts to. It shows nothing of an item that is gone or private, and does not say which. */
+export function outcomeOfEmbed(html: string, id: string, siteConfig: SiteConfig): ClipOutcome {
+  const outcome = outcomeOfPage(html, id, siteConfig);
+  if ('restriction' in outcome) return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
+  if (outcome.kind === 'transient' && /"isError"\s*:\s*true/.test(html)) {
+    return { kind: 'definitive', code: 'removed', reason: 'the embedded player does not show the item' };
+  }
+  return outcome;
+}
+
+/** What the reply of the player's own interface amounts to. */
+export function outcomeOfPlayer(reply: unknown, id: string, siteConfig: SiteConfig): ClipOutcome {
+  const items = asArray(at(reply, 'items')) ?? [];
+  const item = items.find((one) => asId(at(one, 'id_str')) === id);
+  if (item) return { kind: 'found', found: parsePlayerItem(item, id) };
+  if (items.length > 0) return OTHER_ITEM;
+  const result = (asArray(at(reply, 'results')) ?? []).find((one) => asId(at(one, 'id_str')) === id);
+  const written = at(result, 'code');
+  const message = typeof written === 'number' ? String(written) : asString(written);
+  if (message === undefined) return { kind: 'transient', code: 'upstream_changed', reason: 'no item in the answer' };
+  const numbered = /^-?\d+$/.test(message) ? readState({ code: message }, siteConfig) : undefined;
+  if (numbered?.kind === 'definitive') return numbered;
+  const code = stateInWords(message, siteConfig);
+  if (code) return { kind: 'definitive', code, reason: message };
+  return { kind: 'transient', code: 'upstream_refused', reason: message };
+}
+
+const DEFINITIVE = ['under_review', 'private', 'geo_blocked', 'age_restricted', 'removed', 'unavailable'] as const;
+const BY_NUMBER = ['private', 'geo_blocked', 'age_restricted', 'under_review', 'removed', 'unavailable'] as const;
+const TRANSIENT = ['bot_check', 'upstream_refused', 'upstream_rate_limited'] as const;
+
+export type ItemState =
+  | { kind: 'definitive'; code: DefinitiveCode; reason: string }
+  /** Only another method to the item can tell more; where none does, this is what there is to say. */
+  | { kind: 'restricted'; code: 'login_required' | 'upstream_error'; reason: string }
+  | { kind: 'transient'; code: TransientCode; reason: string };
+
+/**
+ * What a status code and its message mean. One number stands for several things ("does not exist" is also what a private
+ * item's page may say), so the words, where there are any, come first.
+ */
+export function readState({ code, message }: PageState, siteConfig: SiteConfig): ItemState {
+  const reason = message ? `${message} (${code})` : `status ${code}`;
+  const has = (name: keyof SiteConfig['states']) => siteConfig.states[name].includes(code);
+  if (has('login_required')) return { kind: 'restricted', code: 'login_required', reason };
+  const refused = TRANSIENT.find(has);
+  if (refused) return { kind: 'transient', code: refused, reason };
+  const named = stateInWords(message, siteConfig);
+  const numbered = BY_NUMBER.find(has);
+  // The number alone is plain where it says more than "not there".
+  const state = numbered && numbered !== 'removed' && numbered !== 'unavailable' ? numbered : (named ?? numbered);
+  if (state) return { kind: 'definitive', code: state, reason };
+  return { kind: 'restricted', code: 'upstream_error', reason };
+}
+
+/** The state that a message of the site names in its own terms. */
+export function stateInWords(
+  message: string | undefined,
+  { words }: SiteConfig,
+): (typeof DEFINITIVE)[number] | undefined {
+  const spaced = (text: string) => text.replaceAll('_', ' ');
+  const text = spaced(message?.toLowerCase() ?? '');
+  return text ? DEFINITIVE.find((state) => words[state].some((word) => text.includes(spaced(word)))) : undefined;
+}

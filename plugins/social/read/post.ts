@@ -1,0 +1,292 @@
+import {
+  type Author,
+  asArray,
+  asBoolean,
+  asRecord,
+  asString,
+  at,
+  type JsonRecord,
+  type MediaEntry,
+  type PartialPost,
+  toIsoTime,
+} from 'mediagate';
+import { usernameIn } from '../links.js';
+import { parseFeedback } from './counters.js';
+import { findItem, type ItemNodes } from './item.js';
+import { absoluteUrl, imageEntry, unique } from './media.js';
+import { numericId, type RelayPage, type RelayStore, recordsIn } from './relay.js';
+import type { SiteConfig } from './state.js';
+import { hashtagsIn } from './text.js';
+import { parseVideo } from './video.js';
+
+export interface RelayReading {
+  post: PartialPost;
+  limitations: string[];
+}
+
+/** What a page's query results say of the item; undefined where no node in them bears its id. */
+export function parseRelay(
+  page: RelayPage,
+  link: { kind: string; id: string; pageIsItems: boolean },
+  siteConfig: SiteConfig,
+): RelayReading | undefined {
+  const nodes = findItem(page, link.id, link.pageIsItems);
+  if (!nodes) return undefined;
+  const { stories, videos, photos, store } = nodes;
+  const attached = parseAttachments(stories, store);
+  const isVideo = videos.length > 0;
+  const shown = isVideo ? videos : attached.videoIds.length === 1 ? store.of(attached.videoIds[0]) : [];
+  const video = parseVideo(shown, nodes.prefetched);
+  const others = attached.videoIds
+    .filter((id) => id !== shown[0]?.id)
+    .map((id) => parseVideo(store.of(id), nodes.prefetched));
+  const author = parseAuthor(nodes);
+  const caption = captionOf(nodes) ?? (isVideo ? video.common?.caption : undefined);
+  const own = pictureOf(photos);
+  const images = own ? [own] : isVideo ? [] : attached.images;
+  const pictures = [
+    ...images.map(({ url }) => url),
+    ...[video, ...others].flatMap(({ media }) => media?.image_urls ?? []),
+  ];
+  const { metrics, precision, raw_stats } = parseFeedback([...nodes.feedbacks, ...videos], siteConfig);
+  const post: PartialPost = {
+    common: {
+      ...video.common,
+      title: isVideo ? video.common?.title : undefined,
+      author,
+      caption,
+      description: caption,
+      thumbnail: images[0]?.url ?? video.common?.thumbnail,
+      published_at: timeOf(nodes) ?? (isVideo ? video.common?.published_at : undefined),
+      tags: hashtagsIn(caption),
+      music: musicOf(stories),
+    },
+    ids: {
+      post_id: isVideo ? nodes.postId : (nodes.postId ?? (photos.length > 0 ? link.id : undefined)),
+      video_id: isVideo ? link.id : shown.length > 0 ? attached.videoIds[0] : undefined,
+      author_id: author?.id,
+    },
+    metrics: { ...metrics, ...video.metrics },
+    precision,
+    raw_stats,
+    media: {
+      image_urls: pictures,
+      video_urls: [video, ...others].flatMap(({ media }) => media?.video_urls ?? []),
+      entries: [...images, ...[video, ...others].flatMap(({ media }) => media?.entries ?? [])],
+    },
+    ...(video.audio && { audio: true }),
+  };
+  const limitations = attached.declared
+    ? [`carousel_truncated: ${attached.images.length + attached.videoIds.length} of ${attached.declared}`]
+    : [];
+  return { post, limitations };
+}
+
+/** A post's sections repeat the post inside of them, some without its id. */
+const SECTIONS = [
+  'comet_sections',
+  'content',
+  'message',
+  'message_container',
+  'story',
+  'context_layout',
+  'metadata',
+  'timestamp',
+];
+
+function captionOf({ stories, photos }: ItemNodes): string | undefined {
+  const texts = [...stories, ...photos].flatMap((node) => [
+    at(node, 'message', 'text'),
+    at(node, 'message_preferred_body', 'text'),
+  ]);
+  const inner = stories.flatMap((story) => sectionsOf(story).map((section) => at(section, 'message', 'text')));
+  return [...texts, ...inner].map(asString).find((text) => text !== undefined && text.trim() !== '');
+}
+
+function timeOf({ stories, photos }: ItemNodes): string | undefined {
+  const times = [
+    ...stories.map(({ creation_time }) => creation_time),
+    ...photos.map(({ created_time }) => created_time),
+    ...stories.flatMap((story) => sectionsOf(story).map(({ creation_time }) => creation_time)),
+  ];
+  return times.map((time) => toIsoTime(time)).find((time) => time !== undefined);
+}
+
+/** What lies in a story's own sections and does not bear the id of something else. */
+function sectionsOf(story: JsonRecord): JsonRecord[] {
+  const found: JsonRecord[] = [];
+  const enter = (value: unknown, depth: number) => {
+    for (const one of asArray(value) ?? [value]) {
+      const record = asRecord(one);
+      if (!record || depth > 8 || (record.id !== undefined && record.id !== story.id)) continue;
+      found.push(record);
+      for (const name of SECTIONS) enter(record[name], depth + 1);
+    }
+  };
+  enter(story.comet_sections, 0);
+  return found;
+}
+
+function musicOf(stories: readonly JsonRecord[]): NonNullable<PartialPost['common']>['music'] {
+  for (const { short_form_video_context: context } of stories) {
+    const track = asString(at(context, 'track_title'));
+    if (!track) continue;
+    const [artist, title, ...rest] = track.split(' · ');
+    const parts = title && rest.length === 0 ? { artist, title } : { title: track };
+    return { ...parts, id: asString(at(context, 'soundtrack_info', 'id')) };
+  }
+  return undefined;
+}
+
+/** Whose the item is: who posted it, before whom a video or photo belongs to. */
+export function parseAuthor({ stories, videos, photos, store }: ItemNodes): Author | undefined {
+  const actors = recordsIn(stories.map(({ actors: listed }) => asArray(listed)?.[0]));
+  const owners = recordsIn([
+    ...stories.map((story) => at(story, 'short_form_video_context', 'video_owner')),
+    ...[...videos, ...photos].map(({ owner }) => owner),
+    ...stories.map((story) => at(story, 'video', 'owner')),
+    ...stories.map((story) => at(story, 'feedback', 'owning_profile')),
+  ]);
+  const candidates = [...actors, ...owners];
+  const leading = candidates.find(({ name }) => asString(name)) ?? candidates[0];
+  if (!leading) return undefined;
+  const id = numericId(leading.id);
+  // Whoever bears the same id is the same profile, wherever the page speaks of it.
+  const faces = [leading, ...candidates.filter((one) => id !== undefined && numericId(one.id) === id), ...store.of(id)];
+  const first = <Value>(read: (face: JsonRecord) => Value | undefined): Value | undefined => {
+    for (const face of faces) {
+      const value = read(face);
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  };
+  const url = first((face) => profileUrl(face.url) ?? profileUrl(face.profile_url));
+  return {
+    id,
+    name: first(({ name }) => asString(name)),
+    username: first(({ username }) => asString(username)) ?? usernameIn(url),
+    url,
+    avatar: first(avatarOf),
+    verified: first(({ is_verified }) => asBoolean(is_verified)),
+  };
+}
+
+function avatarOf(face: JsonRecord): string | undefined {
+  const pictures = [face.profile_picture, face.displayPicture, face.profilePicLarge, face.profile_photo];
+  return pictures.map((picture) => absoluteUrl(at(picture, 'uri'))).find((uri) => uri !== undefined);
+}
+
+/** A profile's address without what it carries along. */
+function profileUrl(value: unknown): string | undefined {
+  const address = absoluteUrl(value);
+  if (!address) return undefined;
+  const url = new URL(address);
+  const id = url.pathname === '/profile.php' ? url.searchParams.get('id') : undefined;
+  url.search = id ? `?id=${id}` : '';
+  url.hash = '';
+  return url.href;
+}
+
+/** What hangs on a post. */
+export interface Attached {
+  images: MediaEntry[];
+  /** Ids of the attached videos, in order. */
+  videoIds: string[];
+  /** How many pictures and videos the post says it has, where that is more than the page lists. */
+  declared?: number;
+}
+
+/** Members that hold a picture of a photo, the larger ones first. */
+const PICTURES = [
+  'viewer_image',
+  'photo_image',
+  'image',
+  'full_width_image',
+  'placeholder_image',
+  'flexible_height_share_image',
+];
+
+export function parseAttachments(stories: readonly JsonRecord[], store: RelayStore): Attached {
+  const images: MediaEntry[] = [];
+  const videoIds = new Set<string>();
+  const pictured = new Set<string>();
+  let declared = 0;
+  const listed = stories.flatMap(({ attachments }) => asArray(attachments) ?? []);
+  for (const attachment of listed) {
+    for (const holder of holdersOf(attachment)) {
+      const album = largestAlbum(holder);
+      declared = Math.max(declared, album.declared);
+      for (const medium of [...album.media, holder.media])
+        addMedium(asRecord(medium), { images, videoIds, pictured, store });
+    }
+  }
+  for (const { short_form_video_context: reel } of stories) {
+    const id = asString(at(reel, 'playback_video', 'id')) ?? asString(at(reel, 'video', 'id'));
+    if (id) videoIds.add(id);
+  }
+  const kept = unique(images);
+  return { images: kept, videoIds: [...videoIds], ...(declared > kept.length + videoIds.size && { declared }) };
+}
+
+/** The largest picture that one of the nodes of a photo or video shows. */
+export function pictureOf(nodes: readonly JsonRecord[]): MediaEntry | undefined {
+  const found = nodes.flatMap((node) => [
+    ...PICTURES.flatMap((member) => entryOf(node[member])),
+    ...entryOf(at(node, 'comet_photo_attachment_resolution_renderer', 'image')),
+    ...entryOf(asArray(node.prefetch_uris_v2)?.[0]),
+  ]);
+  const area = (entry: MediaEntry) => (entry.width ?? 0) * (entry.height ?? 0);
+  return found.reduce<MediaEntry | undefined>((best, one) => (best && area(best) >= area(one) ? best : one), undefined);
+}
+
+interface Collected {
+  images: MediaEntry[];
+  videoIds: Set<string>;
+  /** Ids of those whose picture was looked for. */
+  pictured: Set<string>;
+  store: RelayStore;
+}
+
+function addMedium(medium: JsonRecord | undefined, { images, videoIds, pictured, store }: Collected): void {
+  const kind = asString(medium?.__typename) ?? asString(medium?.__isMedia);
+  if (!medium || kind === 'Sticker' || kind === 'GenericAttachmentMedia') return;
+  const id = asString(medium.id);
+  if (kind === 'Video' || medium.playable_url !== undefined || medium.videoDeliveryLegacyFields !== undefined) {
+    if (id) videoIds.add(id);
+    return;
+  }
+  if (id !== undefined) {
+    if (pictured.has(id)) return;
+    pictured.add(id);
+  }
+  const same = store.of(id).filter(({ __typename }) => __typename === undefined || __typename === kind);
+  const picture = pictureOf([medium, ...same]);
+  if (picture) images.push(picture);
+}
+
+function holdersOf(attachment: unknown): JsonRecord[] {
+  return recordsIn([
+    at(attachment, 'styles', 'attachment'),
+    at(attachment, 'style_type_renderer', 'attachment'),
+    attachment,
+  ]);
+}
+
+/** Albums come under several names (`five_photos_subattachments` …), each with a part; the fullest is taken. */
+function largestAlbum(holder: JsonRecord): { media: unknown[]; declared: number } {
+  let media: unknown[] = [];
+  let declared = 0;
+  for (const [name, value] of Object.entries(holder)) {
+    if (!name.endsWith('subattachments')) continue;
+    const nodes = asArray(at(value, 'nodes')) ?? [];
+    const count = at(value, 'count');
+    if (typeof count === 'number' && Number.isSafeInteger(count)) declared = Math.max(declared, count);
+    if (nodes.length > media.length) media = nodes.map((node) => at(node, 'media'));
+  }
+  return { media, declared };
+}
+
+function entryOf(image: unknown): MediaEntry[] {
+  const url = absoluteUrl(at(image, 'uri'));
+  return url && !url.includes('/rsrc.php/') ? [imageEntry(url, at(image, 'width'), at(image, 'height'))] : [];
+}

@@ -1,0 +1,278 @@
+import { type Author, type MediaEntry, type PartialPost, type Precision, parseCount } from 'mediagate';
+import { usernameIn } from '../links.js';
+import { absoluteUrl, imageEntry, readAddress } from './media.js';
+import type { PageTags } from './parts.js';
+import type { SiteConfig } from './state.js';
+import { essence, hashtagsIn, isCut } from './text.js';
+
+/**
+ * What a page's tags say. Titles come as "author", "author - text…", "counters | text | author", "text - author | site"
+ * and "author on site", in every language; which part is the author shows by comparing with the description.
+ */
+export function parseTags(given: PageTags, context: TagsContext): PartialPost {
+  const tags = context.isPhoto && isOwnersDescription(given) ? { ...given, description: undefined } : given;
+  const heading = readHeading(tags, context);
+  const listed = readCounterList(tags.counted ?? '', context.siteConfig);
+  const name = heading.author ?? authorName(tags, context) ?? tags.from;
+  const caption = captionOf(tags, { ...context, fromHeading: heading.text, author: name });
+  const address = tags.canonical ?? tags.address;
+  const username = context.inGroup ? undefined : usernameIn(address);
+  const author: Author = {
+    name,
+    id: context.authorId,
+    username,
+    url: username || context.authorId ? `https://www.facebook.com/${username ?? context.authorId}` : undefined,
+  };
+  const image = absoluteUrl(tags.image);
+  const video = absoluteUrl(tags.video);
+  const files: MediaEntry[] = video
+    ? [
+        {
+          url: video,
+          kind: 'video',
+          mime: 'video/mp4',
+          has_video: true,
+          has_audio: true,
+          width: tags.videoWidth,
+          height: tags.videoHeight,
+          expires_at: readAddress(video).expires_at,
+        },
+      ]
+    : [];
+  return {
+    common: {
+      caption,
+      description: caption,
+      title: titleOf(tags, heading, { ...context, name, caption }),
+      author: name || username || context.authorId ? author : undefined,
+      thumbnail: image,
+      tags: hashtagsIn(caption),
+    },
+    ids: { author_id: context.authorId },
+    metrics: { ...listed.metrics, ...heading.metrics },
+    precision: { ...listed.precision, ...heading.precision },
+    raw_stats: { ...listed.raw, ...heading.raw },
+    media: {
+      image_urls: image ? [image] : [],
+      video_urls: files.map(({ url }) => url),
+      entries: [...files, ...(image ? [imageEntry(image)] : [])],
+    },
+    ...(files.length > 0 && { audio: true }),
+  };
+}
+
+interface Heading extends CounterLine {
+  author?: string;
+  text?: string;
+}
+
+/** "1.2M views · 34K reactions | the text | the author". */
+function readHeading({ heading, description }: PageTags, { siteConfig, inGroup }: TagsContext): Heading {
+  const parts = (heading ?? '').split(/\s[|｜]\s/);
+  const none: Heading = { metrics: {}, precision: {}, raw: {} };
+  if (parts.length < 2 || inGroup) return none;
+  const [first = ''] = parts;
+  const counted = startsAs(description, first) ? undefined : readCounterLine(first, siteConfig);
+  const rest = (counted ? parts.slice(1) : parts).filter((part) => !isSiteTitle(part, siteConfig));
+  if (!counted && rest.length < 2) return none;
+  // "author | text" without counters, else "text | author".
+  const isLeading = !counted && rest.length === 2 && startsAs(description, rest[1] ?? '');
+  const named = isLeading ? rest[0] : rest.length > 1 ? rest.at(-1) : undefined;
+  const author = named?.trim().replace(/^By (?=\S)/, '');
+  const text = rest
+    .filter((_part, index) => named === undefined || index !== (isLeading ? 0 : rest.length - 1))
+    .join(' | ')
+    .trim();
+  return { ...(counted ?? none), author: author || undefined, text: text || undefined };
+}
+
+/** A video has a title of its own, which stands where a post has its author; of a group's post it is the group's name. */
+function titleOf(
+  { heading }: PageTags,
+  { author }: Heading,
+  { siteConfig, inGroup, isVideo, name, caption }: TagsContext & { name?: string; caption?: string },
+): string | undefined {
+  if (!heading || isSiteTitle(heading, siteConfig)) return undefined;
+  if (inGroup) return caption ? undefined : heading;
+  const isOwn = isVideo && author === undefined && !(name && heading.includes(name)) && !caption?.startsWith(heading);
+  return isOwn && readCounterLine(heading, siteConfig) === undefined ? heading : undefined;
+}
+
+/** The fullest of the texts: the tags cut it at various lengths. */
+function captionOf(
+  tags: PageTags,
+  { siteConfig, fromHeading, author, message }: TagsContext & { fromHeading?: string; author?: string },
+): string | undefined {
+  const { description, title } = tags;
+  const rest =
+    author && title?.startsWith(`${author} - `) ? title.slice(author.length + 3).replace(/\s\|\sFacebook$/, '') : '';
+  const behind = isSiteTitle(rest, siteConfig) ? '' : rest;
+  const whole = description && !isCut(description) ? description : undefined;
+  if (whole) return fromHeading && fromHeading.length > whole.length ? fromHeading : whole;
+  const candidates = [fromHeading, behind, description && message].filter(
+    (text) => text && isSameText(text, description),
+  );
+  const uncut = candidates
+    .filter((text) => text && !isCut(text))
+    .sort((one, other) => (other?.length ?? 0) - (one?.length ?? 0))[0];
+  return uncut || description || fromHeading;
+}
+
+function isSameText(text: string, description: string | undefined): boolean {
+  if (description === undefined) return true;
+  return (
+    essence(text).startsWith(essence(description).slice(0, 60)) && essence(text).length >= essence(description).length
+  );
+}
+
+/** What there is besides the tags. */
+export interface TagsContext {
+  siteConfig: SiteConfig;
+  /** Whether the link names a group, whose name the titles then bear. */
+  inGroup: boolean;
+  isVideo: boolean;
+  isPhoto?: boolean;
+  /** Numeric id of the author, from the page's route. */
+  authorId?: string;
+  /** The text that the page's markup shows; it may be that of another post. */
+  message?: string;
+}
+
+/** Whether a text begins with a part of it that stands elsewhere. */
+export function startsAs(text: string | undefined, part: string): boolean {
+  const beginning = essence(part).slice(0, 60);
+  return beginning.length >= 3 && essence(text ?? '').startsWith(beginning);
+}
+
+/**
+ * Whether the description is that of the owner of a photo. The title of a photo's page has the caption behind the name of
+ * the owner; where it has the name alone, the photo has no caption.
+ */
+export function isOwnersDescription({ heading, title, description }: PageTags): boolean {
+  if (!heading || !description || !title?.startsWith(heading)) return false;
+  const text = essence(description);
+  return !title.includes(` - ${description}`) && [heading, title].every((one) => nameBefore(one, text) === undefined);
+}
+
+/** Whether a title is the site's own: it says nothing of the item. */
+export function isSiteTitle(text: string, siteConfig: SiteConfig): boolean {
+  const words = text.trim().toLowerCase();
+  return words === '' || siteConfig.siteTitles.includes(words);
+}
+
+/** "Author - text…" where the text is the description's, "text - Author | Facebook", "Author on Facebook Watch". */
+export function authorName(tags: PageTags, context: TagsContext): string | undefined {
+  if (context.inGroup) return undefined;
+  const { heading } = tags;
+  const text = essence(tags.description ?? '');
+  for (const title of [heading, tags.title]) {
+    const before = title && nameBefore(title, text);
+    if (before && !isSiteTitle(before, context.siteConfig)) return before;
+  }
+  const onSite = heading && nameOnSite(heading, context.siteConfig);
+  if (onSite) return onSite;
+  if (!heading || isSiteTitle(heading, context.siteConfig) || heading.length > 100) return undefined;
+  const title = tags.title ?? '';
+  const confirmed = title.startsWith(`${heading} - `) || title.includes(`- ${heading}`);
+  // A video's own title stands in the same place; a post has none.
+  const isText = text !== '' && text.startsWith(essence(heading).slice(0, 40));
+  return confirmed || (!context.isVideo && !isText) ? heading : undefined;
+}
+
+/** Characters of a title behind a name that are compared with the text. */
+const COMPARED = 200;
+
+function nameBefore(title: string, text: string): string | undefined {
+  for (let dash = title.indexOf(' - '); dash > 0; dash = title.indexOf(' - ', dash + 3)) {
+    const rest = essence(title.slice(dash + 3, dash + 3 + COMPARED).replace(/\|\s?[^|]{0,30}$/, ''));
+    if (rest.length >= 3 && text.startsWith(rest.slice(0, 60))) return title.slice(0, dash).trim() || undefined;
+  }
+  return undefined;
+}
+
+function nameOnSite(heading: string, siteConfig: SiteConfig): string | undefined {
+  const words = heading.toLowerCase();
+  const place = Math.max(...siteConfig.onSite.map((phrase) => words.lastIndexOf(` ${phrase}`)));
+  return place > 0 && words.length - place < 40 ? heading.slice(0, place).trim() || undefined : undefined;
+}
+
+/** What a line of counters in words tells. */
+export interface CounterLine {
+  metrics: NonNullable<PartialPost['metrics']>;
+  precision: Record<string, Precision>;
+  /** Each counter as it stood. */
+  raw: Record<string, string>;
+}
+
+const METRICS = ['views', 'likes', 'comments', 'shares'] as const;
+const LONGEST_PART = 60;
+const NUMBER_FIRST = /^[^\p{Nd}\p{Script=Latin}\p{Script=Cyrillic}]{0,25}\p{Nd}/u;
+/** What languages put between a number and the thing. */
+const PARTICLES: ReadonlySet<string> = new Set(['de', 'na', 'di', 'ng']);
+/** Things counted that take two plain words. */
+const TWO_WORDS = /^(?:me gusta|mi piace|mal geteilt|keer gedeeld|veces compartid[oa]s?)$/i;
+const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+
+/**
+ * `1.2M views · 34K reactions`, in any interface language. Undefined where the line is something else. A line of two
+ * or more counters in words that are not known is one as well, and tells nothing: which is which differs.
+ */
+export function readCounterLine(line: string, siteConfig: SiteConfig): CounterLine | undefined {
+  const parts = partsOf(line, '·');
+  const found = countersIn(parts, siteConfig);
+  if (Object.keys(found.metrics).length > 0) return found;
+  return parts.length > 1 && parts.every(isCounted) ? found : undefined;
+}
+
+/** `14K views, 233 likes, 18 loves, 53 comments`: kinds of reactions apart, so the likes there are not all of them. */
+export function readCounterList(list: string, siteConfig: SiteConfig): CounterLine {
+  const parts = partsOf(list, /[,،、]\s+/);
+  const found = countersIn(parts, siteConfig);
+  if (parts.some((part) => metricOf(part, siteConfig) === undefined)) {
+    delete found.metrics.likes;
+    delete found.precision.likes;
+  }
+  return found;
+}
+
+function partsOf(line: string, separator: string | RegExp): string[] {
+  return line
+    .replace(INVISIBLE, '')
+    .split(separator)
+    .map((part) => part.trim());
+}
+
+function countersIn(parts: readonly string[], siteConfig: SiteConfig): CounterLine {
+  const line: CounterLine = { metrics: {}, precision: {}, raw: {} };
+  for (const part of parts) {
+    const metric = isCounted(part) ? metricOf(part, siteConfig) : undefined;
+    const count = metric && parseCount(part);
+    if (!metric || !count || line.metrics[metric] !== undefined) continue;
+    line.metrics[metric] = count.value;
+    // Thousands are always rounded here, with a unit or without.
+    line.precision[metric] = count.exact ? 'exact' : 'rounded';
+    line.raw[`og_${metric}`] = part;
+  }
+  return line;
+}
+
+function metricOf(part: string, { counters }: SiteConfig): (typeof METRICS)[number] | undefined {
+  const words = part.normalize('NFC').toLowerCase();
+  return METRICS.find((metric) => counters[metric].some((word) => words.includes(word.normalize('NFC'))));
+}
+
+/**
+ * A number, perhaps a unit, and the name of what is counted; `10 great plays` is a title. The number stands first, but
+ * for scripts whose languages put it behind the word.
+ */
+function isCounted(part: string): boolean {
+  if (part.length > LONGEST_PART || !NUMBER_FIRST.test(part)) return false;
+  const words = part.split(/\s+/);
+  const last = words.findLastIndex((word) => /\p{Nd}/u.test(word));
+  const behind = words.slice(last + 1);
+  const [unit = ''] = behind;
+  // Together with a unit, the number is a rounded one.
+  const counted = parseCount(`1 ${unit}`)?.exact === false ? behind.slice(1) : behind;
+  const named = PARTICLES.has(counted[0] ?? '') ? counted.slice(1) : counted;
+  return named.length < 2 || (named.length < 4 && (/[^ -~]/.test(named.join('')) || TWO_WORDS.test(named.join(' '))));
+}

@@ -1,0 +1,202 @@
+import {
+  createValidator,
+  type ExtractRequest,
+  type Gateway,
+  GatewayError,
+  type Issue,
+  type PlatformInfo,
+  type RequestOptions,
+  type Static,
+  type TObject,
+  type TSchema,
+  Type,
+  type Validator,
+} from 'mediagate';
+import { fieldError, knownFields } from '../http/index.js';
+
+/*
+ * The bodies of `POST /v1/extract` and `POST /v1/extract/batch`, and what they become for the gateway.
+ *
+ * Some fields are options of extractors. Those of the service document are always accepted; every other option that an
+ * extractor declares (`requestOptions`) becomes a field as well, with its name in snake_case and its schema. The gateway
+ * gets the options that an extractor of it declares. One that the platform of a link does not declare has no effect, and
+ * the answer says so.
+ */
+
+export const MAX_URL_LENGTH = 2048;
+export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
+export const MAX_BODY_BYTES = 65_536;
+export const MAX_BATCH_URLS = 50;
+/** Room for the maximum number of links of full length, each character escaped. */
+export const MAX_BATCH_BYTES = 655_360;
+
+/** What each field accepts: for descriptions of the schema and error messages. */
+const ACCEPTED = {
+  url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
+  urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
+  clip_review_limit: `a whole number from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}`,
+  clip_sort: '"latest" or "recommended"',
+  include_empty_reviews: 'true or false',
+  include_audio_mp3: 'true or false',
+  async_mode: 'true or false',
+  force_async: 'true or false',
+};
+
+/** Options of extractors that are part of the service document (2.4). */
+const documentedOptions = {
+  clip_review_limit: Type.Optional(
+    Type.Integer({ minimum: REVIEW_LIMIT.min, maximum: REVIEW_LIMIT.max, description: ACCEPTED.clip_review_limit }),
+  ),
+  clip_sort: Type.Optional(
+    Type.Union([Type.Literal('latest'), Type.Literal('recommended')], { description: ACCEPTED.clip_sort }),
+  ),
+  include_empty_reviews: Type.Optional(Type.Boolean({ description: ACCEPTED.include_empty_reviews })),
+};
+
+const shared = {
+  ...documentedOptions,
+  include_audio_mp3: Type.Optional(Type.Boolean({ description: ACCEPTED.include_audio_mp3 })),
+  force_async: Type.Optional(Type.Boolean({ description: ACCEPTED.force_async })),
+};
+
+const extractFields = {
+  url: Type.String({ description: ACCEPTED.url }),
+  ...shared,
+  async_mode: Type.Optional(Type.Boolean({ description: ACCEPTED.async_mode })),
+};
+
+const batchFields = {
+  urls: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS, description: ACCEPTED.urls }),
+  ...shared,
+};
+
+/** Other fields are options of extractors by their public names. */
+export type ExtractBody = Static<TObject<typeof extractFields>>;
+export type BatchBody = Static<TObject<typeof batchFields>>;
+
+/** Reads the bodies for one gateway: its extractors decide which options there are. */
+export interface ExtractRequests {
+  /** Of the body of `POST /v1/extract`. Other fields are ignored. */
+  extractSchema: TObject;
+  /** Of the body of `POST /v1/extract/batch`. Other fields are ignored. */
+  batchSchema: TObject;
+  /**
+   * Checks a body. Types are strict: `"true"` is no boolean, `5.5` no whole number. `null` counts as not sent.
+   * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
+   */
+  checkExtract(body: Readonly<Record<string, unknown>>): ExtractBody;
+  /** As {@link checkExtract}. Each link is checked later and gets its own error. */
+  checkBatch(body: Readonly<Record<string, unknown>>): BatchBody;
+  decode(body: ExtractBody, signal?: AbortSignal): ExtractRequest;
+  /** Everything but the links. */
+  decodeOptions(body: Omit<ExtractBody, 'url'>): Pick<ExtractRequest, 'options' | 'includeAudioMp3'>;
+  /** Fields that were sent but have no effect on this platform, as notes for `limitations`. */
+  ignoredOptions(body: Omit<ExtractBody, 'url'>, platform: string): string[];
+}
+
+export function createExtractRequests(gateway: Pick<Gateway, 'platforms' | 'platformFeatures'>): ExtractRequests {
+  const platforms = gateway.platforms();
+  const declaredBy = new Map(platforms.map((platform) => [platform.key, fieldsOf(platform)]));
+  /** Public field → option. */
+  const options = new Map([...declaredBy.values()].flatMap((fields) => [...fields]));
+  const further = furtherFields(platforms);
+  const words = Object.entries(further).map(([field, schema]) => [field, wordsOf(schema)] as const);
+  const accepted = { ...ACCEPTED, ...Object.fromEntries(words) };
+  const extractSchema = Type.Object({ ...extractFields, ...further });
+  const batchSchema = Type.Object({ ...batchFields, ...further });
+  const extractValidator = createValidator(extractSchema) as Validator<ExtractBody>;
+  const batchValidator = createValidator(batchSchema) as Validator<BatchBody>;
+
+  function check<Body>(validator: Validator<Body>, schema: TObject, body: Readonly<Record<string, unknown>>): Body {
+    const checked = validator.check(knownFields(body, schema));
+    if (checked.ok) return checked.value;
+    throw toError(checked.issues[0], accepted);
+  }
+
+  function decodeOptions(body: Omit<ExtractBody, 'url'>) {
+    const sent = Object.entries(body).flatMap(([field, value]) => {
+      const option = options.get(field);
+      return option === undefined || value === undefined ? [] : [[option, value] as const];
+    });
+    const wanted: RequestOptions | undefined = sent.length > 0 ? Object.fromEntries(sent) : undefined;
+    return { ...(wanted && { options: wanted }), includeAudioMp3: body.include_audio_mp3 };
+  }
+
+  return {
+    extractSchema,
+    batchSchema,
+    checkExtract: (body) => check(extractValidator, extractSchema, body),
+    checkBatch: (body) => check(batchValidator, batchSchema, body),
+    decode: (body, signal) => ({ url: body.url, ...decodeOptions(body), signal }),
+    decodeOptions,
+    ignoredOptions(body, platform) {
+      const notes: string[] = [];
+      if (!gateway.platformFeatures(platform)?.async) {
+        if (body.async_mode) notes.push('async_mode_ignored: the link was extracted at once');
+        if (body.force_async) notes.push('force_async_ignored: the link was extracted at once');
+      }
+      const declared = declaredBy.get(platform);
+      const ignored = Object.entries(body).flatMap(([field, value]) =>
+        value !== undefined && (isDocumented(field) || options.has(field)) && !declared?.has(field) ? [field] : [],
+      );
+      const hasReviews = declared !== undefined && [...declared.keys()].some(isDocumented);
+      if (!hasReviews && ignored.some(isDocumented)) {
+        notes.push('review_options_ignored: only shop links have reviews');
+      }
+      const others = ignored.filter((field) => hasReviews || !isDocumented(field));
+      return [...notes, ...others.map((field) => `${field}_ignored: the platform has no such option`)];
+    },
+  };
+}
+
+function isDocumented(field: string): boolean {
+  return Object.hasOwn(documentedOptions, field);
+}
+
+/** Whether the field is the gateway's own, which no option can take. */
+function isTaken(field: string): boolean {
+  return !isDocumented(field) && (Object.hasOwn(extractFields, field) || Object.hasOwn(batchFields, field));
+}
+
+/** Public field → option, for the options of a platform. */
+function fieldsOf({ requestOptions }: PlatformInfo): Map<string, string> {
+  const names = Object.keys(requestOptions?.properties ?? {});
+  return new Map(names.map((name) => [fieldOf(name), name] as const).filter(([field]) => !isTaken(field)));
+}
+
+/** `clipReviewLimit` → `clip_review_limit`. */
+function fieldOf(option: string): string {
+  return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** Schemas of the options that the service document does not name. Platforms may give one name different meanings. */
+function furtherFields(platforms: readonly PlatformInfo[]): Record<string, TSchema> {
+  const schemas = new Map<string, TSchema[]>();
+  for (const platform of platforms) {
+    for (const [field, option] of fieldsOf(platform)) {
+      if (isDocumented(field)) continue;
+      const schema = platform.requestOptions?.properties[option];
+      if (schema) schemas.set(field, [...(schemas.get(field) ?? []), schema]);
+    }
+  }
+  return Object.fromEntries([...schemas].map(([field, all]) => [field, Type.Optional(oneOf(all))]));
+}
+
+/** Without the default, which is the platform's to fill in. */
+function oneOf(schemas: readonly TSchema[]): TSchema {
+  const plain = schemas.map(({ default: _, ...schema }: TSchema & { default?: unknown }) => schema as TSchema);
+  const [first = Type.Unknown()] = plain;
+  return plain.length > 1 ? Type.Union(plain) : first;
+}
+
+function wordsOf(schema: TSchema & { description?: string }): string {
+  return schema.description ?? 'as the platform describes it';
+}
+
+function toError(issue: Issue | undefined, accepted: Readonly<Record<string, string>>): GatewayError {
+  const [param = '', index] = issue?.path.split('.') ?? [];
+  if (index === undefined || param !== 'urls') return fieldError(issue, accepted);
+  return new GatewayError('invalid_value', `${param}[${index}] is no string: ${param} must be ${ACCEPTED.urls}.`, {
+    param,
+  });
+}
