@@ -2,6 +2,7 @@ import {
   asString,
   at,
   fillUrl,
+  findPhrase,
   followRedirects,
   GatewayError,
   type HttpClient,
@@ -29,11 +30,6 @@ export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
   return loadSiteConfig(shipped, override);
 }
 
-interface Connection {
-  http: HttpClient;
-  siteConfig: SiteConfig;
-}
-
 /** A page, and the cookies that came with it. */
 export interface Page {
   html: string;
@@ -45,7 +41,7 @@ const MAX_REDIRECTS = 2;
 export type Requests = ReturnType<typeof createRequests>;
 
 /** The requests that the platform receives. Each throws a GatewayError if no usable reply came. */
-export function createRequests({ http, siteConfig }: Connection) {
+export function createRequests(http: HttpClient, siteConfig: SiteConfig) {
   const { urls, queries, origin } = siteConfig;
   const browser = { 'user-agent': siteConfig.userAgent, 'accept-language': siteConfig.acceptLanguage };
   const navigation = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
@@ -141,6 +137,26 @@ export function createRequests({ http, siteConfig }: Connection) {
       return readBody(requireReply(response, siteConfig).text());
     },
 
+    /**
+     * The address that a share link leads to.
+     * @throws GatewayError as {@link resolveShortLink}, and `bot_check`.
+     */
+    resolveShareLink: ({ link, signal }: { link: LinkRef; signal: AbortSignal }): Promise<URL> =>
+      resolveShortLink({
+        http,
+        link,
+        match: matchPost,
+        isOwn: isSite,
+        // Browsers get a page that redirects by script; plain clients get a redirect.
+        headers: { 'user-agent': siteConfig.shareUserAgent, accept: '*/*' },
+        login: { isPage: (url) => redirectPage(url, siteConfig) === 'login', parameter: 'next' },
+        refusal: (url) =>
+          ['challenge', 'consent'].includes(redirectPage(url, siteConfig)) ? redirectError(url, siteConfig) : undefined,
+        readPage: async (url) =>
+          addressInPage(requireReply(await http.request({ url, headers: navigation, signal }), siteConfig), siteConfig),
+        signal,
+      }),
+
     /** The post in the form of the app's API; undefined if there is no such post. */
     mediaInfo: (identity: PostIdentity, signal: AbortSignal) => json(address(urls.mediaInfo, identity), signal),
     /** Whether the post may be shown to everybody, and why not; undefined if there is no such post. */
@@ -175,45 +191,15 @@ export function readSession({ html, headers }: Page, siteConfig: SiteConfig): Se
   };
 }
 
-/**
- * The address that a share link leads to.
- * @throws GatewayError as {@link resolveShortLink}, `bot_check`, or `short_link_dead` if its page says so.
- */
-export function resolveShareLink(
-  { http, siteConfig }: Connection,
-  { link, signal }: { link: LinkRef; signal: AbortSignal },
-): Promise<URL> {
-  return resolveShortLink({
-    http,
-    link,
-    match: matchPost,
-    isOwn: isSite,
-    // Browsers get a page that redirects by script; plain clients get a redirect.
-    headers: { 'user-agent': siteConfig.shareUserAgent, accept: '*/*' },
-    login: { isPage: (url) => redirectPage(url, siteConfig) === 'login', parameter: 'next' },
-    refusal: (url) =>
-      ['challenge', 'consent'].includes(redirectPage(url, siteConfig)) ? redirectError(url, siteConfig) : undefined,
-    readPage: async (url) => {
-      const headers = {
-        'user-agent': siteConfig.userAgent,
-        'accept-language': siteConfig.acceptLanguage,
-        accept: 'text/html,*/*;q=0.8',
-      };
-      return addressInPage(requireReply(await http.request({ url, headers, signal }), siteConfig), siteConfig);
-    },
-    signal,
-  });
-}
-
 function addressInPage(response: HttpResponse, { phrases }: SiteConfig): URL {
   const tags = metaTags(response.text());
   for (const name of ['og:url', 'canonical', 'al:android:url']) {
     const url = URL.parse(tags.get(name) ?? '');
     if (url && (matchAddress(matchPost, url)?.kind ?? 'short_link') !== 'short_link') return url;
   }
-  const title = tags.get('title')?.toLowerCase() ?? '';
-  if (phrases.missing.some((phrase) => title.includes(phrase))) {
-    throw new GatewayError('short_link_dead', 'The share link leads nowhere.', { reason: tags.get('title') });
+  const title = tags.get('title');
+  if (findPhrase(title, phrases.missing)) {
+    throw new GatewayError('short_link_dead', 'The share link leads nowhere.', { reason: title });
   }
   throw new GatewayError('upstream_refused', 'The platform does not say where the share link leads.', {
     reason: 'a page without an address',
@@ -252,15 +238,13 @@ function requireReply(response: HttpResponse, siteConfig: SiteConfig): HttpRespo
 
 /** What a message of the platform means if it is a refusal that the status does not express. */
 export function codeOfMessage(message: string, { phrases }: SiteConfig): TransientCode | undefined {
-  const lower = message.toLowerCase();
-  if (phrases.throttled.some((phrase) => lower.includes(phrase))) return 'upstream_rate_limited';
-  return phrases.challenge.some((phrase) => lower.includes(phrase)) ? 'bot_check' : undefined;
+  if (findPhrase(message, phrases.throttled)) return 'upstream_rate_limited';
+  return findPhrase(message, phrases.challenge) ? 'bot_check' : undefined;
 }
 
 /** Whether a refusal of the API says that there is no such post. */
 function isMissingMedia(response: HttpResponse, { phrases }: SiteConfig): boolean {
-  const message = response.status === 400 ? messageIn(response)?.toLowerCase() : undefined;
-  return message !== undefined && phrases.missingMedia.some((phrase) => message.includes(phrase));
+  return response.status === 400 && findPhrase(messageIn(response), phrases.missingMedia) !== undefined;
 }
 
 /** Whether a refusal of the API has a title that says why a post may not be shown. */
