@@ -8,10 +8,9 @@ import {
   readDashManifest,
   splitScripts,
 } from 'mediagate';
-import { resolveFacts as shopFacts } from '../plugins/clip_shop/facts.js';
-import { outcomeOfPage as readShopPage } from '../plugins/clip_shop/outcomes.js';
-import { readPageTags as readShopTags } from '../plugins/clip_shop/page-tags.js';
-import { readPrice } from '../plugins/clip_shop/parse-price.js';
+import { siteConfigOf as shopConfig } from '../plugins/clip_shop/fetch.js';
+import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
+import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
@@ -73,7 +72,7 @@ const CLIP_ID = '7123456789012345678';
 const VIDEO_ID = 'abcdefghijk';
 const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
-  shop: shopFacts(),
+  shop: shopConfig(),
   clip: clipSiteConfig(),
   vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),

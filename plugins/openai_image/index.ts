@@ -83,15 +83,16 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     }
   }
 
+  const maxReferences = Math.max(...upstreams.map((upstream) => upstream.maxReferences));
+
   return {
-    models,
+    models: models.map((id) => ({ id, maxReferences, formats: ['png', 'jpeg', 'webp'] })),
     upstreams: () => all.states(),
     async generate(call) {
       call.signal.throwIfAborted();
-      const suits = ({ maxReferences }: Upstream) => call.references.length <= maxReferences;
+      const suits = (upstream: Upstream) => call.references.length <= upstream.maxReferences;
       if (!upstreams.some(suits)) {
-        const most = Math.max(...upstreams.map(({ maxReferences }) => maxReferences));
-        const message = `The model takes at most ${most} reference images.`;
+        const message = `The model takes at most ${maxReferences} reference images.`;
         throw new GatewayError('too_many_images', message, { param: 'image' });
       }
       return all.run({

@@ -4,6 +4,7 @@ import {
   type ImageCall,
   type ImageProvider,
   type ImageSize,
+  type ImageWarning,
   type Media,
 } from 'mediagate';
 import { letter } from './lettering.js';
@@ -27,6 +28,8 @@ export interface SketchOptions {
   seed: number;
 }
 
+/** The prints that have room beside the scene. */
+const MAX_REFERENCES = 4;
 const STAMP_INK: Colour = [176, 44, 38];
 /** What is done about these is nothing; the others do not apply to a drawing that is never transparent. */
 const IGNORED = ['quality', 'moderation', 'input_fidelity'];
@@ -82,7 +85,10 @@ export function createSketchProvider({ models, seed }: SketchOptions): ImageProv
     return { ...image, ...(warnings.length > 0 && { warnings }) };
   }
 
-  return { models, generate: (call) => turns.take(call.signal, () => draw(call)) };
+  return {
+    models: models.map((id) => ({ id, maxReferences: MAX_REFERENCES, formats: ['png', 'jpeg', 'webp'] })),
+    generate: (call) => turns.take(call.signal, () => draw(call)),
+  };
 }
 
 function drawnSize({ width, height }: ImageSize): ImageSize {
@@ -133,11 +139,11 @@ function encodingOf({ options }: ImageCall): Encoding {
   };
 }
 
-function warningsOf({ options }: ImageCall): string[] {
+function warningsOf({ options }: ImageCall): ImageWarning[] {
   const ignored = IGNORED.filter((name) => options[name] !== undefined && options[name] !== 'auto');
   return [
-    ...ignored.map((name) => `${name}: a sketch is always the same in this`),
-    ...(options.background === 'transparent' ? ['background: a sketch is drawn on paper'] : []),
+    ...ignored.map((setting) => ({ setting, details: 'a sketch is always the same in this' })),
+    ...(options.background === 'transparent' ? [{ setting: 'background', details: 'a sketch is drawn on paper' }] : []),
   ];
 }
 

@@ -133,6 +133,7 @@ export const IMAGE_EXAMPLE = { model: 'gen-img-2', prompt: 'A tug in the harbour
 /** Errors of an image request. */
 export const SUBMISSION_ERRORS = [
   'unsupported_parameter',
+  'unsupported_value',
   'too_many_images',
   'invalid_image_url',
   'invalid_base64_image',

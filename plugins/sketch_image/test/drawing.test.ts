@@ -38,8 +38,8 @@ describe('sketch_image', () => {
     const options = { quality: 'high', moderation: 'auto', background: 'transparent' };
     const { warnings } = await provider.generate(call({ options }));
     expect(warnings).to.deep.equal([
-      'quality: a sketch is always the same in this',
-      'background: a sketch is drawn on paper',
+      { setting: 'quality', details: 'a sketch is always the same in this' },
+      { setting: 'background', details: 'a sketch is drawn on paper' },
     ]);
   });
 

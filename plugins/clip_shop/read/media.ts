@@ -1,5 +1,5 @@
 import { asArray, asPositive, asRecord, asString, at, type JsonRecord, type MediaEntry } from 'mediagate';
-import { readExpiry, readImageUrl, readSeconds, readText, readUrl } from './read-values.js';
+import { readExpiry, readImageUrl, readSeconds, readText, readUrl } from './values.js';
 
 export interface FoundMedia {
   image_urls: string[];

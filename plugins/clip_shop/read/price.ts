@@ -1,5 +1,5 @@
-import { asArray, asNumber, asRecord, asString, at, type JsonRecord, type Product } from 'mediagate';
-import { readText, recordsIn } from './read-values.js';
+import { asArray, asNumber, asRecord, asRecords, asString, at, type JsonRecord, type Product } from 'mediagate';
+import { readText } from './values.js';
 
 /** What a page says about the price; `masked` where it hides digits. */
 export interface FoundPrice {
@@ -60,7 +60,7 @@ function readModelPrice(model: JsonRecord): FoundPrice {
     max: salePrice(most),
     original: originPrice(least),
   };
-  const [first] = recordsIn(skus);
+  const [first] = asRecords(skus);
   const currency = readText(least.currency_name) ?? readText(first?.currency_name);
   const stated = percentOf(least.discount_format) ?? fractionOf(least.discount_decimal);
   const sold = skus.map((sku) => salePrice(sku));

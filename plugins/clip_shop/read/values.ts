@@ -1,22 +1,7 @@
-import {
-  asArray,
-  asCount,
-  asNumber,
-  asPositive,
-  asRecord,
-  asString,
-  type JsonRecord,
-  parseCount,
-  toIsoTime,
-} from 'mediagate';
+import { asArray, asCount, asNumber, asPositive, asRecord, asString, parseCount, toIsoTime } from 'mediagate';
 
 const LONGEST_URL = 8192;
 const WEB_ADDRESS = /^https?:\/\/[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:[/?#]\S*)?$/;
-
-/** The objects among the values of a list. */
-export function recordsIn(list: unknown): JsonRecord[] {
-  return (asArray(list) ?? []).map((value) => asRecord(value)).filter((record) => record !== undefined);
-}
 
 /** Text with something in it, fit for databases and UTF-8. */
 export function readText(value: unknown): string | undefined {

@@ -1,46 +1,48 @@
 import {
   asCount,
+  asNumber,
   asRecord,
   asString,
   at,
+  type JsonRecord,
   type Precision,
   type Product,
   type ProductData,
   type Review,
 } from 'mediagate';
-import { readCategories, readDescription, readShipping, readSpecifications } from './parse-details.js';
-import { readMedia } from './parse-media.js';
-import { readPrice } from './parse-price.js';
-import { readPageReviews, readRating } from './parse-reviews.js';
-import { readShop } from './parse-shop.js';
-import { readVariants } from './parse-variants.js';
-import { firstCount, readText } from './read-values.js';
-import type { ProductNode, RouterData } from './router-data.js';
+import { readCategories, readDescription, readShipping, readSpecifications, readVariants } from './details.js';
+import { readMedia } from './media.js';
+import { type ProductNode, type RouterData } from './page.js';
+import { readPrice } from './price.js';
+import { type ReviewWalk, readPageReviews, readRating } from './reviews.js';
+import { firstCount, readId, readImageUrl, readText, readUrl } from './values.js';
 
-/** What one source tells about a product: any part of the document. */
-export interface FoundProduct {
+/** What one source has of a product: any part of the document. */
+export interface ProductPart {
   product: Partial<Product>;
   /** In the order of the source. */
   reviews: readonly Review[];
   raw_stats: ProductData['raw_stats'];
   precision: Readonly<Record<string, Precision>>;
+  /** Reviews that were fetched page by page. */
+  walks?: readonly ReviewWalk[];
   /** The page hides digits of the price. */
   masked: boolean;
   /** The platform says that the product cannot be bought now. */
   notForSale: boolean;
 }
 
-/** A part that tells nothing but members of the product. */
-export function partOf(product: Partial<Product>): FoundProduct {
+/** A part with members of the product alone. */
+export function partOf(product: Partial<Product>): ProductPart {
   return { product, reviews: [], raw_stats: {}, precision: {}, masked: false, notForSale: false };
 }
 
-/** Everything about the requested product in a page's data, one part for each place that holds it. */
-export function readProducts(data: RouterData, id: string): FoundProduct[] {
+/** The requested product in a page's data, one part for each place that holds it. */
+export function readProducts(data: RouterData, id: string): ProductPart[] {
   return data.nodes.map((node, index) => readNode(node, data, id, index === 0));
 }
 
-function readNode({ product, around }: ProductNode, data: RouterData, id: string, isFirst: boolean): FoundProduct {
+function readNode({ product, around }: ProductNode, data: RouterData, id: string, isFirst: boolean): ProductPart {
   const parts = isFirst ? data.reviewParts : [];
   const model = asRecord(product.product_model);
   const base = asRecord(product.product_base);
@@ -95,7 +97,7 @@ function regionOf(around: ProductNode['around'], { page }: RouterData): string |
   return candidates.flatMap((value) => /^[A-Z]{2}$/.exec(asString(value) ?? '')?.[0] ?? [])[0];
 }
 
-/** Numbers and words as the platform has them, by its own names. */
+/** Numbers and texts of the platform, under its own names. */
 function rawStats(product: ProductNode['product'], around: ProductNode['around']): ProductData['raw_stats'] {
   const sources: Readonly<Record<string, unknown>> = {
     sold_count: at(product, 'product_model', 'sold_count') ?? at(product, 'product_base', 'sold_count'),
@@ -126,4 +128,54 @@ function isWithdrawn(product: ProductNode['product']): boolean {
   const status = asCount(product.status);
   const reason = asCount(at(product, 'availability_model', 'reason'));
   return (status !== undefined && status !== 1) || (reason !== undefined && reason !== 0);
+}
+
+export interface FoundShop {
+  shop?: Product['shop'];
+  /** Members of `shop` whose counter the page rounds. */
+  rounded: string[];
+}
+
+/** The seller of the product. Facts about another seller are left out. */
+export function readShop(product: JsonRecord, around: JsonRecord): FoundShop {
+  const seller = asRecord(product.seller) ?? {};
+  const model = asRecord(product.seller_model) ?? {};
+  const id =
+    readId(at(product, 'product_model', 'seller_id')) ??
+    readId(product.seller_id) ??
+    readId(seller.seller_id) ??
+    readId(model.seller_id);
+  const info = ownInfo(around, id);
+  const name = readText(info.shop_name) ?? readText(model.shop_name) ?? readText(seller.name);
+  const logo = readImageUrl(info.shop_logo) ?? readImageUrl(model.shop_logo) ?? readImageUrl(seller.avatar);
+  const url = readUrl(info.shop_link) ?? readUrl(model.shop_link);
+  const rating = asNumber(info.shop_rating);
+  const location = readText(seller.seller_location) ?? readText(info.region);
+  const shopId = id ?? readId(info.seller_id);
+  const counts = {
+    followers: firstCount(info.followers_count, info.format_followers_count),
+    sold_count: firstCount(info.sold_count, info.format_sold_count),
+    review_count: firstCount(info.review_count),
+    product_count: firstCount(info.on_sell_product_count, info.display_on_sell_product_count, seller.product_count),
+  };
+  const known = Object.entries(counts).flatMap(([member, count]) => (count ? [[member, count] as const] : []));
+  const shop = {
+    ...(shopId && { id: shopId }),
+    ...(name && { name }),
+    ...(url && { url }),
+    ...(rating !== undefined && rating > 0 && { rating }),
+    ...(logo && { logo }),
+    ...Object.fromEntries(known.map(([member, { value }]) => [member, value])),
+    ...(location && { location }),
+  };
+  return {
+    ...(Object.keys(shop).length > 0 && { shop }),
+    rounded: known.flatMap(([member, { exact }]) => (exact ? [] : [member])),
+  };
+}
+
+function ownInfo(around: JsonRecord, id: string | undefined): JsonRecord {
+  const info = asRecord(around.shop_info) ?? {};
+  const owner = readId(info.seller_id);
+  return id && owner && id !== owner ? {} : info;
 }
