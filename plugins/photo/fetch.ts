@@ -18,7 +18,7 @@ import {
   type SiteConfigOverride,
   type TransientCode,
   tryParseJson,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { isSite, matchPost, type PostIdentity, shortcodeInAddress } from './links.js';
 import shipped from './site-config.json' with { type: 'json' };
 

@@ -9,7 +9,7 @@ import {
   type PluginContext,
   type SiteConfigOverride,
   Type,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { assemble, chooseAudio } from './assemble.js';
 import {
   createRequests,
@@ -49,7 +49,7 @@ const options = Type.Object(
 export default definePlugin<typeof options>({
   name: 'photo',
   apiVersion: 1,
-  summary: 'Public posts and reels of Instagram: caption, counters, author, pictures, videos and sound.',
+  summary: 'Public posts and reels of Instagram: caption, counters, author, pictures, videos and audio.',
   provides: ['extractor'],
   options,
   setup: (context) => ({ extractors: [createPhotoExtractor(context)] }),

@@ -16,7 +16,7 @@ import {
   type MediaEntry,
   type PartialPost,
   type Precision,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { canonicalUrl, type PostIdentity } from '../links.js';
 import { mediaUrl, type PostMedia } from './media.js';
 

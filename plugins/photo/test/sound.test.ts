@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
-import { matchedLink } from 'mediagate';
+import { matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, pluginFolder, setUpPlugin } from 'mediagate/testing';
 import photo from '../index.js';
 
