@@ -20,12 +20,12 @@ import { identityOf } from '../plugins/photo/links.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
+import { siteConfigOf as socialSiteConfig } from '../plugins/social/fetch.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
-import { parseManifest } from '../plugins/social/read/media.js';
+import { manifestFiles } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
-import socialConfig from '../plugins/social/site-config.json' with { type: 'json' };
 import { siteConfigOf as vidsiteConfig } from '../plugins/vidsite/fetch.js';
 import { parseAttributed, parseChapters, parseMusic } from '../plugins/vidsite/read/description.js';
 import { readWatchPage } from '../plugins/vidsite/read/watch-page.js';
@@ -76,7 +76,7 @@ const facts = {
   clip: clipSiteConfig(),
   vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),
-  social: socialConfig,
+  social: socialSiteConfig(),
 };
 
 function socialPage(id: string): Reader {
@@ -230,7 +230,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
   ],
   'manifests of photo': [readDashManifest, ...manifests(), '<MPD ⟨a⟩', '<MPD>⟨ mediaPresentationDuration="P⟩'],
   'manifests of social': [
-    parseManifest,
+    manifestFiles,
     ...[...manifests(), '<AdaptationSet ><Representation >⟨<BaseURL ⟩', '⟨mediaPresentationDuration="P⟩'],
   ],
   'lines of photo': [

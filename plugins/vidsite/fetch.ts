@@ -24,9 +24,7 @@ export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
 /** The client that a request to the platform's internal API names. */
 export type Client = SiteConfig['clients']['web'];
 
-export interface RequestSettings {
-  http: HttpClient;
-  siteConfig: SiteConfig;
+interface RequestOptions {
   /** BCP 47 tag of the interface language. */
   language: string;
   /** ISO 3166-1 alpha-2 code of the market. */
@@ -38,7 +36,8 @@ export interface RequestSettings {
 export type Requests = ReturnType<typeof createRequests>;
 
 /** The requests to the site. Each throws a GatewayError for a status other than success. */
-export function createRequests({ http, siteConfig, language, region, apiKey }: RequestSettings) {
+export function createRequests(http: HttpClient, siteConfig: SiteConfig, options: RequestOptions) {
+  const { language, region, apiKey } = options;
   const browser = {
     'user-agent': siteConfig.userAgent,
     'accept-language': acceptLanguage(language),

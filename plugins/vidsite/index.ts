@@ -10,11 +10,11 @@ import {
   type PartialPost,
   type PluginContext,
   readStatus,
-  type SiteConfigOverride,
+  type Static,
   Type,
 } from 'mediagate';
 import { assemble } from './assemble.js';
-import { createRequests, type Requests, siteConfigOf } from './fetch.js';
+import { type Client, createRequests, type Requests, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchVideo } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { chooseAudio } from './read/formats.js';
@@ -47,18 +47,11 @@ export default definePlugin<typeof options>({
   setup: (context) => ({ extractors: [createVidsiteExtractor(context)] }),
 });
 
-interface VidsiteOptions {
-  apiKey?: string;
-  language: string;
-  region: string;
-  siteConfig?: SiteConfigOverride;
-}
-
 /** @throws TypeError if `options.siteConfig` does not fit the shipped one. */
-function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): Extractor {
-  const { apiKey, language, region } = context.options;
+function createVidsiteExtractor(context: PluginContext<Static<typeof options>>): Extractor {
+  const { apiKey, region } = context.options;
   const siteConfig = siteConfigOf(context.options.siteConfig);
-  const requests = createRequests({ http: context.http, siteConfig, language, region, apiKey });
+  const requests = createRequests(context.http, siteConfig, context.options);
   const readOptions = { siteConfig, region };
   const { player } = siteConfig.clients;
 
@@ -98,6 +91,20 @@ function createVidsiteExtractor(context: PluginContext<VidsiteOptions>): Extract
  */
 function createMethods(requests: Requests, readOptions: ReadOptions, hasApiKey: boolean): ItemMethod<PartialPost>[] {
   const { player, web } = readOptions.siteConfig.clients;
+  const innertube = (
+    name: 'player' | 'microformat' | 'next',
+    client: Client,
+    read: typeof outcomeOfPlayer,
+  ): ItemMethod<PartialPost> => ({
+    name: `innertube_${name}`,
+    cost: 1,
+    definitive: false,
+    group: 'innertube',
+    async run({ link: { id } }, signal) {
+      return read(await requests.innertube(name, client, id, signal), id, readOptions);
+    },
+  });
+
   return [
     {
       name: 'data_api',
@@ -110,34 +117,12 @@ function createMethods(requests: Requests, readOptions: ReadOptions, hasApiKey: 
         return { kind: 'found', found: parseVideo(video, await channelOf(video, requests, signal), id) };
       },
     },
+    innertube('player', player, outcomeOfPlayer),
     {
-      name: 'innertube_player',
-      cost: 1,
-      definitive: false,
-      group: 'innertube',
-      async run({ link: { id } }, signal) {
-        return outcomeOfPlayer(await requests.innertube('player', player, id, signal), id, readOptions);
-      },
-    },
-    {
-      name: 'innertube_microformat',
-      cost: 1,
-      definitive: false,
-      group: 'innertube',
+      ...innertube('microformat', web, outcomeOfPlayer),
       usable: ({ outcomes }) => outcomes.get('data_api')?.kind !== 'found',
-      async run({ link: { id } }, signal) {
-        return outcomeOfPlayer(await requests.innertube('microformat', web, id, signal), id, readOptions);
-      },
     },
-    {
-      name: 'innertube_next',
-      cost: 1,
-      definitive: false,
-      group: 'innertube',
-      async run({ link: { id } }, signal) {
-        return outcomeOfNext(await requests.innertube('next', web, id, signal), id, readOptions);
-      },
-    },
+    innertube('next', web, outcomeOfNext),
     {
       name: 'watch_page',
       cost: 3,

@@ -11,9 +11,9 @@ import { assemble } from '../../plugins/photo/assemble.js';
 import { siteConfigOf as photoSiteConfig } from '../../plugins/photo/fetch.js';
 import { identityOf, matchPost } from '../../plugins/photo/links.js';
 import { readPermalinkPage } from '../../plugins/photo/read/page.js';
+import { siteConfigOf as socialSiteConfig } from '../../plugins/social/fetch.js';
 import { matchItem } from '../../plugins/social/links.js';
 import { readPage } from '../../plugins/social/read/page.js';
-import socialConfig from '../../plugins/social/site-config.json' with { type: 'json' };
 import { siteConfigOf as vidsiteConfig } from '../../plugins/vidsite/fetch.js';
 import { matchVideo } from '../../plugins/vidsite/links.js';
 import { readWatchPage } from '../../plugins/vidsite/read/watch-page.js';
@@ -46,7 +46,7 @@ export interface BenchPlatform {
 
 const facts = {
   vidsite: { siteConfig: vidsiteConfig(), region: 'US' },
-  social: socialConfig,
+  social: socialSiteConfig(),
   photo: photoSiteConfig(),
   clipVideo: clipSiteConfig(),
   clipShop: shopConfig(),

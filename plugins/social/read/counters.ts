@@ -2,6 +2,7 @@ import {
   asArray,
   asNumber,
   asRecord,
+  asRecords,
   asString,
   at,
   type JsonRecord,
@@ -9,7 +10,6 @@ import {
   type Precision,
   parseCount,
 } from 'mediagate';
-import { recordsIn } from './relay.js';
 import type { SiteConfig } from './state.js';
 
 type Counts = Required<Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>>;
@@ -112,7 +112,7 @@ function buttonsOf(feedback: JsonRecord, depth: number): JsonRecord[] {
   const inner = BUTTONS.flatMap((name) => asArray(feedback[name]) ?? [feedback[name]]).map((one) =>
     at(one, 'feedback'),
   );
-  return recordsIn(inner)
+  return asRecords(inner)
     .filter(({ id }) => id === undefined || id === feedback.id)
     .flatMap((one) => [one, ...buttonsOf(one, depth + 1)]);
 }

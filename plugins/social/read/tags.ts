@@ -1,9 +1,9 @@
-import { type Author, type MediaEntry, type PartialPost, type Precision, parseCount } from 'mediagate';
+import { type Author, hashtagsIn, type PartialPost, type Precision, parseCount } from 'mediagate';
 import { usernameIn } from '../links.js';
-import { absoluteUrl, imageEntry, readAddress } from './media.js';
+import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';
 import type { PageTags } from './parts.js';
 import type { SiteConfig } from './state.js';
-import { essence, hashtagsIn, isCut } from './text.js';
+import { essence, isCut } from './text.js';
 
 /**
  * What a page's tags say. Titles come as "author", "author - text…", "counters | text | author", "text - author | site"
@@ -23,22 +23,8 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
     username,
     url: username || context.authorId ? `https://www.facebook.com/${username ?? context.authorId}` : undefined,
   };
-  const image = absoluteUrl(tags.image);
-  const video = absoluteUrl(tags.video);
-  const files: MediaEntry[] = video
-    ? [
-        {
-          url: video,
-          kind: 'video',
-          mime: 'video/mp4',
-          has_video: true,
-          has_audio: true,
-          width: tags.videoWidth,
-          height: tags.videoHeight,
-          expires_at: readAddress(video).expires_at,
-        },
-      ]
-    : [];
+  const image = siteUrl(tags.image);
+  const video = siteUrl(tags.video);
   return {
     common: {
       caption,
@@ -52,12 +38,11 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
     metrics: { ...listed.metrics, ...heading.metrics },
     precision: { ...listed.precision, ...heading.precision },
     raw_stats: { ...listed.raw, ...heading.raw },
-    media: {
-      image_urls: image ? [image] : [],
-      video_urls: files.map(({ url }) => url),
-      entries: [...files, ...(image ? [imageEntry(image)] : [])],
-    },
-    ...(files.length > 0 && { audio: true }),
+    media: mediaOf([
+      ...(video ? [{ ...videoEntry(video), width: tags.videoWidth, height: tags.videoHeight }] : []),
+      ...(image ? [imageEntry(image)] : []),
+    ]),
+    ...(video && { audio: true }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
-import { matchedLink, mergePosts } from 'mediagate';
+import { hashtagsIn, matchedLink, mergePosts } from 'mediagate';
 import {
   createFakeHttp,
   createReplay,
@@ -13,9 +13,8 @@ import {
 } from 'mediagate/testing';
 import social from '../index.js';
 import { matchItem } from '../links.js';
-import { parseManifest, readAddress } from '../read/media.js';
+import { manifestFiles, readAddress } from '../read/media.js';
 import { readPage } from '../read/page.js';
-import { hashtagsIn } from '../read/text.js';
 import siteConfig from '../site-config.json' with { type: 'json' };
 
 const SITE = 'https://www.facebook.com';
@@ -171,11 +170,11 @@ describe('social media addresses', () => {
     const xml = `<MPD mediaPresentationDuration="PT1M1.5S"><AdaptationSet contentType="audio" mimeType="audio/mp4">
       <Representation id="a" bandwidth="64000" codecs="mp4a.40.5"><BaseURL>https://v.fbcdn.net/s.mp4?a=1&amp;b=2</BaseURL>
       </Representation></AdaptationSet><AdaptationSet mimeType="video/mp4"><Representation id="v"/></AdaptationSet></MPD>`;
-    const [sound, ...others] = parseManifest(xml);
+    const [sound, ...others] = manifestFiles(xml);
     expect(others).to.deep.equal([]);
     expect(sound).to.include({ url: 'https://v.fbcdn.net/s.mp4?a=1&b=2', kind: 'audio', bitrate: 64000 });
     expect(sound).to.include({ has_audio: true, has_video: false, duration_seconds: 61.5 });
-    expect(parseManifest('<MPD><AdaptationSet mimeType="video/mp4"><Representation ')).to.deep.equal([]);
+    expect(manifestFiles('<MPD><AdaptationSet mimeType="video/mp4"><Representation ')).to.deep.equal([]);
   });
 });
 

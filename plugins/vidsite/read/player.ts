@@ -3,6 +3,7 @@ import {
   asBoolean,
   asCount,
   asPositive,
+  asRecords,
   asString,
   at,
   expiryOf,
@@ -149,34 +150,35 @@ export interface Captions {
 
 /** Reads `captions`: one WebVTT URL for each track. */
 export function parseCaptions(captions: unknown): Captions {
-  const tracks = asArray(at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks')) ?? [];
-  const entries: MediaEntry[] = [];
-  let spoken: string | undefined;
-  let withheld = false;
-  for (const track of tracks) {
-    const address = siteUrl(at(track, 'baseUrl'));
-    const language = asString(at(track, 'languageCode'));
-    const auto_generated = at(track, 'kind') === 'asr';
-    if (auto_generated) spoken ??= language;
-    if (!address) continue;
-    const marks = queryValue(address, 'exp') ?? '';
-    if (marks.split(/,|%2C/i).some((mark) => TOKEN_MARKS.has(mark))) {
-      withheld = true;
-      continue;
-    }
-    const expires_at = expiryOf(address);
-    const label = textOf(at(track, 'name'));
-    entries.push({
-      url: asWebVtt(address),
-      kind: 'subtitle',
-      mime: 'text/vtt',
-      auto_generated,
-      ...(language && { language }),
-      ...(label && { label }),
-      ...(expires_at && { expires_at }),
-    });
-  }
-  return { entries, ...(spoken && { spoken }), limitations: withheld ? ['subtitles_withheld'] : [] };
+  const tracks = asRecords(at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks')).map((track) => {
+    const url = siteUrl(track.baseUrl);
+    const marks = queryValue(url ?? '', 'exp')?.split(/,|%2C/i) ?? [];
+    return {
+      track,
+      url,
+      language: asString(track.languageCode),
+      withheld: marks.some((mark) => TOKEN_MARKS.has(mark)),
+    };
+  });
+  const spoken = tracks.find(({ track, language }) => track.kind === 'asr' && language)?.language;
+  const entries = tracks.flatMap(({ track, url, language, withheld }): MediaEntry[] => {
+    if (!url || withheld) return [];
+    const label = textOf(track.name);
+    const expires_at = expiryOf(url);
+    return [
+      {
+        url: asWebVtt(url),
+        kind: 'subtitle',
+        mime: 'text/vtt',
+        auto_generated: track.kind === 'asr',
+        ...(language && { language }),
+        ...(label && { label }),
+        ...(expires_at && { expires_at }),
+      },
+    ];
+  });
+  const limitations = tracks.some(({ withheld }) => withheld) ? ['subtitles_withheld'] : [];
+  return { entries, ...(spoken && { spoken }), limitations };
 }
 
 /** The format is not a signed parameter; the others must stay byte for byte. */

@@ -15,7 +15,11 @@ import { parseChapters } from './description.js';
 import { channelAuthor, channelId, channelIdIn, parseImages, subjectOf, videoIdIn, videoIds } from './values.js';
 
 /** Metric → its field in `statistics`. */
-const COUNTERS = { views: 'viewCount', likes: 'likeCount', comments: 'commentCount' };
+const COUNTERS = [
+  ['views', 'viewCount'],
+  ['likes', 'likeCount'],
+  ['comments', 'commentCount'],
+] as const;
 
 /** The item with the id in a `videos.list` or `channels.list` reply; undefined if there is none. */
 export function itemOf(reply: unknown, id: string): JsonRecord | undefined {
@@ -25,10 +29,12 @@ export function itemOf(reply: unknown, id: string): JsonRecord | undefined {
 /** Reads a video and, if given, its channel. */
 export function parseVideo(video: unknown, channel: unknown, id: string): PartialPost {
   const snippet = at(video, 'snippet');
-  const statistics = at(video, 'statistics');
+  const statistics = asRecord(at(video, 'statistics'));
   const owner = channelId(at(snippet, 'channelId'));
   const about = owner !== undefined && at(channel, 'id') === owner ? channel : undefined;
   const images = thumbnails(at(snippet, 'thumbnails'));
+  const handle = asString(at(about, 'snippet', 'customUrl'));
+  const privacy = asString(at(video, 'status', 'privacyStatus'));
   const description = asString(at(snippet, 'description'));
   const restricted = at(video, 'contentDetails', 'contentRating', 'ytRating') === 'ytAgeRestricted';
   const duration = parseDuration(asString(at(video, 'contentDetails', 'duration')) ?? '') || undefined;
@@ -39,13 +45,18 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       title: asString(at(snippet, 'title')),
       description,
       caption: description,
-      author: authorOf(snippet, about, owner),
+      author: channelAuthor({
+        id: owner,
+        name: asString(at(snippet, 'channelTitle')) ?? asString(at(about, 'snippet', 'title')),
+        url: handle?.startsWith('@') ? `/${handle}` : undefined,
+        avatar: thumbnails(at(about, 'snippet', 'thumbnails'))[0]?.url,
+      }),
       thumbnail: images[0]?.url,
       published_at: toIsoTime(at(snippet, 'publishedAt')),
       duration_seconds: duration,
       language: asString(at(snippet, 'defaultAudioLanguage')) ?? asString(at(snippet, 'defaultLanguage')),
       tags: strings(at(snippet, 'tags')),
-      is_unlisted: unlisted(asString(at(video, 'status', 'privacyStatus'))),
+      is_unlisted: privacy === undefined ? undefined : privacy === 'unlisted',
       age_limit: restricted ? 18 : undefined,
       available_countries: strings(at(video, 'contentDetails', 'regionRestriction', 'allowed')),
       chapters: parseChapters(undefined, description),
@@ -53,9 +64,7 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
     },
     ids: videoIds(id, owner),
     metrics: {
-      views: asNumber(at(statistics, 'viewCount')),
-      likes: asNumber(at(statistics, 'likeCount')),
-      comments: asNumber(at(statistics, 'commentCount')),
+      ...Object.fromEntries(COUNTERS.map(([metric, name]) => [metric, asNumber(statistics?.[name])])),
       concurrent_viewers: asNumber(at(video, 'liveStreamingDetails', 'concurrentViewers')),
       subscriber_count: subscribers,
       channel_id: owner,
@@ -65,25 +74,13 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
     precision: {
       // The API omits the counters that the owner hides.
       ...Object.fromEntries(
-        Object.entries(statistics === undefined ? {} : COUNTERS).flatMap(([metric, name]) =>
-          at(statistics, name) === undefined ? [[metric, 'hidden' as const]] : [],
-        ),
+        COUNTERS.flatMap(([metric, name]) => (statistics && !(name in statistics) ? [[metric, 'hidden']] : [])),
       ),
       ...(hidden && { subscriber_count: 'hidden' }),
       ...(subscribers !== undefined && subscribers >= 1000 && { subscriber_count: 'rounded' }),
     },
-    raw_stats: rawStats({ ...asRecord(statistics), subscriberCount: at(about, 'statistics', 'subscriberCount') }),
+    raw_stats: rawStats({ ...statistics, subscriberCount: at(about, 'statistics', 'subscriberCount') }),
   };
-}
-
-function authorOf(snippet: unknown, channel: unknown, id: string | undefined) {
-  const handle = asString(at(channel, 'snippet', 'customUrl'));
-  return channelAuthor({
-    id,
-    name: asString(at(snippet, 'channelTitle')) ?? asString(at(channel, 'snippet', 'title')),
-    url: handle?.startsWith('@') ? `/${handle}` : undefined,
-    avatar: thumbnails(at(channel, 'snippet', 'thumbnails'))[0]?.url,
-  });
 }
 
 function liveOf(video: unknown): NonNullable<PartialPost['common']> {
@@ -108,18 +105,13 @@ function strings(value: unknown): string[] | undefined {
   return found.length > 0 ? found : undefined;
 }
 
-function unlisted(privacy: string | undefined): boolean | undefined {
-  return privacy === undefined ? undefined : privacy === 'unlisted';
-}
-
 /** Reads an oEmbed reply; undefined unless its player or picture is of the requested video. */
 export function parseOembed(reply: unknown, id: string): PartialPost | undefined {
   const embedded = asString(at(reply, 'html'))?.match(/src="([^"]+)"/)?.[1];
   const thumbnail = at(reply, 'thumbnail_url');
   if (subjectOf([videoIdIn(embedded), videoIdIn(thumbnail)], id) !== 'requested') return undefined;
-  const images = parseImages([
-    { url: thumbnail, width: asNumber(at(reply, 'thumbnail_width')), height: asNumber(at(reply, 'thumbnail_height')) },
-  ]);
+  const size = { width: at(reply, 'thumbnail_width'), height: at(reply, 'thumbnail_height') };
+  const images = parseImages([{ url: thumbnail, ...size }]);
   const url = at(reply, 'author_url');
   const channel = channelIdIn(url);
   return {
