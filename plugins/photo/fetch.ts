@@ -1,6 +1,7 @@
 import {
   asString,
   at,
+  cookieHeader,
   fillUrl,
   findPhrase,
   followRedirects,
@@ -13,6 +14,7 @@ import {
   matchAddress,
   metaTags,
   outcomeError,
+  readCookies,
   readStatus,
   resolveShortLink,
   type SiteConfigOverride,
@@ -178,17 +180,9 @@ const TOKENS = [/\["LSD",\[\],\{"token":"([\w-]+)"/, /<script id="__eqmc"[^<>]*>
 export function readSession({ html, headers }: Page, siteConfig: SiteConfig): Session | undefined {
   const token = TOKENS.map((pattern) => pattern.exec(html)?.[1]).find((value) => value !== undefined);
   if (token === undefined) return undefined;
-  const cookies = new Map<string, string>();
-  for (const field of headers['set-cookie']?.split('\n') ?? []) {
-    const [, name = '', value = ''] = /^\s*([\w-]+)=([^;\s]*)/.exec(field) ?? [];
-    if (siteConfig.cookies.includes(name) && value !== '') cookies.set(name, value);
-  }
+  const cookies = readCookies({ headers }, siteConfig.cookies);
   const csrf = cookies.get('csrftoken') ?? /"csrf_token"\s*:\s*"([\w-]+)"/.exec(html)?.[1];
-  return {
-    token,
-    csrf,
-    cookie: cookies.size > 0 ? [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') : undefined,
-  };
+  return { token, csrf, cookie: cookieHeader(cookies) };
 }
 
 function addressInPage(response: HttpResponse, { phrases }: SiteConfig): URL {
