@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createRepeatedLists, readRelayPage } from '../read/relay.js';
+import { createListShortener, readRelayPage } from '../read/relay.js';
 
 const MARKER = 'RelayPrefetchedStreamCache';
 
@@ -20,19 +20,19 @@ describe('social lists that every result repeats', () => {
   });
 
   it('are read again where they differ in one character', () => {
-    const lists = createRepeatedLists();
+    const shorten = createListShortener();
     const other = [{ ...list[0], video_id: '418' }];
     for (const text of [script({}, list), script({}, other), script({}, [...list, ...list])]) {
-      expect(lists.shorten(text)).to.equal(text);
-      expect(lists.shorten(text)).to.have.lengthOf.below(text.length);
+      expect(shorten(text)).to.equal(text);
+      expect(shorten(text)).to.have.lengthOf.below(text.length);
     }
   });
 
   it('are left alone where the text is cut', () => {
     const text = script({}, list);
-    const lists = createRepeatedLists();
+    const shorten = createListShortener();
     const cut = text.slice(0, text.indexOf('base_url'));
-    expect(lists.shorten(cut)).to.equal(cut);
-    expect(lists.shorten(text)).to.equal(text);
+    expect(shorten(cut)).to.equal(cut);
+    expect(shorten(text)).to.equal(text);
   });
 });
