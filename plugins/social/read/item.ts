@@ -27,7 +27,7 @@ export function findItem(page: RelayPage, id: string, pageIsItems: boolean): Ite
   const store = createRelayStore();
   const blocks: RelayBlock[] = [];
   const take = (texts: readonly string[]) => {
-    const results = page.withAny(texts);
+    const results = page(texts);
     store.add(results);
     blocks.push(...results);
     return results.length > 0;

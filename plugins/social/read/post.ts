@@ -96,21 +96,21 @@ const SECTIONS = [
 ];
 
 function captionOf({ stories, photos }: ItemNodes): string | undefined {
-  const texts = [...stories, ...photos].flatMap((node) => [
-    at(node, 'message', 'text'),
-    at(node, 'message_preferred_body', 'text'),
-  ]);
-  const inner = stories.flatMap((story) => sectionsOf(story).map((section) => at(section, 'message', 'text')));
-  return [...texts, ...inner].map(asString).find((text) => text !== undefined && text.trim() !== '');
+  const textOf = (text: unknown) => (asString(text)?.trim() ? asString(text) : undefined);
+  return (
+    firstValue(
+      [...stories, ...photos],
+      ({ message, message_preferred_body: body }) => textOf(at(message, 'text')) ?? textOf(at(body, 'text')),
+    ) ?? firstValue(stories.flatMap(sectionsOf), ({ message }) => textOf(at(message, 'text')))
+  );
 }
 
 function timeOf({ stories, photos }: ItemNodes): string | undefined {
-  const times = [
-    ...stories.map(({ creation_time }) => creation_time),
-    ...photos.map(({ created_time }) => created_time),
-    ...stories.flatMap((story) => sectionsOf(story).map(({ creation_time }) => creation_time)),
-  ];
-  return times.map((time) => toIsoTime(time)).find((time) => time !== undefined);
+  return (
+    firstValue(stories, ({ creation_time }) => toIsoTime(creation_time)) ??
+    firstValue(photos, ({ created_time }) => toIsoTime(created_time)) ??
+    firstValue(stories.flatMap(sectionsOf), ({ creation_time }) => toIsoTime(creation_time))
+  );
 }
 
 /** The records in a story's own sections that do not have the id of something else. */
@@ -209,22 +209,36 @@ function parseAttachments(stories: readonly JsonRecord[], store: RelayStore): At
   const videoIds = new Set<string>();
   const photoIds = new Set<string>();
   let declared = 0;
-  const listed = stories.flatMap(({ attachments }) => asArray(attachments) ?? []);
-  for (const attachment of listed) {
+
+  function add(medium: JsonRecord): void {
+    const kind = asString(medium.__typename) ?? asString(medium.__isMedia);
+    if (kind === 'Sticker' || kind === 'GenericAttachmentMedia') return;
+    const id = asString(medium.id);
+    if (kind === 'Video' || medium.playable_url !== undefined || medium.videoDeliveryLegacyFields !== undefined) {
+      if (id) videoIds.add(id);
+      return;
+    }
+    if (id !== undefined && photoIds.has(id)) return;
+    if (id !== undefined) photoIds.add(id);
+    const same = store.of(id).filter(({ __typename }) => __typename === undefined || __typename === kind);
+    const picture = pictureOf([medium, ...same]);
+    if (picture) images.push(picture);
+  }
+
+  for (const attachment of stories.flatMap(({ attachments }) => asArray(attachments) ?? [])) {
     for (const record of attachmentRecords(attachment)) {
       const album = largestAlbum(record);
       declared = Math.max(declared, album.declared);
-      for (const medium of [...album.media, record.media])
-        addMedium(asRecord(medium), { images, videoIds, photoIds, store });
+      for (const medium of asRecords([...album.media, record.media])) add(medium);
     }
   }
   for (const { short_form_video_context: reel } of stories) {
     const id = asString(at(reel, 'playback_video', 'id')) ?? asString(at(reel, 'video', 'id'));
     if (id) videoIds.add(id);
   }
-  const listedImages = unique(images);
-  const isMore = declared > listedImages.length + videoIds.size;
-  return { images: listedImages, videoIds: [...videoIds], ...(isMore && { declared }) };
+  const listed = unique(images);
+  const isMore = declared > listed.length + videoIds.size;
+  return { images: listed, videoIds: [...videoIds], ...(isMore && { declared }) };
 }
 
 /** The largest picture in the records of a photo. */
@@ -236,30 +250,6 @@ function pictureOf(nodes: readonly JsonRecord[]): MediaEntry | undefined {
   ]);
   const area = (entry: MediaEntry) => (entry.width ?? 0) * (entry.height ?? 0);
   return found.reduce<MediaEntry | undefined>((best, one) => (best && area(best) >= area(one) ? best : one), undefined);
-}
-
-interface Collected {
-  images: MediaEntry[];
-  videoIds: Set<string>;
-  photoIds: Set<string>;
-  store: RelayStore;
-}
-
-function addMedium(medium: JsonRecord | undefined, { images, videoIds, photoIds, store }: Collected): void {
-  const kind = asString(medium?.__typename) ?? asString(medium?.__isMedia);
-  if (!medium || kind === 'Sticker' || kind === 'GenericAttachmentMedia') return;
-  const id = asString(medium.id);
-  if (kind === 'Video' || medium.playable_url !== undefined || medium.videoDeliveryLegacyFields !== undefined) {
-    if (id) videoIds.add(id);
-    return;
-  }
-  if (id !== undefined) {
-    if (photoIds.has(id)) return;
-    photoIds.add(id);
-  }
-  const same = store.of(id).filter(({ __typename }) => __typename === undefined || __typename === kind);
-  const picture = pictureOf([medium, ...same]);
-  if (picture) images.push(picture);
 }
 
 /** The longest list of an album; lists have several names (`five_photos_subattachments` …) and a part each. */

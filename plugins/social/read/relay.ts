@@ -9,25 +9,20 @@ export interface RelayBlock {
 const MAX_SCRIPTS = 400;
 const MAX_DEPTH = 14;
 
+/** Returns the results of scripts that have one of the texts and were not parsed before. */
+export type RelayPage = (texts: readonly string[]) => RelayBlock[];
+
 /**
  * The query results in a page. A page has a hundred scripts, and most are about other items, so only those with one of
  * the requested texts are parsed, once each.
  */
-export interface RelayPage {
-  /** The results of scripts that have one of the texts and were not parsed before. */
-  withAny(texts: readonly string[]): RelayBlock[];
-}
-
-/** @param scripts Texts of the scripts of a page. */
 export function readRelayPage(scripts: readonly string[], marker: string): RelayPage {
   let unread = scripts.filter((text) => text.includes(marker)).slice(0, MAX_SCRIPTS);
   const shorten = createListShortener();
-  return {
-    withAny(texts) {
-      const chosen = new Set(unread.filter((script) => texts.some((text) => script.includes(text))));
-      unread = unread.filter((script) => !chosen.has(script));
-      return [...chosen].flatMap((script) => blocksIn(shorten(script), marker));
-    },
+  return (texts) => {
+    const chosen = new Set(unread.filter((script) => texts.some((text) => script.includes(text))));
+    unread = unread.filter((script) => !chosen.has(script));
+    return [...chosen].flatMap((script) => blocksIn(shorten(script), marker));
   };
 }
 
