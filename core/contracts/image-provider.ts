@@ -3,13 +3,13 @@ import type { UpstreamState } from './services.js';
 
 /** Generates images with one or more models. */
 export interface ImageProvider {
-  /** Public model ids it serves. */
-  readonly models: readonly string[];
+  readonly models: readonly ImageModel[];
   /**
    * One call, one image. The bytes are the model's own: the core fits them to the canvas.
    *
-   * A model that takes no references refuses a call with references with `unsupported_value` and param `image`, before
-   * calling its upstream: an image made without them is not the requested one, and would be charged.
+   * The gateway gives a model at most its `maxReferences`. A model that takes none refuses a call with references with
+   * `unsupported_value` and param `image`, before calling its upstream: an image made without them is not the requested
+   * one, and would be charged.
    * @throws GatewayError `moderation_blocked` (never retried), `upstream_*`, `invalid_value`, `unsupported_value`, and
    *   the others of `image` in `core/plugins/plugin-failure.ts`.
    */
@@ -20,6 +20,18 @@ export interface ImageProvider {
    */
   upstreams?(): readonly UpstreamState[];
 }
+
+/** One model of an image provider. */
+export interface ImageModel {
+  /** Public id. */
+  id: string;
+  /** Maximum input images of one call; 0 if it takes none. The gateway accepts at most 4 in any case. */
+  maxReferences: number;
+  /** Formats in which it gives images. The gateway converts an image to any other that is asked for. */
+  formats: readonly ImageFormat[];
+}
+
+export type ImageFormat = 'png' | 'jpeg' | 'webp';
 
 export interface ImageCall {
   model: string;
@@ -47,9 +59,17 @@ export interface ImageSize {
 
 export interface GeneratedImage extends Media {
   /**
-   * Settings that the model ignored, as text; each with its name in `options`, so that the sender recognizes it. An
-   * image of another format than `output_format` requires a warning that names `output_format`.
+   * Settings that the model ignored. An image of another format than `output_format` requires a warning about
+   * `output_format`. Default: none.
    */
-  warnings?: readonly string[];
+  warnings?: readonly ImageWarning[];
   usage?: Usage;
+}
+
+/** A setting that had no effect, or another effect than the sender expects. */
+export interface ImageWarning {
+  /** Its name in `options`, or `size`. */
+  setting: string;
+  /** Why, and what was done instead: `made as 768x1344, since the upstream has no 1152x2048`. */
+  details: string;
 }

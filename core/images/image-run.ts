@@ -1,9 +1,18 @@
-import type { Clock, GeneratedImage, HttpClient, HttpStream, ImageSize, Logger, Usage } from '../contracts/index.js';
+import type {
+  Clock,
+  GeneratedImage,
+  HttpClient,
+  HttpStream,
+  ImageSize,
+  ImageWarning,
+  Logger,
+  Usage,
+} from '../contracts/index.js';
 import type { JobRun } from '../jobs/index.js';
 import { fileTooLarge, type ImageFiles, MAX_IMAGE_BYTES, type OutputFormat } from '../media/index.js';
 import { discard, type Hop, nextHop } from '../net/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
-import { type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
+import { impossibleUsage, type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import type { ReferenceFiles, References, StoredReference } from './references.js';
 import type { ResultFiles, ResultTarget, StoredImage } from './result-files.js';
@@ -21,7 +30,7 @@ export interface ImageTask {
 export interface ImageResult {
   image: StoredImage;
   usage?: Usage;
-  warnings?: readonly string[];
+  warnings?: readonly ImageWarning[];
 }
 
 export interface ImageRunOptions {
@@ -72,10 +81,17 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       ),
     );
     const usage = readReportedUsage(reported);
+    const impossible = impossibleUsage(reported).join(', ');
+    if (impossible)
+      logger.warn('a plugin reported usage that is no amount', { entry: provider.entry, member: impossible });
     const { format, quality } = outputOf(task.options);
     const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
     const image = await resultFiles.store(resultTarget, { raw, fit }, signal);
-    return { image, ...(usage && { usage }), ...(warnings && { warnings: warnings.map(hideOptions) }) };
+    const shown = warnings?.map(({ setting, details }) => ({
+      setting: hideOptions(setting),
+      details: hideOptions(details),
+    }));
+    return { image, ...(usage && { usage }), ...(shown && { warnings: shown }) };
   }
 
   return async (task, { id, attempts }, signal) => {
@@ -103,8 +119,12 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
 function checkGenerated(image: GeneratedImage): GeneratedImage {
   if (!(image?.bytes instanceof Uint8Array)) throw new Error('generate() answered no bytes');
   const { warnings = [] } = image;
-  if (Array.isArray(warnings) && warnings.every((one) => typeof one === 'string')) return image;
-  throw new Error('the warnings of what generate() answered must be a list of texts');
+  if (Array.isArray(warnings) && warnings.every(isWarning)) return image;
+  throw new Error('the warnings of what generate() answered must be a list of { setting, details }, both texts');
+}
+
+function isWarning(value: Partial<ImageWarning> | null): boolean {
+  return typeof value?.setting === 'string' && typeof value.details === 'string';
 }
 
 /** The options that the canvas needs to know. */

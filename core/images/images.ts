@@ -3,7 +3,9 @@ import type {
   Clock,
   FileSource,
   FileStat,
+  ImageModel,
   ImageSize,
+  ImageWarning,
   JobFailure,
   JobState,
   Logger,
@@ -110,8 +112,8 @@ export interface FinishedImage {
   /** The kind of storage that held the file when it was stored. */
   source: FileSource;
   usage?: Usage;
-  /** Settings that the model ignored, as text. */
-  warnings?: readonly string[];
+  /** Settings that the model ignored. */
+  warnings?: readonly ImageWarning[];
 }
 
 /** A public file. */
@@ -286,7 +288,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
     async submit(request): Promise<ImageSubmission> {
       const { model, prompt, size, delivery, owner, requestId = null, webhookUrl } = request;
       const { keyId, group, groupShare } = request;
-      checkModel(registry, model);
+      checkModel(registry, request);
       const checked = await references.check(request.references);
       const terms = request.terms === undefined ? {} : { terms: request.terms };
       const origin = requestId === null ? {} : { requestId };
@@ -352,14 +354,29 @@ export function createImages(options: ImageServiceOptions): ImageService {
   };
 }
 
-function checkModel(registry: Registry, model: string): void {
-  if (registry.imageProvider(model)) return;
+function checkModel(registry: Registry, { model, references }: ImageRequest): void {
+  const found = registry.imageModel(model);
+  if (found) {
+    checkReferences(found, references);
+    return;
+  }
   const known = registry
     .models()
     .filter(({ kind }) => kind === 'image')
     .map(({ id }) => id);
   const message = `There is no image model of this name. There are: ${known.join(', ') || 'none, since no provider is ready'}.`;
   throw new GatewayError('model_not_supported', message, { param: 'model' });
+}
+
+/** An image made without some of them would not be the requested one. */
+function checkReferences({ id, maxReferences }: ImageModel, references: readonly ReferenceInput[]): void {
+  const extra = references[maxReferences];
+  if (!extra) return;
+  const { param } = extra;
+  if (maxReferences === 0)
+    throw new GatewayError('unsupported_value', `The model ${id} takes no input images.`, { param });
+  const message = `The model ${id} takes at most ${maxReferences} input images; this request has ${references.length}.`;
+  throw new GatewayError('too_many_images', message, { param });
 }
 
 /** Files of a job: its input images, and its image once it has completed. Both are JSON of the job's row. */

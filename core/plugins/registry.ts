@@ -5,6 +5,8 @@ import type {
   Contributions,
   Extractor,
   IdentityProvider,
+  ImageFormat,
+  ImageModel,
   ImageProvider,
   LinkMatch,
   LinkRef,
@@ -42,6 +44,8 @@ export interface Registry {
   textProvider(model: string): (Registered<TextProvider> & { model: TextModel }) | undefined;
   readonly texts: readonly Registered<TextProvider>[];
   identityProvider(): Registered<IdentityProvider> | undefined;
+  /** The image model of this id. */
+  imageModel(model: string): ImageModel | undefined;
   models(): { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
   /** Platform keys and model ids of one instance, and `sign-in` for an identity provider. */
   servedBy(entry: string): string[];
@@ -72,7 +76,7 @@ export function createRegistry(logger: Logger): Registry {
   /** What only one instance may serve: for an audio model, each operation. */
   const claimed = (contributions: Contributions): string[] => [
     ...(contributions.extractors ?? []).map((extractor) => extractor.platform),
-    ...(contributions.imageProviders ?? []).flatMap((provider) => provider.models),
+    ...(contributions.imageProviders ?? []).flatMap((provider) => provider.models.map((model) => model.id)),
     ...(contributions.audioProviders ?? []).flatMap((provider) =>
       provider.models.flatMap((model) => model.operations.map((operation) => `${model.id} (${operation})`)),
     ),
@@ -100,7 +104,7 @@ export function createRegistry(logger: Logger): Registry {
 
   const models: Registry['models'] = () => [
     ...images.flatMap(({ entry, contribution }) =>
-      contribution.models.map((id) => ({ id, kind: 'image' as const, entry })),
+      contribution.models.map(({ id }) => ({ id, kind: 'image' as const, entry })),
     ),
     ...audio.flatMap(({ entry, contribution }) =>
       contribution.models.map(({ id }) => ({ id, kind: 'audio' as const, entry })),
@@ -148,7 +152,8 @@ export function createRegistry(logger: Logger): Registry {
         { param: 'url' },
       );
     },
-    imageProvider: (model) => images.find(({ contribution }) => contribution.models.includes(model)),
+    imageProvider: (model) => images.find(({ contribution }) => contribution.models.some(({ id }) => id === model)),
+    imageModel: (model) => images.flatMap(({ contribution }) => contribution.models).find(({ id }) => id === model),
     audioProvider: (model, operation) =>
       audio.find(
         ({ contribution }) =>
@@ -180,8 +185,7 @@ export function namesServed(contributions: Contributions): string[] {
   const { extractors = [], imageProviders = [], audioProviders = [], textProviders = [] } = contributions;
   return [
     ...extractors.map(({ platform }) => platform),
-    ...imageProviders.flatMap(({ models }) => models),
-    ...[...audioProviders, ...textProviders].flatMap(({ models }) => models.map(({ id }) => id)),
+    ...[...imageProviders, ...audioProviders, ...textProviders].flatMap(({ models }) => models.map(({ id }) => id)),
     ...(contributions.identityProviders ?? []).map(() => 'sign-in'),
   ];
 }
@@ -257,8 +261,18 @@ function checkRequestOptions(schema: unknown, at: string): void {
   throw new Error(`${at} must give each option a default, or make it optional: ${path} ${message}`);
 }
 
+const IMAGE_FORMATS: ReadonlySet<unknown> = new Set<ImageFormat>(['png', 'jpeg', 'webp']);
+
 function checkImageProvider(provider: JsonRecord, at: string): void {
-  mustBeList(provider.models, `${at}.models`, mustBeText);
+  mustBeList(provider.models, `${at}.models`, (model, path) => {
+    checkModel(model, path);
+    const { maxReferences: max } = model;
+    if (!Number.isSafeInteger(max) || Number(max) < 0)
+      throw new Error(`${path}.maxReferences must be a whole number from 0`);
+    mustBeList(model.formats, `${path}.formats`, (format, named) => {
+      if (!IMAGE_FORMATS.has(format)) throw new Error(`${named} must be "png", "jpeg" or "webp"`);
+    });
+  });
   mustBeFunction(provider, 'generate', at);
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert';
 import type { GeneratedImage, HttpRequest, ImageCall, ImageProvider, ImageSize, Media } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
+import { hostileModelRule } from './hostile.js';
 import { called } from './limits.js';
 import {
   type CallOptions,
@@ -95,12 +96,12 @@ const FAMILY: ModelFamily<ImageProviderDefinition, ImageRun> = {
 const IMAGE_RULES: Table<ImageProviderDefinition> = [
   {
     name: 'names its models',
-    run: async (definition) => reportAll(modelNameProblems((await providerOf(definition)).models)),
+    run: async (definition) => reportAll(modelNameProblems((await providerOf(definition)).models.map(({ id }) => id))),
   },
   {
     name: 'makes an image of words with each model',
     async run(definition) {
-      for (const model of (await providerOf(definition)).models) await makes(definition, { model });
+      for (const { id } of (await providerOf(definition)).models) await makes(definition, { model: id });
     },
   },
   ...SIZES.map((size) => rule(`makes an image of ${size}`, (definition) => withSize(definition, size))),
@@ -126,6 +127,7 @@ const IMAGE_RULES: Table<ImageProviderDefinition> = [
   rule('leaves what it is given alone', leavesAlone),
   rule('keeps calls beside each other apart', apart),
   ...faultRules(FAMILY),
+  hostileModelRule(FAMILY),
   rule('ends at once when the caller leaves', async (definition) => {
     await leavesBefore('generate()', (options) => runImage(definition, {}, options), describeImage);
     // Large enough that no call completes before the caller has disconnected.
@@ -159,14 +161,15 @@ function providerOf(definition: ImageProviderDefinition): Promise<ImageProvider>
 function runImage(
   definition: ImageProviderDefinition,
   call: Partial<ImageCall>,
-  { http, signal = new AbortController().signal }: CallOptions,
+  options: CallOptions,
 ): Promise<ImageRun> {
+  const { signal = new AbortController().signal } = options;
   return runModel<ImageRun>(
     definition,
-    http,
+    options,
     async (setup, run) => {
       const provider = imageProviderOf(setup);
-      const model = provider.models[0] ?? '';
+      const model = provider.models[0]?.id ?? '';
       const size = { width: 1024, height: 1024 };
       const idempotencyKey = 'job-of-the-test';
       const defaults = { model, prompt: 'A lighthouse in the fog', size, references: [], options: {}, idempotencyKey };
@@ -188,12 +191,17 @@ async function withSize(definition: ImageProviderDefinition, text: string): Prom
 
 async function asFormat(definition: ImageProviderDefinition, format: ImageFormat): Promise<void> {
   const { image } = await makes(definition, { options: { output_format: format } });
+  const [model] = (await providerOf(definition)).models;
+  const isDeclared = model?.formats.some((one) => image.contentType === `image/${one}`);
+  assert(isDeclared, `it is ${image.contentType}, which the formats of ${model?.id} do not name`);
   if (image.contentType === `image/${format}`) return;
-  const isWarned = image.warnings?.some((warning) => warning.includes('output_format')) ?? false;
+  const isWarned = image.warnings?.some(({ setting }) => setting === 'output_format') ?? false;
   assert(isWarned, `it is ${image.contentType}, and no warning names output_format`);
 }
 
 async function withReferences(definition: ImageProviderDefinition, count: number): Promise<void> {
+  const [model] = (await providerOf(definition)).models;
+  if (model && count > model.maxReferences) return;
   const references = await Promise.all(
     COLOURS.slice(0, count).map((colour, index) =>
       inventImage({ width: 90 + 20 * index, height: 70 }, FORMATS[index % FORMATS.length] ?? 'png', colour),
@@ -220,6 +228,8 @@ async function withReferences(definition: ImageProviderDefinition, count: number
 async function refusesReferences(definition: ImageProviderDefinition): Promise<void> {
   const references = [await inventImage({ width: 90, height: 70 }, 'png', COLOURS[0])];
   const { http } = await willingUpstream(definition, { references });
+  const taking = (await providerOf(definition)).models.filter(({ maxReferences }) => maxReferences > 0);
+  reportAll(taking.map(({ id, maxReferences }) => `maxReferences of ${id} is ${maxReferences}, not 0`));
   const { error } = await runImage(definition, { references }, { http });
   assert(isGatewayError(error), `it answered a reference with ${error ?? 'an image'}`);
   reportAll([

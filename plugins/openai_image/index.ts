@@ -9,13 +9,14 @@ import {
   type ImageCall,
   type ImageProvider,
   isGatewayError,
+  openaiUsage,
   type PluginContext,
   TRUST,
   TryFailure,
   type UpstreamRefusal,
   uselessAnswer,
 } from 'mediagate';
-import { createAnswerScan, type FoundImage, findImage, imageType, readUsage, type ScannedAnswer } from './answer.js';
+import { createAnswerScan, type FoundImage, findImage, imageType, type ScannedAnswer } from './answer.js';
 import {
   afterLostAnswer,
   askedSize,
@@ -66,7 +67,7 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     const bytes = await bytesOf(found, call, upstream, end);
     const type = imageType(bytes);
     if (!type) throw uselessAnswer('The upstream answered with something that is not an image.');
-    const usage = readUsage(answer.json);
+    const usage = openaiUsage(answer.json);
     return { bytes, contentType: type, ...(warning && { warnings: [warning] }), ...(usage && { usage }) };
   }
 
@@ -83,15 +84,16 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     }
   }
 
+  const maxReferences = Math.max(...upstreams.map((upstream) => upstream.maxReferences));
+
   return {
-    models,
+    models: models.map((id) => ({ id, maxReferences, formats: ['png', 'jpeg', 'webp'] })),
     upstreams: () => all.states(),
     async generate(call) {
       call.signal.throwIfAborted();
-      const suits = ({ maxReferences }: Upstream) => call.references.length <= maxReferences;
+      const suits = (upstream: Upstream) => call.references.length <= upstream.maxReferences;
       if (!upstreams.some(suits)) {
-        const most = Math.max(...upstreams.map(({ maxReferences }) => maxReferences));
-        const message = `The model takes at most ${most} reference images.`;
+        const message = `The model takes at most ${maxReferences} reference images.`;
         throw new GatewayError('too_many_images', message, { param: 'image' });
       }
       return all.run({

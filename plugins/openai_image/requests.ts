@@ -6,6 +6,7 @@ import {
   type FilePart,
   type ImageCall,
   type ImageSize,
+  type ImageWarning,
   type Media,
   openaiFailure,
   type Static,
@@ -62,7 +63,7 @@ export type Upstream = Static<typeof UpstreamSchema>;
 interface AskedSize {
   /** Absent: the upstream chooses. */
   size?: string;
-  warning?: string;
+  warning?: ImageWarning;
 }
 
 /** The nearest shape that the upstream has; of equal shapes the smallest that is large enough. */
@@ -78,7 +79,8 @@ export function askedSize(size: ImageSize | 'auto', { sizes }: Pick<Upstream, 's
     return shape * 100 + (scale < 0 ? -10 * scale : scale);
   };
   const [nearest] = [...sizes].sort((one, other) => distance(one) - distance(other));
-  return { size: nearest, warning: `size: made as ${nearest}, since the upstream has no ${wanted}` };
+  const details = `made as ${nearest}, since the upstream has no ${wanted}`;
+  return { size: nearest, warning: { setting: 'size', details } };
 }
 
 /** A request in the upstream's format, without its credentials. */
@@ -147,18 +149,7 @@ const SHARED_CODES: readonly ErrorCode[] = [
   'image_file_too_large',
   'unsupported_image_media_type',
 ];
-const PARAMS = new Set([
-  'prompt',
-  'size',
-  'quality',
-  'background',
-  'output_format',
-  'output_compression',
-  'moderation',
-  'input_fidelity',
-  'image',
-  'user',
-]);
+const PARAMS: ReadonlySet<string> = new Set([...PASSED_WITH_REFERENCES, 'prompt', 'size', 'image']);
 
 export function refusalFailure(refusal: UpstreamRefusal, call: ImageCall, upstream: Upstream, now: number): TryFailure {
   const names = { ...upstream, publicModel: call.model };

@@ -1,4 +1,5 @@
-import { type ErrorCode, GatewayError, isGatewayError, type JobFailure } from 'mediagate';
+import type { JobFailure } from '../../core/contracts/index.js';
+import { type ErrorCode, GatewayError, isGatewayError } from '../../core/runtime/index.js';
 
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 const DAY_MS = 86_400_000;
@@ -104,6 +105,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   removed: notExtractable,
   private: notExtractable,
   login_required: notExtractable,
+  password_protected: notExtractable,
   age_restricted: notExtractable,
   geo_blocked: notExtractable,
   members_only: notExtractable,

@@ -1,14 +1,6 @@
-import {
-  createValidator,
-  GatewayError,
-  type ImageJob,
-  type ImageRequest,
-  type ImageSize,
-  MAX_REFERENCES,
-  type ReferenceInput,
-  type Static,
-  Type,
-} from 'mediagate';
+import { type ImageSize, type Static, Type } from '../../core/contracts/index.js';
+import { type ImageJob, type ImageRequest, MAX_REFERENCES, type ReferenceInput } from '../../core/images/index.js';
+import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import {
   Count,
   fieldError,
@@ -133,6 +125,7 @@ export const IMAGE_EXAMPLE = { model: 'gen-img-2', prompt: 'A tug in the harbour
 /** Errors of an image request. */
 export const SUBMISSION_ERRORS = [
   'unsupported_parameter',
+  'unsupported_value',
   'too_many_images',
   'invalid_image_url',
   'invalid_base64_image',

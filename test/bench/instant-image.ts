@@ -31,7 +31,7 @@ export default definePlugin<typeof OptionsSchema>({
     return {
       imageProviders: [
         {
-          models: ['gen-img-2'],
+          models: [{ id: 'gen-img-2', maxReferences: 4, formats: ['png'] }],
           async generate({ prompt }) {
             if (prompt === COLLECTING_PROMPT) {
               collectGarbage();

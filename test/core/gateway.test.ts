@@ -177,6 +177,24 @@ describe('createGateway', () => {
       /^imageProviders\.0\.models must be a list$/,
     ],
     [
+      'has image models that are names alone',
+      offering({ imageProviders: [{ models: ['x'], generate: () => undefined }] }, ['image']),
+      /^imageProviders\.0\.models\.0 must be an object$/,
+    ],
+    [
+      'does not say how many input images its model takes',
+      offering({ imageProviders: [{ models: [{ id: 'x', formats: ['png'] }], generate: () => undefined }] }, ['image']),
+      /^imageProviders\.0\.models\.0\.maxReferences must be a whole number from 0$/,
+    ],
+    [
+      'has a model of an unknown format',
+      offering(
+        { imageProviders: [{ models: [{ id: 'x', maxReferences: 0, formats: ['gif'] }], generate: () => undefined }] },
+        ['image'],
+      ),
+      /^imageProviders\.0\.models\.0\.formats\.0 must be "png", "jpeg" or "webp"$/,
+    ],
+    [
       'cannot do what its model does',
       offering({ audioProviders: [{ models: [{ id: 'x', operations: ['speak'] }] }] }, ['audio']),
       /^audioProviders\.0\.speak must be a function$/,

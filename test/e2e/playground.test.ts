@@ -9,6 +9,7 @@ import { createPepper } from '../../server/keys/index.js';
 import { type SignInApp, startSignInApp } from '../http/sign-in-app.js';
 import { chromiumFor } from '../support/chromium.js';
 import { richPost, richProduct } from '../support/invented-documents.js';
+import { imageModel } from '../support/invented-image.js';
 import { invented } from '../support/invented-plugin.js';
 import { inventedShop, productLink } from '../support/invented-shop.js';
 import { findings, launchPageBrowser, signInAs } from '../support/page-browser.js';
@@ -31,14 +32,14 @@ const darkroom = definePlugin({
   setup: () => ({
     imageProviders: [
       {
-        models: ['slow-image'],
+        models: [imageModel('slow-image')],
         generate: ({ signal }) =>
           new Promise<never>((_resolve, reject) => {
             signal.addEventListener('abort', () => reject(signal.reason), { once: true });
           }),
       },
       {
-        models: ['prim-image'],
+        models: [imageModel('prim-image')],
         generate: () => Promise.reject(new GatewayError('moderation_blocked', 'The words were not to its liking.')),
       },
     ],

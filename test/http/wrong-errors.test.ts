@@ -12,7 +12,7 @@ import {
   type TextReply,
   Type,
 } from 'mediagate';
-import { inventedImage } from '../support/invented-image.js';
+import { imageModel, inventedImage } from '../support/invented-image.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { tonePcm } from '../support/sounds.js';
 import { until } from '../support/until.js';
@@ -164,11 +164,14 @@ describe('errors of plugins over HTTP', () => {
         ],
         imageProviders: [
           {
-            models: ['gen-img-2'],
+            models: [imageModel('gen-img-2')],
             upstreams,
             async generate(call) {
               act('generate');
-              return { ...(await inventedImage(call)), warnings: notes };
+              return {
+                ...(await inventedImage(call)),
+                warnings: notes.map((details) => ({ setting: 'size', details })),
+              };
             },
           },
         ],
@@ -493,7 +496,10 @@ describe('errors of plugins over HTTP', () => {
       const found = await app.gateway.images.find(submitted.json.id ?? submitted.json.job_id, ACCOUNT);
       return found.image && found;
     });
-    expect(job.image?.warnings).to.deep.equal([CLEAN, 'metadata_only']);
+    expect(job.image?.warnings).to.deep.equal([
+      { setting: 'size', details: CLEAN },
+      { setting: 'size', details: 'metadata_only' },
+    ]);
     notes = [];
   });
 

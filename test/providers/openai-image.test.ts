@@ -158,7 +158,9 @@ describe('openai_image over sockets', () => {
     expect(members?.images).to.deep.equal([
       { image_url: `data:image/jpeg;base64,${Buffer.from(references[0]?.bytes ?? []).toString('base64')}` },
     ]);
-    expect(image.warnings).to.deep.equal(['size: made as 768x1344, since the upstream has no 1152x2048']);
+    expect(image.warnings).to.deep.equal([
+      { setting: 'size', details: 'made as 768x1344, since the upstream has no 1152x2048' },
+    ]);
   });
 
   it('fetches an image that is given as an address, without the key', async () => {

@@ -1,7 +1,19 @@
-import { type Contributions, definePlugin, type GeneratedImage, type ImageCall, type Plugin } from 'mediagate';
+import {
+  type Contributions,
+  definePlugin,
+  type GeneratedImage,
+  type ImageCall,
+  type ImageModel,
+  type Plugin,
+} from 'mediagate';
 import { sampleImage } from './sample-images.js';
 
 export const MODEL = 'gen-img-2';
+
+/** An image model that takes four references and gives every format. */
+export function imageModel(id: string, more: Partial<ImageModel> = {}): ImageModel {
+  return { id, maxReferences: 4, formats: ['png', 'jpeg', 'webp'], ...more };
+}
 
 /** A picture of one colour, of the size that was asked for. */
 export async function inventedImage({ size, options }: ImageCall): Promise<GeneratedImage> {
@@ -12,13 +24,18 @@ export async function inventedImage({ size, options }: ImageCall): Promise<Gener
 }
 
 /** A model that answers at once, or as the test has it. */
-export function inventedModel(generate: (call: ImageCall) => Promise<GeneratedImage> = inventedImage): Plugin {
+export function inventedModel(
+  generate: (call: ImageCall) => Promise<GeneratedImage> = inventedImage,
+  models: readonly ImageModel[] = [imageModel(MODEL), imageModel('gen-image-2')],
+): Plugin {
   return definePlugin({
     name: 'darkroom',
     apiVersion: 1,
     summary: 'An invented image model.',
     provides: ['image'],
-    setup: (): Contributions => ({ imageProviders: [{ models: [MODEL, 'gen-image-2'], generate }] }),
+    setup: (): Contributions => ({
+      imageProviders: [{ models, generate }],
+    }),
   });
 }
 

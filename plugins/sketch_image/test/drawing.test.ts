@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { GatewayError, type ImageCall } from 'mediagate';
+import { chooseSize, createSketchProvider, createTurns } from '../index.js';
 import { letter } from '../lettering.js';
-import { chooseSize, createSketchProvider, createTurns } from '../provider.js';
 import { drawInk } from '../strokes.js';
 
 const never = new AbortController().signal;
@@ -38,8 +38,8 @@ describe('sketch_image', () => {
     const options = { quality: 'high', moderation: 'auto', background: 'transparent' };
     const { warnings } = await provider.generate(call({ options }));
     expect(warnings).to.deep.equal([
-      'quality: a sketch is always the same in this',
-      'background: a sketch is drawn on paper',
+      { setting: 'quality', details: 'a sketch is always the same in this' },
+      { setting: 'background', details: 'a sketch is drawn on paper' },
     ]);
   });
 

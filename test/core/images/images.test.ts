@@ -20,7 +20,7 @@ import {
 import { openDatabase } from '../../../core/database/database.js';
 import { openState, type State } from '../../../server/state.js';
 import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';
-import { createDarkroom, inventedImage, inventedModel, MODEL } from '../../support/invented-image.js';
+import { createDarkroom, imageModel, inventedImage, inventedModel, MODEL } from '../../support/invented-image.js';
 import { rejection } from '../../support/rejection.js';
 import { sampleImage } from '../../support/sample-images.js';
 import { until } from '../../support/until.js';
@@ -90,6 +90,37 @@ describe('the image service', () => {
 
   const ended = (id: string) => gateway.images.wait(id, ACCOUNT, { timeoutMs: 20_000 });
   const files = () => readdir(path.join(folder, 'files'));
+
+  it('refuses more input images than the model takes, before there is a job', async () => {
+    const models = [imageModel('one', { maxReferences: 1 }), imageModel('none', { maxReferences: 0 })];
+    await using few = await createGateway({
+      plugins: [{ use: inventedModel(darkroom.generate, models) }],
+      jobs: { store: state.jobs },
+      services: { storage: { ...state.files }, clock, logger: createLogger({ level: 'silent' }) },
+    });
+    const ask = async (model: string, count: number) => {
+      const references = await Promise.all(Array.from({ length: count }, inlineReference));
+      return few.images.submit({ ...REQUEST, model, references });
+    };
+    expect(await rejection(ask('one', 2))).to.include({ code: 'too_many_images', param: 'image_url' });
+    expect(await rejection(ask('none', 1))).to.include({ code: 'unsupported_value', param: 'image_url' });
+    expect(await files()).to.deep.equal([]);
+    expect(await ask('one', 1)).to.have.property('job');
+  });
+
+  it('fails an image whose warnings are no settings with details', async () => {
+    for (const warnings of [['size: made as 32x32'], [{ setting: 'size' }], [null], 'size']) {
+      const id = await submit();
+      const image = await inventedImage({ ...REQUEST, references: [], signal: new AbortController().signal });
+      await darkroom.develop(Object.assign(image, { warnings }) as unknown as GeneratedImage);
+      expect((await ended(id)).error, JSON.stringify(warnings)).to.include({ code: 'upstream_changed' });
+    }
+    const id = await submit();
+    const warnings = [{ setting: 'size', details: 'made as 32x32' }];
+    const image = await inventedImage({ ...REQUEST, references: [], signal: new AbortController().signal });
+    await darkroom.develop({ ...image, warnings });
+    expect((await ended(id)).image?.warnings).to.deep.equal(warnings);
+  });
 
   it('counts a day for each account, and gives back what failed', async () => {
     const quota = { limit: 2 };

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { createGateway, encodeForm, type Form, type HttpClient } from 'mediagate';
+import { imageModel } from '../../support/invented-image.js';
 import { type OriginServer, startOrigin } from '../../support/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 
@@ -52,7 +53,9 @@ describe('multipart forms', () => {
             provides: ['image'],
             setup(context) {
               http = context.http;
-              return { imageProviders: [{ models: ['none'], generate: () => Promise.reject(new Error('unused')) }] };
+              return {
+                imageProviders: [{ models: [imageModel('none')], generate: () => Promise.reject(new Error('unused')) }],
+              };
             },
           },
         },

@@ -10,6 +10,7 @@ import {
 } from '../../../core/index.js';
 import { decodeImage, formatOf, inventImage } from '../../../core/testing/image.js';
 import { type Check, type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
+import { imageModel } from '../../support/invented-image.js';
 
 const KEY = 'key-that-nobody-may-see';
 const options = Type.Object({ key: Type.Optional(Type.String()) }, { additionalProperties: false });
@@ -35,7 +36,7 @@ function definition(
     provides: ['image'],
     options,
     setup: (context) => ({
-      imageProviders: [{ models: ['invented-1'], generate: (call) => make(call, context), ...more }],
+      imageProviders: [{ models: [imageModel('invented-1')], generate: (call) => make(call, context), ...more }],
     }),
   });
   return { plugin, options: { key: KEY } };
@@ -104,8 +105,17 @@ describe('the testing kit for image providers', () => {
     it('passes one that keeps to the rules', async () => expect(await check(asking)).to.deep.equal([]));
 
     const wrong: Readonly<Record<string, { make: Make; more?: Partial<ImageProvider>; finds: readonly string[] }>> = {
-      'a model named twice': { make: asking, more: { models: ['one', 'one'] }, finds: ['names its models'] },
+      'a model named twice': {
+        make: asking,
+        more: { models: [imageModel('one'), imageModel('one')] },
+        finds: ['names its models'],
+      },
       'no models': { make: asking, more: { models: [] }, finds: ['names its models'] },
+      'a format that the model does not name': {
+        make: asking,
+        more: { models: [imageModel('invented-1', { formats: ['png', 'jpeg'] })] },
+        finds: ['gives webp where it is asked for, or says that it does not'],
+      },
       'a media type that is not that of the bytes': {
         make: altering((image) => ({ ...image, contentType: 'image/png' })),
         finds: ['gives jpeg where it is asked for, or says that it does not'],
@@ -212,8 +222,12 @@ describe('the testing kit for image providers', () => {
 
   describe('without references', () => {
     const refuses = 'refuses references, and asks nobody';
-    const check = (make: Make, only?: readonly string[]) =>
-      failing(imageProviderChecks({ ...definition(make), upstream, takesReferences: false }), only);
+    const none = imageModel('invented-1', { maxReferences: 0 });
+    const check = (make: Make, only?: readonly string[], model = none) =>
+      failing(
+        imageProviderChecks({ ...definition(make, { models: [model] }), upstream, takesReferences: false }),
+        only,
+      );
     const refusing =
       (error: GatewayError): Make =>
       async (call, context) => {
@@ -223,6 +237,9 @@ describe('the testing kit for image providers', () => {
     const unsupported = new GatewayError('unsupported_value', 'It takes no input images.', { param: 'image' });
 
     it('passes one that refuses them', async () => expect(await check(refusing(unsupported))).to.deep.equal([]));
+
+    it('finds a model that claims to take some', async () =>
+      expect(await check(refusing(unsupported), [refuses], imageModel('invented-1'))).to.deep.equal([refuses]));
 
     const wrong: Readonly<Record<string, Make>> = {
       'one that uses them': asking,
