@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type Koa from 'koa';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from '../core/runtime/index.js';
 import {
   agentRoutes,
   createAccountView,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { promisify } from 'node:util';
-import { type Logger, systemClock } from 'mediagate';
+import { type Logger, systemClock } from '../core/runtime/index.js';
 import { type Banner, renderBanner, samplesOf, startNotices } from './cli/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { describeLinks, describeListening, drain, localAddress, matcherOf } from './http/index.js';

@@ -1,16 +1,11 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  createGateway,
-  type Gateway,
-  type GatewayServices,
-  type Jobs,
-  type Logger,
-  type PluginEntry,
-  readPluginConfig,
-  systemClock,
-} from 'mediagate';
+import { createGateway, type Gateway, type GatewayServices } from 'mediagate';
+import type { PluginEntry } from '../core/contracts/index.js';
+import type { Jobs } from '../core/jobs/index.js';
+import { readPluginConfig } from '../core/plugins/index.js';
+import { type Logger, systemClock } from '../core/runtime/index.js';
 import {
   checkExecutables,
   findChromium,

@@ -1,17 +1,10 @@
 import { stat } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
-import {
-  createLogger,
-  type Gateway,
-  GatewayError,
-  type GatewayServices,
-  type Logger,
-  mendSecrets,
-  type Need,
-  type PluginEntry,
-  systemClock,
-  type Tracer,
-} from 'mediagate';
+import type { Gateway, GatewayServices } from 'mediagate';
+import type { Need, PluginEntry, Tracer } from '../core/contracts/index.js';
+import { createLogger } from '../core/observability/index.js';
+import { GatewayError, type Logger, systemClock } from '../core/runtime/index.js';
+import { mendSecrets } from '../core/storage/index.js';
 import { createIdentity, type Identity, type SignInStatus } from './accounts/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { type AppDependencies, createSiteAddress } from './http/index.js';

@@ -1,4 +1,4 @@
-import type { PluginStatus } from 'mediagate';
+import type { PluginStatus } from '../core/contracts/index.js';
 
 /** Plugin instances with the same status: one per model, reported as a group. */
 export interface PluginGroup extends PluginStatus {

@@ -43,7 +43,7 @@ async function writePluginPackage(root) {
   };
   fs.writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
-  fs.copyFileSync(path.join(root, 'plugins', 'README.md'), path.join(folder, 'README.md'));
+  fs.copyFileSync(path.join(root, 'docs', 'develop', 'plugins.md'), path.join(folder, 'README.md'));
 }
 
 function versionOf(name, dependencies) {
@@ -54,9 +54,10 @@ function versionOf(name, dependencies) {
 
 /** @returns the packages that the scripts import. */
 async function bundleScripts(root, folder) {
+  const entries = { ...ENTRIES, ...threadsOf(path.join(root, 'dist', 'core', 'testing')) };
   const { metafile } = await require('esbuild').build({
     absWorkingDir: root,
-    entryPoints: Object.fromEntries(Object.entries(ENTRIES).map(([name, file]) => [name, `dist/${file}.js`])),
+    entryPoints: Object.fromEntries(Object.entries(entries).map(([name, file]) => [name, `dist/${file}.js`])),
     outdir: folder,
     bundle: true,
     splitting: true,
@@ -70,12 +71,21 @@ async function bundleScripts(root, folder) {
   });
   const outputs = new Map(Object.entries(metafile.outputs));
   const used = reach(
-    Object.keys(ENTRIES).map((name) => path.relative(root, path.join(folder, `${name}.js`))),
+    Object.keys(entries).map((name) => path.relative(root, path.join(folder, `${name}.js`))),
     (output) => outputs.get(output).imports.flatMap(({ path: target }) => (outputs.has(target) ? target : [])),
   );
   for (const output of outputs.keys()) if (!used.has(output)) fs.rmSync(path.join(root, output));
   const texts = [...used].map((output) => fs.readFileSync(path.join(root, output), 'utf8'));
   return texts.flatMap(packagesIn);
+}
+
+/** Modules that the kit runs in threads: no import leads to them, and they must lie beside the script that starts them. */
+function threadsOf(folder) {
+  const texts = fs.readdirSync(folder).map((name) => fs.readFileSync(path.join(folder, name), 'utf8'));
+  const names = texts.flatMap((text) =>
+    Array.from(text.matchAll(/new URL\('\.\/([\w-]+)\.js', import\.meta\.url\)/g), ([, name]) => name),
+  );
+  return Object.fromEntries(names.map((name) => [name, `core/testing/${name}`]));
 }
 
 /** Leaves out each module that no entry uses, and so the packages that it loads. */

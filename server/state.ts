@@ -1,6 +1,6 @@
-import { systemClock } from 'mediagate';
 import type { BackgroundResponses, Cache, Clock, Logger, Meter, Storage, Tracer } from '../core/contracts/index.js';
 import type { Instances } from '../core/database/index.js';
+import { systemClock } from '../core/runtime/index.js';
 import type { AccountKeys, Accounts, DeviceGrants, Sessions, SignIns, Users } from './accounts/index.js';
 import type { Audit } from './audit/index.js';
 import type { IdempotentResponses } from './idempotency/index.js';

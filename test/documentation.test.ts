@@ -1,9 +1,11 @@
-import { globSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createGateway, createLogger, type Gateway, type Plugin, readPluginConfig, systemClock } from 'mediagate';
+import { FAILURE_MESSAGES } from '../core/extraction/method-results.js';
+import { DEFINITIVE_CODES, type DefinitiveCode, TRANSIENT_CODES, type TransientCode } from '../core/runtime/index.js';
 import { createIdentity, endpointsOf } from '../server/accounts/index.js';
 import { createAccountContext, createRoutes, createServerContext } from '../server/app.js';
 import { createSiteAddress, ERROR_CLASSES, type Route } from '../server/http/index.js';
@@ -211,10 +213,34 @@ describe("README's tables equal the code", () => {
   });
 });
 
-function expectTable(name: string, table: string): void {
-  if (process.env.UPDATE_DOCS === '1') writeReadmeTable(name, table);
+const PLUGIN_GUIDE = 'docs/develop/plugins.md';
+
+describe('docs/develop/plugins.md', () => {
+  it('shows the files of the example package as they are, which the package test compiles and runs', () => {
+    const file = path.join(packageRoot, PLUGIN_GUIDE);
+    const shown = /<!-- file: (\S+) -->\n```(\w+)\n([\s\S]*?)^```$/gm;
+    const text = readFileSync(file, 'utf8');
+    const current = text.replace(shown, (_all, name: string, language: string) => {
+      const code = readFileSync(path.join(packageRoot, name), 'utf8');
+      return `<!-- file: ${name} -->\n\`\`\`${language}\n${code}\`\`\``;
+    });
+    if (process.env.UPDATE_DOCS === '1') writeFileSync(file, current);
+    expect([...text.matchAll(shown)].length).to.be.greaterThan(10);
+    expect(readFileSync(file, 'utf8'), 'UPDATE_DOCS=1 npm test writes it').to.equal(current);
+  });
+
+  it('names every state and failure of an extractor', () => {
+    const rowsOf = (codes: readonly (DefinitiveCode | TransientCode)[]) =>
+      codes.map((code) => [`\`${code}\``, FAILURE_MESSAGES[code]]);
+    expectTable('definitive-codes', renderTable(['code', 'meaning'], rowsOf(DEFINITIVE_CODES)), PLUGIN_GUIDE);
+    expectTable('transient-codes', renderTable(['code', 'meaning'], rowsOf(TRANSIENT_CODES)), PLUGIN_GUIDE);
+  });
+});
+
+function expectTable(name: string, table: string, file = 'README.md'): void {
+  if (process.env.UPDATE_DOCS === '1') writeReadmeTable(name, table, file);
   expect(
-    readReadmeTable(name),
-    `README's table "${name}" should read (UPDATE_DOCS=1 npm test writes it):\n${table}\n`,
+    readReadmeTable(name, file),
+    `${file}'s table "${name}" should read (UPDATE_DOCS=1 npm test writes it):\n${table}\n`,
   ).to.equal(table);
 }

@@ -1,22 +1,28 @@
 import { expect } from 'chai';
-import { decodeEntities, findJsonAfter, firstLine, metaTags, parseCount, splitScripts } from 'mediagate';
-import { resolveFacts as shopFacts } from '../plugins/clip_shop/facts.js';
-import { outcomeOfPage as readShopPage } from '../plugins/clip_shop/outcomes.js';
-import { readPageTags as readShopTags } from '../plugins/clip_shop/page-tags.js';
-import { readPrice } from '../plugins/clip_shop/parse-price.js';
+import {
+  decodeEntities,
+  findJsonAfter,
+  firstLine,
+  metaTags,
+  parseCount,
+  readDashManifest,
+  splitScripts,
+} from 'mediagate';
+import { siteConfigOf as shopConfig } from '../plugins/clip_shop/fetch.js';
+import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
+import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/read/player.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
 import { identityOf } from '../plugins/photo/links.js';
-import { parseDash } from '../plugins/photo/read/dash.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
 import { readPermalinkPage } from '../plugins/photo/read/page.js';
 import { parseDescription, parseOwner, parseTags as parsePhotoTags } from '../plugins/photo/read/tags.js';
-import { resolveFacts as socialFacts } from '../plugins/social/facts.js';
+import { siteConfigOf as socialSiteConfig } from '../plugins/social/fetch.js';
 import { parseMessage, parsePlugin } from '../plugins/social/read/embed.js';
-import { parseManifest } from '../plugins/social/read/media.js';
+import { manifestFiles } from '../plugins/social/read/media.js';
 import { readPage as readSocialPage } from '../plugins/social/read/page.js';
 import { isLoginForm } from '../plugins/social/read/state.js';
 import { authorName } from '../plugins/social/read/tags.js';
@@ -66,11 +72,11 @@ const CLIP_ID = '7123456789012345678';
 const VIDEO_ID = 'abcdefghijk';
 const IDENTITY = identityOf('DX6B-kzkPRH');
 const facts = {
-  shop: shopFacts(),
+  shop: shopConfig(),
   clip: clipSiteConfig(),
   vidsite: vidsiteConfig(),
   photo: photoSiteConfig(),
-  social: socialFacts(),
+  social: socialSiteConfig(),
 };
 
 function socialPage(id: string): Reader {
@@ -110,7 +116,7 @@ const ATTACHED = `${RESULT}{"id":"S","post_id":"${NUMBER}","attachments":[`;
 const PAGES: Readonly<Record<string, readonly [read: Reader, ...heads: readonly string[]]>> = {
   clip_shop: [shopPage, '', '<script id="__MODERN_ROUTER_DATA__">', 'window._ROUTER_DATA = '],
   clip_video: [clipPage, '', `${CLIP_ID}<script id="VideoObject">`, '<script id="SIGI_STATE">', 'SIGI_STATE'],
-  vidsite: [watchPage, '', 'var ytInitialPlayerResponse = ', 'ytInitialData = '],
+  vidsite: [watchPage, '', 'var ytInitialPlayerResponse = ', 'ytInitialData = ', '<div id="initial-data"><!-- '],
   photo: [
     permalinkPage,
     '',
@@ -183,6 +189,11 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     (html) => parseOembed({ html }, CLIP_ID),
     ...['⟨cite="/video/⟩', 'cite="⟨/video/⟩', '⟨data-video-id="1⟩'],
   ],
+  'data of vidsite': [
+    watchPage,
+    ...['⟨ytInitialData = {⟩', '⟨ytInitialData\n⟩', '⟨ytInitialPlayerResponse = "⟩', "⟨ytInitialPlayerConfig = '{⟩"],
+    ...['⟨id="initial-data"><!-- {⟩', 'ytInitialData⟨ ⟩=', "ytInitialData = '{⟨\\⟩", 'ytInitialData = {"a":"⟨\\"⟩'],
+  ],
   'chapters of vidsite': [
     (text) => parseChapters(undefined, text),
     '0:00 ⟨-⟩a\rb',
@@ -217,9 +228,9 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     ...['⟨<script id="__eqmc" ⟩', '⟨<script id="__eqmc">⟩', '<script id="__eqmc">⟨"l":"⟩', '⟨["LSD",[],{"token":"⟩'],
     ...['["LSD",[],{"token":"a"\n⟨ ⟩', '["LSD",[],{"token":"a"\n⟨a⟩', '["LSD",[],{"token":"a"⟨\n⟩'],
   ],
-  'manifests of photo': [parseDash, ...manifests(), '<MPD ⟨a⟩', '<MPD>⟨ mediaPresentationDuration="P⟩'],
+  'manifests of photo': [readDashManifest, ...manifests(), '<MPD ⟨a⟩', '<MPD>⟨ mediaPresentationDuration="P⟩'],
   'manifests of social': [
-    parseManifest,
+    manifestFiles,
     ...[...manifests(), '<AdaptationSet ><Representation >⟨<BaseURL ⟩', '⟨mediaPresentationDuration="P⟩'],
   ],
   'lines of photo': [
@@ -246,7 +257,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
   'names of social': [
     often((text) => {
       const title = text.slice(0, TAG_LENGTH);
-      authorName({ heading: title, description: 'c' }, { facts: facts.social, inGroup: false, isVideo: false });
+      authorName({ heading: title, description: 'c' }, { siteConfig: facts.social, inGroup: false, isVideo: false });
     }),
     ...['a⟨ - ⟩', 'a⟨ - b⟩', 'a - ⟨ ⟩b', 'a - ⟨ |⟩b'],
   ],

@@ -1,12 +1,17 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { cp, readFile, rename, symlink, writeFile } from 'node:fs/promises';
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { type InstalledPackage, installPackage, installPluginPackage } from './support/installed-package.js';
+import {
+  addPluginPackage,
+  type InstalledPackage,
+  installPackage,
+  installPluginPackage,
+} from './support/installed-package.js';
 import { packageRoot } from './support/package-root.js';
 import { readmeSnippets } from './support/readme-snippets.js';
 import { freePort } from './support/redis.js';
@@ -33,8 +38,6 @@ const ENTRY_POINTS = [
     .filter((entry) => entry.isDirectory() && entry.name !== '_template')
     .map(({ name }) => `mediagate/plugins/${name}`),
 ];
-
-const PLUGIN_PACKAGE = '## In a package of its own';
 
 /** Of which the first takes a network, and is compiled alone. */
 const [links = '', pictures = '', server = '', tests = ''] = readmeSnippets('## Embed it', 'ts');
@@ -159,31 +162,40 @@ describe('the package, as another project has it', function () {
     });
   });
 
-  it('lets a plugin live in a package of its own, as plugins/README.md says', async () => {
-    expect(readdirSync(path.join(installed.root, 'plugins'))).to.have.members(['README.md', '_template']);
-    const place = await writePlugin(installed);
+  it('serves the plugins of the example package, which has the small one and passes its own tests', async () => {
+    await addPluginPackage(installed.pluginTarball, installed.folder);
+    const place = path.join(installed.folder, 'example');
+    await cp(path.join(packageRoot, 'examples', 'plugin-package'), place, { recursive: true });
+    for (const name of ['@types/mocha', 'mocha']) {
+      await symlink(path.join(packageRoot, 'node_modules', name), path.join(installed.folder, 'node_modules', name));
+    }
     const strictest = ['--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--preserveSymlinks'];
     await runCompiler(place, ['-p', '.', ...strictest]);
-    const mocha = path.join(packageRoot, 'node_modules', 'mocha', 'bin', 'mocha.js');
-    const { scripts } = JSON.parse(await readFile(path.join(place, 'package.json'), 'utf8'));
+    const { name, scripts } = JSON.parse(await readFile(path.join(place, 'package.json'), 'utf8'));
     const [, words = ''] = / && mocha (.*)$/.exec(scripts.test) ?? [];
     // Mocha's own limit fails tests on a busy machine.
     expect(words).to.match(/--timeout [1-9]\d{4}\b/);
+    const mocha = path.join(packageRoot, 'node_modules', 'mocha', 'bin', 'mocha.js');
     const tests = await run(process.execPath, [mocha, ...words.split(' ')], { cwd: place });
-    expect(tests.stdout).to.contain('clip: replays as expected');
+    for (const title of ['extractor reelbox', 'image provider lantern_image', 'text provider tide_text', 'over HTTP']) {
+      expect(tests.stdout).to.contain(title);
+    }
 
-    const config = path.join(installed.folder, 'plugins.config.json');
-    await writeFile(config, readmeSnippets(PLUGIN_PACKAGE, 'json', 'plugins/README.md')[2] ?? '');
+    await symlink(place, path.join(installed.folder, 'node_modules', name));
+    const [config = ''] = readmeSnippets('## Load it', 'json', 'docs/develop/plugins.md');
+    await writeFile(path.join(installed.folder, 'plugins.config.json'), config);
     const { stdout } = await run(
       process.execPath,
       [path.join(installed.root, 'dist/server/cli/cli.js'), 'plugins', '--json'],
-      {
-        cwd: installed.folder,
-        env: { PATH: process.env.PATH, BROWSER: 'off' },
-      },
+      { cwd: installed.folder, env: { PATH: process.env.PATH, BROWSER: 'off', LANTERN_KEY: 'lantern-key' } },
     );
     const entries: { id: string; state: string }[] = JSON.parse(stdout);
-    expect(entries.map(({ id, state }) => `${id} ${state}`)).to.deep.equal(['vidsite ready', 'reelbox ready']);
+    expect(entries.map(({ id, state }) => `${id} ${state}`)).to.deep.equal([
+      'vidsite ready',
+      'reelbox ready',
+      'lantern_image ready',
+      'sketch_image disabled',
+    ]);
   });
 
   describe('brings a small one for authors of plugins, which', () => {
@@ -238,21 +250,6 @@ function sizeOf(folder: string): number {
     const stat = statSync(file);
     return sum + (stat.isDirectory() ? sizeOf(file) : Math.ceil(stat.size / block) * block);
   }, block);
-}
-
-/** What plugins/README.md tells to do with the template, in a folder of that project. */
-async function writePlugin({ folder, root }: InstalledPackage): Promise<string> {
-  const [manifest = '', configuration = ''] = readmeSnippets(PLUGIN_PACKAGE, 'json', 'plugins/README.md');
-  const place = path.join(folder, 'reelbox');
-  const source = path.join(place, 'src', 'reelbox');
-  await cp(path.join(root, 'plugins', '_template'), source, { recursive: true });
-  await rename(path.join(source, 'test', '_template.test.ts'), path.join(source, 'test', 'reelbox.test.ts'));
-  const text = await readFile(path.join(source, 'index.ts'), 'utf8');
-  await writeFile(path.join(source, 'index.ts'), text.replaceAll("'_template'", "'reelbox'"));
-  await writeFile(path.join(place, 'package.json'), manifest);
-  await writeFile(path.join(place, 'tsconfig.json'), configuration);
-  await symlink(place, path.join(folder, 'node_modules', 'mediagate-reelbox'));
-  return place;
 }
 
 /**

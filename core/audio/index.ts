@@ -1,1 +1,9 @@
-export { type Audio, createAudio } from './audio.js';
+export {
+  type Audio,
+  type AudioExchange,
+  type AudioResponse,
+  type AudioResponseEnd,
+  createAudio,
+  type TranscriptionResult,
+  type UploadedAudio,
+} from './audio.js';

@@ -5,6 +5,11 @@ export {
   type JobsOptions,
   type Submissions,
 } from './background-jobs.js';
-export { checkDocument, createExtractionService, type ExtractionService } from './extraction.js';
+export {
+  checkDocument,
+  createExtractionService,
+  type ExtractionJobSummary,
+  type ExtractionService,
+} from './extraction.js';
 export { type AudioFiles, type AudioLinks, createAudioFiles, createAudioLinks } from './mp3-files.js';
 export { defaultRequestOptions } from './request-options.js';

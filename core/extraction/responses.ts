@@ -62,7 +62,7 @@ export function requireSuccess<Response extends StatusReply>(response: Response,
 }
 
 /** The error for an outcome without data. */
-export function outcomeError(outcome: Failure): GatewayError {
+export function outcomeError(outcome: Exclude<Outcome<unknown>, { kind: 'found' }>): GatewayError {
   const { code, reason } = outcome;
   const more = outcome.kind === 'transient' && { retryAfterSeconds: outcome.retryAfterSeconds, cause: outcome.cause };
   return new GatewayError(code, FAILURE_MESSAGES[code], { reason, ...more });

@@ -13,12 +13,6 @@ export function loadSiteConfig<Config extends object>(shipped: Config, override:
   return merge(shipped, override, 'siteConfig') as Config;
 }
 
-/** As `loadSiteConfig`, for plugins whose option is still called `facts`. */
-export function overrideFacts<Facts extends object>(shipped: Facts, override: FactsOverride = {}): Facts {
-  return merge(shipped, override, 'facts') as Facts;
-}
-export type FactsOverride = SiteConfigOverride;
-
 function merge(base: unknown, override: unknown, path: string): unknown {
   if (!isRecord(base)) {
     if (kindOf(base) !== kindOf(override)) throw new TypeError(`${path} must be a ${kindOf(base)}`);

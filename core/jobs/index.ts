@@ -1,4 +1,4 @@
-export type { CancelledJob, JobAdministration, JobDetails, JobList } from './administration.js';
+export type { CancelledJob, JobAdministration, JobDetails, JobList, JobWorker, ListedJob } from './administration.js';
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
 export { createCompletionWaiters } from './finish.js';
 export {

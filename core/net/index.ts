@@ -1,3 +1,10 @@
-export { type AddressGuard, createAddressGuard, type EgressProxy, MAX_URL_LENGTH, readProxyUrl } from './egress.js';
+export {
+  type AddressGuard,
+  createAddressGuard,
+  type EgressProxy,
+  isLoopbackHost,
+  MAX_URL_LENGTH,
+  readProxyUrl,
+} from './egress.js';
 export { discard, HOP_FIELDS, type Hop, type HttpClients, nextHop, readJson } from './http-client.js';
 export { retryAfterSeconds, uselessAnswer } from './upstream-failures.js';

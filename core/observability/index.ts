@@ -1,4 +1,4 @@
-export { createRedaction } from './logger.js';
+export { createLogger, createRedaction } from './logger.js';
 export {
   currentScope,
   failureOf,

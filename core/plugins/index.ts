@@ -12,6 +12,7 @@ export {
   registerInstanceServices,
   STORAGE,
 } from './instance-services.js';
+export { PluginConfigError, readPluginConfig } from './plugin-config.js';
 export { CONTRIBUTION_CODES, readReportedUsage } from './plugin-failure.js';
 export { createPluginHost, type InstancePolicy, type PluginHost } from './plugin-host.js';
 export { CONTRIBUTION_LISTS, createRegistry, type Registered, type Registry } from './registry.js';

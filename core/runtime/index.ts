@@ -6,6 +6,7 @@ export {
   type DefinitiveCode,
   damagedFile,
   diskFailure,
+  ERROR_CODES,
   type ErrorCode,
   GatewayError,
   type GatewayErrorDetails,
@@ -38,4 +39,4 @@ export {
   watchAborted,
   withDeadline,
 } from './time.js';
-export { type Checked, closestMatch, createValidator, type Validator } from './validation.js';
+export { type Checked, closestMatch, createValidator, type Issue, type Validator } from './validation.js';

@@ -3,4 +3,4 @@ export { type Files, openFiles } from './files.js';
 export { FILE_NAME, isWhole, readRange, readTrailer, type Trailer } from './files-disk.js';
 export { copyWithDigest, digestOf, type FileDigest, syncFolder } from './folders.js';
 export { createMemoryCache } from './memory-cache.js';
-export { SECRET_BYTES, SECRET_NAME } from './secrets.js';
+export { loadSecret, mendSecrets, SECRET_BYTES, SECRET_NAME, secretsOfOthers } from './secrets.js';

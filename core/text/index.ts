@@ -1,4 +1,16 @@
-export type { ReservedTokens, Texts, TokenDemand } from './requests.js';
+export { correctionOf } from './background.js';
+export { createEventTexts } from './events.js';
+export type {
+  BackgroundStart,
+  PreparedText,
+  ReservedTokens,
+  TextAnswer,
+  TextExchange,
+  TextOutcome,
+  TextRequest,
+  Texts,
+  TokenDemand,
+} from './requests.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
 export { createTokenCounter, type PromptSample, samplePrompt, type TokenCounter } from './tokens.js';
 export { findVendorFields, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';

@@ -1,19 +1,105 @@
-import { definePlugin, Type } from 'mediagate';
-import { createClipShopExtractor } from './extractor.js';
+import {
+  definePlugin,
+  type ExtractCall,
+  type Extractor,
+  extractorFrom,
+  type PluginContext,
+  type SiteConfigOverride,
+  Type,
+} from 'mediagate';
+import { assemble, explain, isEnough } from './assemble.js';
+import { createBrowserVisit } from './browser.js';
+import { createPageFetch, type PageForm, siteConfigOf } from './fetch.js';
+import { LINK_FORMS, matchProduct } from './links.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
+import { isReadable, isWhole } from './read/page.js';
+import type { ProductPart } from './read/product.js';
+import { REVIEW_OPTIONS, type ReviewOptions } from './read/reviews.js';
 
 const options = Type.Object(
   {
-    /** Languages that pages are asked for, as the header `accept-language` has them. */
+    /** Languages that pages are asked for, in the form of the header `accept-language`. */
     acceptLanguage: Type.String({ default: 'en-US,en;q=0.9', minLength: 2, maxLength: 200 }),
     /** Milliseconds that one plain page may take. */
     pageTimeoutMs: Type.Integer({ default: 7_000, minimum: 500, maximum: 60_000 }),
-    /** Milliseconds for one product, all ways together. Must stay below the entry's `timeoutMs` (30,000 by default). */
+    /** Milliseconds for one product, all methods together. Must stay below the plugin instance's `timeoutMs` (30,000 by default). */
     budgetMs: Type.Integer({ default: 27_000, minimum: 1_000, maximum: 590_000 }),
-    /** Members of facts.json that an entry sets otherwise, in the same shape. */
-    facts: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    /** Members of site-config.json with values of your own, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
+
+export interface ClipShopOptions {
+  acceptLanguage: string;
+  pageTimeoutMs: number;
+  budgetMs: number;
+  siteConfig?: SiteConfigOverride;
+}
+
+/** What the methods of one call share. */
+export interface ShopState {
+  /** When everything must be over, in milliseconds of the monotonic clock. */
+  deadline: number;
+  reviews: ReviewOptions;
+}
+
+/** Milliseconds that a browser needs at least. */
+const BROWSER_START_MS = 4_000;
+
+const PAGES: readonly (readonly [name: string, form: PageForm])[] = [
+  ['www_page', 'wwwPage'],
+  ['shop_page', 'shopPage'],
+  ['share_page', 'sharePage'],
+];
+
+/**
+ * Reads a product's page under each of its URLs until one shows it, then opens the page in a real browser, which sees
+ * more and gets the reviews page by page.
+ * @throws TypeError if `options.siteConfig` does not fit the shipped configuration.
+ */
+export function createClipShopExtractor(context: PluginContext<ClipShopOptions>): Extractor {
+  const { http, browser, clock, options } = context;
+  const { acceptLanguage, pageTimeoutMs, budgetMs } = options;
+  const siteConfig = siteConfigOf(options.siteConfig);
+  const fetchPage = createPageFetch({ http, siteConfig, acceptLanguage, pageTimeoutMs });
+  const visitProduct = createBrowserVisit({ browser, clock, siteConfig, acceptLanguage });
+
+  return extractorFrom<ProductPart, ShopState>(context, {
+    platform: 'clip_shop',
+    displayName: 'TikTok Shop',
+    linkForms: LINK_FORMS,
+    background: true,
+    requestOptions: REVIEW_OPTIONS,
+    match: matchProduct,
+    probeLinks,
+    budgetMs,
+    methodMs: budgetMs,
+    begin: ({ options: reviews }: ExtractCall<ReviewOptions>) => ({ deadline: clock.monotonic() + budgetMs, reviews }),
+    methods: [
+      ...PAGES.map(([name, form]) => ({
+        name,
+        cost: 1,
+        definitive: true,
+        usable: (call: { found(): readonly ProductPart[] }) => !isWhole(call.found()),
+        run: ({ link }: { link: { id: string; region?: string } }, signal: AbortSignal) =>
+          fetchPage(form, link, signal),
+      })),
+      {
+        name: 'browser',
+        cost: 20,
+        definitive: true,
+        available: () => browser.available,
+        usable: ({ state }) => state.deadline - clock.monotonic() > BROWSER_START_MS,
+        run: visitProduct,
+      },
+    ],
+    isEnough,
+    isWorthwhile: isReadable,
+    assemble: (run) => assemble(run, clock.now()),
+    explain,
+  });
+}
 
 /** Public products of TikTok Shop, with their reviews. */
 export default definePlugin<typeof options>({

@@ -1,12 +1,19 @@
 import {
-  type ChainResult,
+  type AudioSource,
+  audioSource,
+  type Extraction,
+  fallbackSource,
+  type ItemRun,
+  limitationNotes,
   type MediaEntry,
+  mergePosts,
   type PartialPost,
   type PostData,
   type PostPart,
   toIsoTime,
 } from 'mediagate';
-import { betterFirst, isCover } from './read/files.js';
+import type { SiteConfig } from './fetch.js';
+import { betterFirst, chooseAudio, isCover } from './read/files.js';
 
 /** Whether a part has what an answer needs: whose the item is, and anything of what it is. */
 export function isReadable({ common, metrics, media }: PartialPost): boolean {
@@ -30,9 +37,53 @@ export function hasFiles(entries: readonly MediaEntry[] = []): boolean {
   return entries.some((entry) => entry.kind === 'video' || (entry.kind === 'image' && !isCover(entry)));
 }
 
-/** Methods in whose place another one had to answer. */
-const PRIMARY = 'page';
+/** Whether a direct fetch of every video needs something of our visit. */
+export function hasBoundVideos(entries: readonly MediaEntry[]): boolean {
+  const videos = entries.filter(isVideo);
+  return videos.length > 0 && videos.every(({ bound_to }) => bound_to);
+}
+
 const EPOCH_SHIFT = 32n;
+
+/** Makes one document of the parts. */
+export function assemble(run: ItemRun<PartialPost, unknown>): Omit<Extraction, 'method'> {
+  const { link } = run.call;
+  const parts = alignMedia(run.parts);
+  const data = orderVideos(mergePosts(dateById(parts, link.id)));
+  const entries = data.media.entries ?? [];
+  const listed = new Set(data.media.video_urls);
+  return {
+    data,
+    limitations: limitationNotes(
+      run,
+      data,
+      fallbackSource(parts, 'page'),
+      !hasFiles(entries) && 'metadata_only',
+      hasBoundVideos(entries.filter(({ url }) => listed.has(url))) && 'media_cookie_bound',
+    ),
+    audio: parts.some(({ found }) => found.audio),
+    // A complete part lacks no more than the last digits of its counters.
+    partial: run.partial && !parts.some(({ found }) => isComplete(found)),
+  };
+}
+
+/**
+ * The audio in what one method found.
+ * @param cookie That of the page's visit; without it, files that are bound to it cannot be fetched.
+ * @throws GatewayError `audio_unavailable`.
+ */
+export function audioOf(post: PartialPost, cookie: string | undefined, { userAgent, origin }: SiteConfig): AudioSource {
+  const isUsable = (entry: MediaEntry) => cookie !== undefined || !entry.bound_to?.includes('cookie');
+  const file = post.audio ? chooseAudio(post.media?.entries ?? [], isUsable) : undefined;
+  return audioSource(file, {
+    headers: {
+      'user-agent': userAgent,
+      referer: `${origin}/`,
+      ...(cookie && file?.bound_to?.includes('cookie') && { cookie }),
+    },
+    durationSeconds: file?.kind === 'video' ? post.common?.duration_seconds : undefined,
+  });
+}
 
 /**
  * The same pictures and the same audio come under other addresses from every method: only one part's are kept, of the
@@ -83,24 +134,5 @@ export function dateById(parts: readonly PostPart[], id: string): PostPart[] {
   return [
     ...parts,
     { method: first.method, found: { common: { published_at: toIsoTime(seconds) }, publishedAtSource: 'id' } },
-  ];
-}
-
-/** What the caller should know about the result, stable words first. */
-export function limitationsOf(data: PostData, { parts, limitations, restriction }: ChainResult<PartialPost>): string[] {
-  const precision = Object.entries(data.provenance?.precision ?? {});
-  const rounded = precision.filter(([, one]) => one === 'rounded').map(([metric]) => metric);
-  const files = new Map((data.media.entries ?? []).map((entry) => [entry.url, entry]));
-  const videos = data.media.video_urls.flatMap((url) => files.get(url) ?? []);
-  const first = parts[0]?.method;
-  return [
-    ...new Set([
-      ...(restriction ? [restriction.code] : []),
-      ...limitations,
-      ...(first && first !== PRIMARY ? [`fallback_source: ${first}`] : []),
-      ...(hasFiles(data.media.entries) ? [] : ['metadata_only']),
-      ...(videos.length > 0 && videos.every(({ bound_to }) => bound_to) ? ['media_cookie_bound'] : []),
-      ...(rounded.length > 0 ? [`stats_rounded: ${rounded.join(', ')}`] : []),
-    ]),
   ];
 }

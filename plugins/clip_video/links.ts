@@ -1,6 +1,6 @@
-import type { LinkMatch, LinkRef } from 'mediagate';
+import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate';
 
-const SITE_HOSTS: ReadonlySet<string> = new Set([
+export const SITE_HOSTS: ReadonlySet<string> = new Set([
   'tiktok.com',
   'www.tiktok.com',
   'm.tiktok.com',
@@ -75,28 +75,19 @@ export function canonicalUrl(id: string): string {
 
 /** The id in an address of the platform's own, such as a redirect, which may leave the author's name empty. */
 export function itemIdIn(url: URL): string | undefined {
-  return SITE_HOSTS.has(url.hostname) && isWebLink(url) ? idOf(url, segmentsOf(url)) : undefined;
+  return SITE_HOSTS.has(url.hostname) && isPlainUrl(url) ? idOf(url, pathSegments(url)) : undefined;
 }
 
 /** The item or short link behind a link, without any request; undefined if it is not the site's, or is the shop's. */
 export function matchClip(url: URL): LinkMatch {
   const short = SHORT_HOSTS.has(url.hostname);
-  if (!short && !SITE_HOSTS.has(url.hostname)) return undefined;
-  if (!isWebLink(url)) return undefined;
-  const segments = segmentsOf(url);
+  if (!isPlainUrl(url) || !(short || SITE_HOSTS.has(url.hostname))) return undefined;
+  const segments = pathSegments(url);
   if (SHOP_SEGMENTS.has(segments[0] ?? '')) return undefined;
   const id = isNamed(segments) ? idOf(url, segments) : undefined;
   if (id) return { kind: 'video', id, url: canonicalUrl(id) };
   const link = short ? shortLink(segments, url.hostname) : siteShortLink(segments);
   return link ?? { unsupported: kindOf(segments, short) };
-}
-
-function isWebLink({ protocol, port, username, password }: URL): boolean {
-  return /^https?:$/.test(protocol) && port === '' && username === '' && password === '';
-}
-
-function segmentsOf(url: URL): string[] {
-  return url.pathname.split('/').filter((segment) => segment !== '');
 }
 
 /** False for a link like `/video/{id}` or `/@/video/{id}`: without its author it names no item. */
@@ -139,8 +130,7 @@ function kindOf(segments: readonly string[], short: boolean): string {
   if (first === '') return 'the home page';
   if (!isNamed(segments)) return "an item's link without its author";
   if (segments.some((segment) => ITEM_SEGMENTS.has(segment))) return 'a link without a proper item id';
-  const place = segments.findLast((segment) => Object.hasOwn(KINDS, segment));
-  if (place) return KINDS[place] ?? 'another page of the site';
   const user = first.startsWith('@') || /^%40/i.test(first) || second?.startsWith('@');
-  return user ? 'a profile' : 'another page of the site';
+  // The last segment is the most precise: `/@user/live`.
+  return kindOfPage(KINDS, ...[...segments].reverse()) ?? (user ? 'a profile' : 'another page of the site');
 }

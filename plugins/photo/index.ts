@@ -1,6 +1,4 @@
 import {
-  asString,
-  at,
   audioSource,
   definePlugin,
   type Extractor,
@@ -35,6 +33,8 @@ import {
   type PostOutcome,
   type PostReading,
   readRuling,
+  refused,
+  restricted,
 } from './read/reading.js';
 import { readReply } from './read/reply.js';
 
@@ -151,21 +151,17 @@ function createMethods(requests: Requests, siteConfig: SiteConfig): PostMethod[]
         throw error;
       });
       if (reply === undefined && page?.kind === 'definitive') return page;
-      const text = [asString(at(reply, 'title')), asString(at(reply, 'description'))].filter(Boolean).join(': ');
-      if (text) return readRuling(text, siteConfig.phrases);
-      return { kind: 'transient', code: 'upstream_refused', reason: 'the post is not shown, and no reason is given' };
+      return readRuling(reply, siteConfig.phrases) ?? refused('the post is not shown, and no reason is given');
     }),
   ];
 }
 
-const REMOVED: PostOutcome = { kind: 'definitive', code: 'removed', reason: 'HTTP 404' };
+const REMOVED = restricted('removed', 'HTTP 404');
 
 /** The site redirects to its login page for private posts always, and for any post at times. */
 function loginOutcome({ shortcode }: PostIdentity): PostOutcome {
   const reason = 'redirected to the login page';
-  return hasPrivateKey(shortcode)
-    ? { kind: 'definitive', code: 'private', reason }
-    : { kind: 'transient', code: 'upstream_refused', reason };
+  return hasPrivateKey(shortcode) ? restricted('private', reason) : refused(reason);
 }
 
 /** The site also says "removed" for the link of a private post, and for a post that another reply restricted. */

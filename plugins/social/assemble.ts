@@ -1,25 +1,70 @@
-import type { PostData } from 'mediagate';
-import type { PostClimb } from './outcomes.js';
+import {
+  type Extraction,
+  type ItemCall,
+  type ItemRun,
+  type LinkRef,
+  limitationNotes,
+  type MediaEntry,
+  mergePosts,
+  type PartialPost,
+  type PostPart,
+} from 'mediagate';
+import { isAlias } from './links.js';
 import { isCut } from './read/text.js';
 
-/** What the caller should know about the result, stable words first. */
-export function limitationsOf(data: PostData, { limitations, restriction }: PostClimb, isVideo: boolean): string[] {
-  const { common, media, metrics, provenance } = data;
-  const precision = Object.entries(provenance?.precision ?? {});
-  const rounded = precision.filter(([, how]) => how === 'rounded').map(([metric]) => metric);
-  const hidden = precision.filter(([, how]) => how === 'hidden').map(([metric]) => metric);
-  const counted = (['likes', 'comments', 'shares', 'views'] as const).some((metric) => metrics[metric] !== undefined);
-  return [
-    ...new Set([
-      ...(restriction ? [restriction.code] : []),
-      ...limitations,
-      ...(common.live_status === 'live' ? ['live_now'] : []),
-      ...(common.live_status === 'upcoming' ? ['live_upcoming'] : []),
-      ...(isVideo && media.video_urls.length === 0 ? ['metadata_only'] : []),
-      ...(common.caption && isCut(common.caption) ? ['caption_truncated'] : []),
-      ...(counted ? [] : ['stats_not_shown']),
-      ...(hidden.length > 0 ? [`stats_hidden: ${hidden.join(', ')}`] : []),
-      ...(rounded.length > 0 ? [`stats_rounded: ${rounded.join(', ')}`] : []),
-    ]),
-  ];
+type Posts = readonly PartialPost[];
+
+/** The document of all parts, with what the link alone says. */
+export function assemble({ parts, call, ...run }: ItemRun<PartialPost>): Omit<Extraction, 'method'> {
+  const { link } = call;
+  const own = parts.slice(0, 1).map(({ method }) => ({ method, found: { ids: idsOf(link, parts) } }));
+  const data = mergePosts([...parts, ...own]);
+  const { common, media, metrics } = data;
+  const { live_status: live } = common;
+  const isCounted = (['likes', 'comments', 'shares', 'views'] as const).some((metric) => metrics[metric] !== undefined);
+  const limitations = limitationNotes(
+    run,
+    data,
+    live === 'live' && 'live_now',
+    live === 'upcoming' && 'live_upcoming',
+    link.kind !== 'post' && media.video_urls.length === 0 && 'metadata_only',
+    common.caption !== undefined && isCut(common.caption) && 'caption_truncated',
+    !isCounted && 'stats_not_shown',
+  );
+  return { data, limitations, audio: live !== 'live' && parts.some(({ found }) => found.audio) };
+}
+
+/** An alias is the id of a post only if its number is unknown. */
+function idsOf({ kind, id, url }: LinkRef, parts: readonly PostPart[]): PartialPost['ids'] {
+  if (kind !== 'post') return { video_id: id, canonical_url: url };
+  const isKnown = isAlias(id) && parts.some(({ found }) => found.ids?.post_id);
+  return { ...(!isKnown && { post_id: id }), canonical_url: url };
+}
+
+/** Whether text, author, date, counters and, for a video, files are extracted. */
+export function isEnough(posts: Posts, { link }: ItemCall<PartialPost>): boolean {
+  return (
+    isReadable(posts) &&
+    posts.some(({ common }) => common?.published_at) &&
+    posts.some(({ metrics }) => metrics?.likes !== undefined || metrics?.views !== undefined) &&
+    (link.kind === 'post' || posts.some(({ media }) => media?.video_urls?.length))
+  );
+}
+
+/** Whether the parts have the minimum of a document: something of the post, and its author or what it shows. */
+export function isReadable(posts: Posts): boolean {
+  const has = (test: (post: PartialPost) => unknown) => posts.some((post) => Boolean(test(post)));
+  const hasAuthor = has(({ common }) => common?.author?.name);
+  const hasMedia = has(({ media }) => media?.image_urls?.length || media?.video_urls?.length);
+  // The tags of a post in a group have its text only.
+  if (has(({ common }) => common?.caption)) return true;
+  return has(({ common }) => common?.title) ? hasAuthor || hasMedia : hasAuthor && hasMedia;
+}
+
+/** The smallest file with audio alone, or else the smallest video with audio. */
+export function chooseAudio(entries: readonly MediaEntry[]): MediaEntry | undefined {
+  const withAudio = entries.filter(({ kind, has_audio }) => has_audio && (kind === 'audio' || kind === 'video'));
+  const rank = ({ kind, bitrate, quality }: MediaEntry) =>
+    (kind === 'audio' ? 0 : 1e12) + (bitrate ?? (quality === 'SD' ? 1e9 : 2e9));
+  return withAudio.sort((one, other) => rank(one) - rank(other))[0];
 }

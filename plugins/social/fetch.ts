@@ -1,48 +1,60 @@
 import {
+  acceptLanguage,
+  fillUrl,
+  followRedirects,
   GatewayError,
   type HttpClient,
-  type HttpResponse,
   type LinkRef,
-  matchedLink,
-  retryAfterSeconds,
-  walkShortLink,
+  loadSiteConfig,
+  matchAddress,
+  outcomeError,
+  requireSuccess,
+  resolveShortLink,
+  type SiteConfigOverride,
 } from 'mediagate';
-import type { Facts } from './facts.js';
 import { isOwnHost, itemAt, matchItem } from './links.js';
-import { addressOfStory, leadsIn, takeApart } from './read/parts.js';
-import { readPageState, stateOfAddress, stateOfRest } from './read/state.js';
+import { addressOfStory, leadsIn, type PageReply, takeApart } from './read/parts.js';
+import { readPageState, type SiteConfig, stateOfAddress, stateOfRest } from './read/state.js';
+import shipped from './site-config.json' with { type: 'json' };
 
-const MAX_HOPS = 3;
+/**
+ * The shipped site configuration with a plugin instance's own values.
+ * @throws TypeError if they do not fit.
+ */
+export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
+  return loadSiteConfig(shipped, override);
+}
 
-export interface RequestSettings {
+export interface FetchSettings {
   http: HttpClient;
-  facts: Facts;
+  siteConfig: SiteConfig;
   /** BCP 47 tag of the interface language. */
   language: string;
 }
 
-/** What the site answered with: where the answer lay in the end, and the page, empty where it led to no page. */
-export interface PageAnswer {
-  status: number;
-  url: URL;
-  html: string;
+/** The requests that the site receives. Each throws a GatewayError if the site does not reply. */
+export interface Fetch {
+  /** A page of the item. Redirects are followed within the site, but not to a login form or a check. */
+  page(address: string, signal: AbortSignal): Promise<PageReply>;
+  /** The watch page of a reel, or the reel page of a video. */
+  siblingPage(link: LinkRef, signal: AbortSignal): Promise<PageReply>;
+  /** The page that other sites embed. */
+  embedPage(link: LinkRef, signal: AbortSignal): Promise<PageReply>;
+  /**
+   * Where a share link leads. Most redirect; since 2026 the reply to some is a page whose tags have the address of the
+   * item.
+   * @throws GatewayError `short_link_dead`, `redirected_to_unsupported`, `login_required`, `unavailable`, or an upstream
+   *   failure.
+   */
+  shortLink(link: LinkRef, signal: AbortSignal): Promise<URL>;
 }
 
-/** The few requests that the site is ever sent. Each throws a GatewayError where no answer of the site's came. */
-export interface Requests {
-  /** Sent with every request, as a browser would that opens the address. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** A page of the item; redirects are followed within the site, but not to a login form or a check. */
-  page(address: string, signal: AbortSignal): Promise<PageAnswer>;
-  /** The page that other sites embed, of the kind that fits the item. */
-  plugin(link: LinkRef, signal: AbortSignal): Promise<PageAnswer>;
-}
-
-export function createRequests({ http, facts, language }: RequestSettings): Requests {
+export function createFetch({ http, siteConfig, language }: FetchSettings): Fetch {
+  const { urls, markers } = siteConfig;
   const headers = {
-    'user-agent': facts.userAgent,
+    'user-agent': siteConfig.userAgent,
     accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
-    'accept-language': language.startsWith('en') ? `${language},en;q=0.9` : `${language},en;q=0.8`,
+    'accept-language': acceptLanguage(language),
     // Without these the site serves a shell that holds no data.
     'sec-fetch-dest': 'document',
     'sec-fetch-mode': 'navigate',
@@ -51,128 +63,68 @@ export function createRequests({ http, facts, language }: RequestSettings): Requ
     'upgrade-insecure-requests': '1',
   };
 
-  async function page(address: string, signal: AbortSignal): Promise<PageAnswer> {
-    let url = new URL(address);
-    for (let hops = 0; hops <= MAX_HOPS; hops += 1) {
-      const response = await http.request({ url, headers, signal });
-      const next = redirectOf(response, url);
-      if (!next) return { status: response.status, url, html: checked(response, facts).text() };
-      // Where it leads says enough; a form or a check need not be fetched.
-      if (!isOwnHost(next) || isDeadEnd(next, facts)) return { status: response.status, url: next, html: '' };
-      url = next;
-      url.protocol = 'https:';
+  async function page(address: string, signal: AbortSignal): Promise<PageReply> {
+    const end = await followRedirects<PageReply>(http, {
+      url: address,
+      headers,
+      signal,
+      onRedirect(target, { status }) {
+        // The address of a form or a check says enough.
+        if (!isOwnHost(target) || stateOfAddress(target, siteConfig))
+          return { stop: { status, url: target, html: '' } };
+        target.protocol = 'https:';
+        return target;
+      },
+    });
+    if ('stop' in end) return end.stop;
+    const { response, url } = end;
+    const { status } = response;
+    // 404 and 410 say something of the item; the reader of the page decides what.
+    if (status !== 404 && status !== 410) {
+      const isRefused = status >= 400 && status < 500 && status !== 429;
+      const isCheck = isRefused && markers.challenge.some((mark) => response.text().includes(mark));
+      requireSuccess(response, isCheck ? { [status]: 'bot_check' } : {});
     }
-    throw new GatewayError('upstream_refused', 'The platform redirects the request without end.', {
-      reason: 'too many redirects',
+    return { status, url, html: response.text() };
+  }
+
+  async function readShortLinkPage(address: URL, signal: AbortSignal): Promise<URL> {
+    const reply = await page(address.href, signal);
+    const parts = takeApart(reply.html);
+    const { address: stated, canonical } = parts.tags();
+    const addresses = [stated, canonical, ...leadsIn(reply.html), addressOfStory(parts.route())];
+    const item = matchAddress(matchItem, reply.url);
+    const named = item?.kind === 'short_link' ? addresses.map(itemAt).find(Boolean) : item;
+    if (named) return new URL(named.url);
+    const state = readPageState(reply, parts, siteConfig);
+    if (state) throw outcomeError(state);
+    const other = [stated, canonical].map((one) => one && URL.parse(one)).find(Boolean);
+    if (other && isOwnHost(other)) return other;
+    const rest = stateOfRest(parts, siteConfig);
+    if (rest) throw outcomeError(rest);
+    throw new GatewayError('upstream_changed', 'The page of the share link could not be understood.', {
+      reason: 'it names no item',
     });
   }
 
   return {
-    headers,
     page,
-    plugin(link, signal) {
-      const template = link.kind === 'post' ? facts.urls.pluginPost : facts.urls.pluginVideo;
-      return page(template.replace('{href}', encodeURIComponent(link.url)), signal);
-    },
+    siblingPage: ({ kind, id }, signal) => page(fillUrl(kind === 'reel' ? urls.video : urls.reel, { id }), signal),
+    embedPage: ({ kind, url }, signal) =>
+      page(fillUrl(kind === 'post' ? urls.pluginPost : urls.pluginVideo, { href: url }), signal),
+    shortLink: (link, signal) =>
+      resolveShortLink({
+        http,
+        link,
+        match: matchItem,
+        isOwn: isOwnHost,
+        headers,
+        signal,
+        refusal(url) {
+          const state = stateOfAddress(url, siteConfig);
+          return state && outcomeError(state);
+        },
+        readPage: (url) => readShortLinkPage(url, signal),
+      }),
   };
-}
-
-function redirectOf({ status, headers }: HttpResponse, url: URL): URL | undefined {
-  if (status < 300 || status >= 400 || !headers.location) return undefined;
-  return URL.parse(headers.location, url) ?? undefined;
-}
-
-/** Whether an address is a login form, a check or a consent form, or no page of an item at all. */
-export function isDeadEnd(url: URL, facts: Facts): boolean {
-  const { login, checkpoint, consent } = facts.paths;
-  const path = url.pathname.toLowerCase();
-  const isFeed = /^\/watch\/?$/.test(path) && !url.searchParams.has('v');
-  return path === '/' || isFeed || [...login, ...checkpoint, ...consent].some((start) => path.startsWith(start));
-}
-
-/** @throws GatewayError for failures that say nothing of the item; 404 and 410 do, and are left to the reader. */
-function checked(response: HttpResponse, facts: Facts): HttpResponse {
-  const { status } = response;
-  if ((status >= 200 && status < 300) || status === 404 || status === 410) return response;
-  const reason = `HTTP ${status}`;
-  if (status === 429) {
-    throw new GatewayError('upstream_rate_limited', 'The platform limits requests for now.', {
-      reason,
-      retryAfterSeconds: retryAfterSeconds(response),
-    });
-  }
-  if (status >= 500) throw new GatewayError('upstream_error', 'The platform failed to answer.', { reason });
-  const challenged = facts.markers.challenge.some((mark) => response.text().includes(mark));
-  throw new GatewayError(challenged ? 'bot_check' : 'upstream_refused', 'The platform refused the request.', {
-    reason: challenged ? 'a check of the client in place of the page' : reason,
-  });
-}
-
-export interface ShortLinkSettings {
-  http: HttpClient;
-  requests: Requests;
-  facts: Facts;
-}
-
-/**
- * Where a share link leads. Most redirect; since 2026 some are answered with a page instead, which names the address of the
- * item in its tags.
- * @throws GatewayError `short_link_dead`, `redirected_to_unsupported`, `login_required`, `unavailable`, or an upstream failure.
- */
-export async function resolveShortLink(
-  link: LinkRef,
-  { http, requests, facts }: ShortLinkSettings,
-  signal: AbortSignal,
-): Promise<URL> {
-  const end = await walkShortLink({
-    http,
-    url: link.url,
-    headers: requests.headers,
-    signal,
-    mayAsk: (url) => isOwnHost(url) && !isDeadEnd(url, facts),
-    isDestination: (url) => isOwnHost(url) && (isDeadEnd(url, facts) || !isShort(url)),
-  });
-  if (!isShort(end)) return destination(end, facts);
-  const answer = await requests.page(end.href, signal);
-  if (!isShort(answer.url)) return destination(answer.url, facts);
-  const parts = takeApart(answer.html);
-  const tags = parts.tags();
-  const addresses = [tags.address, tags.canonical, ...leadsIn(answer.html), addressOfStory(parts.route())];
-  const named = addresses.map((address) => itemAt(address)).find((item) => item !== undefined);
-  if (named) return new URL(named.url);
-  const state = readPageState(answer, parts, facts);
-  if (state.kind !== 'open')
-    throw new GatewayError(state.code, 'The share link does not show its item.', { reason: state.reason });
-  const page = [tags.address, tags.canonical].map((address) => address && URL.parse(address)).find(Boolean);
-  if (page && isOwnHost(page)) return page;
-  const rest = stateOfRest(parts, facts);
-  if (rest && rest.kind !== 'open')
-    throw new GatewayError(rest.code, 'The share link does not show its item.', { reason: rest.reason });
-  throw new GatewayError('upstream_changed', 'The page of the share link could not be understood.', {
-    reason: 'it names no item',
-  });
-}
-
-/** A login form often says what it stands before; then that is asked for itself. */
-function destination(url: URL, facts: Facts): URL {
-  const item = matched(url);
-  if (item) return new URL(item.url);
-  if (url.pathname === '/') {
-    throw new GatewayError('short_link_dead', 'The share link leads nowhere.', {
-      reason: 'redirected to the home page',
-    });
-  }
-  const state = isDeadEnd(url, facts) ? stateOfAddress(url, facts) : undefined;
-  if (state && state.kind !== 'open') {
-    throw new GatewayError(state.code, 'The share link does not show its item.', { reason: state.reason });
-  }
-  return url;
-}
-
-function isShort(url: URL): boolean {
-  return matched(url)?.kind === 'short_link';
-}
-
-function matched(url: URL): LinkRef | undefined {
-  return matchedLink(matchItem(url));
 }

@@ -1,217 +1,73 @@
-import {
-  type AudioSource,
-  createFallbackChain,
-  definePlugin,
-  type ExtractCall,
-  type Extraction,
-  type Extractor,
-  type FactsOverride,
-  GatewayError,
-  type LinkRef,
-  type MediaEntry,
-  type Method,
-  mergePosts,
-  type Part,
-  type PluginContext,
-  type PostPart,
-  Type,
-} from 'mediagate';
-import { limitationsOf } from './assemble.js';
-import { type Facts, resolveFacts } from './facts.js';
-import { createRequests, type PageAnswer, type Requests, resolveShortLink } from './fetch.js';
-import { isAlias, LINK_FORMS, matchItem } from './links.js';
-import type { Found, PostOutcome } from './outcomes.js';
+import { audioSource, definePlugin, extractorFrom, mergePosts, type PartialPost, Type } from 'mediagate';
+import { assemble, chooseAudio, isEnough, isReadable } from './assemble.js';
+import { createFetch, siteConfigOf } from './fetch.js';
+import { LINK_FORMS, matchItem } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { parsePlugin } from './read/embed.js';
-import { isReadable, readPage } from './read/page.js';
-import { takeApart } from './read/parts.js';
-import { readPageState } from './read/state.js';
+import { isAgeRestricted, readEmbedPage, readPage } from './read/page.js';
 
 const options = Type.Object(
   {
-    /** BCP 47 tag of the interface language that the site is asked in. */
+    /** BCP 47 tag of the interface language that the site is requested in. */
     language: Type.String({ default: 'en-US', pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$' }),
-    /** Members of facts.json that an entry sets otherwise, in the same shape. */
-    facts: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    /** Values in place of those of site-config.json, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   },
   { additionalProperties: false },
 );
 
-/** Public posts, photos, videos and reels of Facebook. */
+/**
+ * Public posts, photos, videos and reels of Facebook. The methods, best first: the page of the item; for a video the page
+ * that shows it in the other form (reel and watch pages have different counters, and one may be open where the other
+ * requires a login); and the page that other sites embed.
+ */
 export default definePlugin<typeof options>({
   name: 'social',
   apiVersion: 1,
-  summary: 'Public posts, photos, videos and reels of Facebook: text, author, counters, pictures, files and sound.',
+  summary: 'Public posts, photos, videos and reels of Facebook: text, author, counters, pictures, files and audio.',
   provides: ['extractor'],
   options,
-  setup: (context) => ({ extractors: [createSocialExtractor(context)] }),
-});
-
-const PLATFORM = 'social';
-const MEDIA_HOSTS = ['.fbcdn.net', '.cdninstagram.com'];
-
-export interface SocialOptions {
-  language: string;
-  facts?: FactsOverride;
-}
-
-/** @throws TypeError where `options.facts` does not fit the shipped facts. */
-export function createSocialExtractor(context: PluginContext<SocialOptions>): Extractor {
-  const { http, clock, logger, options } = context;
-  const facts = resolveFacts(options.facts);
-  const requests = createRequests({ http, facts, language: options.language });
-  const chain = createFallbackChain<Found, ItemCall>({
-    platform: PLATFORM,
-    clock,
-    logger,
-    methods: createMethods({ requests, facts }),
-    isEnough: (parts, { link }) => isComplete(parts, link.kind !== 'post'),
-    isWorthwhile: (parts) => isReadable(parts.flatMap(({ found }) => found)),
-  });
-  const climb = ({ link, signal, only }: ExtractCall) => chain.run({ link, outcomes: new Map() }, signal, only);
-
-  return {
-    platform: PLATFORM,
-    displayName: 'Facebook',
-    linkForms: LINK_FORMS,
-    audio: true,
-    mediaHosts: MEDIA_HOSTS,
-    match: matchItem,
-    methods: chain.methods,
-    probeLinks,
-
-    resolve: ({ link, signal }) => resolveShortLink(link, { http, requests, facts }, signal),
-
-    async extract(call): Promise<Extraction> {
-      const { link } = call;
-      const result = await climb(call);
-      const parts = flatten(result.parts);
-      const [best] = parts;
-      const data = mergePosts([
-        ...parts,
-        ...(best ? [{ method: best.method, found: { ids: idsOf(link, parts) } }] : []),
-      ]);
-      return {
-        method: [...new Set(parts.map(({ method }) => method))].join('+'),
-        data,
-        limitations: limitationsOf(data, result, link.kind !== 'post'),
-        audio: data.common.live_status !== 'live' && parts.some(({ found }) => found.audio),
-        partial: result.partial,
-      };
-    },
-
-    async resolveAudio(call): Promise<AudioSource> {
-      const result = await climb(call);
-      const { media, common } = mergePosts(flatten(result.parts));
-      const sound = chooseSound(media.entries ?? []);
-      if (!sound) {
-        throw new GatewayError('audio_unavailable', 'The platform gives no file with the sound of the item.', {
-          platform: PLATFORM,
-        });
-      }
-      const durationSeconds = sound.duration_seconds ?? common.duration_seconds;
-      return {
-        url: sound.url,
-        headers: { 'user-agent': facts.userAgent },
-        ...(sound.mime && { mime: sound.mime }),
-        ...(durationSeconds && { durationSeconds }),
-      };
-    },
-  };
-}
-
-/** Further requests are worth their while as long as the text, the author, the date, the numbers or the files were not had. */
-function isComplete(parts: readonly Part<Found>[], isVideo: boolean): boolean {
-  const posts = parts.flatMap(({ found }) => found);
-  return (
-    isReadable(posts) &&
-    posts.some(({ common }) => common?.published_at) &&
-    posts.some(({ metrics }) => metrics?.likes !== undefined || metrics?.views !== undefined) &&
-    (!isVideo || posts.some(({ media }) => (media?.video_urls?.length ?? 0) > 0))
-  );
-}
-
-function flatten(parts: readonly Part<Found>[]): PostPart[] {
-  return parts.flatMap(({ method, found }) => found.map((post) => ({ method, found: post })));
-}
-
-/** What the link alone tells; an alias stands for the number where nothing names that. */
-function idsOf({ kind, id, url }: LinkRef, parts: readonly PostPart[]) {
-  const known = parts.some(({ found }) => found.ids?.post_id);
-  const own = kind === 'post' ? (isAlias(id) && known ? {} : { post_id: id }) : { video_id: id };
-  return { ...own, canonical_url: url };
-}
-
-/** Sound alone before sound with pictures, and the smallest of either. */
-function chooseSound(entries: readonly MediaEntry[]): MediaEntry | undefined {
-  const sounding = entries.filter(({ kind, has_audio }) => has_audio && (kind === 'audio' || kind === 'video'));
-  const rank = ({ kind, bitrate, quality }: MediaEntry) =>
-    (kind === 'audio' ? 0 : 1e12) + (bitrate ?? (quality === 'SD' ? 1e9 : 2e9));
-  return [...sounding].sort((one, other) => rank(one) - rank(other))[0];
-}
-
-/** One item to be had, and what came of the ways tried so far. */
-export interface ItemCall {
-  link: LinkRef;
-  outcomes: Map<string, PostOutcome>;
-}
-
-export interface MethodSettings {
-  requests: Requests;
-  facts: Facts;
-}
-
-/**
- * The ways to an item, best first: its own page, for a video the page that shows it in the other form (reel and watch
- * pages hold different counters, and one may be open where the other asks to log in), and what other sites embed.
- */
-export function createMethods({ requests, facts }: MethodSettings): Method<Found, ItemCall>[] {
-  const method = (
-    name: string,
-    options: Pick<Method<Found, ItemCall>, 'cost' | 'usable'>,
-    run: (link: LinkRef, signal: AbortSignal) => Promise<PostOutcome>,
-  ): Method<Found, ItemCall> => ({
-    name,
-    definitive: false,
-    ...options,
-    async run({ link, outcomes }, signal) {
-      const outcome = await run(link, signal);
-      outcomes.set(name, outcome);
-      return outcome;
-    },
-  });
-
-  return [
-    method('page', { cost: 3 }, async (link, signal) => readPage(await requests.page(link.url, signal), link, facts)),
-    method(
-      'sibling_page',
-      { cost: 3, usable: ({ link, outcomes }) => link.kind !== 'post' && !isWithheld(outcomes) },
-      async (link, signal) => {
-        const template = link.kind === 'reel' ? facts.urls.video : facts.urls.reel;
-        return readPage(await requests.page(template.replace('{id}', link.id), signal), link, facts);
+  setup(context) {
+    const siteConfig = siteConfigOf(context.options.siteConfig);
+    const fetch = createFetch({ http: context.http, siteConfig, language: context.options.language });
+    const extractor = extractorFrom<PartialPost>(context, {
+      platform: 'social',
+      displayName: 'Facebook',
+      linkForms: LINK_FORMS,
+      mediaHosts: ['.fbcdn.net', '.cdninstagram.com'],
+      match: matchItem,
+      probeLinks,
+      resolve: ({ link, signal }) => fetch.shortLink(link, signal),
+      methods: [
+        {
+          name: 'page',
+          cost: 3,
+          definitive: false,
+          run: async ({ link }, signal) => readPage(await fetch.page(link.url, signal), link, siteConfig),
+        },
+        {
+          name: 'sibling_page',
+          cost: 3,
+          definitive: false,
+          usable: ({ link, outcomes }) => link.kind !== 'post' && !isAgeRestricted(outcomes),
+          run: async ({ link }, signal) => readPage(await fetch.siblingPage(link, signal), link, siteConfig),
+        },
+        {
+          name: 'plugin',
+          cost: 1,
+          definitive: false,
+          usable: ({ outcomes }) => !isAgeRestricted(outcomes),
+          run: async ({ link }, signal) => readEmbedPage(await fetch.embedPage(link, signal), link, siteConfig),
+        },
+      ],
+      isEnough,
+      isWorthwhile: isReadable,
+      assemble,
+      async resolveAudio(_call, run) {
+        const { media, common } = mergePosts((await run()).parts);
+        const headers = { 'user-agent': siteConfig.userAgent };
+        return audioSource(chooseAudio(media.entries ?? []), { headers, durationSeconds: common.duration_seconds });
       },
-    ),
-    method('plugin', { cost: 1, usable: ({ outcomes }) => !isWithheld(outcomes) }, async (link, signal) =>
-      readPlugin(await requests.plugin(link, signal), link, facts),
-    ),
-  ];
-}
-
-/** An item for adults is for adults everywhere. */
-function isWithheld(outcomes: ReadonlyMap<string, PostOutcome>): boolean {
-  return [...outcomes.values()].some((outcome) => outcome.kind === 'definitive' && outcome.code === 'age_restricted');
-}
-
-function readPlugin(answer: PageAnswer, { id }: LinkRef, facts: Facts): PostOutcome {
-  const state = readPageState(answer, takeApart(answer.html), facts);
-  // Not everything may be embedded: a "no" from here says nothing of the item itself.
-  if (state.kind === 'definitive') throw refused(state.reason);
-  if (state.kind === 'transient') return state;
-  const post = parsePlugin(answer.html, id);
-  if (!post) throw refused('the page for embedding does not show the item');
-  return { kind: 'found', found: [post] };
-}
-
-function refused(reason: string): GatewayError {
-  return new GatewayError('upstream_refused', 'The platform does not let the item be embedded.', { reason });
-}
+    });
+    return { extractors: [extractor] };
+  },
+});

@@ -1,13 +1,15 @@
-import type { LinkMatch, LinkRef } from 'mediagate';
+import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate';
+
+const SITE = 'https://www.facebook.com';
 
 const NUMBER = /^\d{5,20}$/;
-/** Opaque alias of a post; which one a visitor is shown depends on who looks. */
+/** Opaque alias of a post; visitors get different ones. */
 const ALIAS = /^pfbid[A-Za-z0-9]{16,150}$/;
 const SHARE_CODE = /^[A-Za-z0-9_-]{4,40}$/;
 /** Kinds of share links that lead to items: posts, videos and reels. Others lead to groups, events and the like. */
 const SHARE_KIND = /^[pvr]$/;
 
-/** Path of a page that stands around another link → the parameter that holds it. */
+/** Path of a page that leads to another address → the parameter that has the address. */
 const WRAPPERS: Readonly<Record<string, string>> = {
   'l.php': 'u',
   'flx/warn': 'u',
@@ -39,67 +41,82 @@ export const LINK_FORMS = [
   'https://fb.watch/{code}',
 ] as const;
 
-/** The item behind a link, without any request; undefined if the link is not the site's. */
+/** The subdomains of the site itself; the others are interface languages (`de-de`, `zh-hk`, `fr`). */
+const SITE_NAME = /^(?:|www|web|m|mbasic|touch|mobile|free|lite|d|p|x|beta|business|[a-z]{2}|[a-z]{2,3}-[a-z]{2})$/;
+/** Subdomains that only redirect to the address in their query. */
+const REDIRECT_NAME = /^lm?$/;
+const SHORT_HOST = /^(?:www\.)?fb\.(?:watch|me|gg)$/;
+
+/** The item of a link, without any request; undefined if the link is not the site's. */
 export function matchItem(url: URL): LinkMatch {
-  if (!isPlainWebLink(url)) return undefined;
-  const short = SHORT_HOSTS.has(url.hostname);
-  const name = siteName(url.hostname);
-  const leading = name !== undefined && LEADING_NAMES.has(name);
-  if (!short && !leading && !isSiteName(name)) return undefined;
-  const link = short ? shortLink(url) : (itemOf(url) ?? wrapped(url));
-  return link ?? { unsupported: kindOf(segmentsOf(url)) };
+  if (!isOwnHost(url) && !(isPlainUrl(url) && REDIRECT_NAME.test(siteName(url) ?? ''))) return undefined;
+  const link = SHORT_HOST.test(url.hostname) ? shortLink(url) : (itemOf(url) ?? wrapped(url));
+  return link ?? { unsupported: kindOf(pathSegments(url)) };
 }
 
-/** The item a link names, where it does so itself; undefined for everything else, be it malformed or foreign. */
+/** The item that an address or path of the site names itself; undefined for everything else. */
 export function itemAt(address: string | undefined): LinkRef | undefined {
-  const url = address === undefined ? null : URL.parse(address, 'https://www.facebook.com/');
-  if (!url || !isPlainWebLink(url) || !isSiteName(siteName(url.hostname))) return undefined;
-  const link = itemOf(url);
+  const url = siteUrlOf(address);
+  const link = url && isPlainUrl(url) ? itemOf(url) : undefined;
   return link?.kind === 'short_link' ? undefined : link;
+}
+
+/** Whether a URL is one of the site itself or of one of its short link hosts. */
+export function isOwnHost(url: URL): boolean {
+  return isPlainUrl(url) && (SHORT_HOST.test(url.hostname) || isSite(url));
+}
+
+function isSite(url: URL): boolean {
+  const name = siteName(url);
+  return name !== undefined && name !== 'lm' && SITE_NAME.test(name);
+}
+
+/** The subdomain; empty for the bare domain, undefined for other sites. */
+function siteName({ hostname }: URL): string | undefined {
+  const match = /^(?:(.+)\.)?(?:facebook|fb)\.com$/.exec(hostname);
+  return match ? (match[1] ?? '') : undefined;
+}
+
+function siteUrlOf(address: string | undefined): URL | undefined {
+  const url = address === undefined ? null : URL.parse(address, SITE);
+  return url && isSite(url) ? url : undefined;
 }
 
 export function isAlias(id: string): boolean {
   return ALIAS.test(id);
 }
 
-/** A profile's own name in an address of its; undefined for numbers and for paths that are nobody's name. */
+/** The user name in the address of a profile; undefined for numbers and for the site's own paths. */
 export function usernameIn(address: string | undefined): string | undefined {
-  const url = address === undefined ? null : URL.parse(address, 'https://www.facebook.com/');
-  if (!url || !isSiteName(siteName(url.hostname))) return undefined;
-  const [first = ''] = segmentsOf(url);
-  return /^[A-Za-z0-9.]{3,60}$/.test(first) &&
-    !/^\d+$/.test(first) &&
-    !first.endsWith('.php') &&
-    !Object.hasOwn(KINDS, first)
-    ? first
-    : undefined;
-}
-
-function segmentsOf(url: URL): string[] {
-  return url.pathname.split('/').filter((segment) => segment !== '');
+  const url = siteUrlOf(address);
+  const [first = ''] = url ? pathSegments(url) : [];
+  const isName = /^[A-Za-z0-9.]{3,60}$/.test(first) && !/^\d+$|\.php$/.test(first);
+  return isName && !Object.hasOwn(KINDS, first) ? first : undefined;
 }
 
 function shortLink(url: URL): LinkRef | undefined {
-  const segments = segmentsOf(url);
-  const plain = segments.length === 1 || (segments.length === 2 && SHARE_KIND.test(segments[0] ?? ''));
-  const code = plain ? segments.at(-1) : undefined;
-  if (!code || !SHARE_CODE.test(code)) return undefined;
-  const host = url.hostname.replace(/^www\./, '');
-  return { kind: 'short_link', id: code, url: `https://${host}/${segments.join('/')}/` };
+  return shareLink(`https://${url.hostname.replace(/^www\./, '')}`, pathSegments(url));
 }
 
-/** An address that is given as the parameter of another; unwrapped once, and of this site only. */
+function shareLink(base: string, segments: readonly string[]): LinkRef | undefined {
+  const isKnown = segments.length === 1 || (segments.length === 2 && SHARE_KIND.test(segments[0] ?? ''));
+  const code = isKnown ? segments.at(-1) : undefined;
+  return code && SHARE_CODE.test(code)
+    ? { kind: 'short_link', id: code, url: `${base}/${segments.join('/')}/` }
+    : undefined;
+}
+
+/** The item of an address that is a parameter of another; of this site only, and one level deep. */
 function wrapped(url: URL): LinkRef | undefined {
-  const path = segmentsOf(url).join('/').toLowerCase();
+  const path = pathSegments(url).join('/').toLowerCase();
   const parameter = Object.hasOwn(WRAPPERS, path) ? WRAPPERS[path] : undefined;
   const inner = parameter === undefined ? null : URL.parse(url.searchParams.get(parameter) ?? '');
-  if (!inner || !isPlainWebLink(inner)) return undefined;
-  if (SHORT_HOSTS.has(inner.hostname)) return shortLink(inner);
-  return isSiteName(siteName(inner.hostname)) ? itemOf(inner) : undefined;
+  if (!inner || !isOwnHost(inner)) return undefined;
+  return SHORT_HOST.test(inner.hostname) ? shortLink(inner) : itemOf(inner);
 }
 
 function itemOf(url: URL): LinkRef | undefined {
-  const segments = segmentsOf(url);
+  const segments = pathSegments(url);
   const first = segments[0]?.toLowerCase() ?? '';
   const query = (name: string) => url.searchParams.get(name) ?? undefined;
   switch (first) {
@@ -128,18 +145,18 @@ function itemOf(url: URL): LinkRef | undefined {
         query('multi_permalinks')?.split(',', 1)[0] ?? (query('view') === 'permalink' ? query('id') : undefined),
       );
     case 'share':
-      return shareLink(segments.slice(1));
+      return shareLink(`${SITE}/share`, segments.slice(1));
     default:
       return ofProfile(segments);
   }
 }
 
-/** Links that begin with a profile's name. */
+/** The item of a link that begins with the name of a profile. */
 function ofProfile(segments: readonly string[]): LinkRef | undefined {
   const [owner, section, ...rest] = segments;
   const last = rest.at(-1);
   if (!owner || Object.hasOwn(KINDS, owner.toLowerCase()) || /\.php$/i.test(owner)) return undefined;
-  // As the platform's API names a post: its author and the post.
+  // The platform's API names a post by its author and its id.
   const both = section === undefined ? /^(\d{5,20})_(\d{5,20})$/.exec(owner) : null;
   if (both) return post(both[1], both[2]);
   switch (section?.toLowerCase()) {
@@ -160,110 +177,53 @@ function ofProfile(segments: readonly string[]): LinkRef | undefined {
 }
 
 function video(id: string | undefined): LinkRef | undefined {
-  return id && NUMBER.test(id) ? { kind: 'video', id, url: `https://www.facebook.com/watch/?v=${id}` } : undefined;
+  return numbered('video', id, '/watch/?v=');
 }
 
 function reel(id: string | undefined): LinkRef | undefined {
-  return id && NUMBER.test(id) ? { kind: 'reel', id, url: `https://www.facebook.com/reel/${id}` } : undefined;
+  return numbered('reel', id, '/reel/');
 }
 
 function photo(id: string | undefined): LinkRef | undefined {
-  return id && NUMBER.test(id) ? { kind: 'post', id, url: `https://www.facebook.com/photo/?fbid=${id}` } : undefined;
+  return numbered('post', id, '/photo/?fbid=');
+}
+
+function numbered(kind: LinkRef['kind'], id: string | undefined, path: string): LinkRef | undefined {
+  return id && NUMBER.test(id) ? { kind, id, url: `${SITE}${path}${id}` } : undefined;
 }
 
 function post(owner: string | undefined, given: string | undefined): LinkRef | undefined {
-  // Parts of a post were once numbered behind a colon.
+  // Old links number the parts of a post after a colon.
   const id = given?.split(':', 1)[0];
   if (!id || !owner || !isPostId(id) || !isName(owner)) return undefined;
-  return { kind: 'post', id, url: `https://www.facebook.com/${owner}/posts/${id}` };
+  return { kind: 'post', id, url: `${SITE}/${owner}/posts/${id}` };
 }
 
-function groupPost(segments: readonly string[], asked: string | undefined): LinkRef | undefined {
+function groupPost(segments: readonly string[], inQuery: string | undefined): LinkRef | undefined {
   const [, group, section, ...rest] = segments;
-  const id = section === 'posts' || section === 'permalink' ? rest.at(-1) : asked;
+  const id = section === 'posts' || section === 'permalink' ? rest.at(-1) : inQuery;
   if (!group || !id || !isPostId(id) || !isName(group)) return undefined;
-  return { kind: 'post', id, url: `https://www.facebook.com/groups/${group}/permalink/${id}/` };
+  return { kind: 'post', id, url: `${SITE}/groups/${group}/permalink/${id}/` };
 }
 
-/** The pictures of one post bear its id; an album (`a.`) is not one item. */
+/** The set of the pictures of one post has its id; an album (`a.`) is not one item. */
 function photoSet(set: string | undefined): LinkRef | undefined {
-  const id = /^pcb\.(\d{5,20})$/.exec(set ?? '')?.[1];
-  return id ? { kind: 'post', id, url: `https://www.facebook.com/media/set/?set=pcb.${id}` } : undefined;
-}
-
-function shareLink(segments: readonly string[]): LinkRef | undefined {
-  const isKnown = segments.length === 1 || (segments.length === 2 && SHARE_KIND.test(segments[0] ?? ''));
-  const code = isKnown ? segments.at(-1) : undefined;
-  if (!code || !SHARE_CODE.test(code)) return undefined;
-  return { kind: 'short_link', id: code, url: `https://www.facebook.com/share/${segments.join('/')}/` };
+  return numbered('post', /^pcb\.(\d+)$/.exec(set ?? '')?.[1], '/media/set/?set=pcb.');
 }
 
 function isPostId(id: string): boolean {
   return NUMBER.test(id) || ALIAS.test(id);
 }
 
-/** Names of profiles and groups are letters, digits, points and hyphens; other scripts come encoded. */
+/** Names of profiles and groups; other scripts than Latin are encoded. */
 function isName(text: string): boolean {
   return /^[A-Za-z0-9._%-]{1,200}$/.test(text) && !/%(?:2f|5c|00)/i.test(text);
 }
 
-const SITE_DOMAINS = ['facebook.com', 'fb.com'] as const;
-/** Subdomains that serve the site itself; interface languages (`de-de`, `zh-hk`, `fr`) do as well. */
-const SITE_NAMES: ReadonlySet<string> = new Set([
-  'www',
-  'web',
-  'm',
-  'mbasic',
-  'touch',
-  'mobile',
-  'free',
-  'lite',
-  'd',
-  'p',
-  'x',
-  'beta',
-  'business',
-]);
-const LANGUAGE_NAME = /^(?!lm$)(?:[a-z]{2}|[a-z]{2,3}-[a-z]{2})$/;
-/** Hosts that only lead on to the address in their query. */
-export const LEADING_NAMES: ReadonlySet<string> = new Set(['l', 'lm']);
-export const SHORT_HOSTS: ReadonlySet<string> = new Set([
-  'fb.watch',
-  'www.fb.watch',
-  'fb.me',
-  'www.fb.me',
-  'fb.gg',
-  'www.fb.gg',
-]);
-
-/** Whether the site itself, or one of its short link hosts, is asked. */
-export function isOwnHost(url: URL): boolean {
-  return isPlainWebLink(url) && (SHORT_HOSTS.has(url.hostname) || isSiteName(siteName(url.hostname)));
-}
-
-/** Over the web, with nothing in it that no public link has. */
-export function isPlainWebLink(url: URL): boolean {
-  return /^https?:$/.test(url.protocol) && url.port === '' && url.username === '' && url.password === '';
-}
-
-/** The subdomain; empty for the bare domain, undefined for other sites. */
-export function siteName(hostname: string): string | undefined {
-  for (const domain of SITE_DOMAINS) {
-    if (hostname === domain) return '';
-    if (hostname.endsWith(`.${domain}`)) return hostname.slice(0, -domain.length - 1);
-  }
-  return undefined;
-}
-
-export function isSiteName(name: string | undefined): boolean {
-  return name !== undefined && (name === '' || SITE_NAMES.has(name) || LANGUAGE_NAME.test(name));
-}
-
-/** First segment of a path that is no item → what it is. */
-export const KINDS: Readonly<Record<string, string>> = {
-  '': 'the home page',
+/** First segment of a path that is no item, without `.php` → what it is. */
+const KINDS: Readonly<Record<string, string>> = {
   ads: 'an advertisement',
-  ajax: 'an inner address of the site',
+  ajax: 'an internal address of the site',
   dialog: 'a dialog',
   events: 'an event',
   gaming: 'a gaming page',
@@ -271,9 +231,7 @@ export const KINDS: Readonly<Record<string, string>> = {
   hashtag: 'a hashtag',
   help: 'a help page',
   l: 'a redirect to another site',
-  'l.php': 'a redirect to another site',
   login: 'the login page',
-  'login.php': 'the login page',
   marketplace: 'a marketplace page',
   media: 'an album',
   messages: 'a conversation',
@@ -283,30 +241,28 @@ export const KINDS: Readonly<Record<string, string>> = {
   people: 'a profile',
   photo: 'a list of photos',
   photos: 'a list of photos',
-  'profile.php': 'a profile',
+  profile: 'a profile',
   public: 'a search',
   reel: 'a list of reels',
   reels: 'a list of reels',
   search: 'a search',
   share: 'a share link without a code',
   sharer: 'a dialog',
-  'sharer.php': 'a dialog',
-  stories: 'a story, which only signed-in users are shown',
+  stories: 'a story, which only signed-in users can see',
   video: 'a list of videos',
   watch: 'a list of videos',
   watchparty: 'a watch party',
 };
 
-/** Second segments that make a link of a profile's a list of the profile's. */
-const LISTS: ReadonlySet<string> = new Set(['videos', 'photos', 'posts', 'reels', 'live_videos']);
-
-/** What a link of the site is that is not an item, in words. */
-export function kindOf(segments: readonly string[]): string {
-  const [first = '', second = '', third] = segments;
-  const name = first.toLowerCase();
+/** The kind of a link of the site that is not an item. */
+function kindOf([first = '', second = '', third]: readonly string[]): string {
+  const name = first.toLowerCase().replace(/\.php$/, '');
+  if (name === '') return 'the home page';
   if (name === 'share' && third !== undefined) return 'a share link of another kind than a post, video or reel';
-  const known = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
+  const known = kindOfPage(KINDS, name);
   if (known !== undefined) return known;
-  if (segments.length === 1) return 'a profile';
-  return LISTS.has(second.toLowerCase()) ? 'a list of a profile' : 'another page of the site';
+  if (second === '') return 'a profile';
+  return /^(?:videos|photos|posts|reels|live_videos)$/i.test(second)
+    ? 'a list of a profile'
+    : 'another page of the site';
 }

@@ -1,4 +1,4 @@
-import type { LinkMatch } from 'mediagate';
+import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate';
 
 const VIDEO_ID = /^[0-9A-Za-z_-]{11}$/;
 /** Hosts whose path is the id. */
@@ -31,7 +31,7 @@ const KINDS: Readonly<Record<string, string>> = {
   shorts: 'a list of shorts',
   live: 'a list of live streams',
   embed: 'an embedded list',
-  source: 'a list of videos that use a sound',
+  source: 'a list of videos with the same audio',
   gaming: 'a topic page',
   music: 'a topic page',
   premium: 'a product page',
@@ -58,9 +58,8 @@ export function canonicalUrl(id: string): string {
 export function matchVideo(url: URL): LinkMatch {
   const short = SHORT_HOSTS.has(url.hostname);
   if (!short && !isSite(url.hostname)) return undefined;
-  if (!/^https?:$/.test(url.protocol) || url.port !== '' || url.username !== '' || url.password !== '')
-    return undefined;
-  const segments = url.pathname.split('/').filter((segment) => segment !== '');
+  if (!isPlainUrl(url)) return undefined;
+  const segments = pathSegments(url);
   const id = short ? (segments[0]?.split('&', 1)[0] ?? url.searchParams.get('v')) : idOnSite(url, segments);
   if (id && VIDEO_ID.test(id)) return { kind: 'video', id, url: canonicalUrl(id) };
   return { unsupported: kindOf(segments, id) };
@@ -91,7 +90,7 @@ function idOfAttribution(url: URL): string | null | undefined {
   const target = url.searchParams.get('u');
   if (!target?.startsWith('/') || target.startsWith('//') || !URL.canParse(target, url.origin)) return undefined;
   const inner = new URL(target, url.origin);
-  const segments = inner.pathname.split('/').filter((segment) => segment !== '');
+  const segments = pathSegments(inner);
   return inner.host === url.host && segments[0] !== 'attribution_link' ? idOnSite(inner, segments) : undefined;
 }
 
@@ -100,5 +99,5 @@ function kindOf(segments: readonly string[], id: string | null | undefined): str
   if (id) return 'a link with a malformed video id (11 letters, digits, - or _ are one)';
   if (first.startsWith('@')) return 'a channel';
   if (first === '') return 'the home page';
-  return (Object.hasOwn(KINDS, first) && KINDS[first]) || 'another page of the site';
+  return kindOfPage(KINDS, first) ?? 'another page of the site';
 }

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { GatewayError, Type } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
 import {
   type Database,
   type DatabaseClock,
@@ -10,6 +10,7 @@ import {
   type Selectable,
   storable,
 } from '../../core/database/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import {
   type AccountContext,
   type BodyBudget,

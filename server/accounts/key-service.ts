@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { type Clock, GatewayError, isGatewayError } from 'mediagate';
+import { type Clock, GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import {
   type ApiKeyRecord,
   createKey,

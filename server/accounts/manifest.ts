@@ -1,4 +1,6 @@
-import { type Gateway, MAX_REFERENCES, Type } from 'mediagate';
+import type { Gateway } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
+import { MAX_REFERENCES } from '../../core/images/index.js';
 import { isoTime } from '../format/index.js';
 import {
   type AccountContext,

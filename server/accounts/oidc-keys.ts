@@ -1,5 +1,5 @@
-import type { Clock } from 'mediagate';
 import type { CustomFetch } from 'openid-client';
+import type { Clock } from '../../core/runtime/index.js';
 import { createFixedWindowLimiter } from '../http/index.js';
 
 /** How long fetched keys are used for tokens that name them. */

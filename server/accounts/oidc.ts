@@ -1,13 +1,8 @@
-import {
-  type Clock,
-  type Gateway,
-  GatewayError,
-  type HttpClient,
-  isGatewayError,
-  isLoopbackHost,
-  type OpenIdentityProvider,
-} from 'mediagate';
+import type { Gateway } from 'mediagate';
 import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'openid-client';
+import type { HttpClient, OpenIdentityProvider } from '../../core/contracts/index.js';
+import { isLoopbackHost } from '../../core/net/index.js';
+import { type Clock, GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { SiteAddress } from '../http/index.js';
 import { createIssuerKeys } from './oidc-keys.js';
 import type { Identity as Person } from './users.js';

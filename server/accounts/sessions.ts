@@ -1,4 +1,3 @@
-import { GatewayError } from 'mediagate';
 import {
   type Database,
   type DatabaseClock,
@@ -7,6 +6,7 @@ import {
   type Tables,
   type Transaction,
 } from '../../core/database/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import {
   type AccountContext,

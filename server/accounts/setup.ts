@@ -1,4 +1,5 @@
-import { GatewayError, type TSchema, Type } from 'mediagate';
+import { type TSchema, Type } from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import { shellWord } from '../format/index.js';
 import { Nullable, type RouteAnswer, Text } from '../http/index.js';
 import { MODEL_NOTES } from '../plans/index.js';

@@ -1,4 +1,4 @@
-import { GatewayError, isLoopbackHost, Type } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
 import {
   type Database,
   type DatabaseClock,
@@ -6,6 +6,8 @@ import {
   deleteExpired,
   type ExpiringTable,
 } from '../../core/database/index.js';
+import { isLoopbackHost } from '../../core/net/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import {
   type AccountContext,
   createAddressLimit,

@@ -1,4 +1,5 @@
-import { type Clock, createValidator, GatewayError, Type, type Validator } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
+import { type Clock, createValidator, GatewayError, type Validator } from '../../core/runtime/index.js';
 import { isoTime, isVisible } from '../format/index.js';
 import {
   type AccountContext,

@@ -1,14 +1,6 @@
-import {
-  type AudioExchange,
-  type AudioOperation,
-  createValidator,
-  GatewayError,
-  type SpeechFormat,
-  type Static,
-  type TObject,
-  Type,
-  type UploadedAudio,
-} from 'mediagate';
+import type { AudioExchange, UploadedAudio } from '../../core/audio/index.js';
+import { type AudioOperation, type SpeechFormat, type Static, type TObject, Type } from '../../core/contracts/index.js';
+import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import {
   type AudioForm,
   clientSignal,

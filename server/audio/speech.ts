@@ -1,14 +1,13 @@
+import type { AudioResponse, AudioResponseEnd } from '../../core/audio/index.js';
 import {
-  type AudioResponse,
-  type AudioResponseEnd,
   type ChangeVoiceCall,
-  GatewayError,
   type GenerateSoundCall,
   type SpeakCall,
   type SpeechFormat,
   Type,
   type Usage,
-} from 'mediagate';
+} from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import {
   defineRoute,
   type ErrorContext,

@@ -1,11 +1,6 @@
-import {
-  GatewayError,
-  type TranscribeCall,
-  type Transcript,
-  type TranscriptionResult,
-  type TranscriptSegment,
-  Type,
-} from 'mediagate';
+import type { TranscriptionResult } from '../../core/audio/index.js';
+import { type TranscribeCall, type Transcript, type TranscriptSegment, Type } from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import {
   defineRoute,
   type FormFields,

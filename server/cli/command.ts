@@ -1,5 +1,7 @@
-import { createLogger, type Gateway, type GatewayError, isGatewayError, type Logger } from 'mediagate';
+import type { Gateway } from 'mediagate';
 import { createSpinner } from 'nanospinner';
+import { createLogger } from '../../core/observability/index.js';
+import { type GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import { isStateThere, type Progress } from '../backup/index.js';
 import { openGateway } from '../open-gateway.js';
 import { readSettings, type Settings, secretsOf } from '../settings/index.js';

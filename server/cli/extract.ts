@@ -1,4 +1,5 @@
-import type { Gateway, GatewayError, Logger } from 'mediagate';
+import type { Gateway } from 'mediagate';
+import type { GatewayError, Logger } from '../../core/runtime/index.js';
 import { ERROR_CLASSES, encodeError, newRequestId, toGatewayError } from '../http/index.js';
 import { createExtractRequests, encodeExtraction } from '../links/index.js';
 import { openGateway } from '../open-gateway.js';

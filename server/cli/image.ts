@@ -1,6 +1,9 @@
 import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type FinishedImage, type Gateway, GatewayError, type ImageJob, type Logger, type StoredBody } from 'mediagate';
+import type { Gateway } from 'mediagate';
+import type { StoredBody } from '../../core/contracts/index.js';
+import type { FinishedImage, ImageJob } from '../../core/images/index.js';
+import { GatewayError, type Logger } from '../../core/runtime/index.js';
 import { decodeImage, isOpen } from '../images/index.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';

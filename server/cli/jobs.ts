@@ -1,19 +1,11 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import {
-  type ExtractionJobSummary,
-  type ImageJobSummary,
-  type JobFailure,
-  type JobKind,
-  type JobList,
-  type JobRecord,
-  type JobState,
-  type JobWorker,
-  type ListedJob,
-  openFiles,
-  removeInputImages,
-  systemClock,
-} from 'mediagate';
+import type { JobFailure, JobState } from '../../core/contracts/index.js';
+import type { ExtractionJobSummary } from '../../core/extraction/index.js';
+import { type ImageJobSummary, removeInputImages } from '../../core/images/index.js';
+import type { JobKind, JobList, JobRecord, JobWorker, ListedJob } from '../../core/jobs/index.js';
+import { systemClock } from '../../core/runtime/index.js';
+import { openFiles } from '../../core/storage/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderDuration, renderTable, sanitizeForTerminal } from '../format/index.js';
 import type { Settings } from '../settings/index.js';

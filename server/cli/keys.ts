@@ -1,4 +1,4 @@
-import { systemClock } from 'mediagate';
+import { systemClock } from '../../core/runtime/index.js';
 import { isoTime, isVisible, parseIsoTime, renderTable } from '../format/index.js';
 import {
   type ApiKeyRecord,

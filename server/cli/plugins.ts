@@ -1,4 +1,4 @@
-import type { PluginStatus } from 'mediagate';
+import type { PluginStatus } from '../../core/contracts/index.js';
 import { renderTable } from '../format/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import type { Settings } from '../settings/index.js';

@@ -1,14 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import {
-  createValidator,
-  type Gateway,
-  type GatewayError,
-  isGatewayError,
-  type PlatformInfo,
-  type ProbeLink,
-  systemClock,
-  Type,
-} from 'mediagate';
+import type { Gateway } from 'mediagate';
+import { type PlatformInfo, type ProbeLink, Type } from '../../core/contracts/index.js';
+import { createValidator, type GatewayError, isGatewayError, systemClock } from '../../core/runtime/index.js';
 import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { CommandMistake, openQuietLogger, print, printJson, startSpinner, withGateway } from './command.js';

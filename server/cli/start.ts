@@ -1,12 +1,8 @@
 import path from 'node:path';
-import {
-  type AudioOperation,
-  type Gateway,
-  isGatewayError,
-  type PlatformInfo,
-  PluginConfigError,
-  type PluginStatus,
-} from 'mediagate';
+import type { Gateway } from 'mediagate';
+import type { AudioOperation, PlatformInfo, PluginStatus } from '../../core/contracts/index.js';
+import { PluginConfigError } from '../../core/plugins/index.js';
+import { isGatewayError } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
 import { describeLinks, describeListening } from '../http/index.js';
 import { PlansFileError } from '../plans/index.js';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { systemClock } from 'mediagate';
+import { systemClock } from '../../core/runtime/index.js';
 import {
   backUpState,
   importState,

@@ -1,4 +1,4 @@
-import { systemClock } from 'mediagate';
+import { systemClock } from '../../core/runtime/index.js';
 import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import { addUp, encodeCounts, grouped, readDayRange, type UsageCounts, type UsageTotal } from '../usage/index.js';

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { systemClock } from 'mediagate';
+import { systemClock } from '../../core/runtime/index.js';
 import type { AccountPlan, AccountRecord, UserRecord } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../format/index.js';

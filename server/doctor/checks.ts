@@ -6,15 +6,9 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import {
-  isGatewayError,
-  type Logger,
-  openFiles,
-  type PlatformInfo,
-  type PluginStatus,
-  secretsOfOthers,
-  systemClock,
-} from 'mediagate';
+import type { PlatformInfo, PluginStatus } from '../../core/contracts/index.js';
+import { isGatewayError, type Logger, systemClock } from '../../core/runtime/index.js';
+import { openFiles, secretsOfOthers } from '../../core/storage/index.js';
 import { createIdentity, createOidcClient } from '../accounts/index.js';
 import { isStateThere, readDifferences, readSchema } from '../backup/index.js';
 import { createSiteAddress, describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/index.js';

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { type Clock, GatewayError, isLoopbackHost } from 'mediagate';
 import proxyAddress from 'proxy-addr';
+import { isLoopbackHost } from '../../core/net/index.js';
+import { type Clock, GatewayError } from '../../core/runtime/index.js';
 
 /** Settings of the listener and of its public address. */
 interface AddressSettings {

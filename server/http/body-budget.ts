@@ -1,4 +1,4 @@
-import { GatewayError } from 'mediagate';
+import { GatewayError } from '../../core/runtime/index.js';
 import { type FixedWindow, networkOf } from './addresses.js';
 
 /**

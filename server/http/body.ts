@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { GatewayError, isGatewayError } from 'mediagate';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.js';
 import {
   type BriefParts,

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { GatewayError, Logger } from 'mediagate';
-import { endsWithin } from '../../core/runtime/index.js';
+import { endsWithin, type GatewayError, type Logger } from '../../core/runtime/index.js';
 import { areTooSmall, freeMemory } from './body.js';
 import { encodeError, encodeProblem, errorClassOf, errorHeaders, toGatewayError } from './error-response.js';
 import { takeResponse } from './fast-path.js';

@@ -1,4 +1,5 @@
-import { type ErrorCode, GatewayError, isGatewayError, type JobFailure } from 'mediagate';
+import type { JobFailure } from '../../core/contracts/index.js';
+import { type ErrorCode, GatewayError, isGatewayError } from '../../core/runtime/index.js';
 
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { TextAnswer, TextExchange } from 'mediagate';
+import type { TextAnswer, TextExchange } from '../../core/text/index.js';
 import { addField, takeResponse } from './fast-path.js';
 import { hasCurrentCopy } from './file-response.js';
 import { IDLE_MS } from './http-server.js';

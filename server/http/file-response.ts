@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import fresh from 'fresh';
-import { type ByteRange, type FileStat, GatewayError, type StoredBody } from 'mediagate';
 import parseRange from 'range-parser';
+import type { ByteRange, FileStat, StoredBody } from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
 

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from '../../core/runtime/index.js';
 import type { LargeBody, LargeBodyPlan, Parsed } from './json-body.js';
 
 /**

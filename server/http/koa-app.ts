@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type Router from '@koa/router';
 import type { ParameterizedContext } from 'koa';
-import type { Span } from 'mediagate';
+import type { Span } from '../../core/contracts/index.js';
 
 // Its other form imports node:http, which is not allowed: see test/architecture.test.ts.
 const { Router: KoaRouter } = createRequire(import.meta.url)('@koa/router') as { Router: typeof Router };

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from '../../core/runtime/index.js';
 import type { SiteAddress } from './addresses.js';
 import type { Next, RequestContext } from './koa-app.js';
 

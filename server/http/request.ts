@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, drawRandomBytes, GatewayError, type Issue, type Logger } from 'mediagate';
+import { type Clock, drawRandomBytes, GatewayError, type Issue, type Logger } from '../../core/runtime/index.js';
 import { addField } from './fast-path.js';
 import type { RequestContext } from './koa-app.js';
 

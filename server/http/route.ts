@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
-import { type ErrorCode, type TSchema, Type } from 'mediagate';
+import { type TSchema, Type } from '../../core/contracts/index.js';
+import type { ErrorCode } from '../../core/runtime/index.js';
 import { markAnthropic, markLinkData, markModel, markOauth } from './error-middleware.js';
 import type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
 import { markPage } from './pages.js';

@@ -1,4 +1,6 @@
-import type { Clock, Gateway, Logger, Tracer } from 'mediagate';
+import type { Gateway } from 'mediagate';
+import type { Tracer } from '../../core/contracts/index.js';
+import type { Clock, Logger } from '../../core/runtime/index.js';
 import type { AddressOf, SiteAddress } from './addresses.js';
 import type { BodyBudget } from './body-budget.js';
 import type { PollGuard, Semaphore } from './request.js';

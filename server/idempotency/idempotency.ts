@@ -1,4 +1,5 @@
-import { type Clock, GatewayError, type Logger, type Storage } from 'mediagate';
+import type { Storage } from '../../core/contracts/index.js';
+import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.js';
 import {
   type AnswerHead,
   clientSignal,

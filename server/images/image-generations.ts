@@ -1,4 +1,6 @@
-import { type Gateway, GatewayError, type ImageJob } from 'mediagate';
+import type { Gateway } from 'mediagate';
+import type { ImageJob } from '../../core/images/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import {
   clientSignal,
   defineRoute,

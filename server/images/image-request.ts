@@ -1,14 +1,6 @@
-import {
-  createValidator,
-  GatewayError,
-  type ImageJob,
-  type ImageRequest,
-  type ImageSize,
-  MAX_REFERENCES,
-  type ReferenceInput,
-  type Static,
-  Type,
-} from 'mediagate';
+import { type ImageSize, type Static, Type } from '../../core/contracts/index.js';
+import { type ImageJob, type ImageRequest, MAX_REFERENCES, type ReferenceInput } from '../../core/images/index.js';
+import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import {
   Count,
   fieldError,

@@ -1,13 +1,7 @@
 import { hash } from 'node:crypto';
-import {
-  type FinishedImage,
-  type ImageDelivery,
-  type ImageJob,
-  isGatewayError,
-  type JobState,
-  Type,
-  type Usage,
-} from 'mediagate';
+import { type JobState, Type, type Usage } from '../../core/contracts/index.js';
+import type { FinishedImage, ImageDelivery, ImageJob } from '../../core/images/index.js';
+import { isGatewayError } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import {
   clientSignal,

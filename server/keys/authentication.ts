@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { type Clock, GatewayError, isGatewayError, type Logger } from 'mediagate';
+import { type Clock, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import type { AddressOf, FixedWindowLimiter, Middleware, Next, RequestContext } from '../http/index.js';
 import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
 import { type ApiKeyRecord, type ApiKeys, endsJobs, type Grant } from './api-keys.js';

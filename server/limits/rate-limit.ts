@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { GatewayError } from 'mediagate';
 import type { Clock } from '../../core/contracts/index.js';
 import {
   createShards,
@@ -10,6 +9,7 @@ import {
   type Script,
   type Tables,
 } from '../../core/database/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import { addField } from '../http/index.js';
 import {
   type ClockReading,

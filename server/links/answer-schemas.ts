@@ -1,4 +1,4 @@
-import { PostDataSchema, ProductDataSchema, type TObject, type TSchema, Type } from 'mediagate';
+import { PostDataSchema, ProductDataSchema, type TObject, type TSchema, Type } from '../../core/contracts/index.js';
 import { Count, Nullable, OneOf, type RouteAnswer, Text, Time, Url } from '../http/index.js';
 
 /* Response schemas of link data for the API reference. Fields may be added to any of them. */

@@ -1,4 +1,4 @@
-import type { Author, ExtractionData, PostData, ProductData, Review } from 'mediagate';
+import type { Author, ExtractionData, PostData, ProductData, Review } from '../../core/contracts/index.js';
 
 /**
  * The fields that a response always has, in sending order: those of the service document, and those that its records

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { BatchItem } from 'mediagate';
+import type { BatchItem } from '../../core/contracts/index.js';
 import { defineRoute, describeFailure, type Route, readJson, type ServerContext } from '../http/index.js';
 import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';

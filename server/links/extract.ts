@@ -1,14 +1,13 @@
-import {
-  type AudioLink,
-  DEFINITIVE_CODES,
-  type ExtractionData,
-  type ExtractionJob,
-  type ExtractRequest,
-  type ExtractResult,
-  type Gateway,
-  type JobState,
-  TRANSIENT_CODES,
-} from 'mediagate';
+import type { Gateway } from 'mediagate';
+import type {
+  AudioLink,
+  ExtractionData,
+  ExtractionJob,
+  ExtractRequest,
+  ExtractResult,
+  JobState,
+} from '../../core/contracts/index.js';
+import { DEFINITIVE_CODES, TRANSIENT_CODES } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import {
   clientSignal,

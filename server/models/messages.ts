@@ -1,13 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import {
-  type Gateway,
-  GatewayError,
-  isGatewayError,
-  type PreparedText,
-  type TextAnswer,
-  type TextRoute,
-  Type,
-} from 'mediagate';
+import type { Gateway } from 'mediagate';
+import { type TextRoute, Type } from '../../core/contracts/index.js';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import type { PreparedText, TextAnswer } from '../../core/text/index.js';
 import {
   BIG_BYTES,
   Count,

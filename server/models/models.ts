@@ -1,4 +1,5 @@
-import { GatewayError, type StoredResponseAction, Type } from 'mediagate';
+import { type StoredResponseAction, Type } from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import {
   Count,
   defineRoute,

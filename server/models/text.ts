@@ -1,5 +1,5 @@
-import { type PreparedText, type TextExchange, type TextRequest, Type } from 'mediagate';
-import { findVendorFields } from '../../core/text/index.js';
+import { Type } from '../../core/contracts/index.js';
+import { findVendorFields, type PreparedText, type TextExchange, type TextRequest } from '../../core/text/index.js';
 import {
   defineRoute,
   leaveWithClient,

@@ -1,4 +1,4 @@
-import { GatewayError } from 'mediagate';
+import { GatewayError } from '../../core/runtime/index.js';
 import { MAX_VENDOR_FIELDS, type VendorField } from '../../core/text/index.js';
 import { type ApiKeyRecord, isPlanKey } from '../keys/index.js';
 import type { ClosableStoredResponses } from './response-store.js';

@@ -1,15 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import {
-  type Clock,
-  type Gateway,
-  GatewayError,
-  isGatewayError,
-  type Need,
-  type PlatformInfo,
-  type TransientCode,
-  Type,
-} from 'mediagate';
-import { endsWithin } from '../../core/runtime/index.js';
+import type { Gateway } from 'mediagate';
+import { type Need, type PlatformInfo, Type } from '../../core/contracts/index.js';
+import { type Clock, endsWithin, GatewayError, isGatewayError, type TransientCode } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
 import { defineRoute, type Route, Text } from '../http/index.js';
 import { groupEntries } from '../plugin-groups.js';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { type ListItem, SwapRemoveList } from 'mediagate';
 import type { Registry } from 'prom-client';
+import { type ListItem, SwapRemoveList } from '../../core/runtime/index.js';
 import type { Admissions, Settlement } from '../usage/index.js';
 import type { AddPolledMetric, MetricSources } from './metrics.js';
 

@@ -1,5 +1,7 @@
-import type { Clock, Jobs, Meter, UpstreamState } from 'mediagate';
 import type { Registry } from 'prom-client';
+import type { Meter, UpstreamState } from '../../core/contracts/index.js';
+import type { Jobs } from '../../core/jobs/index.js';
+import type { Clock } from '../../core/runtime/index.js';
 import type { WebhookOutcome } from '../webhooks/index.js';
 import type { AddPolledMetric, MetricSources, Sample } from './metrics.js';
 

@@ -1,5 +1,8 @@
-import type { Clock, Gateway, Jobs, Meter } from 'mediagate';
+import type { Gateway } from 'mediagate';
 import type { Registry } from 'prom-client';
+import type { Meter } from '../../core/contracts/index.js';
+import type { Jobs } from '../../core/jobs/index.js';
+import type { Clock } from '../../core/runtime/index.js';
 import { type BodyBudget, defineRoute, type Route } from '../http/index.js';
 import { roomOf } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';

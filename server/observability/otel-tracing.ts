@@ -21,16 +21,10 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import {
-  type HttpClient,
-  type Logger,
-  leaveScope,
-  type NewSpan,
-  openHttpClient,
-  type Span,
-  type SpanAttributes,
-  type Tracer,
-} from 'mediagate';
+import { openHttpClient } from 'mediagate';
+import type { HttpClient, NewSpan, Span, SpanAttributes, Tracer } from '../../core/contracts/index.js';
+import { leaveScope } from '../../core/observability/index.js';
+import type { Logger } from '../../core/runtime/index.js';
 import type { TracingSettings } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 

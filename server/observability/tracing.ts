@@ -1,4 +1,6 @@
-import { type Logger, runInScope, type Span, type Tracer } from 'mediagate';
+import type { Span, Tracer } from '../../core/contracts/index.js';
+import { runInScope } from '../../core/observability/index.js';
+import type { Logger } from '../../core/runtime/index.js';
 import type { RequestContext } from '../http/index.js';
 import { isTracing, type TracingSettings } from '../settings/index.js';
 import type { Tracing } from './otel-tracing.js';

@@ -1,4 +1,5 @@
-import { ERROR_CODES, type ErrorCode, type TSchema, Type } from 'mediagate';
+import { type TSchema, Type } from '../../core/contracts/index.js';
+import { ERROR_CODES, type ErrorCode } from '../../core/runtime/index.js';
 import {
   defineRoute,
   errorClassOf,

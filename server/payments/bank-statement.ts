@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { isGatewayError } from 'mediagate';
+import { isGatewayError } from '../../core/runtime/index.js';
 import { isCurrency, minorDigits, parseIsoTime } from '../format/index.js';
 import { checkTransaction } from './order-transactions.js';
 import type { BankTransaction } from './orders.js';

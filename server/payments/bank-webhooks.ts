@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from '../../core/runtime/index.js';
 import { isDay, parseIsoTime } from '../format/index.js';
 import type { BankTransaction } from './orders.js';
 

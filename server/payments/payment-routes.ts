@@ -1,4 +1,5 @@
-import { GatewayError, isGatewayError, Type } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { asItStands } from '../accounts/index.js';
 import {
   type AccountContext,

@@ -1,4 +1,4 @@
-import { type Clock, GatewayError, type Logger } from 'mediagate';
+import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.js';
 import type { PlanPreview, UserRecord } from '../accounts/index.js';
 import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms, type Support } from '../plans/index.js';
 import type { NewOrder, OrderRecord, Orders } from './orders.js';

@@ -1,4 +1,5 @@
-import { createValidator, GatewayError, Type } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
+import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import type { PlanPreview } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
 import type { Support } from '../plans/index.js';

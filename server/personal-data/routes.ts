@@ -1,5 +1,6 @@
-import { type Gateway, GatewayError, isGatewayError, type Logger, type Storage, Type } from 'mediagate';
-import { type PollLoop, startPollLoop } from '../../core/runtime/index.js';
+import type { Gateway } from 'mediagate';
+import { type Storage, Type } from '../../core/contracts/index.js';
+import { GatewayError, isGatewayError, type Logger, type PollLoop, startPollLoop } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import {
   type AccountContext,

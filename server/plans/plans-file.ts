@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { createValidator, type Static, Type } from 'mediagate';
+import { type Static, Type } from '../../core/contracts/index.js';
+import { createValidator } from '../../core/runtime/index.js';
 import { isCurrency } from '../format/index.js';
 import { KEY_GRANTS } from '../keys/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE, IMAGE_ONLY_PLAN, PLAIN_PLAN, type Plan } from './catalogue.js';

@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createBrotliDecompress } from 'node:zlib';
-import type { BrowserExecutable } from 'mediagate';
+import type { BrowserExecutable } from '../../core/browser/index.js';
 import { type Settings, SettingsError } from './settings.js';
 
 const CHROMIUM_NAMES = [

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isLoopbackHost } from 'mediagate';
+import { isLoopbackHost } from '../../core/net/index.js';
 import type { SettingDescription } from './settings-table.js';
 
 /** Readers of single values. Each throws an Error that names the accepted form, without quoting the value. */

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { closestMatch } from 'mediagate';
+import { closestMatch } from '../../core/runtime/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from './setting-values.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
 import type { SettingDescription } from './settings-table.js';

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from '../../core/runtime/index.js';
 import { defineRoute, type ParamsContext, type RequestContext, type Route } from '../http/index.js';
 
 export const ASSET_ENCODINGS = ['br', 'gzip', 'identity'] as const;

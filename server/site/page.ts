@@ -1,4 +1,4 @@
-import type { GatewayError } from 'mediagate';
+import type { GatewayError } from '../../core/runtime/index.js';
 import { type RequestContext, setPageHeaders } from '../http/index.js';
 import type { Support } from '../plans/index.js';
 import { assets } from './assets.js';

@@ -1,4 +1,6 @@
-import { type Gateway, GatewayError, Type } from 'mediagate';
+import type { Gateway } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import {
   type DeviceGrant,
   modelsForSetup,

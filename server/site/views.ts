@@ -1,4 +1,7 @@
-import type { Clock, Gateway, JobState, Jobs } from 'mediagate';
+import type { Gateway } from 'mediagate';
+import type { JobState } from '../../core/contracts/index.js';
+import type { Jobs } from '../../core/jobs/index.js';
+import type { Clock } from '../../core/runtime/index.js';
 import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
 import { dayOf, minorDigits } from '../format/index.js';
 import {

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type HttpRequest, type Plugin, systemClock } from 'mediagate';
+import type { HttpRequest, Plugin } from '../../core/contracts/index.js';
+import { systemClock } from '../../core/runtime/index.js';
 import {
   createRecordingLogger,
   createReplay,

@@ -1,4 +1,5 @@
-import { GatewayError, Type } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, type Route, type ServerContext, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, readRateLimits } from '../keys/index.js';

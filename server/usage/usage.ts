@@ -1,14 +1,13 @@
+import type { Usage } from '../../core/contracts/index.js';
+import { type Clock, GatewayError } from '../../core/runtime/index.js';
 import {
   type BackgroundStart,
-  type Clock,
   correctionOf,
-  GatewayError,
   type ReservedTokens,
   type TextExchange,
   type TextOutcome,
   type TokenDemand,
-  type Usage,
-} from 'mediagate';
+} from '../../core/text/index.js';
 import { errorClassOf, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { consumeRequest, sendRateLimit } from '../limits/index.js';

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto';
-import { type Clock, type HttpClient, type ImageJob, type Images, isGatewayError, type Logger } from 'mediagate';
+import type { HttpClient } from '../../core/contracts/index.js';
 import { type DueWork, startDueWork } from '../../core/database/index.js';
-import { createThrottledWarning } from '../../core/runtime/index.js';
+import type { ImageJob, Images } from '../../core/images/index.js';
+import { type Clock, createThrottledWarning, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import { encodeImageJob, type JobAnswer } from '../images/index.js';
 import type { Webhooks, WebhookTry } from './webhook-events.js';

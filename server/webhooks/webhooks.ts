@@ -1,14 +1,8 @@
 import { createHmac } from 'node:crypto';
-import {
-  type Clock,
-  createAddressGuard,
-  type Gateway,
-  GatewayError,
-  isGatewayError,
-  type Logger,
-  openHttpClient,
-  Type,
-} from 'mediagate';
+import { type Gateway, openHttpClient } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
+import { createAddressGuard } from '../../core/net/index.js';
+import { type Clock, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import type { CloseList } from '../close-list.js';
 import {
   defineRoute,

@@ -1,8 +1,8 @@
 import { type LinkRef, matchedLink, mergePosts, type PartialPost, type PostData } from 'mediagate';
-import { resolveFacts as shopFacts } from '../../plugins/clip_shop/facts.js';
+import { mergeProducts } from '../../plugins/clip_shop/assemble.js';
+import { siteConfigOf as shopConfig } from '../../plugins/clip_shop/fetch.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';
-import { mergeProducts } from '../../plugins/clip_shop/merge-products.js';
-import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/outcomes.js';
+import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/read/page.js';
 import { alignMedia, orderVideos } from '../../plugins/clip_video/assemble.js';
 import { siteConfigOf as clipSiteConfig } from '../../plugins/clip_video/fetch.js';
 import { matchClip } from '../../plugins/clip_video/links.js';
@@ -11,7 +11,7 @@ import { assemble } from '../../plugins/photo/assemble.js';
 import { siteConfigOf as photoSiteConfig } from '../../plugins/photo/fetch.js';
 import { identityOf, matchPost } from '../../plugins/photo/links.js';
 import { readPermalinkPage } from '../../plugins/photo/read/page.js';
-import { resolveFacts as socialFacts } from '../../plugins/social/facts.js';
+import { siteConfigOf as socialSiteConfig } from '../../plugins/social/fetch.js';
 import { matchItem } from '../../plugins/social/links.js';
 import { readPage } from '../../plugins/social/read/page.js';
 import { siteConfigOf as vidsiteConfig } from '../../plugins/vidsite/fetch.js';
@@ -46,10 +46,10 @@ export interface BenchPlatform {
 
 const facts = {
   vidsite: { siteConfig: vidsiteConfig(), region: 'US' },
-  social: socialFacts(),
+  social: socialSiteConfig(),
   photo: photoSiteConfig(),
   clipVideo: clipSiteConfig(),
-  clipShop: shopFacts(),
+  clipShop: shopConfig(),
 };
 
 export const platformNames = ['vidsite', 'social', 'photo', 'clip_video', 'clip_shop'] as const;
@@ -110,7 +110,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
     read(html, { id }) {
       const outcome = outcomeOfProductPage(html, id, facts.clipShop);
       if (outcome.kind !== 'found') return undefined;
-      const document = mergeProducts(outcome.found.parts.map((found) => ({ method: 'www_page', found })));
+      const document = mergeProducts(outcome.found.map((found) => ({ method: 'www_page', found })));
       const { name, shop } = document.product;
       return { title: name, owner: shop?.name, document };
     },

@@ -2,24 +2,29 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { packageRoot } from './package-root.js';
 
-const README = path.join(packageRoot, 'README.md');
+const README = 'README.md';
 
 /** A Markdown table; a bar in a cell is escaped. */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   return [renderRow(header), `|${header.map(() => '---').join('|')}|`, ...rows.map(renderRow)].join('\n');
 }
 
-/** README's text between `<!-- table:NAME -->` and `<!-- /table -->`; undefined where there is no such pair. */
-export function readReadmeTable(name: string): string | undefined {
-  return blockOf(name).exec(readFileSync(README, 'utf8'))?.[2]?.trim();
+/**
+ * A document's text between `<!-- table:NAME -->` and `<!-- /table -->`; undefined where there is no such pair.
+ * @param file Default: README.
+ */
+export function readReadmeTable(name: string, file = README): string | undefined {
+  return blockOf(name)
+    .exec(readFileSync(path.join(packageRoot, file), 'utf8'))?.[2]
+    ?.trim();
 }
 
-/** @throws Error where README has no place for it. */
-export function writeReadmeTable(name: string, table: string): void {
-  const text = readFileSync(README, 'utf8');
-  if (!blockOf(name).test(text)) throw new Error(`README.md has no <!-- table:${name} --> … <!-- /table -->.`);
+/** @throws Error where the document has no place for it. */
+export function writeReadmeTable(name: string, table: string, file = README): void {
+  const text = readFileSync(path.join(packageRoot, file), 'utf8');
+  if (!blockOf(name).test(text)) throw new Error(`${file} has no <!-- table:${name} --> … <!-- /table -->.`);
   writeFileSync(
-    README,
+    path.join(packageRoot, file),
     text.replace(blockOf(name), (_all, open: string, _old, close: string) => `${open}\n${table}\n${close}`),
   );
 }

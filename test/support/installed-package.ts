@@ -18,7 +18,7 @@ export interface InstalledPackage {
 
 const run = promisify(execFile);
 
-const SOURCES = ['core', 'plugins', 'server'];
+const SOURCES = ['core', 'docs', 'plugins', 'server'];
 const FILES = ['.npmrc', 'LICENSE', 'README.md', 'package.json', 'plugins.config.json', 'tsconfig.json'];
 
 /**
@@ -39,11 +39,17 @@ export async function installPackage(): Promise<InstalledPackage> {
 export async function installPluginPackage(tarball: string): Promise<Omit<InstalledPackage, 'pluginTarball'>> {
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-author-'));
   const packages = path.join(folder, 'node_modules');
-  const root = path.join(packages, 'mediagate-plugin');
-  await unpack(tarball, root);
+  const root = await addPluginPackage(tarball, folder);
   const { dependencies } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8'));
   await linkPackages(packages, await closureOf(Object.keys(dependencies)));
   return { folder, root, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** Adds the small package to a project that has what it depends on. @returns its folder. */
+export async function addPluginPackage(tarball: string, folder: string): Promise<string> {
+  const root = path.join(folder, 'node_modules', 'mediagate-plugin');
+  await unpack(tarball, root);
+  return root;
 }
 
 async function unpack(tarball: string, root: string): Promise<void> {

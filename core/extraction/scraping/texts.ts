@@ -9,11 +9,24 @@ export interface HashtagOptions {
   adjacent?: boolean;
   /** A number alone is a hashtag. Default false. */
   numbers?: boolean;
+  /** Emoji are part of a hashtag; otherwise they end it. Default true. */
+  emoji?: boolean;
 }
 
-const NAME = '[#＃]([\\p{L}\\p{N}\\p{M}_\\p{Extended_Pictographic}\\u200d]{1,100})';
-const HASHTAG = new RegExp(`(?<![\\p{L}\\p{N}_&/])${NAME}`, 'gu');
-const ADJACENT_HASHTAG = new RegExp(`(?<!&)${NAME}`, 'gu');
+const LETTERS = '\\p{L}\\p{N}\\p{M}_';
+const EMOJI = '\\p{Extended_Pictographic}\\u200d';
+
+function hashtagPattern(before: string, characters: string): RegExp {
+  return new RegExp(`${before}[#＃]([${characters}]{1,100})`, 'gu');
+}
+
+const BETWEEN_WORDS = `(?<![${LETTERS.replace('\\p{M}', '')}&/])`;
+const PATTERNS = {
+  words: hashtagPattern(BETWEEN_WORDS, LETTERS),
+  wordsWithEmoji: hashtagPattern(BETWEEN_WORDS, LETTERS + EMOJI),
+  adjacent: hashtagPattern('(?<!&)', LETTERS),
+  adjacentWithEmoji: hashtagPattern('(?<!&)', LETTERS + EMOJI),
+};
 const MAX_HASHTAGS = 100;
 
 /**
@@ -21,13 +34,14 @@ const MAX_HASHTAGS = 100;
  * count), in their order, at most 100. Undefined if there are none.
  */
 export function hashtagsIn(text: string | undefined, options: HashtagOptions = {}): string[] | undefined {
-  const { listed = [], adjacent = false, numbers = false } = options;
+  const { listed = [], adjacent = false, numbers = false, emoji = true } = options;
+  const pattern = PATTERNS[`${adjacent ? 'adjacent' : 'words'}${emoji ? 'WithEmoji' : ''}`];
   const found = new Map<string, string>();
   const add = (tag: string) => {
     const key = tag.toLowerCase();
     if (tag !== '' && found.size < MAX_HASHTAGS && !found.has(key)) found.set(key, tag);
   };
-  for (const [, tag = ''] of text?.matchAll(adjacent ? ADJACENT_HASHTAG : HASHTAG) ?? []) {
+  for (const [, tag = ''] of text?.matchAll(pattern) ?? []) {
     if (numbers || !/^\p{N}+$/u.test(tag)) add(tag);
   }
   for (const name of listed)

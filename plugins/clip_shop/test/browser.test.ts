@@ -4,9 +4,8 @@ import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import { type Browser, type BrowserPage, type Clock, type Extraction, GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, createManualClock, type FakeReply, pluginFolder, setUpPlugin } from 'mediagate/testing';
-import { createClipShopExtractor } from '../extractor.js';
-import clipShop from '../index.js';
-import type { ReviewOptions, ReviewQuery } from '../review-walk.js';
+import clipShop, { createClipShopExtractor } from '../index.js';
+import type { ReviewOptions, ReviewQuery } from '../read/reviews.js';
 
 const ID = '1732400000000033333';
 const PAGE = fixture('model-2026/page.html');

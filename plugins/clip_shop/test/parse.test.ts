@@ -1,12 +1,10 @@
 import { expect } from 'chai';
 import { matchedLink, type Review } from 'mediagate';
 import { matchProduct } from '../links.js';
-import { readAmount, readPrice } from '../parse-price.js';
-import { readReviews } from '../parse-reviews.js';
-import { readVariants } from '../parse-variants.js';
-import { readImageUrl } from '../read-values.js';
-import type { ReviewOptions } from '../review-walk.js';
-import { groupReviews } from '../reviews.js';
+import { readVariants } from '../read/details.js';
+import { readAmount, readPrice } from '../read/price.js';
+import { groupReviews, type ReviewOptions, readReviews } from '../read/reviews.js';
+import { readImageUrl } from '../read/values.js';
 
 const ID = '1729400000000011111';
 const OPTIONS: ReviewOptions = { clipReviewLimit: 2, clipSort: 'latest', includeEmptyReviews: false };

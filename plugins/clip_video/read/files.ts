@@ -1,5 +1,16 @@
-import { asArray, asNumber, asPositive, asString, at, type MediaEntry, toIsoTime } from 'mediagate';
-import { absoluteUrl, languageTag, member, urlsIn } from './values.js';
+import {
+  absoluteUrl,
+  asArray,
+  asNumber,
+  asPositive,
+  asString,
+  at,
+  expiryOf,
+  type MediaEntry,
+  queryValue,
+  toIsoTime,
+} from 'mediagate';
+import { languageTag, member, urlsIn } from './values.js';
 
 /** Formats of subtitles as the site names them → media types. */
 const SUBTITLES: Readonly<Record<string, string>> = {
@@ -8,41 +19,77 @@ const SUBTITLES: Readonly<Record<string, string>> = {
   creator_caption: 'application/json',
 };
 
+/** The files of one video, each URL once. */
+function createFileList(hasAudio: boolean) {
+  const files = new Map<string, MediaEntry>();
+  return {
+    files,
+    /** Adds the first URL of an address that can be fetched, unless it is an audio file. */
+    add(address: unknown, entry: Partial<MediaEntry>): void {
+      const url = urlsIn(address).find(isFetchable);
+      const mime = (url && mimeOf(url)) ?? 'video/mp4';
+      if (!url || files.has(url) || mime.startsWith('audio/')) return;
+      files.set(url, { url, kind: 'video', mime, has_video: true, has_audio: hasAudio, ...entry, ...lifeOf(url) });
+    },
+    /** Adds the list of qualities, in the spellings of all replies. */
+    addQualities(qualities: unknown): void {
+      for (const quality of asArray(qualities) ?? []) {
+        const address = member(quality, 'PlayAddr', 'playAddr', 'play_addr');
+        const codec = asString(member(quality, 'CodecType', 'codec_type'));
+        // Only the app plays this codec.
+        if (codec?.includes('bytevc2')) continue;
+        this.add(address, {
+          codecs: codecOf(codec),
+          bitrate: asPositive(member(quality, 'Bitrate', 'bit_rate', 'bitrate')),
+          fps: asPositive(member(quality, 'BitrateFPS', 'FPS', 'fps')),
+          width: asPositive(member(address, 'Width', 'width')),
+          height: asPositive(member(address, 'Height', 'height')),
+          size: asPositive(member(address, 'DataSize', 'data_size')),
+          quality: qualityOf(address, quality),
+        });
+      }
+    },
+  };
+}
+
 /** The files of an item's `video` node: every quality, the shown one, the one with a watermark. */
 export function parseVideoFiles(video: unknown, muted: boolean): MediaEntry[] {
-  const files = new Map<string, MediaEntry>();
-  const add = (url: string | undefined, entry: Partial<MediaEntry>) => {
-    const mime = (url && mimeOf(url)) ?? 'video/mp4';
-    if (!url || files.has(url) || mime.startsWith('audio/')) return;
-    files.set(url, { url, kind: 'video', mime, has_video: true, has_audio: !muted, ...entry, ...lifeOf(url) });
-  };
-  for (const quality of asArray(member(video, 'bitrateInfo', 'bit_rate')) ?? []) {
-    const address = member(quality, 'PlayAddr', 'playAddr', 'play_addr');
-    const codec = asString(member(quality, 'CodecType', 'codec_type'));
-    // This codec is played by the app only.
-    if (codec?.includes('bytevc2')) continue;
-    add(urlsIn(address).find(isFetchable), {
-      codecs: codecOf(codec),
-      bitrate: asPositive(member(quality, 'Bitrate', 'bit_rate')),
-      fps: asPositive(member(quality, 'BitrateFPS', 'FPS')),
-      ...sizeOf(address),
-      quality: qualityOf(address, quality),
+  const list = createFileList(!muted);
+  list.addQualities(member(video, 'bitrateInfo', 'bit_rate'));
+  const shown = at(video, 'PlayAddrStruct');
+  const [url] = [...urlsIn(at(video, 'playAddr')), ...urlsIn(shown)].filter(isFetchable);
+  if (url && !isListed(list.files, url)) {
+    list.add(url, {
+      codecs: codecOf(asString(at(video, 'codecType'))),
+      width: asPositive(at(video, 'width')),
+      height: asPositive(at(video, 'height')),
+      bitrate: asPositive(at(video, 'bitrate')),
+      size: asPositive(at(video, 'size')) ?? asPositive(at(shown, 'DataSize')),
+      quality: asString(at(video, 'definition')) ?? asString(at(video, 'ratio')),
     });
   }
-  const shown = at(video, 'PlayAddrStruct');
-  const measures = {
-    codecs: codecOf(asString(at(video, 'codecType'))),
-    width: asPositive(at(video, 'width')),
-    height: asPositive(at(video, 'height')),
-    bitrate: asPositive(at(video, 'bitrate')),
-    size: asPositive(at(video, 'size')) ?? asPositive(at(shown, 'DataSize')),
-    quality: asString(at(video, 'definition')) ?? asString(at(video, 'ratio')),
-  };
-  for (const url of [...urlsIn(at(video, 'playAddr')), ...urlsIn(shown)].filter(isFetchable).slice(0, 1)) {
-    if (!isListed(files, url)) add(url, measures);
-  }
-  add(urlsIn(at(video, 'downloadAddr')).find(isFetchable), { label: WATERMARKED });
-  return [...files.values()];
+  list.add(at(video, 'downloadAddr'), { label: WATERMARKED });
+  return [...list.files.values()];
+}
+
+/** The files of a `video_info` node, of the API of the embedded player. */
+export function parsePlayerFiles(video: unknown): MediaEntry[] {
+  const list = createFileList(true);
+  const meta = at(video, 'meta');
+  list.addQualities(at(video, 'profiles'));
+  list.add(at(video, 'url_list'), { ...sizeOf(meta), bitrate: asPositive(at(meta, 'bitrate')) });
+  return [...list.files.values()];
+}
+
+/** The files of a `videoData` node, which lists URLs of one quality. */
+export function parseListedFiles(video: unknown): MediaEntry[] {
+  const list = createFileList(true);
+  for (const url of urlsIn(at(video, 'urls'))) list.add(url, sizeOf(at(video, 'videoMeta')));
+  return [...list.files.values()];
+}
+
+function sizeOf(node: unknown): Pick<MediaEntry, 'width' | 'height'> {
+  return { width: asPositive(at(node, 'width')), height: asPositive(at(node, 'height')) };
 }
 
 /** The same file stands in the list of qualities under an address that differs in its signature only. */
@@ -51,14 +98,6 @@ function isListed(files: ReadonlyMap<string, MediaEntry>, url: string): boolean 
   return (
     path !== undefined && path.length > 20 && [...files.keys()].some((known) => URL.parse(known)?.pathname === path)
   );
-}
-
-function sizeOf(address: unknown): Pick<MediaEntry, 'width' | 'height' | 'size'> {
-  return {
-    width: asPositive(member(address, 'Width', 'width')),
-    height: asPositive(member(address, 'Height', 'height')),
-    size: asPositive(member(address, 'DataSize', 'data_size')),
-  };
 }
 
 /** The site's label, which stands in the middle of longer names. */
@@ -98,10 +137,19 @@ export function parseSubtitles(video: unknown): MediaEntry[] {
   return [...subtitles.values()];
 }
 
-/** The still pictures of a video, the one shown first. */
+/** The still pictures of an item's video, the one shown first. */
 export function parseCovers(video: unknown): MediaEntry[] {
   const urls = ['cover', 'originCover', 'reflowCover', 'dynamicCover'].flatMap((name) => urlsIn(at(video, name)));
-  return [...new Set(urls)].slice(0, 2).map((url) => ({ url, kind: 'image', label: COVER, ...lifeOf(url) }));
+  return [...new Set(urls)].slice(0, 2).map(coverEntry);
+}
+
+/** The first still picture of each of several addresses. */
+export function firstCovers(...addresses: readonly unknown[]): MediaEntry[] {
+  return addresses.flatMap((address) => urlsIn(address).slice(0, 1)).map(coverEntry);
+}
+
+export function coverEntry(url: string): MediaEntry {
+  return { url, kind: 'image', label: COVER, ...lifeOf(url) };
 }
 
 /** The pictures of a slideshow, each once, in a format that everything shows. */
@@ -149,28 +197,11 @@ const CODECS: Readonly<Record<string, string>> = {
   bytevc2: 'vvc1',
 };
 
-/** How long an address holds, and what a fetch must share with the visit that got it. */
+/** When an address expires, and what a fetch must share with the visit that got it. */
 export function lifeOf(url: string, stated?: unknown): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
-  const seconds =
-    parameter(url, 'expire') ??
-    parameter(url, 'x-expires') ??
-    (typeof stated === 'string' ? stated : undefined) ??
-    hexTime(url);
-  const bound = parameter(url, 'tk')?.startsWith('tt_') === true;
-  return {
-    expires_at: seconds && /^\d{10}$/.test(seconds) ? toIsoTime(seconds) : undefined,
-    ...(bound && { bound_to: ['cookie', 'referer'] }),
-  };
-}
-
-/** A parameter of an address, as it is written: a page has a hundred addresses, and making URL objects of them would be felt. */
-function parameter(url: string, name: string): string | undefined {
-  const query = url.indexOf('?');
-  for (let at = query; at >= 0; at = url.indexOf('&', at + 1)) {
-    if (!url.startsWith(`${name}=`, at + 1)) continue;
-    return /^[^&#]*/.exec(url.slice(at + name.length + 2))?.[0] || undefined;
-  }
-  return undefined;
+  const seconds = typeof stated === 'string' && /^\d{10}$/.test(stated) ? stated : hexTime(url);
+  const bound = queryValue(url, 'tk')?.startsWith('tt_') === true;
+  return { expires_at: expiryOf(url) ?? toIsoTime(seconds), ...(bound && { bound_to: ['cookie', 'referer'] }) };
 }
 
 /** `/<signature>/<seconds in hexadecimal>/video/…` */
@@ -182,7 +213,7 @@ function hexTime(url: string): string | undefined {
 /** The media type that an address names. */
 export function mimeOf(url: string): string | undefined {
   const ending = /^[^?#]*\.([a-z0-9]{3})(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? '';
-  const stated = parameter(url, 'mime_type') ?? '';
+  const stated = queryValue(url, 'mime_type') ?? '';
   return Object.hasOwn(MIMES, stated) ? MIMES[stated] : ENDINGS[ending];
 }
 

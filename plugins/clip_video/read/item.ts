@@ -2,13 +2,16 @@ import {
   asArray,
   asBoolean,
   asCount,
+  asId,
   asPositive,
   asRecord,
   asString,
   at,
   type Common,
+  type MediaEntry,
   type PartialPost,
   type Precision,
+  rawStats,
   toIsoTime,
 } from 'mediagate';
 import { canonicalUrl } from '../links.js';
@@ -21,11 +24,63 @@ import {
   parseSubtitles,
   parseVideoFiles,
 } from './files.js';
-import { idText, languageTag, member, rawStats, tagsOf, urlsIn, username } from './values.js';
+import { languageTag, member, tagsOf, urlsIn, username } from './values.js';
 
-export interface ItemReading {
-  post: PartialPost;
-  limitations: string[];
+/** What the nodes of an item hold, in the spelling of any reply. */
+export interface ClipParts {
+  id: string;
+  caption: unknown;
+  author: Author | undefined;
+  createdAt: unknown;
+  durationSeconds: number | undefined;
+  /** Hashtags that the source lists itself. */
+  hashtags: readonly unknown[];
+  /** Videos; none are used of a slideshow. */
+  files: readonly MediaEntry[];
+  /** The pictures of a slideshow. */
+  pictures: readonly MediaEntry[];
+  covers: readonly MediaEntry[];
+  music: unknown;
+  /** Where the audio of a slideshow can be played, if its music has no address. */
+  playAddress?: unknown;
+  counters: readonly Counters[];
+  muted?: boolean;
+  subtitles?: readonly MediaEntry[];
+  more?: PartialPost['common'];
+}
+
+/** One post of the parts of an item. */
+export function postOf(parts: ClipParts): PartialPost {
+  const { id, author, pictures, covers, music, counters, muted = false } = parts;
+  const isSlideshow = pictures.length > 0;
+  const files = isSlideshow ? [] : [...parts.files].sort(betterFirst);
+  const clean = files.filter((file) => !isWatermarked(file));
+  const images = isSlideshow ? pictures : covers;
+  const audio = parseMusicFile(music) ?? (isSlideshow ? parseMusicFile({ playUrl: parts.playAddress }) : undefined);
+  const caption = asString(parts.caption)?.trim() || undefined;
+  return {
+    common: {
+      caption,
+      description: caption,
+      author,
+      thumbnail: covers[0]?.url ?? pictures[0]?.url,
+      published_at: toIsoTime(parts.createdAt),
+      duration_seconds: parts.durationSeconds,
+      tags: tagsOf(caption, ...parts.hashtags),
+      music: parseMusic(music),
+      ...parts.more,
+    },
+    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id), author_id: author?.id },
+    metrics: Object.assign({ duration_seconds: parts.durationSeconds }, ...counters.map(({ metrics }) => metrics)),
+    precision: Object.assign({}, ...counters.map(({ precision }) => precision)),
+    media: {
+      image_urls: images.map(({ url }) => url),
+      video_urls: (clean.length > 0 ? clean : files).map(({ url }) => url),
+      entries: [...files, ...images, ...(audio ? [audio] : []), ...(parts.subtitles ?? [])],
+    },
+    raw_stats: Object.assign({}, ...counters.map(({ raw_stats }) => raw_stats)),
+    audio: (files.length > 0 && !muted) || (isSlideshow && audio !== undefined),
+  };
 }
 
 /** Accounts and their counters by handle, where a page keeps them apart from its items. */
@@ -34,62 +89,39 @@ export interface Accounts {
   userStats?: unknown;
 }
 
-/** An `itemStruct`: what all pages since 2020 call an item. */
-export function parseItem(item: unknown, id: string, { users, userStats }: Accounts = {}): ItemReading {
+/** An `itemStruct`, which all pages since 2020 have for an item. */
+export function parseItem(item: unknown, id: string, { users, userStats }: Accounts = {}): PartialPost {
   const video = at(item, 'video');
-  const pictures = parsePictures(at(item, 'imagePost', 'images'));
   const muted = at(item, 'itemMute') === true;
-  const files = pictures.length > 0 ? [] : parseVideoFiles(video, muted).sort(betterFirst);
-  const music = at(item, 'music');
-  // Of a slideshow, what is to be played is its audio.
-  const audio =
-    parseMusicFile(music) ?? (pictures.length > 0 ? parseMusicFile({ playUrl: at(video, 'playAddr') }) : undefined);
-  const covers = parseCovers(video);
-  const images = pictures.length > 0 ? pictures : covers;
-  const caption = asString(at(item, 'desc'))?.trim() || undefined;
-  const author = parseAuthor(item, users);
-  const counters = parseCounters(at(item, 'stats'), at(item, 'statsV2'));
   const owner = at(item, 'author');
-  const followers = parseFollowers(
-    at(item, 'authorStats') ?? (typeof owner === 'string' ? at(userStats, owner) : owner),
-    at(item, 'authorStatsV2'),
-  );
-  const clean = files.filter((file) => !isWatermarked(file));
-  const classified = at(item, 'isContentClassified') === true;
-  return {
-    post: {
-      common: {
-        title: asString(at(item, 'imagePost', 'title'))?.trim() || undefined,
-        caption,
-        description: caption,
-        author,
-        thumbnail: covers[0]?.url ?? pictures[0]?.url,
-        published_at: toIsoTime(at(item, 'createTime')),
-        duration_seconds: asPositive(at(video, 'duration')),
-        language: languageTag(at(item, 'textLanguage')),
-        tags: tagsOf(caption, ...tagNames(item)),
-        category: asString(at(item, 'diversificationLabels', 0)),
-        age_limit: classified ? 18 : undefined,
-        music: parseMusic(music),
-        location: asString(at(item, 'poi', 'name')),
-      },
-      ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id), author_id: author?.id },
-      metrics: { ...counters.metrics, ...followers.metrics, duration_seconds: asPositive(at(video, 'duration')) },
-      precision: { ...counters.precision, ...followers.precision },
-      media: {
-        image_urls: images.map(({ url }) => url),
-        video_urls: (clean.length > 0 ? clean : files).map(({ url }) => url),
-        entries: [...files, ...images, ...(audio ? [audio] : []), ...parseSubtitles(video)],
-      },
-      raw_stats: {
-        ...counters.raw_stats,
-        ...followers.raw_stats,
-        ...rawStats({ createTime: at(item, 'createTime'), locationCreated: at(item, 'locationCreated') }),
-      },
-      audio: (files.length > 0 && !muted) || (pictures.length > 0 && audio !== undefined),
+  const ownerStats = at(item, 'authorStats') ?? (typeof owner === 'string' ? at(userStats, owner) : owner);
+  return postOf({
+    id,
+    caption: at(item, 'desc'),
+    author: parseAuthor(item, users),
+    createdAt: at(item, 'createTime'),
+    durationSeconds: asPositive(at(video, 'duration')),
+    hashtags: tagNames(item),
+    files: parseVideoFiles(video, muted),
+    pictures: parsePictures(at(item, 'imagePost', 'images')),
+    covers: parseCovers(video),
+    music: at(item, 'music'),
+    playAddress: at(video, 'playAddr'),
+    counters: [
+      parseCounters(at(item, 'stats'), at(item, 'statsV2')),
+      parseFollowers(ownerStats, at(item, 'authorStatsV2')),
+      { raw_stats: rawStats({ createTime: at(item, 'createTime'), locationCreated: at(item, 'locationCreated') }) },
+    ],
+    muted,
+    subtitles: parseSubtitles(video),
+    more: {
+      title: asString(at(item, 'imagePost', 'title'))?.trim() || undefined,
+      language: languageTag(at(item, 'textLanguage')),
+      category: asString(at(item, 'diversificationLabels', 0)),
+      age_limit: at(item, 'isContentClassified') === true ? 18 : undefined,
+      location: asString(at(item, 'poi', 'name')),
     },
-    limitations: muted ? ['no_audio_track'] : [],
-  };
+  });
 }
 
 /** Hashtags as the page lists them: in the text, and apart from it. */
@@ -121,7 +153,7 @@ export function parseAuthor(item: unknown, users?: unknown): Author | undefined 
   const handle = asString(stated);
   const node = asRecord(stated) ?? (handle ? asRecord(at(users, handle)) : undefined) ?? {};
   const name = username(member(node, 'uniqueId', 'unique_id')) ?? username(handle);
-  const id = idText(member(node, 'id', 'uid', 'userId')) ?? idText(at(item, 'authorId'));
+  const id = asId(member(node, 'id', 'uid', 'userId')) ?? asId(at(item, 'authorId'));
   const nickname = asString(member(node, 'nickname', 'nickName')) ?? asString(member(item, 'nickname', 'authorName'));
   const [avatar] = AVATARS.flatMap((one) => urlsIn(member(node, one) ?? at(item, one)));
   if (!name && !id && !nickname) return undefined;
@@ -149,7 +181,7 @@ const COUNTERS = {
 } as const;
 
 type Counter = keyof typeof COUNTERS;
-type Counters = Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>;
+export type Counters = Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>;
 
 /** From here on the site may write what it shows ("76K", "1.7M") out as a number. */
 const ROUNDED_FROM = 10_000;
@@ -222,5 +254,5 @@ export function parseMusic(music: unknown): Common['music'] {
   const title = asString(member(music, 'title', 'musicName'));
   const artist = asString(member(music, 'authorName', 'author'));
   if (!title && !artist) return undefined;
-  return { title, artist, album: asString(at(music, 'album')), id: idText(member(music, 'id', 'musicId', 'id_str')) };
+  return { title, artist, album: asString(at(music, 'album')), id: asId(member(music, 'id', 'musicId', 'id_str')) };
 }

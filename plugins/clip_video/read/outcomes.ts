@@ -1,5 +1,6 @@
 import {
   asArray,
+  asId,
   asString,
   at,
   type DefinitiveCode,
@@ -13,7 +14,6 @@ import { parseItem } from './item.js';
 import { isItem, isVideoData, type PageReading, type PageState, readPageNodes } from './page.js';
 import { parsePageTags } from './page-tags.js';
 import { parsePlayerItem, parseVideoData } from './player.js';
-import { idText } from './values.js';
 
 export type ClipOutcome = Outcome<PartialPost>;
 
@@ -42,7 +42,8 @@ export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig):
 }
 
 function outcomeOfItem(item: unknown, id: string, { users, userStats }: PageReading): ClipOutcome | Restriction {
-  const { post, limitations } = parseItem(item, id, { users, userStats });
+  const post = parseItem(item, id, { users, userStats });
+  const limitations = at(item, 'itemMute') === true ? ['no_audio_track'] : [];
   if (at(item, 'isContentClassified') !== true || hasFiles(post.media?.entries)) {
     return { kind: 'found', found: post, limitations };
   }
@@ -78,10 +79,10 @@ export function outcomeOfEmbed(html: string, id: string, siteConfig: SiteConfig)
 /** What the reply of the player's own interface amounts to. */
 export function outcomeOfPlayer(reply: unknown, id: string, siteConfig: SiteConfig): ClipOutcome {
   const items = asArray(at(reply, 'items')) ?? [];
-  const item = items.find((one) => idText(at(one, 'id_str')) === id);
+  const item = items.find((one) => asId(at(one, 'id_str')) === id);
   if (item) return { kind: 'found', found: parsePlayerItem(item, id) };
   if (items.length > 0) return OTHER_ITEM;
-  const result = (asArray(at(reply, 'results')) ?? []).find((one) => idText(at(one, 'id_str')) === id);
+  const result = (asArray(at(reply, 'results')) ?? []).find((one) => asId(at(one, 'id_str')) === id);
   const written = at(result, 'code');
   const message = typeof written === 'number' ? String(written) : asString(written);
   if (message === undefined) return { kind: 'transient', code: 'upstream_changed', reason: 'no item in the answer' };

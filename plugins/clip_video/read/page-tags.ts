@@ -1,6 +1,8 @@
 import {
+  absoluteUrl,
   asArray,
   asCount,
+  asId,
   asString,
   at,
   type Count,
@@ -14,7 +16,7 @@ import {
 import { canonicalUrl } from '../links.js';
 import { lifeOf } from './files.js';
 import { profileUrl } from './item.js';
-import { absoluteUrl, idText, tagsOf, username } from './values.js';
+import { tagsOf, username } from './values.js';
 
 const VIDEO_OBJECT = /\sid=["']VideoObject["'][^<>]{0,500}>/;
 
@@ -141,5 +143,5 @@ function interactions(list: unknown): NonNullable<PartialPost['metrics']> {
 }
 
 function idIn(address: string | undefined): string | undefined {
-  return idText(/\/(?:video|photo|v|embed|v2)\/(\d{1,21})(?!\d)/.exec(address ?? '')?.[1]);
+  return asId(/\/(?:video|photo|v|embed|v2)\/(\d{1,21})(?!\d)/.exec(address ?? '')?.[1]);
 }

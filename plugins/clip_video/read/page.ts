@@ -1,5 +1,4 @@
-import { asRecord, asString, at, findAll, findJsonAfter, type JsonRecord } from 'mediagate';
-import { idText } from './values.js';
+import { asId, asRecord, asString, at, findAll, findJsonAfter, type JsonRecord } from 'mediagate';
 
 /** What a page holds of items in one of its scripts. */
 export interface PageNodes {
@@ -102,11 +101,11 @@ function findItem(blobs: readonly unknown[], id: string): JsonRecord[] {
 
 /** Whether a node is the requested item's: by every id that it states of itself. */
 export function isItem(node: unknown, id: string): boolean {
-  return idText(at(node, 'id')) === id;
+  return asId(at(node, 'id')) === id;
 }
 
 export function isVideoData(node: unknown, id: string): boolean {
-  return idText(at(node, 'itemInfos', 'id')) === id;
+  return asId(at(node, 'itemInfos', 'id')) === id;
 }
 
 function nodes(found: Partial<PageNodes>): PageNodes {

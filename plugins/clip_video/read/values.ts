@@ -1,21 +1,9 @@
-import { asArray, asString, at, type PartialPost } from 'mediagate';
-
-/** Ids are strings of digits, however they were sent. */
-export function idText(value: unknown): string | undefined {
-  const text = typeof value === 'number' ? String(value) : asString(value);
-  return text && /^[1-9]\d{0,20}$/.test(text) ? text : undefined;
-}
+import { absoluteUrl, asArray, asString, at, hashtagsIn } from 'mediagate';
 
 /** An account's handle. */
 export function username(value: unknown): string | undefined {
   const text = asString(value)?.replace(/^@/, '');
   return text && /^[\w.-]{1,64}$/.test(text) ? text : undefined;
-}
-
-export function absoluteUrl(value: unknown): string | undefined {
-  const text = asString(value);
-  const url = text?.startsWith('//') ? `https:${text}` : text;
-  return url && /^https?:\/\/[^/]/.test(url) && URL.canParse(url) ? url : undefined;
 }
 
 /** Addresses in the several shapes that one member has had: a text, a list, `{urlList}`, `{url_list}`, `[{src}]`. */
@@ -34,24 +22,9 @@ export function member(value: unknown, ...names: readonly string[]): unknown {
   return undefined;
 }
 
-/** Members as they stood in the source; what is neither text, number nor truth value is left out. */
-export function rawStats(members: Readonly<Record<string, unknown>>): NonNullable<PartialPost['raw_stats']> {
-  return Object.fromEntries(
-    Object.entries(members).flatMap(([name, value]) =>
-      (typeof value === 'string' && value !== '') || typeof value === 'number' || typeof value === 'boolean'
-        ? [[name, value]]
-        : [],
-    ),
-  );
-}
-
-/** Words after `#` in a text, and names that the source lists itself; each once. */
-export function tagsOf(text: string | undefined, ...names: readonly unknown[]): string[] | undefined {
-  const listed = names.flatMap((name) => asString(name)?.trim().replace(/^#/, '') || []);
-  const written = Array.from((text ?? '').matchAll(/#([\p{L}\p{M}\p{N}_]{1,100})/gu), ([, tag]) => tag ?? '');
-  const tags = new Map<string, string>();
-  for (const tag of [...written, ...listed]) if (!tags.has(tag.toLowerCase())) tags.set(tag.toLowerCase(), tag);
-  return tags.size > 0 ? [...tags.values()] : undefined;
+/** The hashtags of a caption, and those that the source lists itself. */
+export function tagsOf(text: string | undefined, ...listed: readonly unknown[]): string[] | undefined {
+  return hashtagsIn(text, { listed, adjacent: true, numbers: true, emoji: false });
 }
 
 /** BCP 47 tag of what the site writes as `eng-US`, `en` or `cmn-Hans-CN`; undefined for "unknown". */

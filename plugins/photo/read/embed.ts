@@ -1,133 +1,89 @@
-import {
-  decodeEntities,
-  findJsonAfter,
-  type PartialPost,
-  type Precision,
-  parseCount,
-  parseJson,
-  splitScripts,
-  toIsoTime,
-} from 'mediagate';
+import { asId, decodeEntities, findJsonAfter, parseCount, splitScripts, toIsoTime } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
-import { bareShortcode, canonicalUrl, type PostIdentity, shortcodeInAddress } from '../links.js';
-import { hashtagsIn } from './details.js';
-import { bestImage, videoEntry } from './media.js';
+import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../links.js';
+import { bestImage, singleMedia, videoEntry } from './media.js';
 import { readPageBlobs } from './page.js';
-import { OTHER_POST, type PostOutcome, type PostReading } from './reading.js';
+import { asUsername, buildPost, profileUrl, shownCounters } from './post.js';
+import { OTHER_POST, type PostOutcome, type PostReading, refused, restricted } from './reading.js';
 import { findMedia, readMedia } from './reply.js';
-import { digits, profileUrl, username } from './values.js';
 
-/** What an embed of a post amounts to: its data, and what its markup shows besides. */
+/** Reads the embed of a post: its data, what its markup shows, or why it has neither. */
 export function readEmbedPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
   const { embedData, gate, brokenEmbed, loginPage } = siteConfig.markers;
-  const blobs = [contextOf(html, embedData), ...readPageBlobs(splitScripts(html), identity, siteConfig)];
-  const searches = blobs.flatMap((blob) => (blob === undefined ? [] : [findMedia(blob, identity, gate)]));
+  // The data of the post is a text within the data of the embed.
+  const context = findJsonAfter(html, `"${embedData}"`)?.value;
+  const blobs = [context, ...readPageBlobs(splitScripts(html), identity, siteConfig)];
+  const searches = blobs.map((blob) => findMedia(blob, identity, gate));
   const data = readMedia(
     searches.flatMap((search) => search.media),
     identity,
     'embed_data',
   );
-  const shown = parseEmbedMarkup(html, identity);
+  const shown = readEmbedMarkup(html, identity);
   const found = [...data, ...(shown ? [shown] : [])];
   if (found.length > 0) return { kind: 'found', found };
-  const holds = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
-  if (holds(brokenEmbed)) {
-    // The same words stand for a removed post and for one that is not for everybody.
-    return { kind: 'definitive', code: 'removed', reason: messageOf(html) };
-  }
-  if (holds(loginPage))
-    return { kind: 'transient', code: 'upstream_refused', reason: 'a login page in place of the embed' };
+  const contains = (markers: readonly string[]) => markers.some((marker) => html.includes(marker));
+  // The same text is shown for a removed post and for one that is not for everybody.
+  if (contains(brokenEmbed)) return restricted('removed', messageIn(html));
+  if (contains(loginPage)) return refused('a login page in place of the embed');
   if (searches.some((search) => search.otherPostOnly) || html.includes('class="Embed')) return OTHER_POST;
-  return { kind: 'transient', code: 'upstream_refused', reason: 'another page in place of the embed' };
+  return refused('another page in place of the embed');
 }
 
-/** The post's data is a text within the data of the embed. */
-function contextOf(html: string, name: string): unknown {
-  const start = html.indexOf(`"${name}":"`) + name.length + 3;
-  if (start < name.length + 3) return findJsonAfter(html, `"${name}"`)?.value;
-  try {
-    return parseJson(JSON.parse(html.slice(start, literalEnd(html, start))));
-  } catch {
-    // Cut off or not JSON: the markup has to do.
-    return undefined;
-  }
-}
-
-/** Index after the quote that closes the text which opens at `start`. */
-function literalEnd(html: string, start: number): number {
-  for (let close = html.indexOf('"', start + 1); close >= 0; close = html.indexOf('"', close + 1)) {
-    let before = close - 1;
-    while (html[before] === '\\') before -= 1;
-    if ((close - before) % 2 === 1) return close + 1;
-  }
-  return html.length;
-}
-
-function messageOf(html: string): string | undefined {
+function messageIn(html: string): string | undefined {
   return /<div class="ebmMessage">([^<]{1,300})</.exec(html)?.[1]?.trim();
 }
 
 const MAX_MARKUP = 200_000;
 
-/** What the markup of an embed shows; undefined unless it is the requested post's. */
-export function parseEmbedMarkup(html: string, identity: PostIdentity): PostReading | undefined {
+/** What the markup of an embed shows; undefined if it is not that of the requested post. */
+export function readEmbedMarkup(html: string, identity: PostIdentity): PostReading | undefined {
   const start = html.search(/<div class="Embed[\s"]/);
   if (start < 0) return undefined;
   const body = html.slice(start, start + MAX_MARKUP).replace(/<script[\s\S]*?(?:<\/script>|$)/g, '');
   const root = /^<div[^>]*>/.exec(body)?.[0] ?? '';
-  if (!isOfPost(root, identity)) return undefined;
-  const kind = attribute(root, 'data-media-type') ?? '';
-  const name = username(textOf(body, 'UsernameText')) ?? username(textOf(body, 'CaptionUsername'));
-  const authorId = digits(attribute(root, 'data-owner-id'));
-  const image = imageOf(body);
-  const video = videoEntry({ url: attribute(tagOf(body, '<video'), 'src') }, undefined);
-  if (!name || !(image || video || body.includes('class="Caption"'))) return undefined;
-  const caption = captionOf(body);
-  const { mediaId, shortcode } = identity;
+  if (!isRequested(root, identity)) return undefined;
+  const type = attribute(root, 'data-media-type') ?? '';
+  const username = asUsername(textOf(body, 'UsernameText')) ?? asUsername(textOf(body, 'CaptionUsername'));
+  const image = imageIn(body);
+  const video = videoEntry({ url: attribute(tagIn(body, '<video'), 'src') });
+  if (!username || !(image || video || body.includes('class="Caption"'))) return undefined;
   const header = body.slice(0, indexOrEnd(body, 'EmbedFrame'));
-  const post: PartialPost = {
-    common: {
-      caption,
-      description: caption,
-      tags: hashtagsIn(caption),
-      author: {
-        id: authorId,
-        username: name,
-        url: profileUrl(name),
-        avatar: avatarOf(header, name),
-        verified: header.includes('VerifiedSprite') ? true : undefined,
-      },
-      thumbnail: image?.url,
-      published_at: toIsoTime(attribute(tagOf(body, '<time'), 'datetime')),
+  const post = buildPost(identity, {
+    caption: captionIn(body),
+    author: {
+      id: asId(attribute(root, 'data-owner-id')),
+      username,
+      url: profileUrl(username),
+      avatar: avatarIn(header, username),
+      verified: header.includes('VerifiedSprite') ? true : undefined,
     },
-    ids: { post_id: mediaId, shortcode, author_id: authorId, canonical_url: canonicalUrl(shortcode) },
-    ...countersOf(body),
-    media: {
-      image_urls: image ? [image.url] : [],
-      video_urls: video ? [video.url] : [],
-      entries: [...(image ? [image] : []), ...(video ? [video] : [])],
-    },
-    audio: video !== undefined,
-    raw_stats: kind ? { __typename: kind } : {},
-  };
+    published_at: toIsoTime(attribute(tagIn(body, '<time'), 'datetime')),
+    media: singleMedia(image ? [image] : [], video ? [video] : []),
+  });
+  const counters = shownCounters({
+    likes: singleCount(textOf(body, 'SocialProof')),
+    comments: singleCount(textOf(body, 'CaptionCommentsExpand')),
+    subscriber_count: singleCount(textOf(body, 'FollowerCountText')),
+  });
   return {
     source: 'embed_markup',
-    post,
-    hasVideo: video || /Video/.test(kind) ? true : undefined,
-    // The markup shows the first item only.
-    itemCount: /Sidecar/.test(kind) ? 2 : undefined,
+    post: { ...post, ...counters, raw_stats: type ? { __typename: type } : {} },
+    hasVideo: video || /Video/.test(type) ? true : undefined,
+    // The markup shows only the first item of a carousel.
+    itemCount: /Sidecar/.test(type) ? 2 : undefined,
   };
 }
 
-function isOfPost(root: string, { shortcode, mediaId }: PostIdentity): boolean {
-  const id = digits(attribute(root, 'data-media-id'));
+function isRequested(root: string, { shortcode, mediaId }: PostIdentity): boolean {
+  const id = asId(attribute(root, 'data-media-id'));
   const code = shortcodeInAddress(attribute(root, 'data-permalink'));
   if (id === undefined && code === undefined) return false;
   return (id ?? mediaId) === mediaId && bareShortcode(code ?? shortcode) === bareShortcode(shortcode);
 }
 
-function imageOf(body: string) {
-  const tag = tagOf(body, '<img class="EmbeddedMediaImage"');
+function imageIn(body: string) {
+  const tag = tagIn(body, '<img class="EmbeddedMediaImage"');
   const sized = (attribute(tag, 'srcset') ?? '').split(/,(?=https:)/).map((one) => {
     const [url, width] = one.trim().split(/\s+/);
     return { url, width: /^(\d+)w$/.exec(width ?? '')?.[1], height: undefined };
@@ -136,14 +92,14 @@ function imageOf(body: string) {
   return bestImage(widest?.url ? [widest] : []) ?? bestImage([{ url: attribute(tag, 'src') }]);
 }
 
-/** Of posts by several, the pictures of all of them stand there: each in a link to its profile. */
-function avatarOf(header: string, name: string): string | undefined {
+/** The header of a post by several users has the avatars of all, each in a link to its profile. */
+function avatarIn(header: string, username: string): string | undefined {
   const links = header.split(/(?=<a\s)/).filter((one) => one.includes('<img'));
-  const own = links.find((link) => attribute(tagOf(link, '<a'), 'href')?.includes(`.com/${name}/`));
-  return attribute(tagOf(own ?? (links.length === 1 ? header : ''), '<img'), 'src');
+  const own = links.find((link) => attribute(tagIn(link, '<a'), 'href')?.includes(`.com/${username}/`));
+  return attribute(tagIn(own ?? (links.length === 1 ? header : ''), '<img'), 'src');
 }
 
-function captionOf(body: string): string | undefined {
+function captionIn(body: string): string | undefined {
   const start = body.indexOf('<div class="Caption">');
   if (start < 0) return undefined;
   const rest = body.slice(start + '<div class="Caption">'.length);
@@ -156,23 +112,7 @@ function captionOf(body: string): string | undefined {
   return decodeEntities(text).trim() || undefined;
 }
 
-function countersOf(body: string): Pick<PartialPost, 'metrics' | 'precision'> {
-  const shown = {
-    likes: singleCount(textOf(body, 'SocialProof')),
-    comments: singleCount(textOf(body, 'CaptionCommentsExpand')),
-    subscriber_count: singleCount(textOf(body, 'FollowerCountText')),
-  };
-  const metrics: Record<string, number> = {};
-  const precision: Record<string, Precision> = {};
-  for (const [name, count] of Object.entries(shown)) {
-    if (!count) continue;
-    metrics[name] = count.value;
-    precision[name] = count.exact ? 'exact' : 'rounded';
-  }
-  return { metrics, precision };
-}
-
-/** A count that stands alone: next to names of people, digits may be theirs. */
+/** The count in a text, if it is the only number: others may belong to user names. */
 function singleCount(text: string | undefined) {
   const groups = text?.match(/\p{Nd}[\p{Nd}.,'’٫٬\u00a0\u202f ]*/gu) ?? [];
   return text !== undefined && groups.length === 1 ? parseCount(text) : undefined;
@@ -187,7 +127,7 @@ function textOf(body: string, className: string): string | undefined {
   return decodeEntities(inner.replace(/<[^<>]*>/g, ' ')).trim() || undefined;
 }
 
-function tagOf(body: string, opening: string): string {
+function tagIn(body: string, opening: string): string {
   const start = body.indexOf(opening);
   return start < 0 ? '' : body.slice(start, start + indexOrEnd(body.slice(start), '>'));
 }

@@ -1,6 +1,4 @@
-import { type MediaEntry, type PartialPost, toIsoTime } from 'mediagate';
-import type { DashReading } from './dash.js';
-import { address, positive } from './values.js';
+import { absoluteUrl, asPositive, expiryOf, type MediaEntry, type PartialPost, readDashManifest } from 'mediagate';
 
 const IMAGE_TYPES: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
@@ -11,60 +9,59 @@ const IMAGE_TYPES: Readonly<Record<string, string>> = {
   avif: 'image/avif',
 };
 
-/** One rendition of a picture. */
+/** One size of an image or video. */
 export interface Rendition {
   url: unknown;
   width?: unknown;
   height?: unknown;
 }
 
-/** When a signed address ends: `oe` is a Unix time in hexadecimal digits. */
-export function expiryOf(url: string): string | undefined {
-  const hex = /[?&]oe=([0-9a-f]{8})(?:&|$)/i.exec(url)?.[1];
-  return hex && toIsoTime(Number.parseInt(hex, 16));
+/** An absolute https URL. Old pages have http URLs; their hosts accept https. */
+export function mediaUrl(value: unknown): string | undefined {
+  return absoluteUrl(value)?.replace(/^http:/, 'https:');
 }
 
-export function imageEntry({ url, width, height }: Rendition, label?: string): MediaEntry | undefined {
-  const text = address(url);
-  if (!text) return undefined;
-  const extension = /\.([a-z]{3,4})(?:\?|$)/i.exec(text)?.[1]?.toLowerCase();
+export function imageEntry({ url: value, width, height }: Rendition, label?: string): MediaEntry | undefined {
+  const url = mediaUrl(value);
+  if (!url) return undefined;
+  const extension = /\.([a-z]{3,4})(?:\?|$)/i.exec(url)?.[1]?.toLowerCase();
   return {
-    url: text,
+    url,
     kind: 'image',
     mime: extension && IMAGE_TYPES[extension],
-    width: positive(width),
-    height: positive(height),
+    width: asPositive(width),
+    height: asPositive(height),
     label,
-    expires_at: expiryOf(text),
+    expires_at: expiryOf(url),
   };
 }
 
-/** A file with picture and, unless it is known to be mute, sound. */
-export function videoEntry({ url, width, height }: Rendition, hasAudio: boolean | undefined): MediaEntry | undefined {
-  const text = address(url);
-  if (!text) return undefined;
+/** @param hasAudio - undefined if the source does not say. */
+export function videoEntry({ url: value, width, height }: Rendition, hasAudio?: boolean): MediaEntry | undefined {
+  const url = mediaUrl(value);
+  if (!url) return undefined;
   return {
-    url: text,
+    url,
     kind: 'video',
     mime: 'video/mp4',
-    width: positive(width),
-    height: positive(height),
+    width: asPositive(width),
+    height: asPositive(height),
     has_video: true,
     has_audio: hasAudio,
-    expires_at: expiryOf(text),
+    expires_at: expiryOf(url),
   };
 }
 
-/** How far the shape of a rendition may be from the picture's own: more is a crop. */
+/** Maximum difference between the shape of a rendition and that of the image; more is a crop. */
 const MAX_SHAPE_DIFFERENCE = 0.03;
 
 /**
- * The largest rendition that shows the whole picture: lists hold square crops as well.
- * @param size - the picture's own, where it is known.
+ * The largest rendition that shows the whole image: lists contain square crops as well.
+ * @param size - that of the image, if it is known.
  */
 export function bestImage(
   renditions: readonly Rendition[],
-  size: { width?: unknown; height?: unknown } = {},
+  size: Omit<Rendition, 'url'> = {},
   label?: string,
 ): MediaEntry | undefined {
   const shape = shapeOf(size);
@@ -80,84 +77,87 @@ export function bestImage(
   return undefined;
 }
 
-/** Larger first; what has no size stays where it is. */
-export function largerFirst(one: MediaEntry, other: MediaEntry): number {
-  return (other.width ?? 0) * (other.height ?? 0) - (one.width ?? 0) * (one.height ?? 0);
-}
-
+/** Zero if the size is unknown. */
 function areaOf({ width, height }: Omit<Rendition, 'url'>): number {
-  return (positive(width) ?? 0) * (positive(height) ?? 0);
+  return (asPositive(width) ?? 0) * (asPositive(height) ?? 0);
 }
 
 function shapeOf({ width, height }: Omit<Rendition, 'url'>): number | undefined {
-  const across = positive(width);
-  const down = positive(height);
+  const across = asPositive(width);
+  const down = asPositive(height);
   return across && down ? across / down : undefined;
 }
 
-/** One picture or video of a post. */
+/** One image or video of a post. */
 export interface MediaItem {
   isVideo: boolean;
-  /** The picture, or a video's cover. */
+  /** The image, or the cover of a video. */
   image?: MediaEntry;
-  /** Whole files, best first. */
-  files: MediaEntry[];
-  dash: DashReading;
-  hasAudio?: boolean;
+  /** Videos that may have audio, largest first. */
+  files: readonly MediaEntry[];
+  /** The text of a DASH manifest, which lists video and audio apart. */
+  dash: unknown;
   durationSeconds?: number;
 }
 
-interface AssembledMedia {
-  media: NonNullable<PartialPost['media']>;
-  audio: boolean;
-  durationSeconds?: number;
+/** The media of a post as a document has them. */
+export type PostMedia = Required<NonNullable<PartialPost['media']>> & { image_urls: string[] };
+
+/** The media of a source that has no carousels. */
+export function singleMedia(images: readonly MediaEntry[], videos: readonly MediaEntry[] = []): PostMedia {
+  return { image_urls: urlsOf(images), video_urls: urlsOf(videos), entries: [...images, ...videos] };
 }
 
 /**
- * The media of a post: one picture for each item (a video's cover among them), one file for each video of a carousel,
- * all files of a single video.
- * @param sound - what a post of pictures plays along.
+ * The media of a post's items: one image for each, which is the cover of a video; one file for each video of a carousel,
+ * and all files of a single video.
+ * @param music - what a post of images plays.
  */
-export function assembleMedia(items: readonly MediaItem[], sound?: MediaEntry): AssembledMedia {
-  const images = items.flatMap(({ image }) => image ?? []);
-  const single = items.length === 1;
-  const videos = items.flatMap((item) => {
-    const playable = playableOf(item);
-    return single ? playable : playable.slice(0, 1);
+export function itemMedia(
+  items: readonly MediaItem[],
+  music?: MediaEntry,
+): { media: PostMedia; durationSeconds?: number } {
+  const read = items.map((item) => ({ ...item, tracks: readTracks(item.dash) }));
+  const hasVideo = items.some(({ isVideo }) => isVideo);
+  const videos = read.flatMap(({ files, tracks }) => {
+    // Without a file that has audio, video alone is better than nothing.
+    const playable = files.length > 0 ? files : tracks.videos;
+    return items.length === 1 ? playable : playable.slice(0, 1);
   });
-  const music = items.some(({ isVideo }) => isVideo) ? undefined : sound;
-  const audible = items.some(
-    (item) => item.hasAudio !== false && (item.files.length > 0 || item.dash.sounds.length > 0),
-  );
+  const entries = read.flatMap(({ image, files, tracks }) => [
+    ...(image ? [image] : []),
+    ...files,
+    ...tracks.videos,
+    ...tracks.audios,
+  ]);
+  const single = items.length === 1 && hasVideo ? read[0] : undefined;
   return {
     media: {
-      image_urls: urlsOf(images),
+      image_urls: urlsOf(items.flatMap(({ image }) => image ?? [])),
       video_urls: urlsOf(videos),
-      entries: [
-        ...items.flatMap(({ image, files, dash }) => [
-          ...(image ? [image] : []),
-          ...files,
-          ...dash.videos,
-          ...dash.sounds,
-        ]),
-        ...(music ? [music] : []),
-      ],
+      entries: [...entries, ...(music && !hasVideo ? [music] : [])],
     },
-    audio: audible || music !== undefined,
-    durationSeconds: single ? items[0]?.durationSeconds : undefined,
+    durationSeconds: single?.durationSeconds ?? single?.tracks.durationSeconds,
   };
 }
 
-/** Where there is no whole file, tracks without sound are better than nothing. */
-function playableOf({ files, dash }: MediaItem): readonly MediaEntry[] {
-  return files.length > 0 ? files : dash.videos;
+/** The videos of a manifest, largest first, and its audio files, smallest first. */
+function readTracks(manifest: unknown) {
+  const { files, durationSeconds } = readDashManifest(manifest);
+  const bitrate = (entry: MediaEntry) => entry.bitrate ?? 0;
+  return {
+    videos: largestFirst(files.filter(({ kind }) => kind === 'video')),
+    audios: files.filter(({ kind }) => kind === 'audio').sort((one, other) => bitrate(one) - bitrate(other)),
+    durationSeconds,
+  };
+}
+
+/** Each URL once: lists name the same file under several types. */
+export function largestFirst(entries: readonly MediaEntry[]): MediaEntry[] {
+  const distinct = [...new Map(entries.map((entry) => [entry.url, entry])).values()];
+  return distinct.sort((one, other) => areaOf(other) - areaOf(one) || (other.bitrate ?? 0) - (one.bitrate ?? 0));
 }
 
 function urlsOf(entries: readonly MediaEntry[]): string[] {
   return [...new Set(entries.map(({ url }) => url))];
-}
-
-/** Each address once; the lists name the same file under several types. */
-export function distinct(entries: readonly MediaEntry[]): MediaEntry[] {
-  return [...new Map(entries.map((entry) => [entry.url, entry])).values()];
 }

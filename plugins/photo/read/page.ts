@@ -1,7 +1,7 @@
-import { asString, at, findJsonAfter, type ScriptedPage, splitScripts, tryParseJson } from 'mediagate';
+import { asId, findJsonAfter, findPhrase, type ScriptedPage, splitScripts, tryParseJson } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
 import type { PostIdentity } from '../links.js';
-import { parseLinkedData } from './older/linked-data.js';
+import { readLinkedData } from './older/linked-data.js';
 import {
   GATED,
   hasAllFiles,
@@ -11,58 +11,51 @@ import {
   type PostReading,
   type Readings,
   readRuling,
+  refused,
+  restricted,
 } from './reading.js';
-import { CLOSED_GATE, findMedia, type MediaNode, readMedia } from './reply.js';
+import { CLOSED_GATE, findMedia, readMedia } from './reply.js';
 import { parseTags } from './tags.js';
-import { digits } from './values.js';
 
-/** What the page of a post amounts to: its data first, then its tags, then why it has neither. */
+/** Reads the page of a post: its data, its tags for link previews, or why it has neither. */
 export function readPermalinkPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
   const page = splitScripts(html);
-  const searches = readPageBlobs(page, identity, siteConfig).map((blob) =>
-    findMedia(blob, identity, siteConfig.markers.gate),
-  );
-  const media = searches.flatMap((search): MediaNode[] => search.media);
+  const { gate } = siteConfig.markers;
+  const searches = readPageBlobs(page, identity, siteConfig).map((blob) => findMedia(blob, identity, gate));
+  const media = searches.flatMap((search) => search.media);
   const gated = media.length === 0 && searches.some((search) => search.gated);
-  const limitations = gated ? ['media_login_only'] : [];
-  const data: Readings = [...readMedia(media, identity), ...(media.length > 0 ? [] : parseLinkedData(page, identity))];
-  // With all of the post at hand, the tags would add nothing.
+  const data: Readings = media.length > 0 ? readMedia(media, identity) : readLinkedData(page, identity);
+  // The tags would add nothing.
   if (hasAuthorAndContent(data) && hasAllFiles(data)) return { kind: 'found', found: data };
   const tags = parseTags(html, identity, siteConfig);
   const found = [...data, ...(tags.reading ? [addOwnerId(tags.reading, page, identity)] : [])];
-  if (found.length > 0) return { kind: 'found', found, limitations };
+  if (found.length > 0) return { kind: 'found', found, limitations: gated ? ['media_login_only'] : [] };
   const ruling = rulingIn(html, siteConfig);
   if (ruling) return ruling;
   if (gated || html.includes(`"${CLOSED_GATE}":{`)) return GATED;
-  const why = restrictionOf(html, tags.title ?? '', siteConfig);
-  if (why) return why;
+  const restriction = restrictionOf(html, tags.title ?? '', siteConfig);
+  if (restriction) return restriction;
   if (tags.other || searches.some((search) => search.otherPostOnly)) return OTHER_POST;
-  return { kind: 'transient', code: 'upstream_refused', reason: 'a page without the post’s data' };
+  return refused('a page without the post’s data');
 }
 
-/** The page's route names the owner even where no data came along. */
+/** The route in a page has the id of the owner, also if the page has no data. */
 function addOwnerId(reading: PostReading, { scripts, markup }: ScriptedPage, { mediaId }: PostIdentity): PostReading {
   const { post } = reading;
   if (post.ids?.author_id) return reading;
   const texts = [...scripts.map(({ text }) => text), ...markup];
   const around = texts.map((text) => recordAround(text, '"media_id"', mediaId)).find((text) => text !== '');
-  const id = digits(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around ?? '')?.[1]);
+  const id = asId(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around ?? '')?.[1]);
   if (!id) return reading;
-  return {
-    ...reading,
-    post: {
-      ...post,
-      ids: { ...post.ids, author_id: id },
-      common: { ...post.common, author: { ...post.common?.author, id } },
-    },
-  };
+  const common = { ...post.common, author: { ...post.common?.author, id } };
+  return { ...reading, post: { ...post, ids: { ...post.ids, author_id: id }, common } };
 }
 
-/** The text around the first place where a member has the post's id, as far as it is of the same record. */
-function recordAround(text: string, member: string, mediaId: string): string {
+/** The part of a record around the first field of a name that has the post's id. */
+function recordAround(text: string, field: string, mediaId: string): string {
   const value = `"${mediaId}"`;
   for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length)) {
-    if (!text.slice(Math.max(0, at - member.length - 20), at).includes(member)) continue;
+    if (!text.slice(Math.max(0, at - field.length - 20), at).includes(field)) continue;
     const before = text.slice(Math.max(0, at - 100), at);
     return before.slice(before.search(/[^{}]*$/)) + /^[^{}]*/.exec(text.slice(at, at + 160))?.[0];
   }
@@ -71,40 +64,31 @@ function recordAround(text: string, member: string, mediaId: string): string {
 
 function rulingIn(html: string, { markers, phrases }: SiteConfig): PostOutcome | undefined {
   if (!html.includes(markers.ruling)) return undefined;
-  const ruling = findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value;
-  const words = [asString(at(ruling, 'title')), asString(at(ruling, 'description'))].filter(Boolean).join(': ');
-  return words ? readRuling(words, phrases) : undefined;
+  return readRuling(findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value, phrases);
 }
 
+/** What a page is that has no post; undefined if it does not say. */
 function restrictionOf(html: string, title: string, { markers, phrases }: SiteConfig): PostOutcome | undefined {
-  const holds = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
-  const titled = (words: readonly string[]) => words.some((word) => title.toLowerCase().includes(word));
+  const contains = (list: readonly string[]) => list.some((marker) => html.includes(marker));
+  const isTitled = (list: readonly string[]) => findPhrase(title, list) !== undefined;
   const error = errorPageOf(html, markers.errorPage);
-  if (error?.age) return { kind: 'definitive', code: 'age_restricted', reason: error.reason };
+  if (error?.age) return restricted('age_restricted', error.reason);
   if (error?.reason) {
-    const geo = /geo|country|region|legal/i.test(error.reason);
-    return { kind: 'definitive', code: geo ? 'geo_blocked' : 'unavailable', reason: error.reason };
+    return restricted(/geo|country|region|legal/i.test(error.reason) ? 'geo_blocked' : 'unavailable', error.reason);
   }
   const route = /"tracePolicy"\s*:\s*"(polaris\.[\w.]+)"/.exec(html)?.[1] ?? '';
-  if (markers.privatePage.includes(route)) {
-    return { kind: 'definitive', code: 'private', reason: 'the account is private' };
-  }
-  if (markers.challengeRoutes.includes(route) || holds(markers.challengePage))
+  if (markers.privatePage.includes(route)) return restricted('private', 'the account is private');
+  if (markers.challengeRoutes.includes(route) || contains(markers.challengePage)) {
     return { kind: 'transient', code: 'bot_check', reason: 'a challenge in place of the page' };
-  if (error || holds(markers.missingPage) || titled(phrases.missing)) {
-    return {
-      kind: 'definitive',
-      code: 'removed',
-      reason: title && title !== 'Instagram' ? title : 'the page is not there',
-    };
   }
-  if (markers.loginRoutes.includes(route) || holds(markers.loginPage) || titled(phrases.loginTitle)) {
-    return { kind: 'transient', code: 'upstream_refused', reason: 'a login page in place of the post' };
+  if (error || contains(markers.missingPage) || isTitled(phrases.missing)) {
+    return restricted('removed', title && title !== 'Instagram' ? title : 'the page is not there');
   }
-  return undefined;
+  const isLogin = markers.loginRoutes.includes(route) || contains(markers.loginPage) || isTitled(phrases.loginTitle);
+  return isLogin ? refused('a login page in place of the post') : undefined;
 }
 
-/** The page that the site shows in the place of a post, with its reason where it gives one. */
+/** The error page that the site shows in place of a post, and the reason that it gives. */
 function errorPageOf(html: string, marker: string): { age: boolean; reason?: string } | undefined {
   const index = html.indexOf(`"${marker}"`);
   if (index < 0) return undefined;
@@ -116,18 +100,18 @@ function errorPageOf(html: string, marker: string): { age: boolean; reason?: str
 }
 
 const MAX_BLOBS = 8;
-/** Scripts that name the post and do not hold it, as its route; a page with more of them is an attack on our time. */
+/** Maximum scripts that contain an identifier of the post; real pages have a few. */
 const MAX_SCRIPTS = 40;
-/** Members of which a post's node has one or another, as they stand in the text of a script. */
+/** Fields of which a post's node has at least one. */
 const POST_FIELDS = ['taken_at', 'like_count', 'image_versions2', 'display_url', 'edge_media_to_caption'];
-/** How far from the post's name one of them stands, in characters. */
+/** Maximum characters between an identifier of the post and one of these fields. */
 const MAX_DISTANCE = 50_000;
-/** What stands between a name and the object that is assigned to it, or is its second argument. */
+/** The text between a name and the object that is assigned to it, or that is its second argument. */
 const OPENING = /\s*=\s*(?=\{)|\(\s*(['"])[^'"]*\1\s*,\s*(?=\{)/y;
 
 /**
- * The values of the page's scripts that may hold the post: JSON scripts that name it, and what older pages assign or
- * call with. The rest of the page is not parsed.
+ * The values in a page's scripts that may contain the post: JSON scripts with an identifier of it, and objects that older
+ * pages assign or pass to a function. The rest of the page is not parsed.
  */
 export function readPageBlobs(
   { scripts, markup }: ScriptedPage,
@@ -136,7 +120,7 @@ export function readPageBlobs(
 ): unknown[] {
   const { gate, scripts: assigned } = siteConfig.markers;
   const data = scripts.filter(({ tag }) => tag.includes('application/json')).map(({ text }) => text);
-  // Each look costs a pass over a megabyte, so the next one is taken only where the one before was in vain.
+  // Each search reads a megabyte, so the second one runs only if the first one was in vain.
   const seen = new Set<string>();
   for (const name of [mediaId, `"${shortcode}"`]) {
     const named = data.filter((text) => !seen.has(text) && text.includes(name)).slice(0, MAX_SCRIPTS);
@@ -149,11 +133,11 @@ export function readPageBlobs(
   return assigned.flatMap((marker) => code.flatMap((text) => assignedIn(text, marker))).slice(0, MAX_BLOBS);
 }
 
-/** Whether one of the signs stands in the neighbourhood of a name: scripts that only name the post are long. */
-function hasNear(text: string, name: string, signs: readonly string[]): boolean {
+/** Whether a field is near an identifier: the scripts that only mention the post are long. */
+function hasNear(text: string, name: string, fields: readonly string[]): boolean {
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + MAX_DISTANCE)) {
     const around = text.slice(Math.max(0, at - MAX_DISTANCE), at + MAX_DISTANCE);
-    if (signs.some((sign) => around.includes(sign))) return true;
+    if (fields.some((field) => around.includes(field))) return true;
   }
   return false;
 }
@@ -167,7 +151,7 @@ function assignedIn(text: string, marker: string): unknown[] {
     const opening = OPENING.exec(text);
     if (!opening) continue;
     const found = findJsonAfter(text, opening[0], at);
-    // Where none of those that follow can be read, looking on from each would take as long again.
+    // None of the following can be read; trying each of them would take as long again.
     if (!found) break;
     values.push(found.value);
     at = found.end;

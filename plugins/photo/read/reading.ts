@@ -1,4 +1,4 @@
-import { type DefinitiveCode, findPhrase, type Outcome, type PartialPost } from 'mediagate';
+import { asString, at, type DefinitiveCode, findPhrase, type Outcome, type PartialPost } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
 
 /**
@@ -22,11 +22,17 @@ export interface PostReading {
 export type Readings = readonly PostReading[];
 export type PostOutcome = Outcome<Readings>;
 
-export const OTHER_POST: PostOutcome = {
-  kind: 'transient',
-  code: 'upstream_refused',
-  reason: 'the answer was about another post',
-};
+/** The outcome of a reply without the post, although the platform did not say why. */
+export function refused(reason: string): PostOutcome {
+  return { kind: 'transient', code: 'upstream_refused', reason };
+}
+
+/** The outcome of a reply that says why the post is not shown. */
+export function restricted(code: DefinitiveCode, reason?: string): PostOutcome {
+  return { kind: 'definitive', code, reason };
+}
+
+export const OTHER_POST = refused('the answer was about another post');
 
 export const GATED = {
   kind: 'definitive',
@@ -65,10 +71,11 @@ export function hasAllFiles(readings: Readings): boolean {
   });
 }
 
-/** The outcome that a ruling's text stands for. Every ruling means that the post is not shown to everybody. */
-export function readRuling(text: string, phrases: SiteConfig['phrases']): PostOutcome {
+/** The outcome of a ruling, which says why a post is not shown to everybody; undefined if it has no text. */
+export function readRuling(ruling: unknown, phrases: SiteConfig['phrases']): PostOutcome | undefined {
+  const reason = [asString(at(ruling, 'title')), asString(at(ruling, 'description'))].filter(Boolean).join(': ');
+  if (!reason) return undefined;
   const codes = { geo: 'geo_blocked', private: 'private', age: 'age_restricted' } as const;
-  const kind = (['geo', 'private', 'age'] as const).find((name) => findPhrase(text, phrases[name]) !== undefined);
-  const code: DefinitiveCode = kind ? codes[kind] : 'login_required';
-  return { kind: 'definitive', code, reason: text };
+  const kind = (['geo', 'private', 'age'] as const).find((name) => findPhrase(reason, phrases[name]) !== undefined);
+  return restricted(kind ? codes[kind] : 'login_required', reason);
 }

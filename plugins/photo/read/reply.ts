@@ -1,11 +1,10 @@
-import { asArray, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
+import { asArray, asId, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
 import { codeOfMessage, type SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity } from '../links.js';
-import { parseGraphql, parseRest } from './node.js';
-import { GATED, OTHER_POST, type PostOutcome, type PostReading, type Source } from './reading.js';
-import { digits } from './values.js';
+import { readGraphqlNode, readRestNode } from './node.js';
+import { GATED, OTHER_POST, type PostOutcome, type PostReading, refused, restricted, type Source } from './reading.js';
 
-/** Members that hold the answer of a query; null where there is no such post. */
+/** Fields that hold the result of a query; null if there is no such post. */
 const ROOTS = [
   'xig_polaris_media',
   'xdt_shortcode_media',
@@ -13,20 +12,19 @@ const ROOTS = [
   'xdt_api__v1__media__shortcode__web_info',
 ] as const;
 
-/** What a reply of the API holds. */
+/** Reads a reply of the API: the post, or why it is not there. */
 export function readReply(reply: unknown, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
-  const search = findMedia(reply, identity, siteConfig.markers.gate);
-  if (search.media.length > 0) return { kind: 'found', found: readMedia(search.media, identity) };
-  if (search.gated) return GATED;
-  if (search.otherPostOnly) return OTHER_POST;
-  const words = asString(at(reply, 'message')) ?? asString(at(reply, 'errors', 0, 'message'));
-  if (words !== undefined)
-    return { kind: 'transient', code: codeOfMessage(words, siteConfig) ?? 'upstream_refused', reason: words };
-  const data = asRecord(at(reply, 'data'));
-  if (isEmptyRoot(reply) || (data && ROOTS.some((name) => isEmptyRoot(data[name])))) {
-    return { kind: 'definitive', code: 'removed', reason: 'the platform knows no such post' };
+  const { media, gated, otherPostOnly } = findMedia(reply, identity, siteConfig.markers.gate);
+  if (media.length > 0) return { kind: 'found', found: readMedia(media, identity) };
+  if (gated) return GATED;
+  if (otherPostOnly) return OTHER_POST;
+  const message = asString(at(reply, 'message')) ?? asString(at(reply, 'errors', 0, 'message'));
+  if (message !== undefined) {
+    return { kind: 'transient', code: codeOfMessage(message, siteConfig) ?? 'upstream_refused', reason: message };
   }
-  return { kind: 'transient', code: 'upstream_refused', reason: 'an answer without the post' };
+  const data = asRecord(at(reply, 'data'));
+  const isRemoved = isEmptyRoot(reply) || (data && ROOTS.some((name) => isEmptyRoot(data[name])));
+  return isRemoved ? restricted('removed', 'the platform knows no such post') : refused('an answer without the post');
 }
 
 function isEmptyRoot(root: unknown): boolean {
@@ -34,28 +32,28 @@ function isEmptyRoot(root: unknown): boolean {
 }
 
 export function readMedia(media: readonly MediaNode[], identity: PostIdentity, source: Source = 'data'): PostReading[] {
-  return media.map(({ form, node }) => (form === 'rest' ? parseRest : parseGraphql)(node, identity, source));
+  return media.map(({ form, node }) => (form === 'rest' ? readRestNode : readGraphqlNode)(node, identity, source));
 }
 
-/** A post's node, in one of the two forms that replies have. */
+/** A post's node in one of the two forms that replies have. */
 export interface MediaNode {
   form: 'rest' | 'graphql';
   node: JsonRecord;
 }
 
 interface MediaSearch {
-  /** Of the requested post, the richest first. */
+  /** Nodes of the requested post, the most complete first. */
   media: MediaNode[];
-  /** The reply knows the post and keeps it from those who are not signed in. */
+  /** The reply has the post, but not for clients that are not signed in. */
   gated: boolean;
-  /** There are posts, and none of them is the requested one. */
+  /** The reply has posts, and none of them is the requested one. */
   otherPostOnly: boolean;
 }
 
 const LIMITS = { maxNodes: 300_000, maxResults: 200 } as const;
 const MAX_MEDIA = 4;
 
-/** Members that only a post's node has, in the form of the app's API. */
+/** Fields that only a post's node has, in the form of the app's API. */
 const REST: ReadonlySet<string> = new Set([
   'media_type',
   'image_versions2',
@@ -68,7 +66,7 @@ const REST: ReadonlySet<string> = new Set([
   'user',
   'product_type',
 ]);
-/** The same in the older form. */
+/** The same in the GraphQL form. */
 const GRAPHQL: ReadonlySet<string> = new Set([
   'display_url',
   'display_resources',
@@ -92,10 +90,10 @@ const EARLY: ReadonlySet<string> = new Set([
   'video_views',
 ]);
 const MIN_FIELDS = 3;
-/** Stands in the place of the gate where the post is behind it. */
+/** Replaces the gate if the post is not shown. */
 export const CLOSED_GATE = 'if_gated_logged_out';
 
-/** Looks for the post's nodes anywhere in a reply, whatever the names on the way to them. */
+/** Finds the post's nodes anywhere in a reply. */
 export function findMedia(reply: unknown, identity: PostIdentity, gate: string): MediaSearch {
   const found: (MediaNode & { fields: number })[] = [];
   const inner = new Set<unknown>();
@@ -106,7 +104,7 @@ export function findMedia(reply: unknown, identity: PostIdentity, gate: string):
     if (isGate(record)) {
       const behind = asRecord(record[gate]);
       const own = isRequested(record, identity);
-      // A closed gate is all that its reply holds, and need not say before what it stands.
+      // A closed gate is all that its reply contains, often without an identifier.
       if (!behind && own !== false) {
         gated = true;
         continue;
@@ -115,7 +113,7 @@ export function findMedia(reply: unknown, identity: PostIdentity, gate: string):
         others = true;
         continue;
       }
-      // What stands behind the gate need not repeat whose it is.
+      // The node behind a gate often has no identifier of its own.
       if (isRequested(behind, identity) === false) continue;
       inner.add(behind);
       const { [gate]: _behind, ...outer } = record;
@@ -135,7 +133,7 @@ function fieldCount(record: JsonRecord): { form: MediaNode['form']; fields: numb
   let rest = 0;
   let later = 0;
   let early = 0;
-  // Most records have few members, and none of these.
+  // Most records have few fields, and none of these.
   for (const name in record) {
     if (!isPresent(record[name])) continue;
     if (REST.has(name)) rest += 1;
@@ -150,12 +148,17 @@ function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** True where what a node says of its identity is the requested one's; undefined where it says nothing. */
+/** Whether the identifiers of a node are those of the requested post; undefined if it has none. */
 function isRequested(record: JsonRecord, { shortcode, mediaId }: PostIdentity): boolean | undefined {
-  const ids = [digits(record.pk), digits(record.id)].filter((id) => id !== undefined);
+  const ids = [mediaIdIn(record.pk), mediaIdIn(record.id)].filter((id) => id !== undefined);
   const code = asString(record.code) ?? asString(record.shortcode);
   if (code === undefined) return ids.length === 0 ? undefined : ids.every((id) => id === mediaId);
-  // With the shortcode beside it, an id that somebody on the way wrote as a rounded number is still the id.
+  // Beside the shortcode, an id may be a rounded number.
   const near = (id: string) => id === mediaId || Number(id) === Number(mediaId);
   return bareShortcode(code) === bareShortcode(shortcode) && ids.every(near);
+}
+
+/** Some replies append the owner's id after an underscore. */
+function mediaIdIn(value: unknown): string | undefined {
+  return asId(asString(value)?.replace(/_\d+$/, '') ?? value);
 }

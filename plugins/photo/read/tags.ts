@@ -1,16 +1,23 @@
-import { metaTags, type PartialPost, type Precision, parseCount, toIsoTime } from 'mediagate';
+import {
+  asId,
+  type Count,
+  findPhrase,
+  metaTags,
+  type PartialPost,
+  type Precision,
+  parseCount,
+  toIsoTime,
+} from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
-import { bareShortcode, canonicalUrl, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
-import { hashtagsIn } from './details.js';
-import { imageEntry, videoEntry } from './media.js';
+import { bareShortcode, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
+import { imageEntry, singleMedia, videoEntry } from './media.js';
+import { asUsername, buildPost, profileUrl, shownCounters } from './post.js';
 import type { PostReading } from './reading.js';
-import { digits, profileUrl, username } from './values.js';
 
-/** What a page says of itself in its tags. */
 interface TagsReading {
-  /** Undefined unless the tags are about the requested post. */
+  /** Undefined if the tags are not about the requested post. */
   reading?: PostReading;
-  /** They are about another post. */
+  /** The tags are about another post. */
   other: boolean;
   title?: string;
 }
@@ -19,9 +26,9 @@ interface TagsReading {
 export function parseTags(html: string, identity: PostIdentity, { phrases }: SiteConfig): TagsReading {
   const tags = metaTags(html);
   const title = tags.get('title');
-  const whose = identitiesIn(tags);
-  if (whose.length === 0) return { other: false, title };
-  if (!whose.every((one) => one === identity.mediaId || one === bareShortcode(identity.shortcode))) {
+  const stated = identitiesIn(tags);
+  if (stated.length === 0) return { other: false, title };
+  if (!stated.every((one) => one === identity.mediaId || one === bareShortcode(identity.shortcode))) {
     return { other: true, title };
   }
   const described = parseDescription(tags.get('og:description') ?? tags.get('description') ?? '', phrases);
@@ -30,44 +37,33 @@ export function parseTags(html: string, identity: PostIdentity, { phrases }: Sit
   const username = usernameInAddress(tags.get('og:url')) ?? owner.username ?? described.username;
   const name = owner.name ?? described.name ?? authorNameIn(heading);
   if (!username && !name) return { other: false, title };
-  const caption = longer(captionOfTitle(heading), described.caption);
   const image = imageEntry({ url: tags.get('og:image') ?? tags.get('twitter:image') });
-  const video = videoOf(tags);
-  const authorId = digits(tags.get('instapp:owner_user_id'));
-  const { mediaId, shortcode } = identity;
-  const post: PartialPost = {
-    common: {
-      caption,
-      description: caption,
-      tags: hashtagsIn(caption),
-      author: { id: authorId, username, name, url: profileUrl(username) },
-      thumbnail: image?.url,
-      published_at: timeIn(heading) ?? timeIn(title ?? '') ?? described.published_at,
-    },
-    ids: { post_id: mediaId, shortcode, author_id: authorId, canonical_url: canonicalUrl(shortcode) },
-    metrics: described.metrics,
-    precision: described.precision,
-    media: {
-      image_urls: image ? [image.url] : [],
-      video_urls: video ? [video.url] : [],
-      entries: [...(image ? [image] : []), ...(video ? [video] : [])],
-    },
-    audio: video !== undefined,
-    raw_stats: described.raw ? { description: described.raw } : {},
+  const video = videoIn(tags);
+  const post = buildPost(identity, {
+    caption: longer(captionOfTitle(heading), described.caption),
+    author: { id: asId(tags.get('instapp:owner_user_id')), username, name, url: profileUrl(username) },
+    published_at: timeIn(heading) ?? timeIn(title ?? '') ?? described.published_at,
+    media: singleMedia(image ? [image] : [], video ? [video] : []),
+  });
+  const { metrics, precision, raw } = described;
+  const reading: PostReading = {
+    source: 'page_tags',
+    hasVideo: video ? true : isVideoPage(tags),
+    post: { ...post, metrics, precision, raw_stats: raw ? { description: raw } : {} },
   };
-  return { reading: { source: 'page_tags', post, hasVideo: video ? true : isVideoPage(tags) }, other: false, title };
+  return { reading, other: false, title };
 }
 
-/** Every name of a post that the tags state, shortcode or id. */
+/** The shortcodes and ids of posts that the tags state. */
 function identitiesIn(tags: ReadonlyMap<string, string>): string[] {
   const addresses = ['og:url', 'canonical', 'al:android:url'].map((name) => shortcodeInAddress(tags.get(name)));
   const app = /^instagram:\/\/media\?id=(\d+)/.exec(tags.get('al:ios:url') ?? '')?.[1];
   return [...addresses.map((code) => code && bareShortcode(code)), app].filter((one) => one !== undefined);
 }
 
-function videoOf(tags: ReadonlyMap<string, string>) {
+function videoIn(tags: ReadonlyMap<string, string>) {
   const url = tags.get('og:video:secure_url') ?? tags.get('og:video');
-  return videoEntry({ url, width: tags.get('og:video:width'), height: tags.get('og:video:height') }, undefined);
+  return videoEntry({ url, width: tags.get('og:video:width'), height: tags.get('og:video:height') });
 }
 
 function isVideoPage(tags: ReadonlyMap<string, string>): boolean | undefined {
@@ -76,7 +72,7 @@ function isVideoPage(tags: ReadonlyMap<string, string>): boolean | undefined {
   return /\b(?:reel|video)\b$/i.test(tags.get('twitter:title') ?? '') || undefined;
 }
 
-/** `Name on Instagram: "…"` in the word order of various interface languages, and `Instagram photo by Name • May 1, 2019`. */
+/** `Name on Instagram: "…"` in the word orders of interface languages, and `Instagram photo by Name • May 1, 2019`. */
 const NAMES = [
   /^Instagram (?:photo|video|post|reel) by (.+?) [•·] /su,
   /^(.+?)\sInstagram['’][dt][ae](?!\p{L})/su,
@@ -99,12 +95,12 @@ function timeIn(heading: string): string | undefined {
   return midnight.replace('T00:00', `T${String(hours).padStart(2, '0')}:${minute}`);
 }
 
-/** Old pages cut the caption in one of the two places, in the middle of a word. */
+/** Old pages cut the caption in one of its two tags, in the middle of a word. */
 function longer(one: string | undefined, other: string | undefined): string | undefined {
   return (other?.length ?? 0) > (one?.length ?? 0) ? other : one;
 }
 
-/** What the line under a link preview tells: `12K likes, 215 comments - name on June 12, 2026: "caption". `. */
+/** What `12K likes, 215 comments - name on June 12, 2026: "caption". ` says, the description for link previews. */
 interface DescriptionReading {
   metrics: NonNullable<PartialPost['metrics']>;
   precision: Record<string, Precision>;
@@ -118,20 +114,20 @@ interface DescriptionReading {
 const DASH = /\s[-–—―]\s/;
 const OPENING = '"“„«‹「『';
 const CLOSING = '"”“»›」』';
-const LONGEST_HEAD = 200;
+const MAX_HEAD = 200;
 const ENGLISH_DAY = /\b([A-Z][a-z]{2,8} \d{1,2}, \d{4})\b/;
 
-/** Reads the line in any interface language; numbers first, then whose it is, then the caption in quotes. */
+/** Reads the description in any interface language: counters first, then the author, then the caption in quotes. */
 export function parseDescription(text: string, phrases: SiteConfig['phrases']): DescriptionReading {
   // Until 2017: `See this Instagram photo by @name • 1,234 likes`.
   const early = /@([\w.]+)\s+[•·]\s+([^"“]{1,80})$/.exec(text);
-  if (early) return { ...countersOf(early[2] ?? '', phrases), username: username(early[1]), raw: early[2] };
-  const dash = DASH.exec(text.slice(0, LONGEST_HEAD));
+  if (early) return { ...countersOf(early[2] ?? '', phrases), username: asUsername(early[1]), raw: early[2] };
+  const dash = DASH.exec(text.slice(0, MAX_HEAD));
   const before = dash ? text.slice(0, dash.index) : '';
   const head = isCounters(before) ? before : '';
   const rest = dash && head ? text.slice(dash.index + dash[0].length) : text;
   const opening = quoteAfterColon(rest);
-  const about = opening === undefined ? rest.slice(0, LONGEST_HEAD) : rest.slice(0, opening);
+  const about = opening === undefined ? rest.slice(0, MAX_HEAD) : rest.slice(0, opening);
   return {
     ...countersOf(head, phrases),
     ...parseOwner(about),
@@ -141,7 +137,7 @@ export function parseDescription(text: string, phrases: SiteConfig['phrases']): 
   };
 }
 
-/** Without counters, the dash may be one of the caption's. */
+/** Without counters, the dash may belong to the caption. */
 function isCounters(head: string): boolean {
   return /\p{Nd}/u.test(head) && !head.includes('@') && quoteAfterColon(head) === undefined && !ENGLISH_DAY.test(head);
 }
@@ -152,42 +148,38 @@ function captionOfTitle(title: string): string | undefined {
   return opening === undefined ? undefined : quoted(title, opening);
 }
 
-/** Name and user name in `Name (@user) • Instagram reel`. */
+/** The names in `Name (@user) • Instagram reel`. */
 export function parseOwner(text: string): Pick<DescriptionReading, 'username' | 'name'> {
   const both = /^(.*?)[(（]@([\w.]+)[)）]/s.exec(text);
-  if (both) return { name: both[1]?.trim() || undefined, username: username(both[2]) };
-  // A user name stands at the beginning, and a date or the site's name follows.
+  if (both) return { name: both[1]?.trim() || undefined, username: asUsername(both[2]) };
+  // A user name is at the beginning, and a date follows.
   const first = /^([A-Za-z0-9._]+)(?=\s)/.exec(text)?.[1];
-  return { username: first && /\d{4}/.test(text) ? username(first) : undefined };
+  return { username: first && /\d{4}/.test(text) ? asUsername(first) : undefined };
 }
 
 function countersOf(head: string, phrases: SiteConfig['phrases']): Pick<DescriptionReading, 'metrics' | 'precision'> {
-  const metrics: Record<string, number> = {};
-  const precision: Record<string, Precision> = {};
-  const parts = head.split(/,\s+|，\s*|、|،\s*/).filter((part) => /\d|\p{Nd}/u.test(part));
+  const counts: Record<string, Count> = {};
+  const parts = head.split(/,\s+|，\s*|、|،\s*/).filter((part) => /\p{Nd}/u.test(part));
   for (const [index, part] of parts.entries()) {
-    // In French the letter after the number would be read as a unit.
+    // In French, the letter after the number would be read as a unit.
     const count = parseCount(part.replace(/\sj[’']aime/i, ''));
-    const lower = part.toLowerCase();
-    const says = (words: readonly string[]) => words.some((word) => lower.includes(word));
-    const comments = says(phrases.comments) || (index > 0 && !says(phrases.views));
-    const name = comments ? 'comments' : says(phrases.views) ? 'views' : 'likes';
-    if (!count || name in metrics) continue;
-    metrics[name] = count.value;
-    precision[name] = count.exact ? 'exact' : 'rounded';
+    const isViews = findPhrase(part, phrases.views) !== undefined;
+    const isComments = findPhrase(part, phrases.comments) !== undefined || (index > 0 && !isViews);
+    if (count) counts[isComments ? 'comments' : isViews ? 'views' : 'likes'] ??= count;
   }
-  // Likes come first, a 0 too; the line leaves out those that the owner hides.
-  if (parts.length === 1 && 'comments' in metrics) precision.likes = 'hidden';
-  return { metrics, precision };
+  const counters = shownCounters(counts);
+  // Likes come first, also if there are none; they are left out if the owner hides them.
+  if (parts.length === 1 && counts.comments) counters.precision.likes = 'hidden';
+  return counters;
 }
 
-/** Index of the quote that a caption begins with: the first one after a colon. */
+/** The index of the quote that begins a caption: the first one after a colon. */
 function quoteAfterColon(text: string): number | undefined {
   const match = new RegExp(`[:：]\\s*[${OPENING}]`).exec(text);
   return match ? match.index + match[0].length - 1 : undefined;
 }
 
-/** What stands between the opening quote and the last closing one; a caption may hold quotes itself. */
+/** The text from the opening quote to the last closing one, since a caption may contain quotes. */
 function quoted(text: string, opening: number): string | undefined {
   const inner = text.slice(opening + 1).replace(/(?<![\s.。।])[\s.。।]+$/, '');
   const end = CLOSING.includes(inner.at(-1) ?? ' ') ? inner.slice(0, -1) : inner;

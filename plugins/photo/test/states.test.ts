@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
-import { parseEmbedMarkup } from '../read/embed.js';
+import { readEmbedMarkup } from '../read/embed.js';
 import { CODE, extract, MEDIA_ID, type Replies, SITE } from './extract.js';
 
 async function codeOf(ways: Replies, code?: string): Promise<string> {
@@ -128,7 +128,7 @@ describe('photo: embeds of posts by several', () => {
     const html = `<div class="Embed" data-media-type="GraphImage" data-media-id="${MEDIA_ID}" data-owner-id="77">
       <div class="Header">${link('other.one')}${link('first.one')}<span class="UsernameText">first.one</span></div>
       <div class="Content EmbedFrame"><img class="EmbeddedMediaImage" src="https://a.example/p.jpg" /></div></div>`;
-    const reading = parseEmbedMarkup(html, { shortcode: CODE, mediaId: MEDIA_ID });
+    const reading = readEmbedMarkup(html, { shortcode: CODE, mediaId: MEDIA_ID });
     expect(reading?.post.common?.author).to.include({
       username: 'first.one',
       avatar: 'https://a.example/first.one.jpg',

@@ -2,6 +2,7 @@ import {
   asArray,
   asNumber,
   asRecord,
+  asRecords,
   asString,
   at,
   type JsonRecord,
@@ -9,8 +10,7 @@ import {
   type Precision,
   parseCount,
 } from 'mediagate';
-import type { Facts } from '../facts.js';
-import { recordsIn } from './relay.js';
+import type { SiteConfig } from './state.js';
 
 type Counts = Required<Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>>;
 type Path = readonly (string | number)[];
@@ -73,7 +73,7 @@ const BUTTONS = [
 ];
 
 /** The counters of one post or video. All records must be faces of one and the same thing. */
-export function parseFeedback(faces: readonly JsonRecord[], facts: Facts): Counts {
+export function parseFeedback(faces: readonly JsonRecord[], siteConfig: SiteConfig): Counts {
   const feedbacks = [...faces, ...faces.flatMap((face) => buttonsOf(face, 0))];
   const metrics: Record<string, number> = {};
   const precision: Record<string, Precision> = {};
@@ -95,7 +95,7 @@ export function parseFeedback(faces: readonly JsonRecord[], facts: Facts): Count
     metrics.views = metrics.plays;
     precision.views = precision.plays ?? 'exact';
   }
-  const reactions = reactionsIn(feedbacks, facts);
+  const reactions = reactionsIn(feedbacks, siteConfig);
   return { metrics: { ...metrics, ...(reactions && { reactions }) }, precision, raw_stats };
 }
 
@@ -112,7 +112,7 @@ function buttonsOf(feedback: JsonRecord, depth: number): JsonRecord[] {
   const inner = BUTTONS.flatMap((name) => asArray(feedback[name]) ?? [feedback[name]]).map((one) =>
     at(one, 'feedback'),
   );
-  return recordsIn(inner)
+  return asRecords(inner)
     .filter(({ id }) => id === undefined || id === feedback.id)
     .flatMap((one) => [one, ...buttonsOf(one, depth + 1)]);
 }
@@ -148,8 +148,8 @@ function readCount(raw: unknown, path: Path): FoundCount | undefined {
 }
 
 /** Reactions by kind; kinds that have no name of their own bear a number the site gives them. */
-function reactionsIn(feedbacks: readonly JsonRecord[], facts: Facts): Record<string, number> | undefined {
-  const names = new Map(Object.entries(facts.reactions));
+function reactionsIn(feedbacks: readonly JsonRecord[], siteConfig: SiteConfig): Record<string, number> | undefined {
+  const names = new Map(Object.entries(siteConfig.reactions));
   for (const feedback of feedbacks) {
     const edges = asArray(at(feedback, 'top_reactions', 'edges')) ?? [];
     const counted = edges.flatMap((edge): [string, number][] => {

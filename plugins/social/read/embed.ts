@@ -2,6 +2,7 @@ import {
   type Author,
   asPositive,
   decodeEntities,
+  hashtagsIn,
   type MediaEntry,
   type PartialPost,
   type Precision,
@@ -9,8 +10,7 @@ import {
   toIsoTime,
 } from 'mediagate';
 import { isAlias, itemAt, usernameIn } from '../links.js';
-import { absoluteUrl, imageEntry, readAddress } from './media.js';
-import { hashtagsIn } from './text.js';
+import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';
 
 const COUNTERS: ReadonlyMap<string, 'likes' | 'comments' | 'shares'> = new Map([
   ['Like', 'likes'],
@@ -35,7 +35,6 @@ export function parsePlugin(html: string, id: string): PartialPost | undefined {
   const { metrics, precision, raw } = countersIn(html);
   return {
     common: {
-      ...video?.common,
       caption: message,
       description: message,
       author,
@@ -47,11 +46,7 @@ export function parsePlugin(html: string, id: string): PartialPost | undefined {
     metrics,
     precision,
     raw_stats: raw,
-    media: {
-      image_urls: images.map(({ url }) => url),
-      video_urls: video?.media?.video_urls ?? [],
-      entries: [...(video?.media?.entries ?? []), ...images],
-    },
+    media: mediaOf([...(video?.media?.entries ?? []), ...images]),
     ...(video?.audio && { audio: true }),
   };
 }
@@ -81,14 +76,14 @@ function authorIn(html: string, permalink: string): Author | undefined {
     name,
     username,
     url: username ? `https://www.facebook.com/${username}` : undefined,
-    avatar: portrait && absoluteUrl(attribute(portrait, 'src')),
+    avatar: portrait && siteUrl(attribute(portrait, 'src')),
     verified: /aria-label="Verified\b/.test(html) || undefined,
   };
 }
 
 function picturesIn(html: string): MediaEntry[] {
   return imagesIn(html).flatMap((tag) => {
-    const url = absoluteUrl(attribute(tag, 'src'));
+    const url = siteUrl(attribute(tag, 'src'));
     const isPost = url && !PROFILE_PICTURE.test(url) && /^https:\/\/(?:scontent|external)[^/]*\//.test(url);
     return isPost && (asPositive(attribute(tag, 'width')) ?? 100) >= 100
       ? [imageEntry(url, attribute(tag, 'width'), attribute(tag, 'height'))]
@@ -144,25 +139,11 @@ const FILES = [
 export function parsePluginVideo(html: string, id: string | undefined): PartialPost | undefined {
   const ids = new Set(Array.from(html.matchAll(/"?(?:video_id|videoID)"?:"(\d{5,20})"/g), ([, one]) => one));
   if (ids.size !== 1 || (id !== undefined && !ids.has(id))) return undefined;
-  const entries = FILES.flatMap(([label, pattern]): MediaEntry[] => {
-    const url = absoluteUrl(unescaped(pattern.exec(html)?.[1]));
-    if (!url) return [];
-    const { expires_at, bitrate, quality } = readAddress(url);
-    return [
-      {
-        url,
-        kind: 'video',
-        mime: 'video/mp4',
-        has_video: true,
-        has_audio: true,
-        quality: quality ?? label,
-        bitrate,
-        expires_at,
-      },
-    ];
+  const entries = FILES.flatMap(([label, pattern]) => {
+    const url = siteUrl(unescaped(pattern.exec(html)?.[1]));
+    return url ? [videoEntry(url, label)] : [];
   });
-  if (entries.length === 0) return undefined;
-  return { media: { video_urls: entries.map(({ url }) => url), entries }, audio: true };
+  return entries.length > 0 ? { media: mediaOf(entries), audio: true } : undefined;
 }
 
 function unescaped(text: string | undefined): string | undefined {

@@ -1,6 +1,6 @@
-import { asArray, asString, at, type JsonRecord } from 'mediagate';
+import { asArray, asRecords, asString, at, type JsonRecord } from 'mediagate';
 import { readStoryId } from './parts.js';
-import { createRelayStore, numericId, type RelayBlock, type RelayPage, type RelayStore, recordsIn } from './relay.js';
+import { createRelayStore, numericId, type RelayBlock, type RelayPage, type RelayStore } from './relay.js';
 
 /** Everything in a page's query results that is about the requested item, found by ids that refer to one another. */
 export interface ItemNodes {
@@ -40,7 +40,7 @@ export function findItem(page: RelayPage, id: string, pageIsItems: boolean): Ite
   const prefetched = blocks.flatMap(
     ({ extensions }) => asArray(extensions?.all_video_dash_prefetch_representations) ?? [],
   );
-  return { ...nodes, prefetched: Map.groupBy(recordsIn(prefetched), ({ video_id }) => video_id) };
+  return { ...nodes, prefetched: Map.groupBy(asRecords(prefetched), ({ video_id }) => video_id) };
 }
 
 type Gathered = Omit<ItemNodes, 'prefetched'>;

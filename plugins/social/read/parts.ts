@@ -1,6 +1,24 @@
-import { decodeEntities, metaTags, splitScripts } from 'mediagate';
+import {
+  asString,
+  at,
+  decodeEntities,
+  type JsonRecord,
+  linkedDataNodes,
+  metaTags,
+  splitScripts,
+  tryParseJson,
+} from 'mediagate';
 
-/** A page taken apart: what stands in one of its parts is looked for there only, and read once, when it is asked for. */
+/** A reply of the site. */
+export interface PageReply {
+  status: number;
+  /** After redirects. */
+  url: URL;
+  /** Empty if the site redirected to something that is not requested. */
+  html: string;
+}
+
+/** The parts of a page. Tags and route are read once, when they are needed. */
 export interface PageParts {
   html: string;
   /** The page without its scripts. */
@@ -9,8 +27,7 @@ export interface PageParts {
   scripts: readonly string[];
   /** Texts of the scripts of code, and the markup. */
   code: readonly string[];
-  /** Texts of the scripts of schema.org's words. */
-  linkedData: readonly string[];
+  linkedData: readonly JsonRecord[];
   tags(): PageTags;
   route(): PageRoute;
 }
@@ -19,13 +36,11 @@ export function takeApart(html: string): PageParts {
   const { scripts: all, markup } = splitScripts(html);
   const scripts: string[] = [];
   const code: string[] = [];
-  const linkedData: string[] = [];
   for (const { tag, text } of all) {
-    if (tag.includes('application/ld+json')) linkedData.push(text);
-    else scripts.push(text);
+    if (!tag.includes('application/ld+json')) scripts.push(text);
     if (!tag.includes('json')) code.push(text);
   }
-  // Of a page that came damaged, a script may stand among the rest.
+  // In a damaged page, a script may be among the markup.
   scripts.push(...markup);
   code.push(...markup);
   let tags: PageTags | undefined;
@@ -35,7 +50,7 @@ export function takeApart(html: string): PageParts {
     markup,
     scripts,
     code,
-    linkedData,
+    linkedData: linkedDataNodes(all),
     tags() {
       tags ??= readPageTags(html);
       return tags;
@@ -47,20 +62,20 @@ export function takeApart(html: string): PageParts {
   };
 }
 
+/** The numeric ids in the id of a story. */
 export interface StoryId {
   author: string;
   posts: readonly string[];
 }
 
-/** Which screen a page's own router shows, and of what. */
+/** The screen that a page's router shows. */
 export interface PageRoute {
   /** Component of the screen, e.g. `CometSinglePostDialogRoot.react`. */
   root?: string;
-  /** What an error screen says. */
+  /** The title of an error screen. */
   title?: string;
-  /** Numeric ids and aliases that the route names as its subject. */
+  /** Numeric ids and aliases of what the route shows. */
   subjects: ReadonlySet<string>;
-  /** The story that the route shows, decoded: its author, and the numbers that name it. */
   story?: StoryId;
 }
 
@@ -68,8 +83,8 @@ const ROUTE_LENGTH = 8_000;
 const SUBJECT =
   /"(?:story_token|story_fbid|video_id|v|fbid|photo_id|node_id|nodeID|videoID|photoID|post_id|permalink_id)":"?(\d{5,20}|pfbid\w{16,150})\b/g;
 
-/** Reads the route out of the texts of a page's scripts; it stands once, a few kilobytes long. */
-export function readRoute(scripts: readonly string[]): PageRoute {
+/** Reads the route, which one script of a page has, in a few kilobytes. */
+function readRoute(scripts: readonly string[]): PageRoute {
   const holder = scripts.find((text) => text.includes('"rootView"'));
   if (holder === undefined) return { subjects: new Set() };
   const view = holder.indexOf('"rootView"');
@@ -90,25 +105,16 @@ export function readStoryId(id: string | undefined): StoryId | undefined {
     : undefined;
 }
 
-/** What an error screen in a piece of script text is told to say. */
+/** The title of the error screen in the text of a script. */
 export function readNotice(text: string): string | undefined {
   const title = /"props":\{(?:[^{}]*,)?"title":"((?:[^"\\]|\\.){1,300})"/.exec(text)?.[1];
-  return title && literal(title);
-}
-
-function literal(text: string): string | undefined {
-  try {
-    return JSON.parse(`"${text}"`) as string;
-  } catch {
-    // Not a JSON string after all.
-    return undefined;
-  }
+  return title && asString(at(tryParseJson(`["${title}"]`), 0));
 }
 
 const BY_SCRIPT = /\blocation(?:\.href)?(?:\.replace\(|\.assign\(|\s*=\s*)["'](https:[^"'<>\s]{8,2000})["']/;
 const BY_REFRESH = /http-equiv="refresh"[^>]{0,40}\burl=(https:[^"'<>\s]{8,2000})"/i;
 
-/** Where a page sends the browser on its own, by script or by a refresh. */
+/** Where a page sends the browser, by script or by a refresh. */
 export function leadsIn(html: string): string[] {
   const script = BY_SCRIPT.exec(html)?.[1];
   const refresh = BY_REFRESH.exec(html)?.[1];
@@ -121,7 +127,7 @@ export function addressOfStory({ story }: PageRoute): string | undefined {
   return story && post ? `https://www.facebook.com/${story.author}/posts/${post}` : undefined;
 }
 
-/** What a page says of itself in its head. */
+/** The tags in the head of a page. */
 export interface PageTags {
   canonical?: string;
   /** `og:url`. */
@@ -132,15 +138,14 @@ export interface PageTags {
   heading?: string;
   /** The longest of the descriptions; they are cut at various lengths. */
   description?: string;
-  /** Counters that stood before the text of a description: `14K views, 233 likes`. */
+  /** The counters before the text of a description: `14K views, 233 likes`. */
   counted?: string;
-  /** Whose the item is, where a description said so before its text. */
+  /** The author before the text of a description. */
   from?: string;
   image?: string;
   video?: string;
   videoWidth?: number;
   videoHeight?: number;
-  siteName?: string;
 }
 
 /** `14K views, 233 likes, Facebook Watch Videos from Name: the text`. */
@@ -149,7 +154,7 @@ const PREFIX = /^(?:(?<counted>\p{Nd}[^:]{0,250}), )?Facebook (?<kind>[^:,]{1,12
 /** `Name. 12,345 likes · 67 talking about this. What the profile is about`: a description of the owner. */
 const OF_OWNER = /^(?<name>.{1,150}?)\. \p{Nd}[^·:]{0,60}?(?: · \p{Nd}|\b(?:likes?|followers?)\b)/u;
 
-/** Pictures at this address are made for crawlers and served to nobody else. */
+/** Pictures at this address are served to crawlers only. */
 const FOR_CRAWLERS = 'lookaside.fbsbx.com/lookaside/crawler';
 
 export function readPageTags(html: string): PageTags {
@@ -172,7 +177,6 @@ export function readPageTags(html: string): PageTags {
     video: tags.get('og:video:secure_url') ?? tags.get('og:video:url') ?? tags.get('og:video'),
     videoWidth: sizeIn(tags.get('og:video:width')),
     videoHeight: sizeIn(tags.get('og:video:height')),
-    siteName: tags.get('og:site_name'),
   };
 }
 
@@ -183,7 +187,7 @@ function isOfOwner(description: string, heading: string | undefined): boolean {
 
 function readDescription(description: string): { text?: string; counted?: string; from?: string } {
   const prefix = PREFIX.exec(description);
-  // A text of somebody's own may begin with the name of the site.
+  // A text of an author may begin with the name of the site.
   const from = /^(?:Watch Videos?|Live Videos?|Videos?|Reels?) from (.{1,100})$/.exec(prefix?.groups?.kind ?? '')?.[1];
   const counted = prefix?.groups?.counted;
   if (!prefix || !(from ?? counted)) return { text: description };

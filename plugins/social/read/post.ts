@@ -3,20 +3,21 @@ import {
   asArray,
   asBoolean,
   asRecord,
+  asRecords,
   asString,
   at,
+  hashtagsIn,
   type JsonRecord,
   type MediaEntry,
   type PartialPost,
   toIsoTime,
 } from 'mediagate';
-import type { Facts } from '../facts.js';
 import { usernameIn } from '../links.js';
 import { parseFeedback } from './counters.js';
 import { findItem, type ItemNodes } from './item.js';
-import { absoluteUrl, imageEntry, unique } from './media.js';
-import { numericId, type RelayPage, type RelayStore, recordsIn } from './relay.js';
-import { hashtagsIn } from './text.js';
+import { imageIn, siteUrl, unique } from './media.js';
+import { firstValue, numericId, type RelayPage, type RelayStore } from './relay.js';
+import type { SiteConfig } from './state.js';
 import { parseVideo } from './video.js';
 
 export interface RelayReading {
@@ -28,7 +29,7 @@ export interface RelayReading {
 export function parseRelay(
   page: RelayPage,
   link: { kind: string; id: string; pageIsItems: boolean },
-  facts: Facts,
+  siteConfig: SiteConfig,
 ): RelayReading | undefined {
   const nodes = findItem(page, link.id, link.pageIsItems);
   if (!nodes) return undefined;
@@ -48,7 +49,7 @@ export function parseRelay(
     ...images.map(({ url }) => url),
     ...[video, ...others].flatMap(({ media }) => media?.image_urls ?? []),
   ];
-  const { metrics, precision, raw_stats } = parseFeedback([...nodes.feedbacks, ...videos], facts);
+  const { metrics, precision, raw_stats } = parseFeedback([...nodes.feedbacks, ...videos], siteConfig);
   const post: PartialPost = {
     common: {
       ...video.common,
@@ -140,8 +141,8 @@ function musicOf(stories: readonly JsonRecord[]): NonNullable<PartialPost['commo
 
 /** Whose the item is: who posted it, before whom a video or photo belongs to. */
 export function parseAuthor({ stories, videos, photos, store }: ItemNodes): Author | undefined {
-  const actors = recordsIn(stories.map(({ actors: listed }) => asArray(listed)?.[0]));
-  const owners = recordsIn([
+  const actors = asRecords(stories.map(({ actors: listed }) => asArray(listed)?.[0]));
+  const owners = asRecords([
     ...stories.map((story) => at(story, 'short_form_video_context', 'video_owner')),
     ...[...videos, ...photos].map(({ owner }) => owner),
     ...stories.map((story) => at(story, 'video', 'owner')),
@@ -153,13 +154,7 @@ export function parseAuthor({ stories, videos, photos, store }: ItemNodes): Auth
   const id = numericId(leading.id);
   // Whoever bears the same id is the same profile, wherever the page speaks of it.
   const faces = [leading, ...candidates.filter((one) => id !== undefined && numericId(one.id) === id), ...store.of(id)];
-  const first = <Value>(read: (face: JsonRecord) => Value | undefined): Value | undefined => {
-    for (const face of faces) {
-      const value = read(face);
-      if (value !== undefined) return value;
-    }
-    return undefined;
-  };
+  const first = <Value>(read: (record: JsonRecord) => Value | undefined) => firstValue(faces, read);
   const url = first((face) => profileUrl(face.url) ?? profileUrl(face.profile_url));
   return {
     id,
@@ -173,12 +168,12 @@ export function parseAuthor({ stories, videos, photos, store }: ItemNodes): Auth
 
 function avatarOf(face: JsonRecord): string | undefined {
   const pictures = [face.profile_picture, face.displayPicture, face.profilePicLarge, face.profile_photo];
-  return pictures.map((picture) => absoluteUrl(at(picture, 'uri'))).find((uri) => uri !== undefined);
+  return pictures.map((picture) => siteUrl(at(picture, 'uri'))).find((uri) => uri !== undefined);
 }
 
 /** A profile's address without what it carries along. */
 function profileUrl(value: unknown): string | undefined {
-  const address = absoluteUrl(value);
+  const address = siteUrl(value);
   if (!address) return undefined;
   const url = new URL(address);
   const id = url.pathname === '/profile.php' ? url.searchParams.get('id') : undefined;
@@ -265,7 +260,7 @@ function addMedium(medium: JsonRecord | undefined, { images, videoIds, pictured,
 }
 
 function holdersOf(attachment: unknown): JsonRecord[] {
-  return recordsIn([
+  return asRecords([
     at(attachment, 'styles', 'attachment'),
     at(attachment, 'style_type_renderer', 'attachment'),
     attachment,
@@ -287,6 +282,5 @@ function largestAlbum(holder: JsonRecord): { media: unknown[]; declared: number 
 }
 
 function entryOf(image: unknown): MediaEntry[] {
-  const url = absoluteUrl(at(image, 'uri'));
-  return url && !url.includes('/rsrc.php/') ? [imageEntry(url, at(image, 'width'), at(image, 'height'))] : [];
+  return imageIn(image).filter(({ url }) => !url.includes('/rsrc.php/'));
 }

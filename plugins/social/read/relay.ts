@@ -166,9 +166,16 @@ function isStory(record: JsonRecord): boolean {
   );
 }
 
-/** The objects among values; everything else is left out. */
-export function recordsIn(values: readonly unknown[] | undefined): JsonRecord[] {
-  return (values ?? []).map(asRecord).filter((record) => record !== undefined);
+/** The first value that one of the records has, in their order. */
+export function firstValue<Value>(
+  records: readonly JsonRecord[],
+  read: (record: JsonRecord) => Value | undefined,
+): Value | undefined {
+  for (const record of records) {
+    const value = read(record);
+    if (value !== undefined) return value;
+  }
+  return undefined;
 }
 
 /** The site's own ids of posts and profiles are numbers, written as text. */

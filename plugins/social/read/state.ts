@@ -1,100 +1,94 @@
-import type { DefinitiveCode, TransientCode } from 'mediagate';
-import type { Facts } from '../facts.js';
-import type { PageAnswer } from '../fetch.js';
+import type { DefinitiveCode, Failure, TransientCode } from 'mediagate';
 import { isOwnHost } from '../links.js';
-import { leadsIn, type PageParts, type PageTags, readNotice } from './parts.js';
+import type shipped from '../site-config.json';
+import { leadsIn, type PageParts, type PageReply, type PageTags, readNotice } from './parts.js';
 
-/** What a page is, as far as its form tells. `open`: nothing speaks against it holding the item. */
-export type PageState =
-  | { kind: 'open' }
-  | { kind: 'definitive'; code: DefinitiveCode; reason: string }
-  | { kind: 'transient'; code: TransientCode; reason: string };
+/** What the platform changes from time to time, apart from the code that uses it. */
+export type SiteConfig = typeof shipped;
 
-/** How much of a page that names no title is looked through for the words of a notice. */
+/** Characters of a page that are searched for the words of a notice. */
 const NOTICE_LENGTH = 400_000;
+const GENERIC_FEED = 'a feed of other videos in place of the video';
+const ERROR_SCREEN = 'an error screen in place of the page';
+const CHECK = 'a check of the client in place of the page';
 
-/**
- * Tells refusals from pages, by where the answer lay, by what the page's own router shows, by its tags, and by words
- * last. The words of login forms and error screens stand in good pages as well, so only their place counts.
- */
-export function readPageState({ status, url }: PageAnswer, page: PageParts, facts: Facts): PageState {
-  const byAddress = stateOfAddress(url, facts);
-  if (byAddress) return byAddress;
-  const { html } = page;
-  const isGone = status === 404 || status === 410;
-  if (html === '' && !isGone) {
-    const reason = status >= 300 ? 'redirected to another site' : 'empty answer';
-    return { kind: 'transient', code: 'upstream_refused', reason };
-  }
-  const { root, title } = page.route();
-  const { markers } = facts;
-  const isRoot = (names: readonly string[]) => names.some((name) => root?.includes(name));
-  if (isRoot(markers.ageRoots)) return { kind: 'definitive', code: 'age_restricted', reason: `page: ${root}` };
-  if (isRoot(markers.loginRoots)) return { kind: 'definitive', code: 'login_required', reason: `page: ${root}` };
-  if (isRoot(markers.errorRoots)) {
-    if (title) return stateOfNotice(title, facts) ?? { kind: 'definitive', code: 'unavailable', reason: title };
-    return { kind: 'transient', code: 'bot_check', reason: 'an error screen in place of the page' };
-  }
-  if (isGone) return { kind: 'definitive', code: 'unavailable', reason: `HTTP ${status}` };
-  return stateOfTags(page.tags(), facts) ?? stateOfMarks(html, facts) ?? { kind: 'open' };
+function definitive(code: DefinitiveCode, reason: string): Failure {
+  return { kind: 'definitive', code, reason };
 }
 
-/** What an address alone says that the site led us to. */
-export function stateOfAddress(url: URL, facts: Facts): PageState | undefined {
+function transient(code: TransientCode, reason: string): Failure {
+  return { kind: 'transient', code, reason };
+}
+
+/**
+ * The refusal that a page stands for, or undefined if it may have the item. The address decides first, then the page's
+ * route, its tags, and words last. Pages of items have the words of login forms and error screens as well, so only their
+ * position counts.
+ */
+export function readPageState(reply: PageReply, page: PageParts, siteConfig: SiteConfig): Failure | undefined {
+  const { status, url, html } = reply;
+  const byAddress = stateOfAddress(url, siteConfig);
+  if (byAddress) return byAddress;
+  const isGone = status === 404 || status === 410;
+  if (html === '' && !isGone)
+    return transient('upstream_refused', status >= 300 ? 'redirected to another site' : 'empty answer');
+  const { root, title } = page.route();
+  const { markers } = siteConfig;
+  const isRoot = (names: readonly string[]) => names.some((name) => root?.includes(name));
+  if (isRoot(markers.ageRoots)) return definitive('age_restricted', `page: ${root}`);
+  if (isRoot(markers.loginRoots)) return definitive('login_required', `page: ${root}`);
+  if (isRoot(markers.errorRoots)) {
+    if (!title) return transient('bot_check', ERROR_SCREEN);
+    return stateOfNotice(title, siteConfig) ?? definitive('unavailable', title);
+  }
+  if (isGone) return definitive('unavailable', `HTTP ${status}`);
+  return stateOfTags(page.tags(), siteConfig) ?? stateOfMarks(html, siteConfig);
+}
+
+/** The refusal that an address alone stands for: a login form, a check, a consent form, or a feed. */
+export function stateOfAddress(url: URL, { paths }: SiteConfig): Failure | undefined {
   const path = url.pathname.toLowerCase();
   const starts = (list: readonly string[]) => list.some((start) => path.startsWith(start));
-  if (starts(facts.paths.checkpoint)) return { kind: 'transient', code: 'bot_check', reason: 'redirected to a check' };
-  if (starts(facts.paths.login)) return { kind: 'definitive', code: 'login_required', reason: 'redirected to log in' };
-  if (starts(facts.paths.consent))
-    return { kind: 'transient', code: 'upstream_refused', reason: 'redirected to a consent form' };
-  if (path === '/')
-    return { kind: 'definitive', code: 'login_required', reason: 'redirected to the home page, where one logs in' };
-  if (/^\/watch\/?$/.test(path) && !url.searchParams.has('v')) return GENERIC_FEED;
+  if (starts(paths.checkpoint)) return transient('bot_check', 'redirected to a check');
+  if (starts(paths.login)) return definitive('login_required', 'redirected to log in');
+  if (starts(paths.consent)) return transient('upstream_refused', 'redirected to a consent form');
+  if (path === '/') return definitive('login_required', 'redirected to the home page, where one logs in');
+  if (/^\/watch\/?$/.test(path) && !url.searchParams.has('v')) return definitive('unavailable', GENERIC_FEED);
   return undefined;
 }
 
-const GENERIC_FEED: PageState = {
-  kind: 'definitive',
-  code: 'unavailable',
-  reason: 'a feed of other videos in place of the video',
-};
-
-function stateOfTags(tags: PageTags, facts: Facts): PageState | undefined {
+function stateOfTags(tags: PageTags, siteConfig: SiteConfig): Failure | undefined {
   for (const address of [tags.canonical, tags.address]) {
     const url = address === undefined ? null : URL.parse(address);
-    const state = url && url.pathname !== '/' ? stateOfAddress(url, facts) : undefined;
+    const state = url && url.pathname !== '/' ? stateOfAddress(url, siteConfig) : undefined;
     if (state) return state;
   }
-  // An item's own title may speak of logging in; then the page says which item it is.
+  // The title of an item may be about logging in; then the page states the address of the item.
   if (tags.canonical ?? tags.address) return undefined;
-  return tags.title === undefined ? undefined : stateOfNotice(tags.title, facts);
+  return tags.title === undefined ? undefined : stateOfNotice(tags.title, siteConfig);
 }
 
-function stateOfNotice(text: string, { phrases }: Facts): PageState | undefined {
+function stateOfNotice(text: string, { phrases }: SiteConfig): Failure | undefined {
   const words = text.toLowerCase().replaceAll('’', "'");
-  const says = (list: readonly string[]) => list.some((phrase) => words.includes(phrase));
-  if (says(phrases.blocked)) return { kind: 'transient', code: 'upstream_rate_limited', reason: text };
-  if (says(phrases.security)) return { kind: 'transient', code: 'bot_check', reason: text };
-  if (says(phrases.age)) return { kind: 'definitive', code: 'age_restricted', reason: text };
-  if (says(phrases.geo)) return { kind: 'definitive', code: 'geo_blocked', reason: text };
-  if (says(phrases.login)) return { kind: 'definitive', code: 'login_required', reason: text };
-  if (says(phrases.unavailable)) return { kind: 'definitive', code: 'unavailable', reason: text };
-  return undefined;
+  const has = (list: readonly string[]) => list.some((phrase) => words.includes(phrase));
+  if (has(phrases.blocked)) return transient('upstream_rate_limited', text);
+  if (has(phrases.security)) return transient('bot_check', text);
+  if (has(phrases.age)) return definitive('age_restricted', text);
+  if (has(phrases.geo)) return definitive('geo_blocked', text);
+  if (has(phrases.login)) return definitive('login_required', text);
+  return has(phrases.unavailable) ? definitive('unavailable', text) : undefined;
 }
 
-function stateOfMarks(html: string, { markers }: Facts): PageState | undefined {
+function stateOfMarks(html: string, { markers }: SiteConfig): Failure | undefined {
   if (html.length > NOTICE_LENGTH) return undefined;
-  if (html.length < NOTICE_LENGTH / 10 && holds(html, markers.challenge))
-    return { kind: 'transient', code: 'bot_check', reason: 'a check of the client in place of the page' };
-  if (holds(html, markers.interstitial))
-    return { kind: 'definitive', code: 'unavailable', reason: 'a notice in place of the page' };
-  return undefined;
+  if (html.length < NOTICE_LENGTH / 10 && includesAny(html, markers.challenge)) return transient('bot_check', CHECK);
+  return includesAny(html, markers.interstitial)
+    ? definitive('unavailable', 'a notice in place of the page')
+    : undefined;
 }
 
-/**
- * A login form that stands under the item's own address: the site's title and description in place of the item's.
- */
-export function isLoginForm({ title, heading, description }: PageTags, { phrases }: Facts): boolean {
+/** Whether a page under the address of the item is a login form: its title and description are those of the site. */
+export function isLoginForm({ title, heading, description }: PageTags, { phrases }: SiteConfig): boolean {
   const begins = (text: string | undefined, list: readonly string[], room: number) => {
     const words = text?.toLowerCase().replace(/\s?\|\s?facebook$/, '') ?? '';
     return list.some((phrase) => words.startsWith(phrase) && words.length <= phrase.length + room);
@@ -105,32 +99,31 @@ export function isLoginForm({ title, heading, description }: PageTags, { phrases
   );
 }
 
-/** What a page without the item is, by the words in it: good pages hold the same forms and names of screens. */
-export function stateOfRest(page: PageParts, facts: Facts): PageState | undefined {
+/**
+ * The refusal that a page without the item stands for, by the words in it. Pages of items have the same forms and names
+ * of screens.
+ */
+export function stateOfRest(page: PageParts, siteConfig: SiteConfig): Failure | undefined {
   const { html } = page;
-  const { root } = page.route();
-  if (root !== undefined || html.length > NOTICE_LENGTH) return undefined;
-  const { markers } = facts;
+  const { markers } = siteConfig;
+  if (page.route().root !== undefined || html.length > NOTICE_LENGTH) return undefined;
   const notice = readNotice(html);
-  const state = notice === undefined ? undefined : stateOfNotice(notice, facts);
+  const state = notice === undefined ? undefined : stateOfNotice(notice, siteConfig);
   if (state) return state;
   for (const address of leadsIn(html)) {
     const url = URL.parse(address);
-    const led = url && isOwnHost(url) ? stateOfAddress(url, facts) : undefined;
-    if (led) return led;
+    const next = url && isOwnHost(url) ? stateOfAddress(url, siteConfig) : undefined;
+    if (next) return next;
   }
-  if (holds(html, markers.blocked))
-    return { kind: 'transient', code: 'upstream_rate_limited', reason: 'temporarily blocked' };
-  if (markers.errorRoots.some((name) => html.includes(`${name}.react`)))
-    return { kind: 'transient', code: 'bot_check', reason: 'an error screen in place of the page' };
-  if (holds(html, markers.consent))
-    return { kind: 'transient', code: 'upstream_refused', reason: 'a consent form in place of the page' };
-  // Every page begins with a form to log in: one that was cut may have had the item further down.
-  if (holds(html, markers.login) && html.includes('</html'))
-    return { kind: 'definitive', code: 'login_required', reason: 'a login form in place of the page' };
-  return undefined;
+  if (includesAny(html, markers.blocked)) return transient('upstream_rate_limited', 'temporarily blocked');
+  if (markers.errorRoots.some((name) => html.includes(`${name}.react`))) return transient('bot_check', ERROR_SCREEN);
+  if (includesAny(html, markers.consent)) return transient('upstream_refused', 'a consent form in place of the page');
+  // Every page begins with a login form; a page that is cut may have had the item further down.
+  return includesAny(html, markers.login) && html.includes('</html')
+    ? definitive('login_required', 'a login form in place of the page')
+    : undefined;
 }
 
-function holds(html: string, marks: readonly string[]): boolean {
+function includesAny(html: string, marks: readonly string[]): boolean {
   return marks.some((mark) => html.includes(mark));
 }

@@ -1,9 +1,9 @@
-import { type Author, type MediaEntry, type PartialPost, type Precision, parseCount } from 'mediagate';
-import type { Facts } from '../facts.js';
+import { type Author, hashtagsIn, type PartialPost, type Precision, parseCount } from 'mediagate';
 import { usernameIn } from '../links.js';
-import { absoluteUrl, imageEntry, readAddress } from './media.js';
+import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';
 import type { PageTags } from './parts.js';
-import { essence, hashtagsIn, isCut } from './text.js';
+import type { SiteConfig } from './state.js';
+import { essence, isCut } from './text.js';
 
 /**
  * What a page's tags say. Titles come as "author", "author - text…", "counters | text | author", "text - author | site"
@@ -12,7 +12,7 @@ import { essence, hashtagsIn, isCut } from './text.js';
 export function parseTags(given: PageTags, context: TagsContext): PartialPost {
   const tags = context.isPhoto && isOwnersDescription(given) ? { ...given, description: undefined } : given;
   const heading = readHeading(tags, context);
-  const listed = readCounterList(tags.counted ?? '', context.facts);
+  const listed = readCounterList(tags.counted ?? '', context.siteConfig);
   const name = heading.author ?? authorName(tags, context) ?? tags.from;
   const caption = captionOf(tags, { ...context, fromHeading: heading.text, author: name });
   const address = tags.canonical ?? tags.address;
@@ -23,22 +23,8 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
     username,
     url: username || context.authorId ? `https://www.facebook.com/${username ?? context.authorId}` : undefined,
   };
-  const image = absoluteUrl(tags.image);
-  const video = absoluteUrl(tags.video);
-  const files: MediaEntry[] = video
-    ? [
-        {
-          url: video,
-          kind: 'video',
-          mime: 'video/mp4',
-          has_video: true,
-          has_audio: true,
-          width: tags.videoWidth,
-          height: tags.videoHeight,
-          expires_at: readAddress(video).expires_at,
-        },
-      ]
-    : [];
+  const image = siteUrl(tags.image);
+  const video = siteUrl(tags.video);
   return {
     common: {
       caption,
@@ -52,12 +38,11 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
     metrics: { ...listed.metrics, ...heading.metrics },
     precision: { ...listed.precision, ...heading.precision },
     raw_stats: { ...listed.raw, ...heading.raw },
-    media: {
-      image_urls: image ? [image] : [],
-      video_urls: files.map(({ url }) => url),
-      entries: [...files, ...(image ? [imageEntry(image)] : [])],
-    },
-    ...(files.length > 0 && { audio: true }),
+    media: mediaOf([
+      ...(video ? [{ ...videoEntry(video), width: tags.videoWidth, height: tags.videoHeight }] : []),
+      ...(image ? [imageEntry(image)] : []),
+    ]),
+    ...(video && { audio: true }),
   };
 }
 
@@ -67,13 +52,13 @@ interface Heading extends CounterLine {
 }
 
 /** "1.2M views · 34K reactions | the text | the author". */
-function readHeading({ heading, description }: PageTags, { facts, inGroup }: TagsContext): Heading {
+function readHeading({ heading, description }: PageTags, { siteConfig, inGroup }: TagsContext): Heading {
   const parts = (heading ?? '').split(/\s[|｜]\s/);
   const none: Heading = { metrics: {}, precision: {}, raw: {} };
   if (parts.length < 2 || inGroup) return none;
   const [first = ''] = parts;
-  const counted = startsAs(description, first) ? undefined : readCounterLine(first, facts);
-  const rest = (counted ? parts.slice(1) : parts).filter((part) => !isSiteTitle(part, facts));
+  const counted = startsAs(description, first) ? undefined : readCounterLine(first, siteConfig);
+  const rest = (counted ? parts.slice(1) : parts).filter((part) => !isSiteTitle(part, siteConfig));
   if (!counted && rest.length < 2) return none;
   // "author | text" without counters, else "text | author".
   const isLeading = !counted && rest.length === 2 && startsAs(description, rest[1] ?? '');
@@ -90,23 +75,23 @@ function readHeading({ heading, description }: PageTags, { facts, inGroup }: Tag
 function titleOf(
   { heading }: PageTags,
   { author }: Heading,
-  { facts, inGroup, isVideo, name, caption }: TagsContext & { name?: string; caption?: string },
+  { siteConfig, inGroup, isVideo, name, caption }: TagsContext & { name?: string; caption?: string },
 ): string | undefined {
-  if (!heading || isSiteTitle(heading, facts)) return undefined;
+  if (!heading || isSiteTitle(heading, siteConfig)) return undefined;
   if (inGroup) return caption ? undefined : heading;
   const isOwn = isVideo && author === undefined && !(name && heading.includes(name)) && !caption?.startsWith(heading);
-  return isOwn && readCounterLine(heading, facts) === undefined ? heading : undefined;
+  return isOwn && readCounterLine(heading, siteConfig) === undefined ? heading : undefined;
 }
 
 /** The fullest of the texts: the tags cut it at various lengths. */
 function captionOf(
   tags: PageTags,
-  { facts, fromHeading, author, message }: TagsContext & { fromHeading?: string; author?: string },
+  { siteConfig, fromHeading, author, message }: TagsContext & { fromHeading?: string; author?: string },
 ): string | undefined {
   const { description, title } = tags;
   const rest =
     author && title?.startsWith(`${author} - `) ? title.slice(author.length + 3).replace(/\s\|\sFacebook$/, '') : '';
-  const behind = isSiteTitle(rest, facts) ? '' : rest;
+  const behind = isSiteTitle(rest, siteConfig) ? '' : rest;
   const whole = description && !isCut(description) ? description : undefined;
   if (whole) return fromHeading && fromHeading.length > whole.length ? fromHeading : whole;
   const candidates = [fromHeading, behind, description && message].filter(
@@ -127,7 +112,7 @@ function isSameText(text: string, description: string | undefined): boolean {
 
 /** What there is besides the tags. */
 export interface TagsContext {
-  facts: Facts;
+  siteConfig: SiteConfig;
   /** Whether the link names a group, whose name the titles then bear. */
   inGroup: boolean;
   isVideo: boolean;
@@ -155,9 +140,9 @@ export function isOwnersDescription({ heading, title, description }: PageTags): 
 }
 
 /** Whether a title is the site's own: it says nothing of the item. */
-export function isSiteTitle(text: string, facts: Facts): boolean {
+export function isSiteTitle(text: string, siteConfig: SiteConfig): boolean {
   const words = text.trim().toLowerCase();
-  return words === '' || facts.siteTitles.includes(words);
+  return words === '' || siteConfig.siteTitles.includes(words);
 }
 
 /** "Author - text…" where the text is the description's, "text - Author | Facebook", "Author on Facebook Watch". */
@@ -167,11 +152,11 @@ export function authorName(tags: PageTags, context: TagsContext): string | undef
   const text = essence(tags.description ?? '');
   for (const title of [heading, tags.title]) {
     const before = title && nameBefore(title, text);
-    if (before && !isSiteTitle(before, context.facts)) return before;
+    if (before && !isSiteTitle(before, context.siteConfig)) return before;
   }
-  const onSite = heading && nameOnSite(heading, context.facts);
+  const onSite = heading && nameOnSite(heading, context.siteConfig);
   if (onSite) return onSite;
-  if (!heading || isSiteTitle(heading, context.facts) || heading.length > 100) return undefined;
+  if (!heading || isSiteTitle(heading, context.siteConfig) || heading.length > 100) return undefined;
   const title = tags.title ?? '';
   const confirmed = title.startsWith(`${heading} - `) || title.includes(`- ${heading}`);
   // A video's own title stands in the same place; a post has none.
@@ -190,9 +175,9 @@ function nameBefore(title: string, text: string): string | undefined {
   return undefined;
 }
 
-function nameOnSite(heading: string, facts: Facts): string | undefined {
+function nameOnSite(heading: string, siteConfig: SiteConfig): string | undefined {
   const words = heading.toLowerCase();
-  const place = Math.max(...facts.onSite.map((phrase) => words.lastIndexOf(` ${phrase}`)));
+  const place = Math.max(...siteConfig.onSite.map((phrase) => words.lastIndexOf(` ${phrase}`)));
   return place > 0 && words.length - place < 40 ? heading.slice(0, place).trim() || undefined : undefined;
 }
 
@@ -217,18 +202,18 @@ const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
  * `1.2M views · 34K reactions`, in any interface language. Undefined where the line is something else. A line of two
  * or more counters in words that are not known is one as well, and tells nothing: which is which differs.
  */
-export function readCounterLine(line: string, facts: Facts): CounterLine | undefined {
+export function readCounterLine(line: string, siteConfig: SiteConfig): CounterLine | undefined {
   const parts = partsOf(line, '·');
-  const found = countersIn(parts, facts);
+  const found = countersIn(parts, siteConfig);
   if (Object.keys(found.metrics).length > 0) return found;
   return parts.length > 1 && parts.every(isCounted) ? found : undefined;
 }
 
 /** `14K views, 233 likes, 18 loves, 53 comments`: kinds of reactions apart, so the likes there are not all of them. */
-export function readCounterList(list: string, facts: Facts): CounterLine {
+export function readCounterList(list: string, siteConfig: SiteConfig): CounterLine {
   const parts = partsOf(list, /[,،、]\s+/);
-  const found = countersIn(parts, facts);
-  if (parts.some((part) => metricOf(part, facts) === undefined)) {
+  const found = countersIn(parts, siteConfig);
+  if (parts.some((part) => metricOf(part, siteConfig) === undefined)) {
     delete found.metrics.likes;
     delete found.precision.likes;
   }
@@ -242,10 +227,10 @@ function partsOf(line: string, separator: string | RegExp): string[] {
     .map((part) => part.trim());
 }
 
-function countersIn(parts: readonly string[], facts: Facts): CounterLine {
+function countersIn(parts: readonly string[], siteConfig: SiteConfig): CounterLine {
   const line: CounterLine = { metrics: {}, precision: {}, raw: {} };
   for (const part of parts) {
-    const metric = isCounted(part) ? metricOf(part, facts) : undefined;
+    const metric = isCounted(part) ? metricOf(part, siteConfig) : undefined;
     const count = metric && parseCount(part);
     if (!metric || !count || line.metrics[metric] !== undefined) continue;
     line.metrics[metric] = count.value;
@@ -256,7 +241,7 @@ function countersIn(parts: readonly string[], facts: Facts): CounterLine {
   return line;
 }
 
-function metricOf(part: string, { counters }: Facts): (typeof METRICS)[number] | undefined {
+function metricOf(part: string, { counters }: SiteConfig): (typeof METRICS)[number] | undefined {
   const words = part.normalize('NFC').toLowerCase();
   return METRICS.find((metric) => counters[metric].some((word) => words.includes(word.normalize('NFC'))));
 }

@@ -3,6 +3,7 @@ import {
   asNumber,
   asPositive,
   asRecord,
+  asRecords,
   asString,
   at,
   type JsonRecord,
@@ -11,35 +12,30 @@ import {
   toIsoTime,
 } from 'mediagate';
 import type { ItemNodes } from './item.js';
-import { absoluteUrl, fileEntry, imageEntry, parseManifest, readAddress, unique } from './media.js';
+import { imageIn, manifestFiles, readAddress, siteUrl, unique, videoEntry } from './media.js';
+import { firstValue } from './relay.js';
 
-/** What the nodes of one video say: files, length, pictures, subtitles, whether it runs live. */
+/** Reads the nodes of one video: files, duration, pictures, subtitles, live state. */
 export function parseVideo(videos: readonly JsonRecord[], prefetched: ItemNodes['prefetched']): PartialPost {
-  const first = <Value>(read: (video: JsonRecord) => Value | undefined): Value | undefined => {
-    for (const video of videos) {
-      const value = read(video);
-      if (value !== undefined) return value;
-    }
-    return undefined;
-  };
+  const first = <Value>(read: (video: JsonRecord) => Value | undefined) => firstValue(videos, read);
   const silent = videos.some(({ audio_availability }) => audio_availability === 'UNAVAILABLE');
   const duration_seconds = first(durationOf);
   const live = first(liveState);
   const progressive = videos.flatMap((video) => progressiveFiles(video, !silent));
   const whole = unique(progressive).map((file) => ({
     ...file,
-    // The node's length is exact, the one in the address is not.
+    // The duration of the node is exact, that of the URL is not.
     duration_seconds: duration_seconds ?? file.duration_seconds,
   }));
-  const listed = videos.flatMap((video) => manifestTexts(video).flatMap(parseManifest));
-  // What the page fetches beforehand is a part of the same list.
+  const listed = videos.flatMap((video) => manifestTexts(video).flatMap(manifestFiles));
+  // The files that the page prefetches are a part of the same list.
   const separate = unique(listed.length > 0 ? listed : prefetchedFiles(videos, prefetched));
   const playlists = unique(videos.flatMap(playlistsOf));
   const pictures = picturesOf(videos);
   const subtitles = unique(videos.flatMap(subtitlesOf));
   const playable =
     whole.length > 0 ? whole : [...playlists.filter(isHls), ...separate.filter(({ has_video }) => has_video)];
-  const sounding = whole.some(({ has_audio }) => has_audio) || separate.some(({ has_audio }) => has_audio);
+  const hasAudio = whole.some(({ has_audio }) => has_audio) || separate.some(({ has_audio }) => has_audio);
   return {
     common: {
       title: first(({ name, title }) => asString(name) ?? asString(at(title, 'text')) ?? asString(title)),
@@ -59,7 +55,7 @@ export function parseVideo(videos: readonly JsonRecord[], prefetched: ItemNodes[
       video_urls: playable.map(({ url }) => url),
       entries: [...whole, ...separate, ...playlists, ...pictures, ...subtitles],
     },
-    ...(sounding && !silent && !live?.is_live && { audio: true }),
+    ...(hasAudio && !silent && !live?.is_live && { audio: true }),
   };
 }
 
@@ -85,7 +81,7 @@ function isHls({ mime }: MediaEntry): boolean {
   return mime === 'application/vnd.apple.mpegurl';
 }
 
-/** The chosen picture first, the frame that the video begins with last. */
+/** The chosen picture first, the first frame last. */
 function picturesOf(videos: readonly JsonRecord[]): MediaEntry[] {
   const images = [
     ...videos.map((video) => at(video, 'preferred_thumbnail', 'image')),
@@ -93,18 +89,13 @@ function picturesOf(videos: readonly JsonRecord[]): MediaEntry[] {
     ...videos.map(({ image }) => image),
     ...videos.map(({ first_frame_thumbnail }) => ({ uri: first_frame_thumbnail })),
   ];
-  return unique(
-    images.flatMap((image) => {
-      const url = absoluteUrl(at(image, 'uri'));
-      return url ? [imageEntry(url, at(image, 'width'), at(image, 'height'))] : [];
-    }),
-  );
+  return unique(images.flatMap(imageIn));
 }
 
 function subtitlesOf(video: JsonRecord): MediaEntry[] {
   const locales = asArray(video.video_available_captions_locales) ?? [];
   const listed = locales.flatMap((one): MediaEntry[] => {
-    const url = absoluteUrl(at(one, 'captions_url'));
+    const url = siteUrl(at(one, 'captions_url'));
     if (!url) return [];
     const how = asString(at(one, 'localized_creation_method'));
     return [
@@ -117,34 +108,21 @@ function subtitlesOf(video: JsonRecord): MediaEntry[] {
       },
     ];
   });
-  const url = absoluteUrl(video.captions_url);
+  const url = siteUrl(video.captions_url);
   return url ? [...listed, { url, kind: 'subtitle' }] : listed;
 }
 
 const DELIVERY = ['videoDeliveryResponseFragment', 'videoDeliveryResponseResult'] as const;
 
-/** Files with pictures and sound together, the better one first. */
-export function progressiveFiles(video: JsonRecord, has_audio: boolean): MediaEntry[] {
+/** Files with video and audio, the better one first. */
+function progressiveFiles(video: JsonRecord, has_audio: boolean): MediaEntry[] {
   const [width, height] = [asPositive(video.width), asPositive(video.height)];
   const file = (value: unknown, label: string): MediaEntry[] => {
-    const url = absoluteUrl(value);
+    const url = siteUrl(value);
     if (!url) return [];
-    const { expires_at, bitrate, duration_seconds, quality } = readAddress(url);
-    return [
-      {
-        url,
-        kind: 'video',
-        mime: 'video/mp4',
-        has_video: true,
-        has_audio,
-        // The node's size is that of one of the files, by its lines.
-        ...(width && height && quality === `${Math.min(width, height)}p` ? { width, height } : {}),
-        bitrate,
-        duration_seconds,
-        quality: quality ?? label,
-        expires_at,
-      },
-    ];
+    const entry = { ...videoEntry(url, label), has_audio, duration_seconds: readAddress(url).duration_seconds };
+    // The size of the node is that of one of the files.
+    return [width && height && entry.quality === `${Math.min(width, height)}p` ? { ...entry, width, height } : entry];
   };
   const listed = asArray(at(video, ...DELIVERY, 'progressive_urls')) ?? [];
   const delivered = ['HD', 'SD'].flatMap((wanted) =>
@@ -168,8 +146,8 @@ function rank({ quality }: MediaEntry): number {
   return Number.isNaN(lines) ? 1 : lines >= 720 ? 0 : 1;
 }
 
-/** DASH manifests, which some generations of the page hold as text. */
-export function manifestTexts(video: JsonRecord): string[] {
+/** The texts of DASH manifests. */
+function manifestTexts(video: JsonRecord): string[] {
   const delivered = asArray(at(video, ...DELIVERY, 'dash_manifests')) ?? [];
   const texts = [
     at(video, 'videoDeliveryLegacyFields', 'dash_manifest_xml_string'),
@@ -181,33 +159,44 @@ export function manifestTexts(video: JsonRecord): string[] {
   return texts.flatMap((text) => asString(text) ?? []).filter((text) => text.includes('<MPD'));
 }
 
-/** What the page fetches beforehand of a video. */
-export function prefetchedFiles(videos: readonly JsonRecord[], prefetched: ItemNodes['prefetched']): MediaEntry[] {
+/** The files of a video that the page prefetches. */
+function prefetchedFiles(videos: readonly JsonRecord[], prefetched: ItemNodes['prefetched']): MediaEntry[] {
   const ids = new Set(videos.map(({ id }) => id));
   const own = [...ids].flatMap((id) => prefetched.get(id) ?? []);
   return own.flatMap(({ representations }) =>
-    (asArray(representations) ?? []).flatMap((one) => {
-      const url = absoluteUrl(at(one, 'base_url'));
-      const mime = asString(at(one, 'mime_type'));
-      if (!url || !mime || !/^(?:video|audio)\//.test(mime)) return [];
-      const value = (name: string) => {
-        const member = at(one, name);
-        return typeof member === 'number' ? String(member) : asString(member);
-      };
-      return [fileEntry(url, mime, { value })];
+    asRecords(representations).flatMap((one): MediaEntry[] => {
+      const url = siteUrl(one.base_url);
+      const mime = asString(one.mime_type);
+      const kind = mime?.startsWith('video/') ? 'video' : mime?.startsWith('audio/') ? 'audio' : undefined;
+      if (!url || !kind) return [];
+      const { expires_at, duration_seconds } = readAddress(url);
+      return [
+        {
+          url,
+          kind,
+          mime,
+          codecs: asString(one.codecs),
+          has_video: kind === 'video',
+          has_audio: kind === 'audio',
+          ...(kind === 'video' && { width: asPositive(one.width), height: asPositive(one.height) }),
+          bitrate: asPositive(one.bandwidth),
+          duration_seconds,
+          expires_at,
+        },
+      ];
     }),
   );
 }
 
-/** Playlists that a player may be given; those on the site's own host are for debugging. */
-export function playlistsOf(video: JsonRecord): MediaEntry[] {
+/** Playlists for players; those on the site's own host are for debugging. */
+function playlistsOf(video: JsonRecord): MediaEntry[] {
   const kinds = [
     ['hls_playlist_urls', 'hls_playlist_url', 'application/vnd.apple.mpegurl'],
     ['dash_manifest_urls', 'manifest_url', 'application/dash+xml'],
   ] as const;
   return kinds.flatMap(([list, member, mime]) =>
     (asArray(at(video, ...DELIVERY, list)) ?? []).flatMap((one): MediaEntry[] => {
-      const url = absoluteUrl(at(one, member));
+      const url = siteUrl(at(one, member));
       if (!url || !new URL(url).hostname.endsWith('.fbcdn.net')) return [];
       return [{ url, kind: 'manifest', mime, has_video: true, expires_at: readAddress(url).expires_at }];
     }),

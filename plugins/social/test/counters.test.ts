@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { resolveFacts } from '../facts.js';
 import { parseFeedback } from '../read/counters.js';
+import siteConfig from '../site-config.json' with { type: 'json' };
 
-const facts = resolveFacts();
 const ufi = (feedback: object) => ({ comet_ufi_summary_and_actions_renderer: { feedback } });
 const comments = (total_count: number) => ({ comment_rendering_instance: { comments: { total_count } } });
 
@@ -41,7 +40,7 @@ describe('social counters', () => {
   ];
   for (const [layout, faces, metrics] of layouts) {
     it(`are read from ${layout}`, () => {
-      expect(parseFeedback(faces as Parameters<typeof parseFeedback>[0], facts).metrics).to.deep.equal(metrics);
+      expect(parseFeedback(faces as Parameters<typeof parseFeedback>[0], siteConfig).metrics).to.deep.equal(metrics);
     });
   }
 
@@ -51,7 +50,7 @@ describe('social counters', () => {
       { is_reaction_count_hidden_by_producer: true },
     ]) {
       const hidden = { reaction_count: { count: 0 }, reaction_display_config: config };
-      const { metrics, precision, raw_stats } = parseFeedback([ufi(hidden), comments(19)], facts);
+      const { metrics, precision, raw_stats } = parseFeedback([ufi(hidden), comments(19)], siteConfig);
       expect(metrics).to.deep.equal({ comments: 19 });
       expect(precision).to.deep.equal({ likes: 'hidden', comments: 'exact' });
       expect(raw_stats).to.not.have.property('reaction_count.count');
@@ -61,14 +60,14 @@ describe('social counters', () => {
   it('of views are hidden where there are reactions and no views', () => {
     const { metrics, precision } = parseFeedback(
       [{ likers: { count: 41 }, video_view_count: 0, play_count: 0 }],
-      facts,
+      siteConfig,
     );
     expect(metrics).to.deep.equal({ likes: 41 });
     expect(precision).to.deep.equal({ likes: 'exact', views: 'hidden', plays: 'hidden' });
   });
 
   it('are no 0 where another place has a number', () => {
-    const { metrics } = parseFeedback([{ reaction_count: { count: 0 }, i18n_reaction_count: '1.2K' }], facts);
+    const { metrics } = parseFeedback([{ reaction_count: { count: 0 }, i18n_reaction_count: '1.2K' }], siteConfig);
     expect(metrics).to.deep.equal({ likes: 1200 });
   });
 });

@@ -1,20 +1,19 @@
 import { expect } from 'chai';
 import { matchedLink } from 'mediagate';
-import { resolveFacts } from '../facts.js';
 import { matchItem } from '../links.js';
 import { parsePlugin } from '../read/embed.js';
 import { parsePublishTime } from '../read/older/scripts.js';
 import { readPage } from '../read/page.js';
+import siteConfig from '../site-config.json' with { type: 'json' };
 
 const SITE = 'https://www.facebook.com';
 const ID = '4410000000000731';
-const facts = resolveFacts();
 const alias = (letter: string) => `pfbid0${letter.repeat(24)}`;
 
 function read(address: string, html: string, answeredAt = address) {
   const link = matchedLink(matchItem(new URL(address)));
   if (!link) throw new Error('the link does not match');
-  return readPage({ status: 200, url: new URL(answeredAt), html }, link, facts);
+  return readPage({ status: 200, url: new URL(answeredAt), html }, link, siteConfig);
 }
 
 function page({ address, body = '', data }: { address: string; body?: string; data?: object }): string {

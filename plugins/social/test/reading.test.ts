@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
-import { matchedLink, mergePosts } from 'mediagate';
+import { hashtagsIn, matchedLink, mergePosts } from 'mediagate';
 import {
   createFakeHttp,
   createReplay,
@@ -11,15 +11,13 @@ import {
   readFixture,
   setUpPlugin,
 } from 'mediagate/testing';
-import { resolveFacts } from '../facts.js';
 import social from '../index.js';
 import { matchItem } from '../links.js';
-import { parseManifest, readAddress } from '../read/media.js';
+import { manifestFiles, readAddress } from '../read/media.js';
 import { readPage } from '../read/page.js';
-import { hashtagsIn } from '../read/text.js';
+import siteConfig from '../site-config.json' with { type: 'json' };
 
 const SITE = 'https://www.facebook.com';
-const facts = resolveFacts();
 const fixture = (name: string) => path.join(pluginFolder(import.meta.url), 'fixtures', name);
 const signal = new AbortController().signal;
 
@@ -27,7 +25,7 @@ function read(name: string, address: string) {
   const link = matchedLink(matchItem(new URL(address)));
   if (!link) throw new Error(`${address} does not match`);
   const html = readFileSync(fixture(name), 'utf8');
-  return readPage({ status: 200, url: new URL(link.url), html }, link, facts);
+  return readPage({ status: 200, url: new URL(link.url), html }, link, siteConfig);
 }
 
 describe('social links', () => {
@@ -89,7 +87,7 @@ describe('social pages', () => {
       <script type="application/json" data-sjs>${JSON.stringify({ require: [call] })}</script></body></html>`;
     const link = matchedLink(matchItem(new URL(`${SITE}/someone/posts/${alias('a')}`)));
     if (!link) throw new Error('the link does not match');
-    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, facts);
+    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, siteConfig);
     expect(outcome.kind === 'found' && outcome.found[0]).to.deep.include({ precision: { likes: 'exact' } });
     expect(outcome.kind === 'found' && outcome.found[0]?.ids?.post_id).to.equal(id);
   });
@@ -100,7 +98,7 @@ describe('social pages', () => {
     if (!link) throw new Error('the link does not match');
     const html = `<html><head><title>Loom repairs | Facebook</title><meta property="og:title" content="Loom repairs" />
       <meta property="og:url" content="${SITE}/groups/loom.repairs/" /></head></html>`;
-    const outcome = readPage({ status: 200, url: new URL(address), html }, link, facts);
+    const outcome = readPage({ status: 200, url: new URL(address), html }, link, siteConfig);
     expect(outcome).to.include({ kind: 'definitive', code: 'login_required' });
   });
 
@@ -135,12 +133,12 @@ describe('social photos', () => {
   const photo = { __typename: 'Photo', id, image, created_time: 1771412345, owner: { id: '100001000000733' } };
 
   function readPhoto(...nodes: object[]) {
-    const call = (data: object) => [facts.markers.relay, 'next', [], ['adp_X', { __bbox: { result: { data } } }]];
+    const call = (data: object) => [siteConfig.markers.relay, 'next', [], ['adp_X', { __bbox: { result: { data } } }]];
     const json = JSON.stringify({ require: nodes.map(call) });
     const html = `<html><head></head><body><script type="application/json">${json}</script></body></html>`;
     const link = matchedLink(matchItem(new URL(`${SITE}/photo/?fbid=${id}`)));
     if (!link) throw new Error('the link does not match');
-    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, facts);
+    const outcome = readPage({ status: 200, url: new URL(link.url), html }, link, siteConfig);
     if (outcome.kind !== 'found') throw new Error(`not found: ${outcome.code}`);
     return mergePosts(outcome.found.map((found) => ({ method: 'page', found })));
   }
@@ -172,11 +170,11 @@ describe('social media addresses', () => {
     const xml = `<MPD mediaPresentationDuration="PT1M1.5S"><AdaptationSet contentType="audio" mimeType="audio/mp4">
       <Representation id="a" bandwidth="64000" codecs="mp4a.40.5"><BaseURL>https://v.fbcdn.net/s.mp4?a=1&amp;b=2</BaseURL>
       </Representation></AdaptationSet><AdaptationSet mimeType="video/mp4"><Representation id="v"/></AdaptationSet></MPD>`;
-    const [sound, ...others] = parseManifest(xml);
+    const [sound, ...others] = manifestFiles(xml);
     expect(others).to.deep.equal([]);
     expect(sound).to.include({ url: 'https://v.fbcdn.net/s.mp4?a=1&b=2', kind: 'audio', bitrate: 64000 });
     expect(sound).to.include({ has_audio: true, has_video: false, duration_seconds: 61.5 });
-    expect(parseManifest('<MPD><AdaptationSet mimeType="video/mp4"><Representation ')).to.deep.equal([]);
+    expect(manifestFiles('<MPD><AdaptationSet mimeType="video/mp4"><Representation ')).to.deep.equal([]);
   });
 });
 
@@ -212,14 +210,14 @@ describe('social extractor', () => {
 
   it('asks the addresses that an entry sets in place of the shipped ones, and refuses unknown members', async () => {
     const http = createFakeHttp([{ status: 404 }]);
-    const override = { facts: { urls: { pluginPost: `${SITE}/plugins/other.php?href={href}` } } };
+    const override = { siteConfig: { urls: { pluginPost: `${SITE}/plugins/other.php?href={href}` } } };
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http, options: override }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/someone/posts/4410000000000731`)));
     if (!link) throw new Error('the link does not match');
     const error = await extractor.extract({ link, options: {}, signal }).catch((reason: unknown) => reason);
     expect(error).to.include({ code: 'unavailable' });
     expect(http.requests.map(({ url }) => new URL(url).pathname)).to.include('/plugins/other.php');
-    const wrong = await setUpPlugin({ plugin: social, http, options: { facts: { nothing: 1 } } }).catch(String);
+    const wrong = await setUpPlugin({ plugin: social, http, options: { siteConfig: { nothing: 1 } } }).catch(String);
     expect(wrong).to.contain('no member "nothing"');
   });
 });

@@ -1,19 +1,18 @@
 import { expect } from 'chai';
 import { GatewayError, matchedLink } from 'mediagate';
 import { createFakeHttp, extractorOf, setUpPlugin } from 'mediagate/testing';
-import { resolveFacts } from '../facts.js';
 import social from '../index.js';
 import { matchItem } from '../links.js';
 import { readPage } from '../read/page.js';
+import siteConfig from '../site-config.json' with { type: 'json' };
 
 const ADDRESS = 'https://www.facebook.com/someone/posts/4410000000000731';
-const facts = resolveFacts();
 
 function outcomeOf(head: string, body = '') {
   const link = matchedLink(matchItem(new URL(ADDRESS)));
   if (!link) throw new Error('the link does not match');
   const html = `<!DOCTYPE html><html id="facebook"><head>${head}</head><body>${body}</body></html>`;
-  const outcome = readPage({ status: 200, url: new URL(ADDRESS), html }, link, facts);
+  const outcome = readPage({ status: 200, url: new URL(ADDRESS), html }, link, siteConfig);
   return outcome.kind === 'found' ? outcome.kind : outcome.code;
 }
 

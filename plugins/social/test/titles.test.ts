@@ -1,12 +1,10 @@
 import { expect } from 'chai';
-import { resolveFacts } from '../facts.js';
 import { readPageTags } from '../read/parts.js';
 import { parseTags } from '../read/tags.js';
-
-const facts = resolveFacts();
+import siteConfig from '../site-config.json' with { type: 'json' };
 
 describe('social titles', () => {
-  const context = { facts, inGroup: false, isVideo: true };
+  const context = { siteConfig, inGroup: false, isVideo: true };
   const reading = (heading: string, description?: string, title?: string) =>
     parseTags({ heading, description, title }, context);
 
@@ -91,14 +89,14 @@ describe('social descriptions', () => {
       '14K views, 233 likes, 18 loves, 53 comments, 6 shares, Facebook Watch Videos from Kite Works: A text',
     );
     expect(tags).to.include({ description: 'A text', from: 'Kite Works' });
-    const { common, metrics, precision } = parseTags(tags, { facts, inGroup: false, isVideo: true });
+    const { common, metrics, precision } = parseTags(tags, { siteConfig, inGroup: false, isVideo: true });
     expect(metrics).to.deep.equal({ views: 14_000, comments: 53, shares: 6 });
     expect(precision).to.include({ views: 'rounded', shares: 'exact' });
     expect(common?.author?.name).to.equal('Kite Works');
   });
 
   it('are no captions where they are those of the owner', () => {
-    const context = { facts, inGroup: false, isVideo: false, isPhoto: true };
+    const context = { siteConfig, inGroup: false, isVideo: false, isPhoto: true };
     const read = (title: string, tags: Record<string, string>) => {
       const metas = Object.entries({ 'og:title': 'Lamp Archive', ...tags });
       const head = metas.map(([name, text]) => `<meta property="${name}" content="${text}" />`).join('');

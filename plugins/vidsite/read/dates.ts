@@ -1,4 +1,5 @@
 import { toIsoTime } from 'mediagate';
+import { withoutMarks } from './values.js';
 
 /** Interface languages whose month names are recognised. */
 const LANGUAGES = [
@@ -15,7 +16,7 @@ const BUDDHIST_OFFSET = 543;
  */
 export function parseShownDate(text: string): string | undefined {
   if (text.length > 120) return undefined;
-  const plain = text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '').replace(/\p{Nd}/gu, latinDigit);
+  const plain = withoutMarks(text).replace(/\p{Nd}/gu, latinDigit);
   return eastAsianDate(plain) ?? numericDate(plain) ?? namedMonthDate(plain);
 }
 
@@ -71,51 +72,36 @@ function monthsIn(text: string): number[] {
   // Building the table of all languages is slow and rarely needed.
   if (english.length > 0) return [...new Set(english)];
   names ??= monthNames();
-  const months = new Set<number>();
-  for (const word of words) {
-    // Hebrew writes "in" and the month as one word.
-    const month = names.get(word) ?? names.get(word.replace(/^ב/, ''));
-    if (month !== undefined) months.add(month);
-  }
-  return [...months];
+  // Hebrew writes "in" and the month as one word.
+  const months = words.map((word) => names?.get(word) ?? names?.get(word.replace(/^ב/, '')));
+  return [...new Set(months.filter((month) => month !== undefined))];
 }
 
 function wordsOf(text: string): string[] {
-  return (
-    text
-      .toLowerCase()
-      .replaceAll('.', '')
-      .match(/[\p{L}\p{M}]+/gu) ?? []
-  );
+  const plain = text.toLowerCase().replaceAll('.', '');
+  return plain.match(/[\p{L}\p{M}]+/gu) ?? [];
 }
 
-let names: ReadonlyMap<string, number> | undefined;
+let names: ReadonlyMap<string, number | undefined> | undefined;
 
 /** Month names, long and short, alone and in a date. Names that mean different months in two languages are omitted. */
-function monthNames(): ReadonlyMap<string, number> {
-  const found = new Map<string, number>();
-  const ambiguous = new Set<string>();
-  const styles: Intl.DateTimeFormatOptions[] = [
-    { month: 'long' },
-    { month: 'short' },
-    { month: 'long', day: 'numeric', year: 'numeric' },
-    { month: 'short', day: 'numeric', year: 'numeric' },
-  ];
+function monthNames(): ReadonlyMap<string, number | undefined> {
+  const found = new Map<string, number | undefined>();
+  const styles = (['long', 'short'] as const).flatMap((month): Intl.DateTimeFormatOptions[] => [
+    { month },
+    { month, day: 'numeric', year: 'numeric' },
+  ]);
   const formats = LANGUAGES.flatMap((language) =>
     styles.map((style) => new Intl.DateTimeFormat(language, { ...style, timeZone: 'UTC', calendar: 'gregory' })),
   );
   for (let month = 1; month <= 12; month += 1) {
-    const day = Date.UTC(2020, month - 1, 9);
     for (const format of formats) {
-      const name = format.formatToParts(day).find((part) => part.type === 'month')?.value ?? '';
+      const parts = format.formatToParts(Date.UTC(2020, month - 1, 9));
+      const [word = '', ...more] = wordsOf(parts.find((part) => part.type === 'month')?.value ?? '');
       // Names of several words contain more than the month.
-      const [word, ...more] = wordsOf(name);
-      if (!word || word.length < 2 || more.length > 0) continue;
-      const known = found.get(word);
-      if (known !== undefined && known !== month) ambiguous.add(word);
-      found.set(word, month);
+      if (word.length < 2 || more.length > 0) continue;
+      found.set(word, found.has(word) && found.get(word) !== month ? undefined : month);
     }
   }
-  for (const word of ambiguous) found.delete(word);
   return found;
 }

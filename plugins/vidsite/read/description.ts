@@ -2,16 +2,17 @@ import {
   asArray,
   asNumber,
   asRecord,
+  asRecords,
   asString,
   at,
   type Common,
-  type Count,
   type JsonRecord,
-  parseCount,
   parseDuration,
 } from 'mediagate';
 import { canonicalUrl } from '../links.js';
-import { absoluteUrl, channelId, largestImage, textOf, usernameIn } from './text.js';
+import { countIn, type ShownCount } from './counters.js';
+import { olderMusic } from './older/layouts.js';
+import { channelAuthor, channelId, largestImage, type PartialAuthor, panelsOf, rendererIn, textOf } from './values.js';
 
 /**
  * The description as its owner wrote it. The page shortens URLs in it and links to a redirect, which has the whole URL.
@@ -69,58 +70,45 @@ function targetOf(command: unknown, shown: string): string | undefined {
 
 /** The data of the description panel. */
 export interface DescriptionPanel {
-  title?: string;
-  author?: Common['author'];
-  views?: Count;
-  /** The panel rounds it. */
-  likes?: Count & { text: string };
+  title?: string | undefined;
+  author?: PartialAuthor | undefined;
+  views?: ShownCount | undefined;
+  likes?: ShownCount;
   /** True if the panel shows likes without a number. */
   likesHidden?: boolean;
-  dateText?: string;
-  description?: string;
+  dateText?: string | undefined;
+  description?: string | undefined;
 }
 
 /** Since 2022 a panel repeats the data below the player. It is read if the data below the player is incomplete. */
 export function parseDescriptionPanel(next: unknown): DescriptionPanel | undefined {
-  const header = inPanels(next, 'videoDescriptionHeaderRenderer');
-  const body = inPanels(next, 'expandableVideoDescriptionBodyRenderer');
+  const items = descriptionItems(next);
+  const header = rendererIn(items, 'videoDescriptionHeaderRenderer');
+  const body = rendererIn(items, 'expandableVideoDescriptionBodyRenderer');
   if (!header && !body) return undefined;
   // Before and during a stream the list is empty, the counter is of viewers, and the day may be in the future.
   const factoids = asArray(header?.factoid) ?? [];
   const shown = factoids.length > 0 ? header : undefined;
+  const name = textOf(header?.channel);
+  const endpoint = at(header, 'channelNavigationEndpoint', 'browseEndpoint');
+  const avatar = largestImage(at(header, 'channelThumbnail', 'thumbnails'));
   return {
     title: textOf(header?.title),
-    author: authorOf(header),
-    views: countIn(shown?.views),
+    author: name
+      ? channelAuthor({ name, id: channelId(at(endpoint, 'browseId')), url: at(endpoint, 'canonicalBaseUrl'), avatar })
+      : undefined,
+    views: countIn([textOf(shown?.views)]),
     ...likesOf(factoids),
     dateText: textOf(shown?.publishDate),
     description: parseAttributed(body?.attributedDescriptionBodyText) ?? textOf(body?.descriptionBodyText),
   };
 }
 
-function inPanels(next: unknown, name: string): JsonRecord | undefined {
-  for (const panel of asArray(at(next, 'engagementPanels')) ?? []) {
-    const content = at(panel, 'engagementPanelSectionListRenderer', 'content', 'structuredDescriptionContentRenderer');
-    for (const item of asArray(at(content, 'items')) ?? []) {
-      const renderer = asRecord(at(item, name));
-      if (renderer) return renderer;
-    }
-  }
-  return undefined;
-}
-
-function authorOf(header: JsonRecord | undefined): Common['author'] {
-  const name = textOf(header?.channel);
-  const endpoint = at(header, 'channelNavigationEndpoint', 'browseEndpoint');
-  const address = at(endpoint, 'canonicalBaseUrl');
-  if (!name) return undefined;
-  return {
-    name,
-    id: channelId(at(endpoint, 'browseId')),
-    username: usernameIn(address),
-    url: absoluteUrl(address),
-    avatar: largestImage(at(header, 'channelThumbnail', 'thumbnails')),
-  };
+/** The items of the panels with a description. */
+function descriptionItems(next: unknown): readonly unknown[] {
+  return panelsOf(next).flatMap(
+    ({ renderer }) => asArray(at(renderer, 'content', 'structuredDescriptionContentRenderer', 'items')) ?? [],
+  );
 }
 
 /** Likes, views and day, in this order, unless one is marked as the likes. Hidden likes have no number. */
@@ -133,7 +121,7 @@ function likesOf(factoids: readonly unknown[]): Pick<DescriptionPanel, 'likes' |
 }
 
 /** Has one text for each state of the button. The one after a click includes the viewer's own like. */
-function sentimentLikes(sentiment: JsonRecord): DescriptionPanel['likes'] {
+function sentimentLikes(sentiment: JsonRecord): ShownCount | undefined {
   const before = Object.keys(sentiment).find((name) => name.startsWith('factoidIf') && name !== 'factoidIfLiked');
   const likes = before && likesIn(sentiment[before]);
   if (likes) return likes;
@@ -141,64 +129,47 @@ function sentimentLikes(sentiment: JsonRecord): DescriptionPanel['likes'] {
   return after && { ...after, value: after.exact ? Math.max(after.value - 1, 0) : after.value };
 }
 
-function likesIn(fact: unknown): DescriptionPanel['likes'] {
-  const text = textOf(at(fact, 'factoidRenderer', 'value'));
-  const count = text === undefined ? undefined : parseCount(text);
-  return count && text !== undefined ? { ...count, text } : undefined;
-}
-
-function countIn(value: unknown): Count | undefined {
-  const text = textOf(value);
-  return text === undefined ? undefined : parseCount(text);
+function likesIn(fact: unknown): ShownCount | undefined {
+  return countIn([textOf(at(fact, 'factoidRenderer', 'value'))]);
 }
 
 type Chapters = NonNullable<Common['chapters']>;
 
 /** The chapters of the progress bar, otherwise of the chapter panel, otherwise of time stamps in the description. */
 export function parseChapters(next: unknown, description: string | undefined): Chapters | undefined {
-  const found = [
-    () => progressBarChapters(next),
-    () => panelChapters(next),
-    () => describedChapters(description ?? ''),
-  ];
-  for (const read of found) {
-    const chapters = read();
+  for (const read of [progressBarChapters, panelChapters]) {
+    const chapters = read(next);
     if (chapters.length > 1) return chapters;
   }
-  return undefined;
+  const chapters = describedChapters(description ?? '');
+  return chapters.length > 1 ? chapters : undefined;
 }
 
 function progressBarChapters(next: unknown): Chapters {
-  const bar = at(
-    next,
-    'playerOverlays',
-    'playerOverlayRenderer',
-    'decoratedPlayerBarRenderer',
-    'decoratedPlayerBarRenderer',
-  );
-  const markers = asArray(at(bar, 'playerBar', 'multiMarkersPlayerBarRenderer', 'markersMap')) ?? [];
+  const overlay = at(next, 'playerOverlays', 'playerOverlayRenderer', 'decoratedPlayerBarRenderer');
+  const bar = at(overlay, 'decoratedPlayerBarRenderer', 'playerBar', 'multiMarkersPlayerBarRenderer');
+  const markers = asArray(at(bar, 'markersMap')) ?? [];
   const kinds = ['DESCRIPTION_CHAPTERS', 'AUTO_CHAPTERS'];
   const map = kinds.map((kind) => markers.find((marker) => at(marker, 'key') === kind)).find(Boolean);
   return (asArray(at(map, 'value', 'chapters')) ?? []).flatMap((item) => {
-    const title = textOf(at(item, 'chapterRenderer', 'title'));
     const start = asNumber(at(item, 'chapterRenderer', 'timeRangeStartMillis'));
-    return title && start !== undefined && start >= 0 ? [{ title, start_seconds: start / 1000 }] : [];
+    return chapter(at(item, 'chapterRenderer', 'title'), start === undefined ? undefined : start / 1000);
   });
 }
 
 function panelChapters(next: unknown): Chapters {
-  for (const panel of asArray(at(next, 'engagementPanels')) ?? []) {
-    const renderer = at(panel, 'engagementPanelSectionListRenderer');
-    const name = asString(at(renderer, 'panelIdentifier')) ?? asString(at(renderer, 'targetId')) ?? '';
-    // The automatic "key moments" have a panel of the same shape; they are no chapters.
-    if (!name.includes('macro-markers-description-chapters')) continue;
-    return (asArray(at(renderer, 'content', 'macroMarkersListRenderer', 'contents')) ?? []).flatMap((item) => {
-      const title = textOf(at(item, 'macroMarkersListItemRenderer', 'title'));
-      const start = parseDuration(textOf(at(item, 'macroMarkersListItemRenderer', 'timeDescription')) ?? '');
-      return title && start !== undefined ? [{ title, start_seconds: start }] : [];
-    });
-  }
-  return [];
+  // The automatic "key moments" have a panel of the same shape; they are no chapters.
+  const panel = panelsOf(next).find(({ name }) => name.includes('macro-markers-description-chapters'));
+  const items = asArray(at(panel?.renderer, 'content', 'macroMarkersListRenderer', 'contents')) ?? [];
+  return items.flatMap((item) => {
+    const marker = at(item, 'macroMarkersListItemRenderer');
+    return chapter(at(marker, 'title'), parseDuration(textOf(at(marker, 'timeDescription')) ?? ''));
+  });
+}
+
+function chapter(node: unknown, start_seconds: number | undefined): Chapters {
+  const title = textOf(node);
+  return title && start_seconds !== undefined && start_seconds >= 0 ? [{ title, start_seconds }] : [];
 }
 
 const STAMPED_LINE = /^[\s([•*-]*(\d{1,2}:\d{2}(?::\d{2})?)[\s)\]:–—|-]+(\S.*)/;
@@ -206,9 +177,8 @@ const STAMPED_LINE = /^[\s([•*-]*(\d{1,2}:\d{2}(?::\d{2})?)[\s)\]:–—|-]+(\
 /** The rule of the site: at least three, ascending, the first at zero. */
 function describedChapters(description: string): Chapters {
   const chapters = description.split('\n').flatMap((line) => {
-    const [, stamp, title] = STAMPED_LINE.exec(line) ?? [];
-    const start = stamp === undefined ? undefined : parseDuration(stamp);
-    return title && start !== undefined ? [{ title: title.trim(), start_seconds: start }] : [];
+    const [, stamp = '', title] = STAMPED_LINE.exec(line) ?? [];
+    return chapter(title?.trim(), parseDuration(stamp));
   });
   const rising = chapters.every((chapter, index) => chapter.start_seconds > (chapters[index - 1]?.start_seconds ?? -1));
   return chapters.length >= 3 && chapters[0]?.start_seconds === 0 && rising ? chapters : [];
@@ -217,8 +187,8 @@ function describedChapters(description: string): Chapters {
 type Music = NonNullable<Common['music']>;
 
 /** The music that the page credits. Undefined for several songs: none of them is the video's own. */
-export function parseMusic(next: unknown, secondary: unknown, description: string | undefined): Music | undefined {
-  return labelMusic(description ?? '') ?? cardMusic(next) ?? tableMusic(secondary);
+export function parseMusic(next: unknown, described: unknown, description: string | undefined): Music | undefined {
+  return labelMusic(description ?? '') ?? cardMusic(next) ?? olderMusic(described);
 }
 
 /** Descriptions that the site generates for recordings: "Provided to … by …", then title and artists, then album. */
@@ -232,16 +202,8 @@ function labelMusic(description: string): Music | undefined {
 
 /** Since 2023: cards in the description panel. */
 function cardMusic(next: unknown): Music | undefined {
-  const cards: JsonRecord[] = [];
-  for (const panel of asArray(at(next, 'engagementPanels')) ?? []) {
-    const content = at(panel, 'engagementPanelSectionListRenderer', 'content', 'structuredDescriptionContentRenderer');
-    for (const item of asArray(at(content, 'items')) ?? []) {
-      for (const card of asArray(at(item, 'horizontalCardListRenderer', 'cards')) ?? []) {
-        const attribute = asRecord(at(card, 'videoAttributeViewModel'));
-        if (attribute) cards.push(attribute);
-      }
-    }
-  }
+  const lists = descriptionItems(next).map((item) => at(item, 'horizontalCardListRenderer', 'cards'));
+  const cards = asRecords(lists.flatMap((list) => asRecords(list).map((card) => card.videoAttributeViewModel)));
   const songs = cards.filter((card) => asString(card.title) && asString(card.subtitle) && card.secondarySubtitle);
   const [card] = songs;
   if (!card || songs.length !== 1) return undefined;
@@ -252,37 +214,4 @@ function cardMusic(next: unknown): Music | undefined {
     album: textOf(card.secondarySubtitle),
     ...(id && { id, url: canonicalUrl(id) }),
   };
-}
-
-const ROWS: Readonly<Record<string, keyof Music>> = {
-  song: 'title',
-  artist: 'artist',
-  album: 'album',
-  titel: 'title',
-  künstler: 'artist',
-  interpret: 'artist',
-  titre: 'title',
-  artiste: 'artist',
-  canción: 'title',
-  artista: 'artist',
-  álbum: 'album',
-  música: 'title',
-  brano: 'title',
-};
-
-/** Until 2022: a table below the description, with titles in the interface language. */
-function tableMusic(secondary: unknown): Music | undefined {
-  const rows = asArray(at(secondary, 'metadataRowContainer', 'metadataRowContainerRenderer', 'rows')) ?? [];
-  const music: Music = {};
-  for (const row of rows) {
-    const title = textOf(at(row, 'metadataRowRenderer', 'title')) ?? '';
-    const name = title.trim().toLowerCase();
-    const member = Object.hasOwn(ROWS, name) ? ROWS[name] : undefined;
-    const value = textOf(at(row, 'metadataRowRenderer', 'contents', 0));
-    if (!member || !value) continue;
-    // A second song.
-    if (music[member] !== undefined) return undefined;
-    music[member] = value;
-  }
-  return music.title || music.artist ? music : undefined;
 }

@@ -5,11 +5,15 @@ import {
   asRecord,
   asString,
   at,
+  expiryOf,
   type MediaEntry,
   type PartialPost,
+  queryValue,
   toIsoTime,
 } from 'mediagate';
-import { absoluteUrl } from './text.js';
+import { siteUrl } from './values.js';
+
+const HLS = 'application/vnd.apple.mpegurl';
 
 /** The files of a player reply. */
 export interface Formats {
@@ -22,7 +26,8 @@ export interface Formats {
 
 /** One element of `formats` or `adaptiveFormats`. */
 interface Format {
-  /** Part of a live stream: only its manifests can be fetched. */
+  /** Has a URL that can be fetched: not protected, and not part of a live stream, which has manifests. */
+  fetchable: boolean;
   segmented: boolean;
   ciphered: boolean;
   protectedContent: boolean;
@@ -38,16 +43,19 @@ interface Format {
 export function parseFormats(streamingData: unknown): Formats {
   const formats = readFormats(streamingData);
   const manifests = readManifests(streamingData);
-  const files = formats.flatMap(({ url, segmented, protectedContent, entry }) =>
-    url && !segmented && !protectedContent ? [{ url, ...entry }] : [],
-  );
+  const files = formats.flatMap(({ url, fetchable, entry }) => (url && fetchable ? [{ url, ...entry }] : []));
   const video = files.filter((file) => file.has_video).sort(betterFirst);
   const whole = video.filter((file) => file.has_audio);
-  const playable = whole.length > 0 ? whole : [...manifests.filter(isPlaylist), ...video];
+  const playable = whole.length > 0 ? whole : [...manifests.filter(({ mime }) => mime === HLS), ...video];
   return {
     media: {
       video_urls: playable.map((file) => file.url),
-      entries: [...whole, ...video.filter((file) => !file.has_audio), ...files.filter(isAudioOnly), ...manifests],
+      entries: [
+        ...whole,
+        ...video.filter((file) => !file.has_audio),
+        ...files.filter(({ has_video }) => !has_video),
+        ...manifests,
+      ],
     },
     hasAudio: formats.some(({ entry }) => entry.has_audio) || manifests.length > 0,
     language: originalLanguage(formats),
@@ -57,9 +65,6 @@ export function parseFormats(streamingData: unknown): Formats {
 
 /** The file to take the audio from: of the original track, in the order of the itags, otherwise the smallest. */
 export function chooseAudio(streamingData: unknown, itags: readonly number[]): MediaEntry | undefined {
-  const usable = readFormats(streamingData).filter(
-    (format) => format.url && !format.segmented && !format.protectedContent && format.entry.has_audio,
-  );
   const rank = (format: Format) => {
     const place = format.itag === undefined ? -1 : itags.indexOf(format.itag);
     return [
@@ -70,9 +75,10 @@ export function chooseAudio(streamingData: unknown, itags: readonly number[]): M
       format.entry.bitrate ?? Number.MAX_SAFE_INTEGER,
     ];
   };
-  const [best] = usable
+  const [best] = readFormats(streamingData)
+    .filter(({ fetchable, entry }) => fetchable && entry.has_audio)
     .map((format) => ({ format, rank: rank(format) }))
-    .sort((one, other) => inOrder(one.rank, other.rank));
+    .sort((one, other) => one.rank.map((value, index) => value - (other.rank[index] ?? 0)).find(Boolean) ?? 0);
   return best?.format.url ? { url: best.format.url, ...best.format.entry } : undefined;
 }
 
@@ -82,28 +88,21 @@ function originalLanguage(formats: readonly Format[]): string | undefined {
     .language;
 }
 
-function inOrder(one: readonly number[], other: readonly number[]): number {
-  for (const [index, value] of one.entries()) {
-    const difference = value - (other[index] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return 0;
-}
-
 function readFormats(streamingData: unknown): Format[] {
-  const times: Times = new Map();
   return [at(streamingData, 'formats'), at(streamingData, 'adaptiveFormats')].flatMap((list) =>
-    (asArray(list) ?? []).flatMap((format) => readFormat(format, times) ?? []),
+    (asArray(list) ?? []).flatMap((format) => readFormat(format) ?? []),
   );
 }
 
 const MEDIA_TYPE = /^((video|audio)\/[\w.+-]+)(?:;\s*codecs="?([^"]*)"?)?/;
 
-function readFormat(item: unknown, times: Times): Format | undefined {
+function readFormat(item: unknown): Format | undefined {
   const format = asRecord(item);
   const [, mime, family, codecs] = MEDIA_TYPE.exec(asString(format?.mimeType) ?? '') ?? [];
   if (!format || !mime || (family !== 'video' && family !== 'audio')) return undefined;
-  const address = absoluteUrl(format.url);
+  const url = siteUrl(format.url);
+  const segmented = format.targetDurationSec !== undefined || format.type === 'FORMAT_STREAM_TYPE_OTF';
+  const protectedContent = (asArray(format.drmFamilies)?.length ?? 0) > 0;
   const has_video = family === 'video';
   const has_audio = !has_video || (codecs?.includes(',') ?? false) || format.audioQuality !== undefined;
   const track = asRecord(format.audioTrack);
@@ -111,11 +110,12 @@ function readFormat(item: unknown, times: Times): Format | undefined {
   const label = [asString(track?.displayName), isCompressed && 'even loudness'].filter(Boolean).join(', ');
   const milliseconds = asNumber(format.approxDurationMs);
   return {
-    url: address,
+    url,
     itag: asNumber(format.itag),
-    segmented: format.targetDurationSec !== undefined || format.type === 'FORMAT_STREAM_TYPE_OTF',
-    ciphered: !address && (format.signatureCipher ?? format.cipher) !== undefined,
-    protectedContent: (asArray(format.drmFamilies)?.length ?? 0) > 0,
+    fetchable: url !== undefined && !segmented && !protectedContent,
+    segmented,
+    ciphered: !url && (format.signatureCipher ?? format.cipher) !== undefined,
+    protectedContent,
     isDefaultTrack: track?.audioIsDefault !== false,
     isOriginalTrack: isOriginal(format.xtags),
     isCompressed,
@@ -134,7 +134,7 @@ function readFormat(item: unknown, times: Times): Format | undefined {
       quality: asString(format.qualityLabel) ?? audioQuality(format.audioQuality),
       language: asString(track?.id)?.split('.', 1)[0] || undefined,
       label: label || undefined,
-      ...(address && lifeOf(address, times)),
+      ...(url && lifeOf(url)),
     },
   };
 }
@@ -149,44 +149,22 @@ function audioQuality(value: unknown): string | undefined {
   return /^AUDIO_QUALITY_(\w+)$/.exec(asString(value) ?? '')?.[1]?.toLowerCase();
 }
 
-/**
- * Media URLs have their expiry time (`expire`) and the client's IP address (`ip`), in the query or in the path. A
- * hundred URLs of a kilobyte are too much for regular expressions over the whole.
- */
-function lifeOf(url: string, times: Times): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
-  const place = Math.max(url.indexOf('expire='), url.indexOf('/expire/'));
-  const seconds = place < 0 ? undefined : /\d{10}(?!\d)/.exec(url.slice(place + 7, place + 19))?.[0];
-  const bound = ['&ip=', '?ip=', '/ip/'].some((mark) => url.includes(mark));
-  return { expires_at: seconds && timeOf(seconds, times), ...(bound && { bound_to: ['ip'] }) };
-}
-
-/** Most files of one reply expire in the same second. */
-type Times = Map<string, string | undefined>;
-
-function timeOf(seconds: string, times: Times): string | undefined {
-  if (!times.has(seconds)) times.set(seconds, toIsoTime(seconds));
-  return times.get(seconds);
+/** Media URLs have their expiry time and the client's IP address in the query, manifests in the path. */
+function lifeOf(url: string): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
+  const expires_at = expiryOf(url) ?? toIsoTime(/\/expire\/(\d{10})\//.exec(url)?.[1]);
+  const bound = queryValue(url, 'ip') !== undefined || url.includes('/ip/');
+  return { ...(expires_at && { expires_at }), ...(bound && { bound_to: ['ip'] }) };
 }
 
 function readManifests(streamingData: unknown): MediaEntry[] {
   const kinds = [
-    ['hlsManifestUrl', 'application/vnd.apple.mpegurl'],
+    ['hlsManifestUrl', HLS],
     ['dashManifestUrl', 'application/dash+xml'],
   ] as const;
   return kinds.flatMap(([name, mime]) => {
-    const url = absoluteUrl(at(streamingData, name));
-    return url
-      ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url, new Map()) } as const]
-      : [];
+    const url = siteUrl(at(streamingData, name));
+    return url ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url) } as const] : [];
   });
-}
-
-function isPlaylist({ mime }: MediaEntry): boolean {
-  return mime === 'application/vnd.apple.mpegurl';
-}
-
-function isAudioOnly(file: MediaEntry): boolean {
-  return file.kind === 'audio';
 }
 
 /** Larger first; the more common codec if the size is equal. */
@@ -198,20 +176,14 @@ function betterFirst(one: MediaEntry, other: MediaEntry): number {
   );
 }
 
-function limitationsOf(
-  streamingData: unknown,
-  formats: readonly Format[],
-  listed: number,
-  wholeFiles: number,
-): string[] {
-  const notes: string[] = [];
-  if (formats.some((format) => format.protectedContent) || at(streamingData, 'licenseInfos') !== undefined)
-    notes.push('drm');
-  if (formats.some((format) => format.ciphered)) notes.push('media_ciphered');
-  const streamed = formats.length > 0 && formats.every((format) => !format.url && !format.ciphered);
-  if (listed === 0 && (streamed || (formats.length === 0 && at(streamingData, 'serverAbrStreamingUrl'))))
-    notes.push('sabr_only');
-  if (listed > 0 && wholeFiles === 0 && formats.some((format) => format.url && !format.segmented))
-    notes.push('media_separate_tracks');
-  return notes;
+function limitationsOf(data: unknown, formats: readonly Format[], listed: number, wholeFiles: number): string[] {
+  const streamed = formats.every((format) => !format.url && !format.ciphered);
+  const isStreamed = formats.length > 0 ? streamed : Boolean(at(data, 'serverAbrStreamingUrl'));
+  const separate = formats.some((format) => format.url && !format.segmented);
+  return [
+    formats.some((format) => format.protectedContent) || at(data, 'licenseInfos') !== undefined ? 'drm' : '',
+    formats.some((format) => format.ciphered) ? 'media_ciphered' : '',
+    listed === 0 && isStreamed ? 'sabr_only' : '',
+    listed > 0 && wholeFiles === 0 && separate ? 'media_separate_tracks' : '',
+  ].filter((note) => note !== '');
 }

@@ -1,5 +1,6 @@
-import { asArray, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
-import { textOf } from './text.js';
+import { asArray, asString, at, findAll, type JsonRecord } from 'mediagate';
+import { olderPhoneRow } from './older/layouts.js';
+import { rendererIn, textOf } from './values.js';
 
 /** Where a page shows the data of its video, in the desktop and in the phone layout. */
 export interface PageLayout {
@@ -58,9 +59,9 @@ function desktopLayout(primary: JsonRecord | undefined, secondary: JsonRecord | 
   };
 }
 
-/** Since 2020 one renderer for each row; before, a single one for all rows. */
+/** One renderer for each row; until 2020 a single one for all rows. */
 function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
-  const whole = rendererIn(items, 'slimVideoMetadataRenderer');
+  const whole = olderPhoneRow(items);
   const info = whole ?? rendererIn(items, 'slimVideoInformationRenderer');
   if (!info) return undefined;
   const description = whole ?? rendererIn(items, 'slimVideoDescriptionRenderer');
@@ -73,7 +74,9 @@ function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
     isStream: undefined,
     dateText: textOf(description?.dateText) ?? textOf(description?.publishDate),
     badges: info.badges,
-    buttons: (asArray(bar?.buttons) ?? []).flatMap(unwrapButton),
+    buttons: (asArray(bar?.buttons) ?? []).map(
+      (button) => at(button, 'slimMetadataButtonRenderer', 'button') ?? button,
+    ),
     owner: at(whole, 'owner', 'slimOwnerRenderer') ?? rendererIn(items, 'slimOwnerRenderer'),
     described: description,
     id: asString(section?.videoId),
@@ -81,62 +84,9 @@ function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
   };
 }
 
-function unwrapButton(button: unknown): unknown[] {
-  const toggle = at(button, 'slimMetadataToggleButtonRenderer');
-  if (toggle !== undefined) {
-    const isLike = at(toggle, 'isLike') === true;
-    return isLike ? [{ segmentedLikeDislikeButtonRenderer: { likeButton: at(toggle, 'button') } }] : [];
-  }
-  return [at(button, 'slimMetadataButtonRenderer', 'button')];
-}
-
-/** The first renderer with one of the names. */
-export function rendererIn(items: readonly unknown[], ...names: readonly string[]): JsonRecord | undefined {
-  for (const item of items) {
-    for (const name of names) {
-      const renderer = asRecord(at(item, name));
-      if (renderer) return renderer;
-    }
-  }
-  return undefined;
-}
-
 /** The ids of the videos that buttons refer to. */
 function idsIn(buttons: unknown): string[] {
   return findAll(buttons, (node) => typeof node.videoId === 'string', { maxNodes: 5_000 }).flatMap(
     (node) => asString(node.videoId) ?? [],
   );
-}
-
-/** The texts with the number of comments, most reliable first. */
-export function commentTexts(next: unknown, items: readonly unknown[]): string[] {
-  const shown = items.flatMap((item) => {
-    const teaser = at(item, 'commentsEntryPointHeaderRenderer');
-    const list = at(item, 'commentSectionRenderer', 'header', 'commentSectionHeaderRenderer');
-    return [
-      at(teaser, 'commentCount'),
-      at(teaser, 'headerText'),
-      at(list, 'countText'),
-      ...carouselTexts(at(item, 'videoMetadataCarouselViewModel')),
-    ];
-  });
-  const inPanels = (asArray(at(next, 'engagementPanels')) ?? []).map((panel) => {
-    const renderer = at(panel, 'engagementPanelSectionListRenderer');
-    const name = asString(at(renderer, 'panelIdentifier')) ?? asString(at(renderer, 'targetId')) ?? '';
-    if (!name.includes('comment')) return undefined;
-    return at(renderer, 'header', 'engagementPanelTitleHeaderRenderer', 'contextualInfo');
-  });
-  return [...shown, ...inPanels].flatMap((value) => textOf(value) ?? []);
-}
-
-/** Since 2024 a carousel below the video has one card for the comments. */
-function carouselTexts(carousel: unknown): unknown[] {
-  const titles = asArray(at(carousel, 'carouselTitles')) ?? [];
-  return (asArray(at(carousel, 'carouselItems')) ?? []).flatMap((item, index) => {
-    const model = at(item, 'carouselItemViewModel');
-    const names = [asString(at(model, 'itemType')) ?? '', ...Object.keys(asRecord(at(model, 'carouselItem')) ?? {})];
-    if (!names.some((name) => /comment/i.test(name))) return [];
-    const title = at(titles[index], 'carouselTitleViewModel');
-    return [at(title, 'subtitle'), at(title, 'title')];
-  });
 }

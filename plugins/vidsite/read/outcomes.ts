@@ -1,4 +1,4 @@
-import type { ChainResult, DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
+import type { DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
 import { parseNext } from './next.js';
 import { type PlayState, readPlayState } from './playability.js';
@@ -7,7 +7,6 @@ import { parsePlayer } from './player.js';
 /** Parts of the document, best first. */
 export type Found = readonly PartialPost[];
 export type VideoOutcome = Outcome<Found>;
-export type VideoRun = ChainResult<Found>;
 
 /** The settings that replies are read with. */
 export interface ReadOptions {
@@ -33,17 +32,16 @@ export function outcomeOfPlayer(player: unknown, id: string, readOptions: ReadOp
   if (subject === 'other') return OTHER_VIDEO;
   const state = readPlayState(player, readOptions.siteConfig, readOptions.region);
   if (subject === 'requested') return outcomeOf(state, [post], limitations);
-  if (state.kind !== 'playable') return outcomeOf(state, [], limitations);
+  if (state.kind !== 'playable') return outcomeOf(state);
   return { kind: 'transient', code: 'upstream_changed', reason: 'the answer names no video and no reason' };
 }
 
 /** The outcome of a `next` reply. */
-export function outcomeOfNext(next: unknown, id: string, { siteConfig, region }: ReadOptions): VideoOutcome {
+export function outcomeOfNext(next: unknown, id: string, readOptions: ReadOptions): VideoOutcome {
   const { subject, post, refusal } = parseNext(next, id);
   if (subject === 'other') return OTHER_VIDEO;
   if (subject === 'requested') return { kind: 'found', found: [post] };
-  // The reason has the same words as in a player reply.
-  return refusal ? outcomeOf(readRefusal(refusal, siteConfig, region), [], []) : { kind: 'found', found: [] };
+  return refusal ? outcomeOfRefusal(refusal, readOptions) : { kind: 'found', found: [] };
 }
 
 /** The outcome of the player and the `next` data of one watch page. */
@@ -51,48 +49,39 @@ export function outcomeOfPage(player: unknown, next: unknown, id: string, readOp
   const ofPlayer = parsePlayer(player, id);
   const ofNext = parseNext(next, id, ofPlayer.post.common);
   if (ofPlayer.subject === 'other' || ofNext.subject === 'other') return OTHER_VIDEO;
-  const posts = [
-    ...(ofPlayer.subject === 'requested' ? [ofPlayer.post] : []),
-    ...(ofNext.subject === 'requested' ? [ofNext.post] : []),
-  ];
+  const posts = [ofPlayer, ofNext].flatMap(({ subject, post }) => (subject === 'requested' ? [post] : []));
   const state = readPlayState(player, readOptions.siteConfig, readOptions.region);
   if (state.kind === 'playable' && posts.length === 0 && ofNext.refusal) {
-    return outcomeOf(readRefusal(ofNext.refusal, readOptions.siteConfig, readOptions.region), [], []);
+    return outcomeOfRefusal(ofNext.refusal, readOptions);
   }
   return outcomeOf(state, posts, ofPlayer.limitations);
 }
 
-function readRefusal(reason: string, siteConfig: SiteConfig, region: string): PlayState {
-  return readPlayState({ playabilityStatus: { status: 'ERROR', reason } }, siteConfig, region);
+/** The outcome of a reason that the page shows instead of a video, in the words of a player reply. */
+function outcomeOfRefusal(reason: string, { siteConfig, region }: ReadOptions): VideoOutcome {
+  return outcomeOf(readPlayState({ playabilityStatus: { status: 'ERROR', reason } }, siteConfig, region));
 }
 
-function outcomeOf(state: PlayState, posts: Found, limitations: readonly string[]): VideoOutcome {
-  const readable = isReadable(posts);
-  switch (state.kind) {
-    case 'playable':
-      return { kind: 'found', found: posts, limitations };
-    case 'offline':
-      return {
-        kind: 'found',
-        found: posts.map(state.upcoming ? asUpcoming : withoutFiles),
-        limitations: [...limitations, state.upcoming ? 'live_upcoming' : 'live_offline'],
-      };
-    case 'refused':
-      return readable
-        ? { kind: 'found', found: posts.map(withoutFiles), limitations: [...limitations, limitationFor(state.code)] }
-        : { kind: 'transient', code: state.code, reason: state.reason };
-    case 'restricted': {
-      const { code, reason } = state;
-      // Nothing of a private video is shown, even if the reply has some of it.
-      if (code === 'private') return { kind: 'definitive', code, reason };
-      if (!readable)
-        return { kind: 'definitive', code, reason, ...(posts.length > 0 && { found: posts.map(withoutFiles) }) };
-      const found = posts.map((post) =>
-        code === 'age_restricted' ? withAgeLimit(withoutFiles(post)) : withoutFiles(post),
-      );
-      return { kind: 'found', found, limitations: [...limitations, limitationFor(code)] };
-    }
+function outcomeOf(state: PlayState, posts: Found = [], limitations: readonly string[] = []): VideoOutcome {
+  if (state.kind === 'playable') return { kind: 'found', found: posts, limitations };
+  const found = posts.map(withoutFiles);
+  if (state.kind === 'offline') {
+    const note = state.upcoming ? 'live_upcoming' : 'live_offline';
+    return {
+      kind: 'found',
+      found: state.upcoming ? found.map(asUpcoming) : found,
+      limitations: [...limitations, note],
+    };
   }
+  const { code, reason } = state;
+  // Nothing of a private video is shown, even if the reply has some of it.
+  if (code === 'private') return { kind: 'definitive', code, reason };
+  if (isReadable(posts)) {
+    const shown = code === 'age_restricted' ? found.map(withAgeLimit) : found;
+    return { kind: 'found', found: shown, limitations: [...limitations, limitationFor(code)] };
+  }
+  if (state.kind === 'refused') return { kind: 'transient', code: state.code, reason };
+  return { kind: 'definitive', code: state.code, reason, ...(found.length > 0 && { found }) };
 }
 
 /** Codes whose name would be unclear as a limitation. */
@@ -110,7 +99,7 @@ export function limitationFor(code: DefinitiveCode | TransientCode): string {
 }
 
 function asUpcoming(post: PartialPost): PartialPost {
-  return withoutFiles({ ...post, common: { ...post.common, is_live: false, live_status: 'upcoming' } });
+  return { ...post, common: { ...post.common, is_live: false, live_status: 'upcoming' } };
 }
 
 function withAgeLimit(post: PartialPost): PartialPost {

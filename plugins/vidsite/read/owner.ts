@@ -1,15 +1,20 @@
-import { asArray, asString, at, type Common, findAll, parseCount } from 'mediagate';
-import { absoluteUrl, accessibilityLabel, channelId, largestImage, textOf, usernameIn } from './text.js';
-
-type Author = NonNullable<Common['author']>;
+import { asArray, asString, at, findAll, type JsonRecord, parseCount } from 'mediagate';
+import type { ShownCount } from './counters.js';
+import {
+  accessibilityLabel,
+  channelAuthor,
+  channelId,
+  largestImage,
+  type PartialAuthor,
+  textOf,
+  withoutMarks,
+} from './values.js';
 
 export interface Owner {
-  author?: Author;
-  subscribers?: { value: number; exact: boolean };
-  /** The text on the page. */
-  subscribersText?: string;
+  author?: PartialAuthor;
+  subscribers?: ShownCount | undefined;
   /** The other channels of a joint video. */
-  collaborators?: Author[];
+  collaborators?: PartialAuthor[];
 }
 
 /** Reads the line under the title with the channel, or with the channels of a joint video. */
@@ -18,101 +23,78 @@ export function parseOwner(owner: unknown): Owner {
   if (name === undefined) return parseJointOwners(owner);
   const run = at(owner, 'title', 'runs', 0, 'navigationEndpoint', 'browseEndpoint');
   const endpoint = at(owner, 'navigationEndpoint', 'browseEndpoint') ?? run;
-  const texts = [
-    textOf(at(owner, 'subscriberCountText')),
-    accessibilityLabel(at(owner, 'subscriberCountText')),
-    ...['expandedSubtitle', 'collapsedSubtitle'].flatMap((line) => splitLine(textOf(at(owner, line)))),
-  ];
+  const badges = asArray(at(owner, 'badges')) ?? [];
+  const verified = badges.some((badge) =>
+    asString(at(badge, 'metadataBadgeRenderer', 'style'))?.startsWith('BADGE_STYLE_TYPE_VERIFIED'),
+  );
   return {
-    author: authorOf({
+    author: channelAuthor({
       name,
-      id: at(endpoint, 'browseId'),
-      address: at(endpoint, 'canonicalBaseUrl'),
+      id: channelId(at(endpoint, 'browseId')),
+      url: at(endpoint, 'canonicalBaseUrl'),
       avatar: largestImage(at(owner, 'thumbnail', 'thumbnails')),
-      verified: isVerified(at(owner, 'badges')),
+      ...(verified && { verified }),
     }),
-    ...subscribersIn(texts),
+    subscribers: subscribersIn([
+      textOf(at(owner, 'subscriberCountText')),
+      accessibilityLabel(at(owner, 'subscriberCountText')),
+      // The phone layout.
+      ...splitLine(textOf(at(owner, 'expandedSubtitle'))),
+      ...splitLine(textOf(at(owner, 'collapsedSubtitle'))),
+    ]),
   };
 }
 
 /** Since 2025 the channels of a joint video are in a dialog, the uploader first. */
 function parseJointOwners(owner: unknown): Owner {
-  const [list] = findAll(owner, (node) => Array.isArray(node.listItems), { maxNodes: 2_000, maxResults: 1 });
-  const channels = (asArray(list?.listItems) ?? []).map((item) => {
+  const list = firstIn(owner, (node) => Array.isArray(node.listItems), 2_000);
+  const channels = (asArray(list?.listItems) ?? []).map((item): Owner => {
     const model = at(item, 'listItemViewModel');
     const name = textOf(at(model, 'title'));
     const endpoint = browseEndpointIn(at(model, 'title')) ?? browseEndpointIn(at(model, 'rendererContext'));
-    if (!name || !endpoint) return undefined;
+    if (!name || !endpoint) return {};
     const parts = splitLine(textOf(at(model, 'subtitle')));
     const handle = parts.find((part) => part.startsWith('@'));
-    const author = authorOf({
+    const verified = firstIn(at(model, 'title', 'attachmentRuns'), isTick) !== undefined;
+    const author = channelAuthor({
       name,
-      id: at(endpoint, 'browseId'),
-      address: handle ? `/${handle}` : at(endpoint, 'canonicalBaseUrl'),
+      id: channelId(at(endpoint, 'browseId')),
+      url: handle ? `/${handle}` : at(endpoint, 'canonicalBaseUrl'),
       avatar: largestImage(at(model, 'leadingAccessory', 'avatarViewModel', 'image', 'sources')),
-      verified: findAll(at(model, 'title', 'attachmentRuns'), isTick, { maxNodes: 500, maxResults: 1 }).length > 0,
+      ...(verified && { verified }),
     });
-    return { author, ...subscribersIn(parts) };
+    return { author, subscribers: subscribersIn(parts) };
   });
   // Only the first is the uploader, also if it cannot be read.
   const [first, ...others] = channels;
-  const collaborators = others.flatMap((channel) => channel?.author ?? []);
+  const collaborators = others.flatMap(({ author }) => author ?? []);
   return { ...first, ...(collaborators.length > 0 && { collaborators }) };
 }
 
+function firstIn(value: unknown, test: (node: JsonRecord) => boolean, maxNodes = 500): JsonRecord | undefined {
+  return findAll(value, test, { maxNodes, maxResults: 1 })[0];
+}
+
 function browseEndpointIn(value: unknown): unknown {
-  const [holder] = findAll(value, (node) => channelId(at(node, 'browseEndpoint', 'browseId')) !== undefined, {
-    maxNodes: 500,
-    maxResults: 1,
-  });
-  return holder?.browseEndpoint;
+  return firstIn(value, (node) => channelId(at(node, 'browseEndpoint', 'browseId')) !== undefined)?.browseEndpoint;
 }
 
-interface AuthorParts {
-  name: string;
-  id: unknown;
-  address: unknown;
-  avatar: string | undefined;
-  verified: boolean;
-}
-
-function authorOf({ name, id, address, avatar, verified }: AuthorParts): Author {
-  return {
-    name,
-    id: channelId(id),
-    username: usernameIn(address),
-    url: absoluteUrl(address),
-    avatar,
-    ...(verified && { verified }),
-  };
-}
-
-function isVerified(badges: unknown): boolean {
-  return (asArray(badges) ?? []).some((badge) =>
-    asString(at(badge, 'metadataBadgeRenderer', 'style'))?.startsWith('BADGE_STYLE_TYPE_VERIFIED'),
-  );
-}
-
-function isTick(node: Readonly<Record<string, unknown>>): boolean {
+function isTick(node: JsonRecord): boolean {
   return /^(?:CHECK_CIRCLE|MUSIC|AUDIO_BADGE|OFFICIAL_ARTIST)/.test(asString(node.imageName) ?? '');
 }
 
-function subscribersIn(texts: readonly (string | undefined)[]): Pick<Owner, 'subscribers' | 'subscribersText'> {
+/** The first count; a handle is none. */
+function subscribersIn(texts: readonly (string | undefined)[]): ShownCount | undefined {
   for (const text of texts) {
-    const subscribers = text === undefined || text.startsWith('@') ? undefined : parseCount(plain(text));
-    if (subscribers) return { subscribers, subscribersText: text };
+    const count = text === undefined || text.startsWith('@') ? undefined : parseCount(text);
+    if (count && text !== undefined) return { ...count, text };
   }
-  return {};
+  return undefined;
 }
 
 /** The parts of a line such as `@handle • 1.2M subscribers`. */
 function splitLine(text = ''): string[] {
-  return plain(text)
+  return withoutMarks(text)
     .split(/[•·]/)
     .map((part) => part.trim());
-}
-
-/** Without the invisible marks of writing direction. */
-function plain(text: string): string {
-  return text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '');
 }

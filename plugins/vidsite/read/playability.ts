@@ -1,6 +1,16 @@
-import { asArray, asNumber, asRecord, asString, at, type DefinitiveCode, findAll, type TransientCode } from 'mediagate';
+import {
+  asArray,
+  asNumber,
+  asRecord,
+  asString,
+  at,
+  type DefinitiveCode,
+  findAll,
+  findPhrase,
+  type TransientCode,
+} from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
-import { textOf } from './text.js';
+import { textOf } from './values.js';
 
 /** Whether a video can be played, according to a player reply. */
 export type PlayState =
@@ -13,19 +23,19 @@ export type PlayState =
   /** The site refuses the request; nothing is known about the video. */
   | { kind: 'refused'; code: TransientCode; reason?: string };
 
-type Topic = keyof SiteConfig['phrases'];
+type Code = DefinitiveCode | 'bot_check' | 'upstream_rate_limited';
 
-/** The state for each topic. The first topic whose phrases occur decides. */
-const TOPICS: readonly (readonly [Topic, (reason: string) => PlayState])[] = [
-  ['botCheck', (reason) => ({ kind: 'refused', code: 'bot_check', reason })],
-  ['private', (reason) => ({ kind: 'restricted', code: 'private', reason })],
-  ['age', (reason) => ({ kind: 'restricted', code: 'age_restricted', reason })],
-  ['members', (reason) => ({ kind: 'restricted', code: 'members_only', reason })],
-  ['paid', (reason) => ({ kind: 'restricted', code: 'paid', reason })],
-  ['geo', (reason) => ({ kind: 'restricted', code: 'geo_blocked', reason })],
-  ['processing', (reason) => ({ kind: 'restricted', code: 'under_review', reason })],
-  ['removed', (reason) => ({ kind: 'restricted', code: 'removed', reason })],
-  ['rateLimited', (reason) => ({ kind: 'refused', code: 'upstream_rate_limited', reason })],
+/** The code for each topic of phrases. The first topic whose phrases occur decides. */
+const TOPICS: readonly (readonly [keyof SiteConfig['phrases'], Code])[] = [
+  ['botCheck', 'bot_check'],
+  ['private', 'private'],
+  ['age', 'age_restricted'],
+  ['members', 'members_only'],
+  ['paid', 'paid'],
+  ['geo', 'geo_blocked'],
+  ['processing', 'under_review'],
+  ['removed', 'removed'],
+  ['rateLimited', 'upstream_rate_limited'],
 ];
 
 /** The code for each status, if neither markers nor phrases are more precise. */
@@ -42,20 +52,20 @@ const STATUSES: Readonly<Record<string, DefinitiveCode>> = {
  * interface language.
  */
 export function readPlayState(player: unknown, siteConfig: SiteConfig, region: string): PlayState {
-  const playability = asRecord(at(player, 'playabilityStatus'));
-  const status = asString(at(playability, 'status'));
-  if (!playability || !status || status === 'OK') {
-    return at(player, 'videoDetails', 'isPrivate') === true
-      ? { kind: 'restricted', code: 'private' }
-      : { kind: 'playable' };
-  }
+  const playability = at(player, 'playabilityStatus');
+  const status = asString(at(playability, 'status')) ?? 'OK';
+  const isPrivate = at(player, 'videoDetails', 'isPrivate') === true;
+  if (status === 'OK') return isPrivate ? { kind: 'restricted', code: 'private' } : { kind: 'playable' };
   const reason = reasonOf(playability);
   if (status === 'LIVE_STREAM_OFFLINE') return { kind: 'offline', upcoming: isUpcoming(player, playability), reason };
-  return (
-    stateOfMarkers(player, playability, siteConfig, reason) ??
-    stateOfWords(reason, siteConfig) ??
-    stateOfStatus(player, status, region, reason)
-  );
+  const words = reason?.toLowerCase().replaceAll('’', "'");
+  const worded = TOPICS.find(([topic]) => findPhrase(words, siteConfig.phrases[topic]))?.[1];
+  // An offer may also be of a membership: then the words say so.
+  const screen = codeOfScreen(playability, siteConfig, isPrivate);
+  const code = (screen === 'paid' ? worded : screen) ?? screen ?? worded ?? codeOfStatus(player, status, region);
+  return code === 'bot_check' || code === 'upstream_rate_limited'
+    ? { kind: 'refused', code, reason }
+    : { kind: 'restricted', code, reason };
 }
 
 /** The platform's reason: the headline, and the explanation below it if there is one. */
@@ -67,53 +77,25 @@ function reasonOf(playability: unknown): string | undefined {
   return words.length > 0 ? [...new Set(words)].join(' – ') : undefined;
 }
 
-function stateOfMarkers(
-  player: unknown,
-  playability: unknown,
-  siteConfig: SiteConfig,
-  reason?: string,
-): PlayState | undefined {
+/** The code of the screen in place of the player, which is more precise than the reason. */
+function codeOfScreen(playability: unknown, { helpPages }: SiteConfig, isPrivate: boolean): Code | undefined {
   const screen = asRecord(at(playability, 'errorScreen')) ?? {};
-  const links = helpLinks(screen);
-  const leadsTo = (pages: readonly string[]) => pages.some((page) => links.some((link) => link.includes(page)));
-  if (screen.playerCaptchaViewModel || leadsTo(siteConfig.helpPages.botCheck)) {
-    return { kind: 'refused', code: 'bot_check', reason };
-  }
-  if (at(player, 'videoDetails', 'isPrivate') === true) return { kind: 'restricted', code: 'private', reason };
-  if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) || leadsTo(siteConfig.helpPages.age)) {
-    return { kind: 'restricted', code: 'age_restricted', reason };
-  }
+  const links = findAll(screen, (node) => typeof node.url === 'string', { maxNodes: 1_000, maxResults: 10 });
+  const leadsTo = (pages: readonly string[]) =>
+    links.some((link) => pages.some((page) => asString(link.url)?.includes(page)));
+  if (screen.playerCaptchaViewModel || leadsTo(helpPages.botCheck)) return 'bot_check';
+  if (isPrivate) return 'private';
+  if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) || leadsTo(helpPages.age)) return 'age_restricted';
   const offer = screen.playerLegacyDesktopYpcOfferRenderer;
-  if (asString(at(offer, 'offerId'))?.startsWith('sponsors_only')) {
-    return { kind: 'restricted', code: 'members_only', reason };
-  }
-  if (screen.playerLegacyDesktopYpcTrailerRenderer || screen.ypcTrailerRenderer || offer) {
-    return stateOfWords(reason, siteConfig) ?? { kind: 'restricted', code: 'paid', reason };
-  }
-  return undefined;
+  if (asString(at(offer, 'offerId'))?.startsWith('sponsors_only')) return 'members_only';
+  return screen.playerLegacyDesktopYpcTrailerRenderer || screen.ypcTrailerRenderer || offer ? 'paid' : undefined;
 }
 
-function helpLinks(screen: unknown): string[] {
-  return findAll(screen, (node) => typeof node.url === 'string', { maxNodes: 1_000, maxResults: 10 }).flatMap(
-    (node) => asString(node.url) ?? [],
-  );
-}
-
-function stateOfWords(reason: string | undefined, siteConfig: SiteConfig): PlayState | undefined {
-  if (!reason) return undefined;
-  const text = reason.toLowerCase().replaceAll('’', "'");
-  const found = TOPICS.find(([topic]) => siteConfig.phrases[topic].some((phrase) => text.includes(phrase)));
-  return found?.[1](reason);
-}
-
-function stateOfStatus(player: unknown, status: string, region: string, reason?: string): PlayState {
+function codeOfStatus(player: unknown, status: string, region: string): DefinitiveCode {
   const known = Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined;
-  if (known) return { kind: 'restricted', code: known, reason };
-  const countries = asArray(at(player, 'microformat', 'playerMicroformatRenderer', 'availableCountries'));
-  if (countries && countries.length > 0 && !countries.includes(region)) {
-    return { kind: 'restricted', code: 'geo_blocked', reason };
-  }
-  return { kind: 'restricted', code: 'unavailable', reason };
+  if (known) return known;
+  const countries = asArray(at(player, 'microformat', 'playerMicroformatRenderer', 'availableCountries')) ?? [];
+  return countries.length > 0 && !countries.includes(region) ? 'geo_blocked' : 'unavailable';
 }
 
 function isUpcoming(player: unknown, playability: unknown): boolean {

@@ -3,21 +3,32 @@ import {
   asBoolean,
   asCount,
   asPositive,
+  asRecords,
   asString,
   at,
+  expiryOf,
+  hashtagsIn,
   type MediaEntry,
   type PartialPost,
+  queryValue,
+  rawStats,
   toIsoTime,
 } from 'mediagate';
-import { canonicalUrl } from '../links.js';
 import { parseFormats } from './formats.js';
-import { absoluteUrl, channelId, parseImages, textOf, usernameIn, videoIdIn } from './text.js';
+import {
+  channelAuthor,
+  channelId,
+  parseImages,
+  type Subject,
+  siteUrl,
+  subjectOf,
+  textOf,
+  videoIdIn,
+  videoIds,
+} from './values.js';
 
 /** Number of countries and territories in ISO 3166-1: a list of all of them is no restriction. */
 const ALL_COUNTRIES = 249;
-
-/** Which video a reply is about; `unknown` if it has no id, as most refusals. */
-export type Subject = 'requested' | 'other' | 'unknown';
 
 /** The data of a player reply. */
 export interface PlayerReply {
@@ -29,10 +40,16 @@ export interface PlayerReply {
 
 /** Reads a player reply (`ytInitialPlayerResponse`, `/youtubei/v1/player`), whole or its microformat alone. */
 export function parsePlayer(player: unknown, id: string): PlayerReply {
-  const subject = subjectOf(player, id);
-  if (subject !== 'requested') return { subject, post: {}, limitations: [] };
   const details = at(player, 'videoDetails');
   const microformat = at(player, 'microformat', 'playerMicroformatRenderer');
+  const stated = [
+    at(details, 'videoId'),
+    at(microformat, 'externalVideoId'),
+    videoIdIn(at(microformat, 'embed', 'iframeUrl')),
+    videoIdIn(at(microformat, 'thumbnail', 'thumbnails', 0, 'url')),
+  ];
+  const subject = subjectOf(stated, id);
+  if (subject !== 'requested') return { subject, post: {}, limitations: [] };
   const captions = parseCaptions(at(player, 'captions'));
   const formats = parseFormats(at(player, 'streamingData'));
   const images = parseImages(at(details, 'thumbnail', 'thumbnails'), at(microformat, 'thumbnail', 'thumbnails'));
@@ -47,7 +64,11 @@ export function parsePlayer(player: unknown, id: string): PlayerReply {
       title: asString(at(details, 'title')) ?? textOf(at(microformat, 'title')),
       description,
       caption: description,
-      author: authorOf(details, microformat, channel),
+      author: channelAuthor({
+        id: channel,
+        name: asString(at(details, 'author')) ?? asString(at(microformat, 'ownerChannelName')),
+        url: at(microformat, 'ownerProfileUrl'),
+      }),
       thumbnail: images[0]?.url,
       published_at: toIsoTime(at(microformat, 'publishDate')) ?? toIsoTime(at(microformat, 'uploadDate')),
       duration_seconds: duration,
@@ -60,7 +81,7 @@ export function parsePlayer(player: unknown, id: string): PlayerReply {
       available_countries: restrictedTo(at(microformat, 'availableCountries')),
       ...liveOf(player, details, microformat),
     },
-    ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: channel, author_id: channel },
+    ids: videoIds(id, channel),
     metrics: {
       views: asCount(at(details, 'viewCount')) ?? asCount(at(microformat, 'viewCount')),
       likes: likesHidden ? undefined : asCount(at(microformat, 'likeCount')),
@@ -86,29 +107,6 @@ export function parsePlayer(player: unknown, id: string): PlayerReply {
   return { subject, post, limitations: [...formats.limitations, ...captions.limitations] };
 }
 
-/** Every id that the reply gives for its video must be the requested one. */
-function subjectOf(player: unknown, id: string): Subject {
-  const microformat = at(player, 'microformat', 'playerMicroformatRenderer');
-  const stated = [
-    asString(at(player, 'videoDetails', 'videoId')),
-    asString(at(microformat, 'externalVideoId')),
-    videoIdIn(at(microformat, 'embed', 'iframeUrl')),
-    videoIdIn(at(microformat, 'thumbnail', 'thumbnails', 0, 'url')),
-  ].filter((value) => value !== undefined);
-  if (stated.length === 0) return 'unknown';
-  return stated.every((value) => value === id) ? 'requested' : 'other';
-}
-
-function authorOf(details: unknown, microformat: unknown, channel: string | undefined) {
-  const address = asString(at(microformat, 'ownerProfileUrl'));
-  return {
-    id: channel,
-    name: asString(at(details, 'author')) ?? asString(at(microformat, 'ownerChannelName')),
-    username: usernameIn(address),
-    url: absoluteUrl(address),
-  };
-}
-
 function liveOf(player: unknown, details: unknown, microformat: unknown): NonNullable<PartialPost['common']> {
   const broadcast = at(microformat, 'liveBroadcastDetails');
   const streamability = at(player, 'playabilityStatus', 'liveStreamability', 'liveStreamabilityRenderer');
@@ -129,13 +127,8 @@ function liveOf(player: unknown, details: unknown, microformat: unknown): NonNul
 /** The owner's keywords, otherwise the hashtags of the description. */
 function tagsOf(details: unknown, description: string | undefined): string[] | undefined {
   const keywords = (asArray(at(details, 'keywords')) ?? []).flatMap((keyword) => asString(keyword)?.trim() || []);
-  const written = keywords.length > 0 ? keywords : hashtagsIn(description ?? '');
-  const tags = [...new Set(written.map((tag) => tag.replace(/^#/, '')).filter(Boolean))];
-  return tags.length > 0 ? tags : undefined;
-}
-
-function hashtagsIn(text: string): string[] {
-  return Array.from(text.matchAll(/(?<!\S)#([\p{L}\p{N}_]{1,100})/gu), ([, tag]) => tag ?? '');
+  const tags = [...new Set(keywords.map((tag) => tag.replace(/^#/, '')).filter(Boolean))];
+  return tags.length > 0 ? tags : hashtagsIn(description);
 }
 
 function restrictedTo(value: unknown): string[] | undefined {
@@ -143,15 +136,6 @@ function restrictedTo(value: unknown): string[] | undefined {
   if (list.length >= ALL_COUNTRIES) return undefined;
   const countries = list.flatMap((code) => (typeof code === 'string' && /^[A-Z]{2}$/.test(code) ? [code] : []));
   return countries.length > 0 ? countries : undefined;
-}
-
-/** The fields with a string, number or boolean, unchanged. */
-export function rawStats(members: Readonly<Record<string, unknown>>): NonNullable<PartialPost['raw_stats']> {
-  return Object.fromEntries(
-    Object.entries(members).flatMap(([name, value]) =>
-      typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? [[name, value]] : [],
-    ),
-  );
 }
 
 /** Experiments in which the subtitle service requires a token of the player. */
@@ -166,34 +150,35 @@ export interface Captions {
 
 /** Reads `captions`: one WebVTT URL for each track. */
 export function parseCaptions(captions: unknown): Captions {
-  const tracks = asArray(at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks')) ?? [];
-  const entries: MediaEntry[] = [];
-  let spoken: string | undefined;
-  let withheld = false;
-  for (const track of tracks) {
-    const address = absoluteUrl(at(track, 'baseUrl'));
-    const language = asString(at(track, 'languageCode'));
-    const auto_generated = at(track, 'kind') === 'asr';
-    if (auto_generated) spoken ??= language;
-    if (!address) continue;
-    const marks = /[?&]exp=([^&]*)/.exec(address)?.[1] ?? '';
-    if (marks.split(/,|%2C/i).some((mark) => TOKEN_MARKS.has(mark))) {
-      withheld = true;
-      continue;
-    }
-    const expires_at = toIsoTime(/[?&]expire=(\d{10})(?!\d)/.exec(address)?.[1]);
-    const label = textOf(at(track, 'name'));
-    entries.push({
-      url: asWebVtt(address),
-      kind: 'subtitle',
-      mime: 'text/vtt',
-      auto_generated,
-      ...(language && { language }),
-      ...(label && { label }),
-      ...(expires_at && { expires_at }),
-    });
-  }
-  return { entries, ...(spoken && { spoken }), limitations: withheld ? ['subtitles_withheld'] : [] };
+  const tracks = asRecords(at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks')).map((track) => {
+    const url = siteUrl(track.baseUrl);
+    const marks = queryValue(url ?? '', 'exp')?.split(/,|%2C/i) ?? [];
+    return {
+      track,
+      url,
+      language: asString(track.languageCode),
+      withheld: marks.some((mark) => TOKEN_MARKS.has(mark)),
+    };
+  });
+  const spoken = tracks.find(({ track, language }) => track.kind === 'asr' && language)?.language;
+  const entries = tracks.flatMap(({ track, url, language, withheld }): MediaEntry[] => {
+    if (!url || withheld) return [];
+    const label = textOf(track.name);
+    const expires_at = expiryOf(url);
+    return [
+      {
+        url: asWebVtt(url),
+        kind: 'subtitle',
+        mime: 'text/vtt',
+        auto_generated: track.kind === 'asr',
+        ...(language && { language }),
+        ...(label && { label }),
+        ...(expires_at && { expires_at }),
+      },
+    ];
+  });
+  const limitations = tracks.some(({ withheld }) => withheld) ? ['subtitles_withheld'] : [];
+  return { entries, ...(spoken && { spoken }), limitations };
 }
 
 /** The format is not a signed parameter; the others must stay byte for byte. */

@@ -2,33 +2,39 @@ import {
   asArray,
   asNumber,
   asRecord,
+  asRecords,
   asString,
   at,
   type JsonRecord,
   type PartialPost,
   parseDuration,
+  rawStats,
   toIsoTime,
 } from 'mediagate';
-import { canonicalUrl } from '../links.js';
 import { parseChapters } from './description.js';
-import { rawStats } from './player.js';
-import { absoluteUrl, channelId, parseImages, usernameIn, videoIdIn } from './text.js';
+import { channelAuthor, channelId, channelIdIn, parseImages, subjectOf, videoIdIn, videoIds } from './values.js';
 
 /** Metric → its field in `statistics`. */
-const COUNTERS = { views: 'viewCount', likes: 'likeCount', comments: 'commentCount' };
+const COUNTERS = [
+  ['views', 'viewCount'],
+  ['likes', 'likeCount'],
+  ['comments', 'commentCount'],
+] as const;
 
 /** The item with the id in a `videos.list` or `channels.list` reply; undefined if there is none. */
 export function itemOf(reply: unknown, id: string): JsonRecord | undefined {
-  return (asArray(at(reply, 'items')) ?? []).map(asRecord).find((item) => item?.id === id);
+  return asRecords(at(reply, 'items')).find((item) => item.id === id);
 }
 
 /** Reads a video and, if given, its channel. */
 export function parseVideo(video: unknown, channel: unknown, id: string): PartialPost {
   const snippet = at(video, 'snippet');
-  const statistics = at(video, 'statistics');
+  const statistics = asRecord(at(video, 'statistics'));
   const owner = channelId(at(snippet, 'channelId'));
   const about = owner !== undefined && at(channel, 'id') === owner ? channel : undefined;
   const images = thumbnails(at(snippet, 'thumbnails'));
+  const handle = asString(at(about, 'snippet', 'customUrl'));
+  const privacy = asString(at(video, 'status', 'privacyStatus'));
   const description = asString(at(snippet, 'description'));
   const restricted = at(video, 'contentDetails', 'contentRating', 'ytRating') === 'ytAgeRestricted';
   const duration = parseDuration(asString(at(video, 'contentDetails', 'duration')) ?? '') || undefined;
@@ -39,23 +45,26 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       title: asString(at(snippet, 'title')),
       description,
       caption: description,
-      author: authorOf(snippet, about, owner),
+      author: channelAuthor({
+        id: owner,
+        name: asString(at(snippet, 'channelTitle')) ?? asString(at(about, 'snippet', 'title')),
+        url: handle?.startsWith('@') ? `/${handle}` : undefined,
+        avatar: thumbnails(at(about, 'snippet', 'thumbnails'))[0]?.url,
+      }),
       thumbnail: images[0]?.url,
       published_at: toIsoTime(at(snippet, 'publishedAt')),
       duration_seconds: duration,
       language: asString(at(snippet, 'defaultAudioLanguage')) ?? asString(at(snippet, 'defaultLanguage')),
       tags: strings(at(snippet, 'tags')),
-      is_unlisted: unlisted(asString(at(video, 'status', 'privacyStatus'))),
+      is_unlisted: privacy === undefined ? undefined : privacy === 'unlisted',
       age_limit: restricted ? 18 : undefined,
       available_countries: strings(at(video, 'contentDetails', 'regionRestriction', 'allowed')),
       chapters: parseChapters(undefined, description),
       ...liveOf(video),
     },
-    ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: owner, author_id: owner },
+    ids: videoIds(id, owner),
     metrics: {
-      views: asNumber(at(statistics, 'viewCount')),
-      likes: asNumber(at(statistics, 'likeCount')),
-      comments: asNumber(at(statistics, 'commentCount')),
+      ...Object.fromEntries(COUNTERS.map(([metric, name]) => [metric, asNumber(statistics?.[name])])),
       concurrent_viewers: asNumber(at(video, 'liveStreamingDetails', 'concurrentViewers')),
       subscriber_count: subscribers,
       channel_id: owner,
@@ -65,26 +74,12 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
     precision: {
       // The API omits the counters that the owner hides.
       ...Object.fromEntries(
-        Object.entries(statistics === undefined ? {} : COUNTERS).flatMap(([metric, name]) =>
-          at(statistics, name) === undefined ? [[metric, 'hidden' as const]] : [],
-        ),
+        COUNTERS.flatMap(([metric, name]) => (statistics && !(name in statistics) ? [[metric, 'hidden']] : [])),
       ),
       ...(hidden && { subscriber_count: 'hidden' }),
       ...(subscribers !== undefined && subscribers >= 1000 && { subscriber_count: 'rounded' }),
     },
-    raw_stats: rawStats({ ...asRecord(statistics), subscriberCount: at(about, 'statistics', 'subscriberCount') }),
-  };
-}
-
-function authorOf(snippet: unknown, channel: unknown, id: string | undefined) {
-  const handle = asString(at(channel, 'snippet', 'customUrl'));
-  const address = handle?.startsWith('@') ? `/${handle}` : undefined;
-  return {
-    id,
-    name: asString(at(snippet, 'channelTitle')) ?? asString(at(channel, 'snippet', 'title')),
-    username: usernameIn(address),
-    url: absoluteUrl(address),
-    avatar: thumbnails(at(channel, 'snippet', 'thumbnails'))[0]?.url,
+    raw_stats: rawStats({ ...statistics, subscriberCount: at(about, 'statistics', 'subscriberCount') }),
   };
 }
 
@@ -110,33 +105,22 @@ function strings(value: unknown): string[] | undefined {
   return found.length > 0 ? found : undefined;
 }
 
-function unlisted(privacy: string | undefined): boolean | undefined {
-  return privacy === undefined ? undefined : privacy === 'unlisted';
-}
-
 /** Reads an oEmbed reply; undefined unless its player or picture is of the requested video. */
 export function parseOembed(reply: unknown, id: string): PartialPost | undefined {
   const embedded = asString(at(reply, 'html'))?.match(/src="([^"]+)"/)?.[1];
   const thumbnail = at(reply, 'thumbnail_url');
-  const stated = [videoIdIn(embedded), videoIdIn(thumbnail)].filter((value) => value !== undefined);
-  if (stated.length === 0 || stated.some((value) => value !== id)) return undefined;
-  const images = parseImages([
-    { url: thumbnail, width: asNumber(at(reply, 'thumbnail_width')), height: asNumber(at(reply, 'thumbnail_height')) },
-  ]);
-  const address = asString(at(reply, 'author_url'));
-  const channel = channelId(/\/channel\/([^/?#]+)/.exec(address ?? '')?.[1]);
+  if (subjectOf([videoIdIn(embedded), videoIdIn(thumbnail)], id) !== 'requested') return undefined;
+  const size = { width: at(reply, 'thumbnail_width'), height: at(reply, 'thumbnail_height') };
+  const images = parseImages([{ url: thumbnail, ...size }]);
+  const url = at(reply, 'author_url');
+  const channel = channelIdIn(url);
   return {
     common: {
       title: asString(at(reply, 'title')),
-      author: {
-        id: channel,
-        name: asString(at(reply, 'author_name')),
-        username: usernameIn(address),
-        url: absoluteUrl(address),
-      },
+      author: channelAuthor({ id: channel, name: asString(at(reply, 'author_name')), url }),
       thumbnail: images[0]?.url,
     },
-    ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: channel, author_id: channel },
+    ids: videoIds(id, channel),
     media: { image_urls: images.map((image) => image.url), entries: images },
   };
 }

@@ -1,8 +1,8 @@
-import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, toIsoTime, tryParseJson } from 'mediagate';
-import { type SiteConfig } from '../fetch.js';
-import { canonicalUrl } from '../links.js';
+import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, type TransientCode, toIsoTime } from 'mediagate';
+import type { SiteConfig } from '../fetch.js';
+import { olderPlayer } from './older/layouts.js';
 import { isReadable, outcomeOfPage, type ReadOptions, type VideoOutcome } from './outcomes.js';
-import { absoluteUrl, channelId, usernameIn, videoIdIn } from './text.js';
+import { channelAuthor, channelId, channelIdIn, siteUrl, subjectOf, videoIdIn, videoIds } from './values.js';
 
 /** The outcome of a watch page: its data, and its meta tags if the player data is missing. */
 export function readWatchPage(html: string, id: string, readOptions: ReadOptions): VideoOutcome {
@@ -16,27 +16,21 @@ export function readWatchPage(html: string, id: string, readOptions: ReadOptions
     const note = isReadable(outcome.found) ? [] : ['fallback_source: page_tags'];
     return { ...outcome, found: [tags, ...outcome.found], limitations: [...(outcome.limitations ?? []), ...note] };
   }
-  if (outcome.found.length > 0) return outcome;
-  switch (classifyPage(html, markers)) {
-    case 'captcha':
-      return { kind: 'transient', code: 'bot_check', reason: 'a captcha in place of the page' };
-    case 'consent':
-      return { kind: 'transient', code: 'upstream_refused', reason: 'a consent form in place of the page' };
-    case 'other':
-      return { kind: 'transient', code: 'upstream_refused', reason: 'another page in place of the video’s' };
-    case 'damaged':
-      return { kind: 'transient', code: 'upstream_changed', reason: 'the page’s data could not be read' };
-  }
+  return outcome.found.length > 0 ? outcome : failureOf(html, markers);
 }
 
-/** The two JSON values of a watch page. */
-export interface PageBlobs {
-  player?: unknown;
-  next?: unknown;
+/** The outcome of a page without data of a video. */
+function failureOf(html: string, markers: SiteConfig['markers']): VideoOutcome {
+  const has = (...marks: readonly string[]) => marks.some((mark) => html.includes(mark));
+  const failure = (code: TransientCode, reason: string): VideoOutcome => ({ kind: 'transient', code, reason });
+  if (has(markers.player, markers.next)) return failure('upstream_changed', 'the page’s data could not be read');
+  if (has(...markers.captcha)) return failure('bot_check', 'a captcha in place of the page');
+  if (has(...markers.consent)) return failure('upstream_refused', 'a consent form in place of the page');
+  return failure('upstream_refused', 'another page in place of the video’s');
 }
 
 /** Finds the JSON of a watch page, in the forms of 2019 to 2026. */
-export function readBlobs(html: string, markers: SiteConfig['markers']): PageBlobs {
+function readBlobs(html: string, markers: SiteConfig['markers']): { player?: unknown; next?: unknown } {
   // The site writes ids and 64-bit counts as strings, so the check for large integers is not needed.
   const blobAfter = (marker: string, from = 0) => findJsonAfter(html, marker, from, 'as_numbers');
   const found = blobAfter(markers.player);
@@ -48,24 +42,11 @@ export function readBlobs(html: string, markers: SiteConfig['markers']): PageBlo
     blobAfter(markers.phoneNext)
   )?.value;
   if (player !== undefined && at(player, 'streamingData') !== undefined) return { player, next };
-  // Until 2020 the player configuration had the whole reply, as JSON in a string.
-  const config = blobAfter(markers.config) ?? blobAfter(markers.phoneConfig);
-  const inner = at(config?.value, 'args', 'player_response');
-  return { player: (typeof inner === 'string' ? tryParseJson(inner) : undefined) ?? player, next };
-}
-
-/** The kind of a page without data of a video. */
-export function classifyPage(
-  html: string,
-  markers: SiteConfig['markers'],
-): 'consent' | 'captcha' | 'damaged' | 'other' {
-  if (html.includes(markers.player) || html.includes(markers.next)) return 'damaged';
-  if (markers.captcha.some((mark) => html.includes(mark))) return 'captcha';
-  return markers.consent.some((mark) => html.includes(mark)) ? 'consent' : 'other';
+  return { player: olderPlayer(html, markers) ?? player, next };
 }
 
 /** Reads the meta tags of a page. Undefined unless they are of the requested video. */
-export function parseTags(html: string, id: string): PartialPost | undefined {
+function parseTags(html: string, id: string): PartialPost | undefined {
   const tags = metaTags(html);
   const first = (...names: string[]) => names.map((name) => tags.get(name)).find((value) => value !== undefined);
   const stated = [
@@ -73,13 +54,13 @@ export function parseTags(html: string, id: string): PartialPost | undefined {
     videoIdIn(first('og:url')),
     videoIdIn(first('canonical')),
     videoIdIn(first('embedUrl', 'og:video:url')),
-  ].filter((value) => value !== undefined);
-  if (stated.length === 0 || stated.some((value) => value !== id)) return undefined;
+  ];
+  if (subjectOf(stated, id) !== 'requested') return undefined;
   const title = first('og:title', 'name');
   if (title === undefined) return undefined;
-  const address = first('author.url');
-  const channel = channelId(first('channelId')) ?? channelId(/\/channel\/([^/?#]+)/.exec(address ?? '')?.[1]);
-  const thumbnail = absoluteUrl(first('og:image', 'thumbnailUrl'));
+  const url = first('author.url');
+  const channel = channelId(first('channelId')) ?? channelIdIn(url);
+  const thumbnail = siteUrl(first('og:image', 'thumbnailUrl'));
   const views = first('interactionCount', 'userInteractionCount');
   const duration = parseDuration(first('duration') ?? '') || undefined;
   const familySafe = { true: true, false: false }[first('isFamilyFriendly')?.toLowerCase() ?? ''];
@@ -87,7 +68,7 @@ export function parseTags(html: string, id: string): PartialPost | undefined {
     common: {
       title,
       // The tags have only the beginning of the description, without line breaks.
-      author: { id: channel, name: first('author.name'), username: usernameIn(address), url: absoluteUrl(address) },
+      author: channelAuthor({ id: channel, name: first('author.name'), url }),
       thumbnail,
       published_at: toIsoTime(first('datePublished', 'uploadDate')),
       duration_seconds: duration,
@@ -95,7 +76,7 @@ export function parseTags(html: string, id: string): PartialPost | undefined {
       is_family_safe: familySafe,
       age_limit: familySafe === false ? 18 : undefined,
     },
-    ids: { video_id: id, canonical_url: canonicalUrl(id), channel_id: channel, author_id: channel },
+    ids: videoIds(id, channel),
     metrics: { views: views && /^\d{1,15}$/.test(views) ? Number(views) : undefined, channel_id: channel },
     ...(thumbnail && { media: { image_urls: [thumbnail] } }),
   };

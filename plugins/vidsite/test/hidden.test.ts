@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { mergePosts } from 'mediagate';
-import { alignHidden } from '../assemble.js';
+import { alignParts } from '../assemble.js';
 import { parsePlayer } from '../read/player.js';
 import { parseVideo } from '../read/public-apis.js';
 
@@ -32,11 +32,11 @@ describe('vidsite: hidden counters', () => {
       [zero, hidden],
       [hidden, zero],
     ]) {
-      const { metrics, provenance } = mergePosts(alignHidden(parts));
+      const { metrics, provenance } = mergePosts(alignParts(parts));
       expect(metrics).to.deep.equal({ comments: 0 });
       expect(provenance?.precision).to.include({ likes: 'hidden', comments: 'exact' });
     }
     const counted = { method: 'innertube_next', found: { metrics: { likes: 9 } } };
-    expect(mergePosts(alignHidden([hidden, counted])).metrics).to.deep.equal({ likes: 9 });
+    expect(mergePosts(alignParts([hidden, counted])).metrics).to.deep.equal({ likes: 9 });
   });
 });

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
+import { parseLikes } from '../read/counters.js';
 import { parseShownDate } from '../read/dates.js';
 import { parseChapters, parseDescription, parseMusic } from '../read/description.js';
 import { chooseAudio, parseFormats } from '../read/formats.js';
-import { parseLikes } from '../read/likes.js';
 import { parseNext } from '../read/next.js';
 import { parseOwner } from '../read/owner.js';
 import { parseCaptions, parsePlayer } from '../read/player.js';

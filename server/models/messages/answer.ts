@@ -1,11 +1,6 @@
-import {
-  createEventTexts,
-  type ErrorCode,
-  GatewayError,
-  type TextAnswer,
-  type TextExchange,
-  type TextRoute,
-} from 'mediagate';
+import type { TextRoute } from '../../../core/contracts/index.js';
+import { type ErrorCode, GatewayError } from '../../../core/runtime/index.js';
+import { createEventTexts, type TextAnswer, type TextExchange } from '../../../core/text/index.js';
 import { anthropicTypeOf } from '../../http/index.js';
 import { markNumbers, restoreNumbers } from './exact-json.js';
 import {

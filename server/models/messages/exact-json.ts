@@ -1,4 +1,4 @@
-import { drawRandomBytes, GatewayError } from 'mediagate';
+import { drawRandomBytes, GatewayError } from '../../../core/runtime/index.js';
 
 /** Does not occur in bodies by accident; a client that inserts it only gets a number. */
 const MARK = drawRandomBytes(18).toString('base64url');

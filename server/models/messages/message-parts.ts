@@ -1,4 +1,4 @@
-import { GatewayError } from 'mediagate';
+import { GatewayError } from '../../../core/runtime/index.js';
 
 export type JsonRecord = Readonly<Record<string, unknown>>;
 

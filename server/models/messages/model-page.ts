@@ -1,4 +1,4 @@
-import { GatewayError } from 'mediagate';
+import { GatewayError } from '../../../core/runtime/index.js';
 import { CREATED } from '../model-list.js';
 
 type Query = Readonly<Record<string, string | readonly string[] | undefined>>;

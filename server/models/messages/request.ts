@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { GatewayError, type TextAnswer } from 'mediagate';
+import { GatewayError } from '../../../core/runtime/index.js';
+import type { TextAnswer } from '../../../core/text/index.js';
 import {
   flagAt,
   isRecord,

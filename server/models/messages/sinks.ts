@@ -1,4 +1,5 @@
-import { drawRandomBytes, type Usage } from 'mediagate';
+import type { Usage } from '../../../core/contracts/index.js';
+import { drawRandomBytes } from '../../../core/runtime/index.js';
 import { markNumbers } from './exact-json.js';
 import { isRecord } from './message-parts.js';
 

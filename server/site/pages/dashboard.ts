@@ -1,4 +1,4 @@
-import type { JobRecord } from 'mediagate';
+import type { JobRecord } from '../../../core/jobs/index.js';
 import { type ApiKeyRecord, isValidState, type KeyState, maskedKey } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
 import { badge, bar, copyButton, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';

@@ -31,6 +31,8 @@ describe('hashtags', () => {
       'new',
       'other',
     ]);
+    expect(hashtagsIn('#fog🎉 #🎉 #🎉x', { emoji: false })).to.deep.equal(['fog']);
+    expect(hashtagsIn('#a🎉#b', { emoji: false, adjacent: true })).to.deep.equal(['a', 'b']);
     expect(hashtagsIn(undefined, { listed: ['2024'] })).to.deep.equal(['2024']);
   });
 

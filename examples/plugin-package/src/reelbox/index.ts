@@ -1,0 +1,57 @@
+import { definePlugin, extractorFrom, type PartialPost, Type } from 'mediagate-plugin';
+import { assemble, isEnough, isWorthwhile } from './assemble.js';
+import { createFetch, readSiteConfig } from './fetch.js';
+import { LINK_FORMS, matchLink } from './links.js';
+import probeLinks from './probe-links.json' with { type: 'json' };
+import { readApiReply, readPage } from './read.js';
+
+const options = Type.Object(
+  {
+    /** Key of the platform's public API. Without one, only the page is read. */
+    apiKey: Type.Optional(Type.String({ minLength: 1 })),
+    language: Type.String({ default: 'en', pattern: '^[a-z]{2}$' }),
+    /** Members of site-config.json with values of your own, in the same shape. */
+    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  },
+  { additionalProperties: false },
+);
+
+export default definePlugin<typeof options>({
+  name: 'reelbox',
+  apiVersion: 1,
+  summary: 'Clips of Reelbox, an invented platform.',
+  provides: ['extractor'],
+  options,
+  setup(context) {
+    const { apiKey, language } = context.options;
+    const siteConfig = readSiteConfig(context.options.siteConfig);
+    const fetch = createFetch({ http: context.http, siteConfig, apiKey, language });
+    const extractor = extractorFrom<PartialPost>(context, {
+      platform: 'reelbox',
+      displayName: 'Reelbox',
+      linkForms: LINK_FORMS,
+      match: matchLink,
+      resolve: ({ link, signal }) => fetch.shortLink(link, signal),
+      probeLinks,
+      methods: [
+        {
+          name: 'api',
+          cost: 1,
+          definitive: true,
+          available: () => apiKey !== undefined,
+          run: async ({ link }, signal) => readApiReply(await fetch.api(link.id, signal), link.id),
+        },
+        {
+          name: 'page',
+          cost: 2,
+          definitive: false,
+          run: async ({ link }, signal) => readPage(await fetch.page(link.id, signal), link.id, siteConfig),
+        },
+      ],
+      isEnough,
+      isWorthwhile,
+      assemble,
+    });
+    return { extractors: [extractor] };
+  },
+});

@@ -1,0 +1,35 @@
+import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate-plugin';
+
+const HOSTS = new Set(['reelbox.example', 'www.reelbox.example', 'm.reelbox.example']);
+const SHORT_HOST = 'rlbx.example';
+const SHORT = /^\/([A-Za-z0-9]{4,12})\/?$/;
+const CLIP = /^\/(?:clip|c)\/([A-Za-z0-9]{10})\/?$/;
+/** What the first segment of a path that is no clip stands for. */
+const KINDS = { user: 'a profile', list: 'a playlist', search: 'a search' };
+
+export const LINK_FORMS = [
+  'https://reelbox.example/clip/{id}',
+  'https://m.reelbox.example/c/{id}',
+  'https://rlbx.example/{code}',
+];
+
+/** Hosts are compared whole: a suffix test would let `reelbox.example.evil.example` through. */
+export function matchLink(url: URL): LinkMatch {
+  if (!isOwnHost(url) || !isPlainUrl(url)) return undefined;
+  if (url.hostname === SHORT_HOST) {
+    const code = SHORT.exec(url.pathname)?.[1];
+    if (code === undefined) return { unsupported: 'a short link without a code' };
+    return { kind: 'short_link', id: code, url: `https://${SHORT_HOST}/${code}` };
+  }
+  const id = CLIP.exec(url.pathname)?.[1];
+  if (id) return { kind: 'video', id, url: canonicalUrl(id) };
+  return { unsupported: kindOfPage(KINDS, pathSegments(url)[0] ?? '') ?? 'another page of the site' };
+}
+
+export function isOwnHost({ hostname }: URL): boolean {
+  return HOSTS.has(hostname) || hostname === SHORT_HOST;
+}
+
+export function canonicalUrl(id: string): string {
+  return `https://reelbox.example/clip/${id}`;
+}

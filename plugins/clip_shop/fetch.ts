@@ -1,0 +1,104 @@
+import {
+  fillUrl,
+  followRedirects,
+  type HttpClient,
+  type HttpResponse,
+  type LinkRef,
+  loadSiteConfig,
+  matchAddress,
+  readStatus,
+  type SiteConfigOverride,
+} from 'mediagate';
+import { matchProduct } from './links.js';
+import { outcomeOfPage, type ShopOutcome } from './read/page.js';
+import shipped from './site-config.json' with { type: 'json' };
+
+/** What the platform changes from time to time, kept apart from the code that uses it. */
+export type SiteConfig = typeof shipped;
+
+/** @throws TypeError if the override does not fit the shipped configuration. */
+export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
+  return loadSiteConfig(shipped, override);
+}
+
+/** The three URLs of a product's page. */
+export type PageForm = 'shopPage' | 'wwwPage' | 'sharePage';
+
+/** A product in a market; without a region (upper case), in the default market. */
+export type Product = Pick<LinkRef, 'id' | 'region'>;
+
+export interface PageFetchSettings {
+  http: HttpClient;
+  siteConfig: SiteConfig;
+  acceptLanguage: string;
+  /** Milliseconds for one page. */
+  pageTimeoutMs: number;
+}
+
+/** The URL of a product's page, made of its id and its market alone. */
+export function pageUrl({ urls, defaultRegion }: SiteConfig, form: PageForm, { id, region }: Product): string {
+  const regional = { shopPage: urls.shopPage, wwwPage: urls.wwwRegionPage, sharePage: urls.shareRegionPage };
+  const market = region ?? defaultRegion;
+  const values = { id, region: market.toLowerCase(), REGION: market.toUpperCase() };
+  return fillUrl((region ? regional : urls)[form], values);
+}
+
+/** Fetches one form of a product's page with the headers of a browser's navigation. */
+export function createPageFetch({ http, siteConfig, acceptLanguage, pageTimeoutMs }: PageFetchSettings) {
+  const headers = {
+    'user-agent': siteConfig.userAgent,
+    accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+    'accept-language': acceptLanguage,
+    'upgrade-insecure-requests': '1',
+    'sec-fetch-dest': 'document',
+    'sec-fetch-mode': 'navigate',
+    'sec-fetch-site': 'none',
+    'sec-fetch-user': '?1',
+  };
+
+  return async function fetchPage(form: PageForm, product: Product, signal: AbortSignal): Promise<ShopOutcome> {
+    const end = await followRedirects<ShopOutcome>(http, {
+      url: pageUrl(siteConfig, form, product),
+      headers,
+      signal,
+      timeoutMs: pageTimeoutMs,
+      onRedirect(target) {
+        const stop = outcomeOfRedirect(target, product.id, siteConfig);
+        return stop ? { stop } : target;
+      },
+    });
+    return 'stop' in end ? end.stop : outcomeOfResponse(end.response, product.id, siteConfig);
+  };
+}
+
+export const REDIRECTS = {
+  region: 'redirected: the region is not supported',
+  login: 'redirected to the login page',
+  home: 'redirected to the home page',
+} as const;
+
+/** The outcome of a redirect away from a product; undefined if it leads to the same product. */
+export function outcomeOfRedirect(target: URL, id: string, { markers }: SiteConfig): ShopOutcome | undefined {
+  const { pathname, hostname, protocol, search } = target;
+  if (search.includes(markers.notInRegion)) return refused(REDIRECTS.region);
+  if (/^\/(?:[a-z]{2}\/)?login(?:\/|$)/.test(pathname)) return refused(REDIRECTS.login);
+  if (/captcha|\/verify/i.test(pathname))
+    return { kind: 'transient', code: 'bot_check', reason: 'redirected to a security check' };
+  if (matchAddress(matchProduct, target)?.id === id && protocol === 'https:') return undefined;
+  const isHome = /(^|\.)tiktok\.com$/.test(hostname) && /^\/(?:shop\/?|[a-z]{2}\/?|foryou\/?)?$/.test(pathname);
+  return refused(isHome ? REDIRECTS.home : `redirected to ${hostname}`);
+}
+
+function refused(reason: string): ShopOutcome {
+  return { kind: 'transient', code: 'upstream_refused', reason };
+}
+
+function outcomeOfResponse(response: HttpResponse, id: string, siteConfig: SiteConfig): ShopOutcome {
+  const failure = readStatus(response);
+  if (!failure) return outcomeOfPage(response.text(), id, siteConfig);
+  if (failure.code !== 'upstream_refused') return failure;
+  // A page that is sent with a status of refusal may state the reason.
+  const outcome = outcomeOfPage(response.text(), id, siteConfig);
+  const isReason = outcome.kind === 'definitive' || (outcome.kind === 'transient' && outcome.code === 'bot_check');
+  return isReason ? outcome : failure;
+}

@@ -1,0 +1,181 @@
+import {
+  asCount,
+  asNumber,
+  asRecord,
+  asString,
+  at,
+  type JsonRecord,
+  type Precision,
+  type Product,
+  type ProductData,
+  type Review,
+} from 'mediagate';
+import { readCategories, readDescription, readShipping, readSpecifications, readVariants } from './details.js';
+import { readMedia } from './media.js';
+import { type ProductNode, type RouterData } from './page.js';
+import { readPrice } from './price.js';
+import { type ReviewWalk, readPageReviews, readRating } from './reviews.js';
+import { firstCount, readId, readImageUrl, readText, readUrl } from './values.js';
+
+/** What one source has of a product: any part of the document. */
+export interface ProductPart {
+  product: Partial<Product>;
+  /** In the order of the source. */
+  reviews: readonly Review[];
+  raw_stats: ProductData['raw_stats'];
+  precision: Readonly<Record<string, Precision>>;
+  /** Reviews that were fetched page by page. */
+  walks?: readonly ReviewWalk[];
+  /** The page hides digits of the price. */
+  masked: boolean;
+  /** The platform says that the product cannot be bought now. */
+  notForSale: boolean;
+}
+
+/** A part with members of the product alone. */
+export function partOf(product: Partial<Product>): ProductPart {
+  return { product, reviews: [], raw_stats: {}, precision: {}, masked: false, notForSale: false };
+}
+
+/** The requested product in a page's data, one part for each place that holds it. */
+export function readProducts(data: RouterData, id: string): ProductPart[] {
+  return data.nodes.map((node, index) => readNode(node, data, id, index === 0));
+}
+
+function readNode({ product, around }: ProductNode, data: RouterData, id: string, isFirst: boolean): ProductPart {
+  const parts = isFirst ? data.reviewParts : [];
+  const model = asRecord(product.product_model);
+  const base = asRecord(product.product_base);
+  const name = readText(model?.name) ?? readText(base?.title);
+  const description = readDescription(product);
+  const { shop, rounded } = readShop(product, around);
+  const { price, masked, words } = readPrice(product);
+  const sold = firstCount(model?.sold_count, base?.sold_count, product.sold_count);
+  const rating = readRating(product, around, parts);
+  const categories = readCategories(around, product);
+  const specifications = readSpecifications(product);
+  const { variants, stock } = readVariants(product);
+  const shipping = readShipping(product);
+  const region = regionOf(around, data);
+  const { media, ...urls } = readMedia(product, around, description.pictures);
+  return {
+    product: {
+      product_id: id,
+      ...(name && { name }),
+      ...(description.text && { description: description.text }),
+      ...(shop && { shop }),
+      ...(price && { price }),
+      ...(stock !== undefined && { stock }),
+      ...(sold && { sold_count: sold.value }),
+      ...(rating && { rating }),
+      ...urls,
+      ...(region && { region }),
+      ...(categories.length > 0 && { categories }),
+      ...(specifications.length > 0 && { specifications }),
+      ...(variants.length > 0 && { variants }),
+      ...(shipping && { shipping }),
+      ...(media.length > 0 && { media }),
+    },
+    reviews: readPageReviews(product, around, parts, id),
+    raw_stats: { ...words, ...rawStats(product, around) },
+    precision: {
+      ...(sold && { sold_count: sold.exact ? 'exact' : 'rounded' }),
+      ...Object.fromEntries(rounded.map((member) => [`shop.${member}`, 'rounded' as const])),
+    },
+    masked,
+    notForSale: isWithdrawn(product),
+  };
+}
+
+/** The market the page sells in; `GLOBAL` is none. */
+function regionOf(around: ProductNode['around'], { page }: RouterData): string | undefined {
+  const candidates = [
+    around.sale_region,
+    at(page, 'region_info', 'sale_region'),
+    at(page, 'region_info', 'path_region'),
+  ];
+  return candidates.flatMap((value) => /^[A-Z]{2}$/.exec(asString(value) ?? '')?.[0] ?? [])[0];
+}
+
+/** Numbers and texts of the platform, under its own names. */
+function rawStats(product: ProductNode['product'], around: ProductNode['around']): ProductData['raw_stats'] {
+  const sources: Readonly<Record<string, unknown>> = {
+    sold_count: at(product, 'product_model', 'sold_count') ?? at(product, 'product_base', 'sold_count'),
+    review_count:
+      at(product, 'review_model', 'product_review_count') ?? at(product, 'product_detail_review', 'review_count'),
+    review_count_str: at(product, 'product_detail_review', 'review_count_str_v2'),
+    overall_score:
+      at(product, 'review_model', 'product_overall_score') ?? at(product, 'product_detail_review', 'product_rating'),
+    min_sku_price: at(product, 'product_base', 'price', 'min_sku_price'),
+    max_sku_price: at(product, 'product_base', 'price', 'max_sku_price'),
+    discount:
+      at(product, 'promotion_model', 'promotion_product_price', 'min_price', 'discount_format') ??
+      at(product, 'product_base', 'price', 'discount'),
+    reduction: at(product, 'promotion_model', 'promotion_product_price', 'min_price', 'reduce_price_format'),
+    shop_followers: at(around, 'shop_info', 'format_followers_count'),
+    shop_videos: at(around, 'shop_info', 'video_count'),
+  };
+  return Object.fromEntries(
+    Object.entries(sources).flatMap(([name, value]) => {
+      const kept = typeof value === 'number' && Number.isFinite(value) ? value : readText(value);
+      return kept === undefined ? [] : [[name, kept] as const];
+    }),
+  );
+}
+
+/** The platform counts from 1 for what is on sale, and gives a reason where it is not. */
+function isWithdrawn(product: ProductNode['product']): boolean {
+  const status = asCount(product.status);
+  const reason = asCount(at(product, 'availability_model', 'reason'));
+  return (status !== undefined && status !== 1) || (reason !== undefined && reason !== 0);
+}
+
+export interface FoundShop {
+  shop?: Product['shop'];
+  /** Members of `shop` whose counter the page rounds. */
+  rounded: string[];
+}
+
+/** The seller of the product. Facts about another seller are left out. */
+export function readShop(product: JsonRecord, around: JsonRecord): FoundShop {
+  const seller = asRecord(product.seller) ?? {};
+  const model = asRecord(product.seller_model) ?? {};
+  const id =
+    readId(at(product, 'product_model', 'seller_id')) ??
+    readId(product.seller_id) ??
+    readId(seller.seller_id) ??
+    readId(model.seller_id);
+  const info = ownInfo(around, id);
+  const name = readText(info.shop_name) ?? readText(model.shop_name) ?? readText(seller.name);
+  const logo = readImageUrl(info.shop_logo) ?? readImageUrl(model.shop_logo) ?? readImageUrl(seller.avatar);
+  const url = readUrl(info.shop_link) ?? readUrl(model.shop_link);
+  const rating = asNumber(info.shop_rating);
+  const location = readText(seller.seller_location) ?? readText(info.region);
+  const shopId = id ?? readId(info.seller_id);
+  const counts = {
+    followers: firstCount(info.followers_count, info.format_followers_count),
+    sold_count: firstCount(info.sold_count, info.format_sold_count),
+    review_count: firstCount(info.review_count),
+    product_count: firstCount(info.on_sell_product_count, info.display_on_sell_product_count, seller.product_count),
+  };
+  const known = Object.entries(counts).flatMap(([member, count]) => (count ? [[member, count] as const] : []));
+  const shop = {
+    ...(shopId && { id: shopId }),
+    ...(name && { name }),
+    ...(url && { url }),
+    ...(rating !== undefined && rating > 0 && { rating }),
+    ...(logo && { logo }),
+    ...Object.fromEntries(known.map(([member, { value }]) => [member, value])),
+    ...(location && { location }),
+  };
+  return {
+    ...(Object.keys(shop).length > 0 && { shop }),
+    rounded: known.flatMap(([member, { exact }]) => (exact ? [] : [member])),
+  };
+}
+
+function ownInfo(around: JsonRecord, id: string | undefined): JsonRecord {
+  const info = asRecord(around.shop_info) ?? {};
+  const owner = readId(info.seller_id);
+  return id && owner && id !== owner ? {} : info;
+}

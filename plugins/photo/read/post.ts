@@ -1,0 +1,183 @@
+import {
+  type Author,
+  asArray,
+  asBoolean,
+  asCount,
+  asId,
+  asPositive,
+  asRecord,
+  asString,
+  at,
+  type Common,
+  type Count,
+  expiryOf,
+  hashtagsIn,
+  type JsonRecord,
+  type MediaEntry,
+  type PartialPost,
+  type Precision,
+} from 'mediagate';
+import { canonicalUrl, type PostIdentity } from '../links.js';
+import { mediaUrl, type PostMedia } from './media.js';
+
+/** What each source knows of a post, in the form that it has it. */
+export interface PostParts extends Omit<NonNullable<PartialPost['common']>, 'description' | 'tags' | 'thumbnail'> {
+  media: PostMedia;
+}
+
+/** The parts of a document that are filled alike for every source. */
+export function buildPost(
+  { shortcode, mediaId }: PostIdentity,
+  { media, ...common }: PostParts,
+): PartialPost & { ids: NonNullable<PartialPost['ids']> } {
+  const { caption, author } = common;
+  return {
+    common: { ...common, description: caption, tags: hashtagsIn(caption), thumbnail: media.image_urls[0] },
+    ids: { post_id: mediaId, shortcode, author_id: author?.id, canonical_url: canonicalUrl(shortcode) },
+    media,
+  };
+}
+
+const USERNAME = /^[A-Za-z0-9._]{1,60}$/;
+
+/** The value if it is a user name. */
+export function asUsername(value: unknown): string | undefined {
+  const text = asString(value);
+  return text && USERNAME.test(text) ? text : undefined;
+}
+
+export function profileUrl(username: string | undefined): string | undefined {
+  return username && `https://www.instagram.com/${username}/`;
+}
+
+/** The author in a user node, which is the same in both forms of a post's node. */
+export function readAuthor(user: unknown): Author | undefined {
+  const id = asId(at(user, 'pk')) ?? asId(at(user, 'id'));
+  const username = asUsername(at(user, 'username'));
+  if (!id && !username) return undefined;
+  return {
+    id,
+    username,
+    name: asString(at(user, 'full_name')),
+    url: profileUrl(username),
+    avatar: mediaUrl(at(user, 'hd_profile_pic_url_info', 'url')) ?? mediaUrl(at(user, 'profile_pic_url')),
+    verified: asBoolean(at(user, 'is_verified')),
+  };
+}
+
+/** The users who are credited besides the author. */
+export function readCollaborators(list: unknown, authorId: string | undefined): Author[] | undefined {
+  const others = (asArray(list) ?? []).flatMap((user) => readAuthor(user) ?? []).filter(({ id }) => id !== authorId);
+  return others.length > 0 ? others : undefined;
+}
+
+interface MusicReading {
+  music?: Common['music'];
+  /** The music as a file of its own, which posts of images play. */
+  file?: MediaEntry;
+}
+
+/** The music of a post, or the audio of its video that others may use, in either form of its node. */
+export function readMusic(node: JsonRecord): MusicReading {
+  const asset =
+    at(node, 'clips_metadata', 'music_info', 'music_asset_info') ??
+    at(node, 'music_metadata', 'music_info', 'music_asset_info') ??
+    at(node, 'music_info', 'music_asset_info');
+  if (asRecord(asset)) {
+    const title = asString(at(asset, 'title'));
+    const id = asId(at(asset, 'audio_cluster_id')) ?? asId(at(asset, 'id'));
+    return { music: { title, artist: asString(at(asset, 'display_artist')), id }, file: musicFile(asset, title) };
+  }
+  const original =
+    at(node, 'clips_metadata', 'original_sound_info') ?? at(node, 'music_metadata', 'original_sound_info');
+  if (asRecord(original)) {
+    const title = asString(at(original, 'original_audio_title'));
+    const artist = asString(at(original, 'ig_artist', 'username'));
+    return { music: { title, artist, id: asId(at(original, 'audio_asset_id')) }, file: musicFile(original, title) };
+  }
+  const attribution = asRecord(node.clips_music_attribution_info);
+  if (!attribution) return {};
+  const { song_name, artist_name, audio_id } = attribution;
+  return { music: { title: asString(song_name), artist: asString(artist_name), id: asId(audio_id) } };
+}
+
+function musicFile(asset: unknown, label: string | undefined): MediaEntry | undefined {
+  const url =
+    mediaUrl(at(asset, 'progressive_download_url')) ?? mediaUrl(at(asset, 'fast_start_progressive_download_url'));
+  const milliseconds = at(asset, 'duration_in_ms');
+  if (!url) return undefined;
+  return {
+    url,
+    kind: 'audio',
+    mime: 'audio/mp4',
+    has_audio: true,
+    has_video: false,
+    label,
+    duration_seconds: typeof milliseconds === 'number' && milliseconds > 0 ? milliseconds / 1000 : undefined,
+    expires_at: expiryOf(url),
+  };
+}
+
+/** The counters of a post as they are in a reply; undefined or null if it has none. */
+export interface RawCounters {
+  views?: unknown;
+  plays?: unknown;
+  likes?: unknown;
+  comments?: unknown;
+  shares?: unknown;
+  saves?: unknown;
+  subscriber_count?: unknown;
+}
+
+interface CounterContext {
+  /** Whether the post is a single video: only these have views and plays. */
+  isVideo: boolean;
+  /** `like_and_view_counts_disabled`: likes are then not the real number; views may still be. */
+  disabled?: boolean;
+}
+
+/**
+ * The counters that a reply shows, and which it hides. A hidden counter is -1. Views or plays of 0 are hidden too: every
+ * video that is shown has been played. The site shows plays as views.
+ */
+export function readCounters(raw: RawCounters, context: CounterContext): Pick<PartialPost, 'metrics' | 'precision'> {
+  const { isVideo, disabled = false } = context;
+  const plays = asPositive(raw.plays);
+  const views = plays ?? asPositive(raw.views);
+  const isHidden = (name: keyof RawCounters) => Number(raw[name] ?? undefined) === -1;
+  const isUnplayed = (name: 'views' | 'plays') => isHidden(name) || asCount(raw[name]) === 0;
+  const hidden = {
+    views: isVideo && views === undefined && (disabled || isUnplayed('views') || isUnplayed('plays')),
+    plays: isVideo && isUnplayed('plays'),
+    likes: disabled || isHidden('likes'),
+    comments: isHidden('comments'),
+    shares: isHidden('shares'),
+    saves: isHidden('saves'),
+  };
+  const precision: Record<string, Precision> = {};
+  for (const [name, is] of Object.entries(hidden)) if (is) precision[name] = 'hidden';
+  return {
+    metrics: {
+      views,
+      plays,
+      likes: disabled ? undefined : asCount(raw.likes),
+      comments: asCount(raw.comments),
+      shares: asCount(raw.shares),
+      saves: asCount(raw.saves),
+      subscriber_count: asCount(raw.subscriber_count),
+    },
+    precision,
+  };
+}
+
+/** Counters that a page shows as text. */
+export function shownCounters(counts: Readonly<Record<string, Count | undefined>>) {
+  const metrics: Record<string, number> = {};
+  const precision: Record<string, Precision> = {};
+  for (const [name, count] of Object.entries(counts)) {
+    if (!count) continue;
+    metrics[name] = count.value;
+    precision[name] = count.exact ? 'exact' : 'rounded';
+  }
+  return { metrics, precision };
+}
