@@ -30,6 +30,7 @@ export const FAILURE_MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, s
   removed: 'The item was removed or never existed.',
   private: 'The item is private.',
   login_required: 'The item is shown to signed-in users only.',
+  password_protected: 'The item is protected by a password.',
   age_restricted: 'The item is restricted by age.',
   geo_blocked: 'The item is not available in the region of this gateway.',
   members_only: 'The item is for members only.',

@@ -12,7 +12,7 @@ import type { JobRun } from '../jobs/index.js';
 import { fileTooLarge, type ImageFiles, MAX_IMAGE_BYTES, type OutputFormat } from '../media/index.js';
 import { discard, type Hop, nextHop } from '../net/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
-import { type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
+import { impossibleUsage, type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import type { ReferenceFiles, References, StoredReference } from './references.js';
 import type { ResultFiles, ResultTarget, StoredImage } from './result-files.js';
@@ -81,6 +81,9 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       ),
     );
     const usage = readReportedUsage(reported);
+    const impossible = impossibleUsage(reported).join(', ');
+    if (impossible)
+      logger.warn('a plugin reported usage that is no amount', { entry: provider.entry, member: impossible });
     const { format, quality } = outputOf(task.options);
     const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
     const image = await resultFiles.store(resultTarget, { raw, fit }, signal);

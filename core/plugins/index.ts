@@ -13,6 +13,13 @@ export {
   STORAGE,
 } from './instance-services.js';
 export { PluginConfigError, readPluginConfig } from './plugin-config.js';
-export { CONTRIBUTION_CODES, readReportedUsage } from './plugin-failure.js';
-export { createPluginHost, type InstancePolicy, type PluginHost } from './plugin-host.js';
-export { CONTRIBUTION_LISTS, createRegistry, type Registered, type Registry } from './registry.js';
+export { CONTRIBUTION_CODES, createHideOptions, impossibleUsage, readReportedUsage } from './plugin-failure.js';
+export { createPluginHost, type InstancePolicy, importPlugin, type PluginHost } from './plugin-host.js';
+export {
+  CONTRIBUTION_LISTS,
+  checkContributions,
+  createRegistry,
+  namesServed,
+  type Registered,
+  type Registry,
+} from './registry.js';

@@ -241,3 +241,10 @@ export function readReportedUsage(reported: unknown): Usage | undefined {
   if (Object.keys(usage).length === 0) return undefined;
   return { ...usage, ...(given.estimated === true && { estimated: true }) };
 }
+
+/** Names of reported amounts that {@link readReportedUsage} leaves out: each is no amount, such as NaN or -1. */
+export function impossibleUsage(reported: unknown): string[] {
+  const given: Readonly<Record<string, unknown>> = Object(reported);
+  const isAmount = (value: unknown) => Number.isFinite(value) && Number(value) >= 0;
+  return [...USAGE_COUNTS, 'seconds'].filter((name) => given[name] !== undefined && !isAmount(given[name]));
+}

@@ -27,6 +27,7 @@ import { checkEntry, entriesBefore, PluginConfigError } from './plugin-config.js
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
 import { checkContributions, namesServed, type Registry } from './registry.js';
 
+const IMPORT_MS = 10_000;
 const SETUP_MS = 10_000;
 const DISPOSE_MS = 5_000;
 const DEFAULT_CALL_MS = 30_000;
@@ -344,7 +345,11 @@ function reasonOf(error: unknown): string {
   return message.replace(/ imported from \S+plugin-host\.js$/, '');
 }
 
-async function importPlugin(use: Plugin | string, baseFolder: string): Promise<Plugin> {
+/**
+ * A plugin, or the default export of a module that is given by its path or package name.
+ * @throws Error that says what is wrong with it: it throws, takes more than 10 s, or is no plugin of this version.
+ */
+export async function importPlugin(use: Plugin | string, baseFolder: string): Promise<Plugin> {
   const candidate = typeof use === 'string' ? await importDefault(use, baseFolder) : use;
   if (!isPlugin(candidate)) {
     throw new Error('its default export is not a plugin (name, apiVersion, summary, provides, setup)');
@@ -356,8 +361,22 @@ async function importPlugin(use: Plugin | string, baseFolder: string): Promise<P
 }
 
 async function importDefault(use: string, baseFolder: string): Promise<unknown> {
-  const module: { default?: unknown } = await import(locate(use, baseFolder));
-  return module.default;
+  const location = locate(use, baseFolder);
+  const late = new Error(`its import did not finish within ${IMPORT_MS / 1000} s: a top-level await does not end`);
+  try {
+    const module: { default?: unknown } = await withDeadline(IMPORT_MS, () => import(location), { error: () => late });
+    return module.default;
+  } catch (thrown) {
+    if (thrown === late || isLoaderError(thrown)) throw thrown;
+    const message = thrown instanceof Error ? thrown.message : describeThrown(thrown);
+    throw new Error(`it threw when it was imported: ${message}`, { cause: thrown });
+  }
+}
+
+/** Of Node's loader; its message says what is wrong. */
+function isLoaderError(thrown: unknown): boolean {
+  const { code } = Object(thrown) as { code?: unknown };
+  return thrown instanceof SyntaxError || /^(?:ERR_|MODULE_NOT_FOUND)/.test(String(code));
 }
 
 /**

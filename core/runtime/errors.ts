@@ -3,6 +3,7 @@ export const DEFINITIVE_CODES = [
   'removed',
   'private',
   'login_required',
+  'password_protected',
   'age_restricted',
   'geo_blocked',
   'members_only',

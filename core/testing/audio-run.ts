@@ -52,14 +52,14 @@ export function takesAudio(operation: AudioOperation): boolean {
 
 /** One call; produced audio is read to its end. */
 export async function runAudio(options: AudioRunOptions): Promise<AudioRun> {
-  const { definition, sample, http, signal = new AbortController().signal } = options;
+  const { definition, sample, signal = new AbortController().signal } = options;
   const { operation } = sample;
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-kit-'));
   const { audio, bytes: audioBytes } = await writeAudio(folder, sample);
   try {
     const run = await runModel<AudioRun>(
       definition,
-      http,
+      options,
       async (setup, made) => {
         const provider = audioProviderOf(setup);
         const model = options.model ?? modelsFor(provider, operation)[0] ?? '';

@@ -25,6 +25,7 @@ import {
   transcriptProblems,
 } from './audio-run.js';
 import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import { hostileModelRule } from './hostile.js';
 import { compare } from './matchers.js';
 import {
   type CallOptions,
@@ -164,6 +165,7 @@ const AUDIO_RULES: Table<AudioProviderDefinition> = [
   },
   { name: 'keeps calls beside each other apart', run: apart },
   ...faultRules(FAMILY),
+  hostileModelRule(FAMILY),
   {
     name: 'ends at once when the caller leaves',
     run: (definition) => each(definition.samples, (sample) => endsAtOnce(definition, sample)),

@@ -17,7 +17,7 @@ import { called, HangError } from './limits.js';
 import { show } from './matchers.js';
 import { contractErrorOf, type ModelRun } from './models.js';
 import { createReplay, type Exchange, pluginFolder, readFixture } from './replay.js';
-import { leakedSecrets } from './runner.js';
+import { leakProblems } from './runner.js';
 import { extractorOf, setUpPlugin } from './setup.js';
 
 /** A platform's part of its tests; the kit adds everything that applies to all platforms. */
@@ -175,8 +175,8 @@ export function idsOf({ data }: Extraction): Readonly<Record<string, string | un
 }
 
 /** Secrets that appear in what others may read of a run. */
-export function leaks(definition: ExtractorDefinition, { extraction, error, setup }: ExtractionRun): string[] {
-  return leakedSecrets(definition.secrets ?? [], [extraction, error, setup.logs]);
+export function leaks({ secrets = [] }: ExtractorDefinition, { extraction, ...run }: ExtractionRun): string[] {
+  return leakProblems(secrets, { ...run, shown: extraction });
 }
 
 export function outcomeOf({ extraction, error }: ExtractionRun): string {

@@ -17,6 +17,7 @@ import {
   schemaProblems,
 } from './extraction-run.js';
 import { createFakeHttp, type FakeReply } from './fakes.js';
+import { HOSTILE_REPLIES_RULE } from './hostile.js';
 import { LINK_RULES } from './links.js';
 import { compare, show } from './matchers.js';
 import { type CallOptions, leavesBefore, leavesDuring, neverAnswers, undeclaredProblems } from './models.js';
@@ -145,8 +146,8 @@ export const FAULT_RULES: Table<ExtractorDefinition> = [
   ),
   ofFirstSample('ends at once when the caller leaves', async (definition, sample) => {
     const call = ({ http, signal }: CallOptions) => runSample(definition, sample, http, { signal });
-    await leavesDuring('extract()', call, outcomeOf, neverAnswers);
     await leavesBefore('extract()', call, outcomeOf);
+    await leavesDuring('extract()', call, outcomeOf, neverAnswers);
   }),
 ];
 
@@ -171,6 +172,7 @@ const EXTRACTOR_RULES: Table<ExtractorDefinition> = [
   ...LINK_RULES,
   ({ samples }) => samples.flatMap(sampleRules),
   ...FAULT_RULES,
+  HOSTILE_REPLIES_RULE,
 ];
 
 /** Checks that every extractor must pass, with the platform's own links and samples. */

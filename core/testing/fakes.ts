@@ -314,3 +314,17 @@ const TURNS = 3;
 async function settle(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await setImmediate();
 }
+
+const PACE_MS = 20;
+const PACE_STEP_MS = 1_000;
+
+/** Runs work whose waits take a fiftieth of their time. */
+export async function withFastClock<Result>(work: (clock: Clock) => Promise<Result>): Promise<Result> {
+  const clock = createManualClock();
+  const pace = setInterval(() => void clock.advance(PACE_STEP_MS), PACE_MS);
+  try {
+    return await work(clock);
+  } finally {
+    clearInterval(pace);
+  }
+}

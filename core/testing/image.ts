@@ -2,6 +2,7 @@ import assert from 'node:assert';
 import type { GeneratedImage, HttpRequest, ImageCall, ImageProvider, ImageSize, Media } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
+import { hostileModelRule } from './hostile.js';
 import { called } from './limits.js';
 import {
   type CallOptions,
@@ -126,6 +127,7 @@ const IMAGE_RULES: Table<ImageProviderDefinition> = [
   rule('leaves what it is given alone', leavesAlone),
   rule('keeps calls beside each other apart', apart),
   ...faultRules(FAMILY),
+  hostileModelRule(FAMILY),
   rule('ends at once when the caller leaves', async (definition) => {
     await leavesBefore('generate()', (options) => runImage(definition, {}, options), describeImage);
     // Large enough that no call completes before the caller has disconnected.
@@ -159,11 +161,12 @@ function providerOf(definition: ImageProviderDefinition): Promise<ImageProvider>
 function runImage(
   definition: ImageProviderDefinition,
   call: Partial<ImageCall>,
-  { http, signal = new AbortController().signal }: CallOptions,
+  options: CallOptions,
 ): Promise<ImageRun> {
+  const { signal = new AbortController().signal } = options;
   return runModel<ImageRun>(
     definition,
-    http,
+    options,
     async (setup, run) => {
       const provider = imageProviderOf(setup);
       const model = provider.models[0]?.id ?? '';

@@ -60,7 +60,12 @@ export async function called<Result>(
     );
   };
   try {
-    return await withDeadline(limitMs, work, { error });
+    // In a task of its own: what ends a call that blocks ends all that waits for it on the stack.
+    const apart = async () => {
+      await null;
+      return work();
+    };
+    return await withDeadline(limitMs, apart, { error });
   } finally {
     endCall();
   }

@@ -1,11 +1,11 @@
 import assert from 'node:assert';
 import { inspect } from 'node:util';
-import type { ContributionKind, HttpClient, Plugin } from '../contracts/index.js';
+import type { Clock, ContributionKind, HttpClient, Plugin } from '../contracts/index.js';
 import { CONTRIBUTION_CODES } from '../plugins/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
 import { endsWhenLeft, HangError, LEFT } from './limits.js';
-import { leakedSecrets, type Rule, reportAll, unless } from './runner.js';
+import { leakProblems, type Readable, type Rule, reportAll, unless } from './runner.js';
 import { setUpPlugin, type TestSetup } from './setup.js';
 
 /**
@@ -29,16 +29,13 @@ export interface ModelDefinition {
 }
 
 /** The outcome of one call. */
-export interface ModelRun {
-  setup: TestSetup;
-  error?: unknown;
-  /** What a client reads of the result. */
-  shown?: unknown;
-}
+export type ModelRun = Readable;
 
 export interface CallOptions {
   http: HttpClient;
   signal?: AbortSignal;
+  /** Clock for waiting. Default: real time. */
+  waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
   /** Called with each chunk of the result. */
   onChunk?(): void;
 }
@@ -75,11 +72,11 @@ export interface ModelFamily<Definition extends ModelDefinition, Run extends Mod
 /** Sets a plugin up for one call alone, makes it, and disposes of it. */
 export async function runModel<Run extends ModelRun>(
   { plugin, options }: ModelDefinition,
-  http: HttpClient,
+  { http, waiting }: CallOptions,
   work: (setup: TestSetup, run: Run) => Promise<void>,
   empty: (setup: TestSetup) => Run,
 ): Promise<Run> {
-  const setup = await setUpPlugin({ plugin, options, http });
+  const setup = await setUpPlugin({ plugin, options, http, waiting });
   const run = empty(setup);
   try {
     await work(setup, run);
@@ -111,15 +108,15 @@ export function modelNameProblems(ids: readonly string[]): string[] {
 /** Problems of every call that succeeds, one line each. */
 export function successProblems(
   { secrets = [] }: ModelDefinition,
-  { setup, shown, error }: ModelRun,
+  run: ModelRun,
   { requests }: FakeHttp,
   max: number,
   made: string,
 ): string[] {
   return [
     ...unless(requests.length <= max, `it made ${requests.length} requests for one ${made}`),
-    ...undeclaredProblems(setup),
-    ...leakedSecrets(secrets, [shown, error, setup.logs]),
+    ...undeclaredProblems(run.setup),
+    ...leakProblems(secrets, run),
   ];
 }
 
@@ -213,7 +210,7 @@ export function faultRules<Definition extends ModelDefinition & { upstream?: unk
             ...(one.problemsOf?.(run) ?? []),
             ...unless(http.requests.length <= MAX_TRIES, `it asked ${http.requests.length} times`),
             ...unless(http.openBodies === 0, 'a connection stays open'),
-            ...leakedSecrets([...secrets, WORDS], [run.shown, run.error, run.setup.logs]),
+            ...leakProblems([...secrets, WORDS], run),
           ];
         }),
     })),
@@ -231,7 +228,7 @@ export function faultRules<Definition extends ModelDefinition & { upstream?: unk
             ),
             ...unless(error?.retryable === false, 'it may be asked again, the error says'),
             ...unless(http.requests.length === 1, `it asked ${http.requests.length} times`),
-            ...leakedSecrets(definition.secrets ?? [], [run.error, run.setup.logs]),
+            ...leakProblems(definition.secrets ?? [], { setup: run.setup, error: run.error }),
           ];
         }),
     },

@@ -1,91 +1,129 @@
 import assert from 'node:assert';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Plugin } from '../contracts/index.js';
-import { CONTRIBUTION_LISTS } from '../plugins/index.js';
-import { createValidator, withDeadline } from '../runtime/index.js';
-import { createFakeHttp } from './fakes.js';
+import { CONTRIBUTION_LISTS, checkContributions, createRegistry, importPlugin } from '../plugins/index.js';
+import { createValidator, silentLogger } from '../runtime/index.js';
+import { createFakeHttp, type FakeHttp } from './fakes.js';
+import { called } from './limits.js';
 import { pluginFolder } from './replay.js';
-import { type Check, describeChecks, reportAll } from './runner.js';
-import { setUpPlugin } from './setup.js';
+import { type Check, checksOf, describeChecks, type Rule, reportAll, unless } from './runner.js';
+import { setUpPlugin, type TestSetup } from './setup.js';
+
+/** The rules of every plugin. */
 
 export interface PluginDefinition {
-  plugin: Plugin;
+  /**
+   * Default: what `../index.js` exports by default, as seen from the test file. The kit imports it then, so that it can
+   * say what happens if the import throws or does not end.
+   */
+  plugin?: Plugin;
   /** `import.meta.url` of the test file, which is in the `test` folder of the plugin. */
   folder: string;
   /** Options of a valid instance. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
 }
 
-const SETUP_MS = 10_000;
+interface Subject {
+  plugin: { readonly name: string };
+  folder: string;
+  options: Readonly<Record<string, unknown>>;
+  load(): Promise<Plugin>;
+}
+
+const PLUGIN_RULES: readonly Rule<Subject>[] = [
+  { name: 'can be imported', run: ({ load }) => load() },
+  {
+    name: 'says who it is',
+    async run({ folder, load }) {
+      const plugin = await load();
+      assert.equal(plugin.name, path.basename(pluginFolder(folder)), 'the name is not that of the folder');
+      assert.equal(plugin.apiVersion, 1, 'apiVersion is not 1');
+      assert.match(plugin.summary, /^\S[^\n]*\.$/, 'the summary is not one sentence');
+      assert(plugin.provides.length > 0, '"provides" is empty');
+    },
+  },
+  {
+    name: 'has strict options with valid defaults',
+    async run({ options, load }) {
+      const plugin = await load();
+      if (!plugin.options) return;
+      const validator = createValidator(plugin.options);
+      const given = validator.check(options);
+      assert(given.ok, 'the schema refuses the options of the test');
+      const again = validator.check(given.value);
+      assert(again.ok, 'the schema refuses its own defaults');
+      assert(!validator.check({ ...options, no_such_option: 1 }).ok, 'the schema lets an unknown option through');
+    },
+  },
+  {
+    name: 'sets up without a request',
+    async run(subject) {
+      const { http, undeclared } = await setUp(subject);
+      const requests = http.requests.map(({ method = 'GET', url }) => `setup requested ${method} ${url}`);
+      reportAll([
+        ...requests,
+        ...undeclared.map((need) => `setup used the ${need} without naming it in "needs" or "wants"`),
+      ]);
+    },
+  },
+  {
+    name: 'contributes what it provides',
+    async run(subject) {
+      const { plugin, contributions } = await setUp(subject);
+      reportAll(
+        Object.entries(CONTRIBUTION_LISTS).flatMap(([kind, list]) => {
+          const isPromised = plugin.provides.some((name) => name === kind);
+          const isGiven = (contributions?.[list]?.length ?? 0) > 0;
+          const problem = isPromised
+            ? `"provides" names ${kind}, and there are no ${list}`
+            : `${list} are not in "provides"`;
+          return unless(isPromised === isGiven, problem);
+        }),
+      );
+      // As the gateway looks at it. The name of a template is no platform key.
+      if (!plugin.name.startsWith('_')) checkContributions(plugin, contributions);
+    },
+  },
+  {
+    name: 'serves each platform and model once',
+    async run(subject) {
+      const { contributions } = await setUp(subject);
+      const registry = createRegistry(silentLogger);
+      registry.add(subject.plugin.name, contributions, (text) => text);
+    },
+  },
+  {
+    name: 'can be disposed twice',
+    async run(subject) {
+      const { dispose } = await setUp(subject);
+      await dispose();
+      await dispose();
+    },
+  },
+];
 
 /** Checks that every plugin must pass. */
 export function pluginChecks({ plugin, folder, options = {} }: PluginDefinition): Check[] {
-  const http = () => createFakeHttp([{ fail: 'connection' }]);
-  return [
-    {
-      name: 'says who it is',
-      async run() {
-        assert.equal(plugin.name, path.basename(pluginFolder(folder)), 'the name is not that of the folder');
-        assert.equal(plugin.apiVersion, 1, 'apiVersion is not 1');
-        assert.match(plugin.summary, /^\S[^\n]*\.$/, 'the summary is not one sentence');
-        assert(plugin.provides.length > 0, '"provides" is empty');
-      },
-    },
-    {
-      name: 'has strict options with valid defaults',
-      async run() {
-        if (!plugin.options) return;
-        const validator = createValidator(plugin.options);
-        const given = validator.check(options);
-        assert(given.ok, 'the schema refuses the options of the test');
-        const again = validator.check(given.value);
-        assert(again.ok, 'the schema refuses its own defaults');
-        assert(!validator.check({ ...options, no_such_option: 1 }).ok, 'the schema lets an unknown option through');
-      },
-    },
-    {
-      name: 'sets up without a request',
-      async run() {
-        const client = http();
-        const { undeclared } = await inTime(setUpPlugin({ plugin, options, http: client }));
-        const requests = client.requests.map(({ method = 'GET', url }) => `setup requested ${method} ${url}`);
-        reportAll([
-          ...requests,
-          ...undeclared.map((need) => `setup used the ${need} without naming it in "needs" or "wants"`),
-        ]);
-      },
-    },
-    {
-      name: 'contributes what it provides',
-      async run() {
-        const { contributions } = await inTime(setUpPlugin({ plugin, options, http: http() }));
-        const problems = Object.entries(CONTRIBUTION_LISTS).flatMap(([kind, list]) => {
-          const promised = plugin.provides.some((name) => name === kind);
-          const given = (contributions[list]?.length ?? 0) > 0;
-          if (promised === given) return [];
-          return [promised ? `"provides" names ${kind}, and there are no ${list}` : `${list} are not in "provides"`];
-        });
-        reportAll(problems);
-      },
-    },
-    {
-      name: 'can be disposed twice',
-      async run() {
-        const { contributions } = await inTime(setUpPlugin({ plugin, options, http: http() }));
-        await contributions.dispose?.();
-        await contributions.dispose?.();
-      },
-    },
-  ];
+  const named = plugin ?? { name: nameOf(folder) };
+  const load = async () => {
+    const use = plugin ?? path.join(path.dirname(path.dirname(fileURLToPath(folder))), 'index.js');
+    return called('its import', () => importPlugin(use, '/'));
+  };
+  return checksOf(PLUGIN_RULES, { plugin: named, folder, options, load });
 }
 
 /** Registers {@link pluginChecks} with the test runner's global `describe` and `it`. */
 export function describePlugin(definition: PluginDefinition): void {
-  describeChecks(`plugin ${definition.plugin.name}`, pluginChecks(definition));
+  describeChecks(`plugin ${definition.plugin?.name ?? nameOf(definition.folder)}`, pluginChecks(definition));
 }
 
-function inTime<Result>(work: Promise<Result>): Promise<Result> {
-  return withDeadline(SETUP_MS, () => work, {
-    error: () => new Error(`setup took longer than ${SETUP_MS / 1000} s`),
-  });
+function nameOf(folder: string): string {
+  return path.basename(pluginFolder(folder));
+}
+
+async function setUp({ options, load }: Subject): Promise<TestSetup & { plugin: Plugin; http: FakeHttp }> {
+  const plugin = await load();
+  const http = createFakeHttp([{ fail: 'connection' }]);
+  return { plugin, http, ...(await setUpPlugin({ plugin, options, http })) };
 }

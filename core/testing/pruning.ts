@@ -1,6 +1,6 @@
 import { withDecoys } from './decoys.js';
 import { damageProblems, type ExtractorDefinition, type FoundSample, readIntact, runSample } from './extraction-run.js';
-import { createManualClock } from './fakes.js';
+import { withFastClock } from './fakes.js';
 import { createReplay, type Exchange } from './replay.js';
 import { NestedJson, type Part, putTogether, type ReplyParts, takeApart } from './reply-parts.js';
 import { knownNumbers } from './result-numbers.js';
@@ -10,9 +10,6 @@ const PRUNINGS = 500;
 const PROBLEMS_SHOWN = 20;
 /** Spread, so that adjacent seeds begin with different numbers. */
 const SEED_STEP = 7919;
-/** A plugin's waits take a fiftieth of their time. */
-const PACE_MS = 20;
-const PACE_STEP_MS = 1_000;
 
 /**
  * Replies with fields removed, lists shortened, texts cut and values of other types, every second one with another item
@@ -24,10 +21,8 @@ export async function passesPruned(definition: ExtractorDefinition, sample: Foun
   const replies = intact.exchanges.map(takeApart);
   const decoyed = replies.map((reply) => withDecoys(reply, intact.itemIds));
   const numbers = knownNumbers(intact.extraction, replies, intact.ids);
-  const clock = createManualClock();
-  const pace = setInterval(() => void clock.advance(PACE_STEP_MS), PACE_MS);
   const problems: string[] = [];
-  try {
+  await withFastClock(async (clock) => {
     for (const seed of seeds()) {
       const random = seededRandom(seed * SEED_STEP);
       const pruned = (seed % 2 === 0 ? replies : decoyed).map((reply) => pruneReply(reply, random));
@@ -40,9 +35,7 @@ export async function passesPruned(definition: ExtractorDefinition, sample: Foun
       }
       if (problems.length > PROBLEMS_SHOWN) break;
     }
-  } finally {
-    clearInterval(pace);
-  }
+  });
   reportAll(problems);
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert';
 import { inspect } from 'node:util';
-import type { Plugin } from '../contracts/index.js';
+import { createHideOptions, namesServed } from '../plugins/index.js';
 import { HangError, withinCheck } from './limits.js';
+import type { TestSetup } from './setup.js';
 
 /** One check of a plugin: a name for the report, and a run that throws if the rule is violated. */
 export interface Check {
@@ -28,7 +29,7 @@ export type Table<Definition> = readonly (
 const hanging = new WeakMap<object, HangError>();
 
 /** The checks of one plugin. After a call that does not end, the others fail at once. */
-export function checksOf<Definition extends { plugin: Plugin }>(
+export function checksOf<Definition extends { plugin: { readonly name: string } }>(
   table: Table<Definition>,
   definition: Definition,
 ): Check[] {
@@ -39,7 +40,11 @@ export function checksOf<Definition extends { plugin: Plugin }>(
     .map(({ name, run }) => ({ name, run: () => runCheck(plugin, name, async () => run(definition)) }));
 }
 
-async function runCheck(plugin: Plugin, check: string, run: () => Promise<unknown>): Promise<unknown> {
+async function runCheck(
+  plugin: { readonly name: string },
+  check: string,
+  run: () => Promise<unknown>,
+): Promise<unknown> {
   const before = hanging.get(plugin);
   assert(!before, `not tried, since an earlier check failed: ${before?.message}`);
   try {
@@ -73,10 +78,28 @@ export function unless(isWell: boolean, problem: string): string[] {
   return isWell ? [] : [problem];
 }
 
-/** Secrets that appear in what others may read, one line each. */
-export function leakedSecrets(secrets: readonly string[], seen: unknown): string[] {
-  const text = inspect(seen, { depth: 20, maxStringLength: null, maxArrayLength: null });
-  return secrets.flatMap((secret, index) =>
-    unless(!text.includes(secret), `secret ${index + 1} shows in the result, the error or the log`),
+/** What others may read of a run. */
+export interface Readable {
+  setup: TestSetup;
+  error?: unknown;
+  /** What a client reads of the result. */
+  shown?: unknown;
+}
+
+/**
+ * Texts in a run that must not be there, one line each: secrets, and every option of six characters or more, since a
+ * message for clients or a log line may go anywhere.
+ */
+export function leakProblems(secrets: readonly string[], { setup, error, shown }: Readable): string[] {
+  const text = inspect([shown, error, setup.logs], { depth: 20, maxStringLength: null, maxArrayLength: null });
+  const served = [setup.context.id, ...namesServed(setup.contributions)];
+  const shownOptions = Object.entries(setup.options).filter(
+    ([, value]) => createHideOptions([value], served)(text) !== text,
   );
+  return [
+    ...secrets.flatMap((secret, index) =>
+      unless(!text.includes(secret), `secret ${index + 1} shows in the result, the error or the log`),
+    ),
+    ...shownOptions.map(([name]) => `the value of the option "${name}" shows in the result, the error or the log`),
+  ];
 }

@@ -34,6 +34,8 @@ export interface TestSetup {
   contributions: Contributions;
   context: PluginContext;
   logs: readonly LogLine[];
+  /** As given, without defaults. */
+  options: Readonly<Record<string, unknown>>;
   /** Uses of services that the plugin lists neither in `needs` nor in `wants`. */
   undeclared: readonly string[];
   /** As when the gateway closes. */
@@ -81,7 +83,7 @@ export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> 
   };
   const contributions = await called('setup()', () => plugin.setup(context), SETUP_MS);
   const dispose = () => called('dispose()', async () => contributions.dispose?.(), DISPOSE_MS);
-  return { contributions, context, logs: logger.lines, undeclared, dispose };
+  return { contributions, context, options, logs: logger.lines, undeclared, dispose };
 }
 
 function fillOptions(plugin: Plugin, options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -29,11 +29,12 @@ export const WANTED: Wanted = { route: 'chat_completions', stream: true, words: 
 export async function runText(
   definition: TextProviderDefinition,
   wanted: Wanted,
-  { http, onChunk, pieces, signal = new AbortController().signal, ...options }: RunOptions,
+  options: RunOptions,
 ): Promise<TextRun> {
+  const { onChunk, pieces, signal = new AbortController().signal } = options;
   return runModel<TextRun>(
     definition,
-    http,
+    options,
     async (_, run) => {
       const { provider } = run;
       const model = options.model ?? firstModel(provider).id;

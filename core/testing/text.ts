@@ -1,6 +1,7 @@
 import assert from 'node:assert';
 import type { TextModel, TextRoute } from '../contracts/index.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import { hostileModelRule } from './hostile.js';
 import { atOnce } from './limits.js';
 import {
   type CallOptions,
@@ -127,6 +128,7 @@ const TEXT_RULES: Table<TextProviderDefinition> = [
   },
   ...RESPONSES_RULES,
   ...faultRules(FAMILY),
+  hostileModelRule(FAMILY),
   { name: 'a stream that breaks ends, and is not asked for again', applies: hasUpstream, run: breaks },
   {
     name: 'ends at once when the caller leaves before it begins',

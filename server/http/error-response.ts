@@ -105,6 +105,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   removed: notExtractable,
   private: notExtractable,
   login_required: notExtractable,
+  password_protected: notExtractable,
   age_restricted: notExtractable,
   geo_blocked: notExtractable,
   members_only: notExtractable,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ExtractionData, ExtractResult, PostData, ProductData } from 'mediagate';
+import { type ExtractionData, type ExtractResult, GatewayError, type PostData, type ProductData } from 'mediagate';
 import { encodeExtraction } from '../../server/links/extract.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { describeOnStacks } from '../support/stacks.js';
@@ -163,6 +163,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
         audio: true,
         extract: async ({ link }) => {
           calls += 1;
+          if (link.id === '423') throw new GatewayError('password_protected', 'The item is protected by a password.');
           return inventedExtraction(link.id, { audio: true, limitations: ['metadata_only'] });
         },
         resolveAudio: async () => ({ url: 'https://cdn.example/a.m4a' }),
@@ -186,6 +187,19 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
     expect(second.json.input_url).to.equal(`${LINK}?utm_source=x`);
     expect(second.json.data.media.download_links.mp3).to.equal(null);
     expect(second.json.data.metrics).to.deep.equal(first.json.data.metrics);
+  });
+
+  it('says that an item needs a password, and keeps the refusal', async () => {
+    calls = 0;
+    for (const _ of [1, 2]) {
+      const { status, json } = await app.extract(key, { url: 'https://invented.example/item/423' });
+      expect([status, json.error.code, json.error.type]).to.deep.equal([
+        422,
+        'password_protected',
+        'extraction_failed',
+      ]);
+    }
+    expect(calls).to.equal(1);
   });
 
   it('accepts the options of shop links and says that they change nothing here', async () => {

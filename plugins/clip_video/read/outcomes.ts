@@ -11,7 +11,9 @@ import {
 import { hasFiles, isReadable } from '../assemble.js';
 import { type Restriction, type SiteConfig } from '../fetch.js';
 import { parseItem } from './item.js';
-import { isItem, isVideoData, type PageReading, type PageState, readPageNodes } from './page.js';
+import { parseVideoObject } from './older/video-object.js';
+import { type PageReading, readPageNodes } from './page.js';
+import { isItem, isVideoData, type PageState } from './page-nodes.js';
 import { parsePageTags } from './page-tags.js';
 import { parsePlayerItem, parseVideoData } from './player.js';
 
@@ -36,7 +38,7 @@ export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig):
     return meaning.kind === 'restricted' ? { restriction: meaning.code, reason: meaning.reason } : meaning;
   }
   if (reading.items.length > 0 || reading.videoData.length > 0) return OTHER_ITEM;
-  const tags = html.includes(id) ? parsePageTags(html, id) : undefined;
+  const tags = html.includes(id) ? (parseVideoObject(html, id) ?? parsePageTags(html, id)) : undefined;
   if (tags) return { kind: 'found', found: tags, limitations: ['fallback_source: page_tags'] };
   return { kind: 'transient', ...classify(html, reading, siteConfig) };
 }

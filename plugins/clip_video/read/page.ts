@@ -1,22 +1,6 @@
-import { asId, asRecord, asString, at, findAll, findJsonAfter, type JsonRecord } from 'mediagate';
-
-/** What a page holds of items in one of its scripts. */
-export interface PageNodes {
-  /** `itemStruct` nodes that the page shows as its item. */
-  items: unknown[];
-  /** `videoData` nodes, of older pages and of the embedded player. */
-  videoData: unknown[];
-  /** Accounts and their counters by handle, where they stand apart from the items. */
-  users?: unknown;
-  userStats?: unknown;
-  /** What the page says in the place of the item. */
-  states: PageState[];
-}
-
-export interface PageState {
-  code: string;
-  message?: string;
-}
+import { asRecord, at, findAll, findJsonAfter, type JsonRecord } from 'mediagate';
+import { readNextData, readSigi } from './older/page-data.js';
+import { isItem, nodes, ofDetail, type PageNodes, together } from './page-nodes.js';
 
 interface Reader {
   /** Scripts that carry the data, by id or by the global that they set. */
@@ -99,38 +83,6 @@ function findItem(blobs: readonly unknown[], id: string): JsonRecord[] {
   return findAll(blobs, (node) => isItem(node, id) && isWhole(node), { maxResults: 1 });
 }
 
-/** Whether a node is the requested item's: by every id that it states of itself. */
-export function isItem(node: unknown, id: string): boolean {
-  return asId(at(node, 'id')) === id;
-}
-
-export function isVideoData(node: unknown, id: string): boolean {
-  return asId(at(node, 'itemInfos', 'id')) === id;
-}
-
-function nodes(found: Partial<PageNodes>): PageNodes {
-  return { items: [], videoData: [], states: [], ...found };
-}
-
-/** A detail as most pages have it: the item, or a status code and a message in its place. */
-function ofDetail(detail: unknown): PageNodes {
-  const item = at(detail, 'itemInfo', 'itemStruct');
-  const data = at(detail, 'videoData');
-  const state = stateOf(detail);
-  return nodes({
-    items: asRecord(item) ? [item] : [],
-    videoData: asRecord(at(data, 'itemInfos')) ? [data] : [],
-    states: state ? [state] : [],
-  });
-}
-
-function stateOf(detail: unknown): PageState | undefined {
-  const written = at(detail, 'statusCode');
-  const code = typeof written === 'number' || typeof written === 'string' ? String(written) : '';
-  if (!/^-?\d+$/.test(code) || code === '0' || code === '200') return undefined;
-  return { code, message: asString(at(detail, 'statusMsg')) ?? asString(at(detail, 'statusMessage')) };
-}
-
 /** Since 2023: one member for each part of the page; the item's is `webapp.video-detail`, or `webapp.reflow.video.detail` for phones. */
 function readUniversal(blob: unknown): PageNodes {
   const scope = asRecord(at(blob, '__DEFAULT_SCOPE__')) ?? asRecord(blob) ?? {};
@@ -144,35 +96,9 @@ function ofWrapped(detail: unknown): PageNodes {
   return ofDetail(asRecord(at(detail, 'body')) ?? detail);
 }
 
-/** 2021 to 2023: items and accounts in tables of their own. */
-function readSigi(blob: unknown, id: string): PageNodes {
-  const item = at(blob, 'ItemModule', id) ?? at(blob, 'MobileItemModule', id);
-  const state = stateOf(at(blob, 'VideoPage')) ?? stateOf(at(blob, 'MobileSharingVideo'));
-  return nodes({
-    items: asRecord(item) ? [item] : [],
-    users: at(blob, 'UserModule', 'users'),
-    userStats: at(blob, 'UserModule', 'stats'),
-    states: state ? [state] : [],
-  });
-}
-
-/** 2019 to 2021. */
-function readNextData(blob: unknown): PageNodes {
-  const props = at(blob, 'props', 'pageProps');
-  return together([ofDetail(props), ofDetail(at(props, 'videoObjectPageProps'))]);
-}
-
 /** Data by route: share pages of 2019, and the embedded player's page. */
 function readRoutes(routes: unknown): PageNodes {
   return together(Object.values(asRecord(routes) ?? {}).map((route) => ofDetail(route)));
-}
-
-function together(parts: readonly PageNodes[]): PageNodes {
-  return nodes({
-    items: parts.flatMap(({ items }) => items),
-    videoData: parts.flatMap(({ videoData }) => videoData),
-    states: parts.flatMap(({ states }) => states),
-  });
 }
 
 /** One script of a page. */

@@ -1,4 +1,4 @@
-import { asId, decodeEntities, findJsonAfter, parseCount, splitScripts, toIsoTime } from 'mediagate';
+import { asId, decodeEntities, findJsonAfter, parseCount, splitScripts, toIsoTime } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../links.js';
 import { bestImage, singleMedia, videoEntry } from './media.js';

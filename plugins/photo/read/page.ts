@@ -1,4 +1,4 @@
-import { asId, findJsonAfter, findPhrase, type ScriptedPage, splitScripts, tryParseJson } from 'mediagate';
+import { asId, findJsonAfter, findPhrase, type ScriptedPage, splitScripts, tryParseJson } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import type { PostIdentity } from '../links.js';
 import { readLinkedData } from './older/linked-data.js';

@@ -16,26 +16,22 @@ import {
   type MediaEntry,
   type PartialPost,
   type Precision,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { canonicalUrl, type PostIdentity } from '../links.js';
 import { mediaUrl, type PostMedia } from './media.js';
 
-/** What each source knows of a post, in the form that it has it. */
-export interface PostParts extends Omit<NonNullable<PartialPost['common']>, 'description' | 'tags' | 'thumbnail'> {
+interface PostParts extends Omit<NonNullable<PartialPost['common']>, 'description' | 'tags' | 'thumbnail'> {
   media: PostMedia;
 }
 
-/** The parts of a document that are filled alike for every source. */
-export function buildPost(
-  { shortcode, mediaId }: PostIdentity,
-  { media, ...common }: PostParts,
-): PartialPost & { ids: NonNullable<PartialPost['ids']> } {
+/** The part of a document that every source fills in the same way. */
+export function buildPost({ shortcode, mediaId }: PostIdentity, { media, ...common }: PostParts) {
   const { caption, author } = common;
   return {
     common: { ...common, description: caption, tags: hashtagsIn(caption), thumbnail: media.image_urls[0] },
     ids: { post_id: mediaId, shortcode, author_id: author?.id, canonical_url: canonicalUrl(shortcode) },
     media,
-  };
+  } satisfies PartialPost;
 }
 
 const USERNAME = /^[A-Za-z0-9._]{1,60}$/;

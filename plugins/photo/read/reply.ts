@@ -1,4 +1,4 @@
-import { asArray, asId, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate';
+import { asArray, asId, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate/plugin';
 import { codeOfMessage, type SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity } from '../links.js';
 import { readGraphqlNode, readRestNode } from './node.js';

@@ -1,0 +1,417 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect } from 'chai';
+import {
+  createGateway,
+  definePlugin,
+  type Extraction,
+  type Gateway,
+  GatewayError,
+  type GeneratedImage,
+  type ImageProvider,
+  type Plugin,
+  type PluginContext,
+  systemClock,
+} from '../../../core/index.js';
+import {
+  type Check,
+  createRecordingLogger,
+  extractorChecks,
+  imageProviderChecks,
+  pluginChecks,
+} from '../../../core/testing/index.js';
+import { openState } from '../../../server/state.js';
+import { toJobTerms } from '../../../server/usage/job-admission.js';
+import {
+  type Context,
+  createInventedPackage,
+  extraction,
+  fetchItem,
+  ID,
+  type InventedPackage,
+  inventedPlugin,
+  match,
+  type Pieces,
+  read,
+  TOKEN,
+} from './invented-platform.js';
+
+/**
+ * Plugins that are wrong on purpose. The kit and the running gateway refuse each one with a message that names the
+ * fault, and neither hangs.
+ */
+
+const MAX_MS = 15_000;
+const LINK = `https://invented.example/item/${ID}`;
+const OPTIONS = { token: TOKEN };
+
+interface Wrong {
+  /** The plugin, or the text of its module. */
+  plugin: Plugin | string;
+  /** The only check that is run. Default: all. */
+  check?: string;
+  /** In a message of a failed check. */
+  kit: RegExp;
+  /** In the state of the entry, the client's error or the log; undefined if a gateway cannot know it. */
+  gateway: RegExp | undefined;
+  /** What a client reads of it in no case. */
+  hidden?: string;
+}
+
+/** Deadline of one call in the gateway. */
+const CALL_MS = 2_000;
+const LATE_MS = 6_000;
+const STEP_MS = 50;
+
+const later = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+const never = () => new Promise<never>(() => {});
+
+const extracting = (extract: (context: Context, signal: AbortSignal) => Promise<Extraction>, more: Pieces = {}) =>
+  inventedPlugin({
+    ...more,
+    extractor: (context) => ({ extract: ({ signal }) => extract(context, signal), ...more.extractor?.(context) }),
+  });
+const throwing = (thrown: (context: Context) => unknown) =>
+  extracting(async (context) => {
+    throw thrown(context);
+  });
+const answering = (result: object) =>
+  extracting(async () => ({ ...extraction(ID, 'An item', 51_234), ...result }) as Extraction);
+const withData = (data: object) => answering({ data: { ...extraction(ID, 'An item', 51_234).data, ...data } });
+
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+function imagePlugin(generate: (signal: AbortSignal) => Promise<GeneratedImage>): Plugin {
+  const { models } = modelsOf();
+  return definePlugin({
+    name: 'invented',
+    apiVersion: 1,
+    summary: 'Images of an invented model.',
+    provides: ['image'],
+    setup: (_: PluginContext) => ({ imageProviders: [{ models, generate: ({ signal }) => generate(signal) }] }),
+  }) as Plugin;
+}
+
+function modelsOf(): Pick<ImageProvider, 'models'> {
+  return { models: ['invented-1'] as never };
+}
+
+const contributing = (setup: NonNullable<Pieces['setup']>, plugin: Partial<Plugin> = {}) =>
+  inventedPlugin({ setup, plugin });
+
+const WRONG: Readonly<Record<string, Wrong>> = {
+  'throws at import': {
+    plugin: `throw new Error('no settings file');`,
+    kit: /threw when it was imported: no settings file/,
+    gateway: /threw when it was imported: no settings file/,
+  },
+  'never ends its import': {
+    plugin: `setInterval(() => {}, 1000).unref(); await new Promise(() => {}); export default {};`,
+    kit: /import did not finish within 10 s/,
+    gateway: /import did not finish within 10 s/,
+  },
+  'cannot be parsed': {
+    plugin: 'export default {',
+    kit: /Unexpected end of input/,
+    gateway: /cannot be read as JavaScript/,
+  },
+  'exports something else': {
+    plugin: 'export default class {}',
+    kit: /default export is not a plugin/,
+    gateway: /default export is not a plugin/,
+  },
+  'speaks another version of the contract': {
+    plugin: { ...inventedPlugin(), apiVersion: 2 } as unknown as Plugin,
+    kit: /speaks version 2/,
+    gateway: /speaks version 2/,
+  },
+  'never ends its setup': {
+    plugin: contributing(never),
+    kit: /plugin "invented", check "[^"]+": setup\(\) did not end within 10 s/,
+    gateway: /setup did not finish within 10 s/,
+  },
+  'throws in setup': {
+    plugin: contributing(() => {
+      throw new Error('no model file');
+    }),
+    kit: /no model file/,
+    gateway: /no model file/,
+  },
+  'returns nothing from setup': {
+    plugin: contributing((() => undefined) as never),
+    kit: /setup returned nothing|"provides" names extractor/,
+    gateway: /setup returned nothing/,
+  },
+  'names a kind that there is not': {
+    plugin: inventedPlugin({ plugin: { provides: ['extractor', 'video'] as never } }),
+    kit: /"provides" names video/,
+    gateway: /"provides" names video/,
+  },
+  'contributes what it does not name': {
+    plugin: contributing((_, made) => ({ ...made, ...modelProviders() })),
+    kit: /imageProviders are not in "provides"/,
+    gateway: /imageProviders, which "provides" does not name/,
+  },
+  'has an extractor without extract': {
+    plugin: inventedPlugin({ extractor: () => ({ extract: undefined as never }) }),
+    kit: /extractors\.0\.extract must be a function/,
+    gateway: /extractors\.0\.extract must be a function/,
+  },
+  'serves one platform twice': {
+    plugin: contributing((_, { extractors = [] }) => ({ extractors: [...extractors, ...extractors] })),
+    kit: /invented is served by the entry "invented" already/,
+    gateway: /invented is served by the entry "invented" already/,
+  },
+  'has a name that is no platform key': {
+    plugin: inventedPlugin({ extractor: () => ({ platform: 'In vented' }) }),
+    kit: /platform must be 1 to 40 small letters/,
+    gateway: /platform must be 1 to 40 small letters/,
+  },
+  'throws in match': {
+    plugin: inventedPlugin({
+      extractor: () => ({
+        match() {
+          throw new TypeError('no such path');
+        },
+      }),
+    }),
+    kit: /threw TypeError: no such path; match must never throw/,
+    gateway: /match failed; counted as no match .*no such path/,
+  },
+  'forges the 401 of a key': {
+    plugin: throwing(() => new GatewayError('invalid_api_key', 'Incorrect API key.')),
+    kit: /threw invalid_api_key, which is no code of this contract \(extractor\)/,
+    gateway: /an error whose code its contract does not have.*invalid_api_key|invalid_api_key.*contract does not have/,
+    hidden: 'Incorrect API key',
+  },
+  'forges a used-up budget': {
+    plugin: throwing(() => new GatewayError('insufficient_quota', 'Pay more.')),
+    kit: /threw insufficient_quota, which is no code of this contract/,
+    gateway: /insufficient_quota/,
+    hidden: 'Pay more',
+  },
+  'throws a text': {
+    plugin: throwing(() => 'it went wrong'),
+    kit: /threw something else than a GatewayError: 'it went wrong'/,
+    gateway: /it threw it went wrong/,
+  },
+  'shows an option in an error': {
+    plugin: throwing(({ options }) => new GatewayError('upstream_refused', `Refused for ${options.token}.`)),
+    kit: /the value of the option "token" shows in the result, the error or the log/,
+    gateway: /values that no client may see/,
+    hidden: TOKEN,
+  },
+  'never settles': {
+    plugin: extracting(never),
+    kit: /plugin "invented", check "[^"]+": extract\(\) did not end within 12 s/,
+    gateway: /No answer within 2 s|ignores its abort signal/,
+  },
+  'ignores its abort signal': {
+    plugin: inventedPlugin({
+      extractor: () => ({
+        async extract() {
+          await later(14_000);
+          return extraction(ID, 'An item', 51_234);
+        },
+      }),
+    }),
+    check: 'ends at once when the caller leaves',
+    kit: /plugin "invented", check "ends at once[^"]+": extract\(\) ignored its abort signal/,
+    gateway: /ignores its abort signal/,
+  },
+  'answers nothing': {
+    plugin: extracting(async () => undefined as never),
+    kit: /expected a result/,
+    gateway: /extract\(\) answered nothing/,
+  },
+  'gives negative counters': {
+    plugin: withData({ metrics: { views: -1 } }),
+    kit: /data\.metrics\.views must be >= 0/,
+    gateway: /data\.metrics\.views must be >= 0/,
+  },
+  'gives fields that the document does not have': {
+    plugin: withData({ viewers: 5 }),
+    kit: /viewers/,
+    gateway: /breaks its schema/,
+  },
+  'gives the data of another item': {
+    plugin: extracting(async () => extraction('aaaaaaaaaa', 'Another', 9_876)),
+    kit: /another item: the result names|took 9876|became|expected/,
+    gateway: undefined,
+  },
+  'has one item under several canonical links': {
+    plugin: inventedPlugin({
+      extractor: () => ({
+        match(url) {
+          const link = match(url);
+          return link && 'id' in link && url.search ? { ...link, url: `${link.url}?s=1` } : link;
+        },
+      }),
+    }),
+    kit: /has the canonical links/,
+    gateway: undefined,
+  },
+  'blocks the process for ever': {
+    plugin: extracting(async () => {
+      for (;;);
+    }),
+    kit: /extract\(\) kept the process busy for more than 8 s/,
+    gateway: undefined,
+  },
+  'reads replies in quadratic time': {
+    plugin: inventedPlugin({
+      extractor: (context) => ({
+        async extract(call) {
+          const response = await fetchItem(context, call);
+          / +x/.test(response.text());
+          return read(response, call.link.id);
+        },
+      }),
+    }),
+    check: 'reads hostile replies in linear time',
+    kit: /" " alone: \d+ ms for 8192 characters, and \d+ ms for 32768|kept the process busy/,
+    gateway: undefined,
+  },
+  'answers a page in place of a picture': {
+    plugin: imagePlugin(async () => ({ bytes: Buffer.from('<!doctype html>'), contentType: 'image/png' })),
+    kit: /unsupported image format|Input buffer/,
+    gateway: /could not be|no image|cannot be read|could not be understood/,
+  },
+  'counts usage that is no number': {
+    plugin: imagePlugin(async () => ({
+      bytes: PNG,
+      contentType: 'image/png',
+      usage: { inputTokens: Number.NaN } as never,
+    })),
+    kit: /usage\.inputTokens is NaN/,
+    gateway: /usage that is no amount .*inputTokens/,
+  },
+  'answers an image without bytes': {
+    plugin: imagePlugin(async () => ({ contentType: 'image/png' }) as never),
+    kit: /Input|Invalid|undefined/,
+    gateway: /answered no bytes/,
+  },
+};
+
+function describeError(error: unknown): string {
+  return error instanceof GatewayError ? `${error.code} ${error.message}` : String(error);
+}
+
+function modelProviders(): { imageProviders: ImageProvider[] } {
+  return { imageProviders: [{ ...modelsOf(), generate: never }] };
+}
+
+describe('plugins that are wrong on purpose', () => {
+  let folder: InventedPackage;
+  let modules: string;
+
+  before(async () => {
+    folder = createInventedPackage();
+    modules = await mkdtemp(path.join(tmpdir(), 'mediagate-wrong-'));
+    await writeFile(path.join(modules, 'package.json'), '{"type":"module"}');
+  });
+  after(async () => {
+    folder.remove();
+    await rm(modules, { recursive: true, force: true });
+  });
+
+  /** A plugin's folder with its module, as a test file of it would name it. */
+  async function writeModule(name: string, text: string): Promise<string> {
+    const root = path.join(modules, name.replace(/\W+/g, '-'));
+    await mkdir(path.join(root, 'test'), { recursive: true });
+    await writeFile(path.join(root, 'index.js'), text);
+    return root;
+  }
+
+  function checksOf({ plugin }: Wrong, root: string | undefined): Check[] {
+    if (typeof plugin === 'string') {
+      return pluginChecks({ folder: pathToFileURL(path.join(root ?? '', 'test', 'wrong.test.js')).href });
+    }
+    if (plugin.provides.includes('image')) return imageProviderChecks({ plugin });
+    const named = { plugin, folder: folder.testFile(), options: OPTIONS };
+    return [...pluginChecks(named), ...extractorChecks({ ...folder.definition(), plugin })];
+  }
+
+  /** Messages of the failed checks until one names the fault. */
+  async function refusedByKit(wrong: Wrong, root: string | undefined): Promise<string> {
+    const messages: string[] = [];
+    for (const check of checksOf(wrong, root)) {
+      if (wrong.check !== undefined && check.name !== wrong.check) continue;
+      await check.run().catch((error: Error) => messages.push(error.message));
+      if (wrong.kit.test(messages.at(-1) ?? '')) break;
+    }
+    return messages.join('\n');
+  }
+
+  /** What an operator and a client read of it. */
+  async function refusedByGateway(
+    { plugin, gateway: named, hidden }: Wrong,
+    root: string | undefined,
+  ): Promise<string> {
+    const logger = createRecordingLogger();
+    const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-refused-'));
+    const state = await openState({ dataDir, clock: systemClock, logger });
+    try {
+      const options = typeof plugin === 'object' && plugin.options ? { options: OPTIONS } : {};
+      const use = typeof plugin === 'string' ? (root ?? '') : plugin;
+      await using gateway = await createGateway({
+        plugins: [{ use, timeoutMs: CALL_MS, ...options }],
+        jobs: { store: state.jobs },
+        services: { storage: state.files, logger },
+      });
+      const operator = JSON.stringify(gateway.plugins());
+      const client = await ask(gateway, plugin).catch(describeError);
+      if (hidden) expect(client, 'what a client reads').not.to.contain(hidden);
+      const texts = () => {
+        const log = logger.lines.map(({ message, fields: { error, ...rest } }) =>
+          [message, JSON.stringify(rest), error instanceof Error ? error.message : ''].join(' '),
+        );
+        return [operator, client, ...log].join('\n');
+      };
+      // An abort that is ignored is logged a little later.
+      for (let waited = 0; waited < LATE_MS && !named?.test(texts()); waited += STEP_MS) await later(STEP_MS);
+      return texts();
+    } finally {
+      await state.close();
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  }
+
+  /** What a client reads. */
+  async function ask(gateway: Gateway, plugin: Plugin | string): Promise<string> {
+    if (gateway.plugins()[0]?.state !== 'ready') return '';
+    if (typeof plugin === 'string' || !plugin.provides.includes('image')) {
+      return JSON.stringify((await gateway.extract({ url: LINK })).data);
+    }
+    const size = { width: 64, height: 64 };
+    const request = { model: 'invented-1', prompt: 'A tug at dawn', size, references: [], options: {} };
+    const terms = toJobTerms({});
+    const submission = await gateway.images.submit({ ...request, delivery: 'url', owner: 'local', terms });
+    if (!('job' in submission)) throw new Error('there is no job');
+    const { image, error } = await gateway.images.wait(submission.job.id, 'local', { timeoutMs: 10_000 });
+    return JSON.stringify({ usage: image?.usage, error });
+  }
+
+  it('are at least twenty', () => expect(Object.keys(WRONG).length).to.be.at.least(20));
+
+  for (const [name, wrong] of Object.entries(WRONG)) {
+    it(`is refused: ${name}`, async function () {
+      this.timeout(60_000);
+      const root = typeof wrong.plugin === 'string' ? await writeModule(name, wrong.plugin) : undefined;
+      const timed = async (work: Promise<string>) => {
+        const begun = performance.now();
+        const text = await work;
+        expect(performance.now() - begun, 'milliseconds').to.be.below(MAX_MS);
+        return text;
+      };
+      const { gateway: named } = wrong;
+      expect(await timed(refusedByKit(wrong, root)), 'the kit').to.match(wrong.kit);
+      if (named) expect(await timed(refusedByGateway(wrong, root)), 'the gateway').to.match(named);
+    });
+  }
+});
