@@ -12,6 +12,7 @@ import { siteConfigOf as shopConfig } from '../plugins/clip_shop/fetch.js';
 import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
 import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
+import { parseVideoObject } from '../plugins/clip_video/read/older/video-object.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/read/player.js';
@@ -171,8 +172,9 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     ...['a⟨ ⟩', 'a⟨- ⟩'],
   ],
   'linked data of clip_video': [
-    (html) => parseClipTags(html, CLIP_ID),
-    ...['⟨<script⟩', '⟨<script id="VideoObject" ⟩', '<script⟨ id="VideoObject"⟩', '⟨<script id="VideoObject">{⟩'],
+    (html) => parseVideoObject(`VideoObject ${html}`, CLIP_ID),
+    ...['⟨<script⟩', '⟨<script type="ld+json" ⟩', '<script⟨ type="ld+json"⟩', '⟨<script type="ld+json">{⟩'],
+    ...['<script type="ld+json">[⟨{"@type":"VideoObject","url":"/video/№"},⟩{}]</script>'],
   ],
   'summaries of clip_video': [
     often((text) =>

@@ -149,7 +149,7 @@ export function matchAddress(match: Extractor['match'], url: URL | string | null
 
 const MAX_HOPS = 5;
 
-export interface ShortLinkWalk {
+interface ShortLinkWalk {
   http: HttpClient;
   url: string;
   /** Whether a hop may be requested: only the platform's own hosts. */
@@ -162,12 +162,10 @@ export interface ShortLinkWalk {
 }
 
 /**
- * Resolves a short link hop by hop: at most five, each checked before its request; bodies are never read. Ends at the
+ * Follows a short link hop by hop: at most five, each checked before its request; bodies are never read. Ends at the
  * first URL that is a destination or does not redirect.
- * @throws GatewayError `short_link_dead` (404, 410, a loop, too many hops), `redirected_to_unsupported` (not on the
- *   platform's hosts), `upstream_rate_limited`, `upstream_refused`, `upstream_error`, or what the HTTP client throws.
  */
-export async function walkShortLink({ http, headers, signal, ...walk }: ShortLinkWalk): Promise<URL> {
+async function walkShortLink({ http, headers, signal, ...walk }: ShortLinkWalk): Promise<URL> {
   const seen = new Set<string>();
   const end = await walkRedirects<StatusReply, URL>({
     url: new URL(walk.url),
@@ -217,8 +215,10 @@ export interface ShortLinkResolution extends Pick<ShortLinkWalk, 'http' | 'heade
 /**
  * Resolves a platform's short link: by its redirects, through a login page that names the item, or by its page. An
  * address of the platform that is neither an item nor refused is returned, and ends as `unsupported_link`.
- * @throws GatewayError as {@link walkShortLink}; `short_link_dead` if it leads to the home page, `login_required` if it
- *   leads to a login page that names no item, `upstream_refused` if it does not redirect and there is no `readPage`.
+ * At most five hops are requested; bodies are never read.
+ * @throws GatewayError `short_link_dead` (404, 410, a loop, too many hops, the home page), `redirected_to_unsupported`
+ *   (not on the platform's hosts), `login_required` (a login page that names no item), `upstream_refused` (no redirect
+ *   and no `readPage`), what a status stands for, or what the HTTP client throws.
  */
 export async function resolveShortLink(resolution: ShortLinkResolution): Promise<URL> {
   const { http, link, match, isOwn, headers, signal, login } = resolution;

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { AudioFilters, AudioStream, HttpStream, SamplesCall, SpeechFormat } from '../contracts/index.js';
-import { uselessAnswer } from '../net/index.js';
+import { resumeBody, uselessAnswer } from '../net/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { Ffmpeg, SampleRequest } from './ffmpeg.js';
 
@@ -237,7 +237,7 @@ export async function openAudio(
     await chunks.return?.();
     return undefined;
   }
-  return { format, body: { [Symbol.asyncIterator]: () => resumed(head, chunks) } };
+  return { format, body: resumeBody({ done: false, value: head }, chunks) };
 }
 
 /**
@@ -251,22 +251,4 @@ export async function openAudioAnswer({ headers, body }: HttpStream, asked: Spee
   if (audio) return audio;
   await body[Symbol.asyncIterator]().return?.();
   throw uselessAnswer('The upstream answered with something that is not a sound.');
-}
-
-/** No generator: one that waits for a chunk would not notice that its reader has stopped. */
-function resumed(head: Uint8Array, chunks: AsyncIterator<Uint8Array>): AsyncIterator<Uint8Array> {
-  let first: Uint8Array | undefined = head;
-  return {
-    async next() {
-      if (!first) return chunks.next();
-      const value = first;
-      first = undefined;
-      return { done: false, value };
-    },
-    async return() {
-      first = undefined;
-      await chunks.return?.();
-      return { done: true, value: undefined };
-    },
-  };
 }

@@ -7,4 +7,5 @@ export {
   readProxyUrl,
 } from './egress.js';
 export { discard, HOP_FIELDS, type Hop, type HttpClients, nextHop, readJson } from './http-client.js';
+export { resumeBody } from './model-upstreams.js';
 export { retryAfterSeconds, uselessAnswer } from './upstream-failures.js';

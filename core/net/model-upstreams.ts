@@ -6,7 +6,9 @@ import {
   type Logger,
   Type,
   type UpstreamState,
+  type Usage,
 } from '../contracts/index.js';
+import { asNumber, asString, at } from '../extraction/scraping/index.js';
 import { type ErrorCode, GatewayError } from '../runtime/index.js';
 import { createFailOver, type FailOverCall, type FailOverOptions, type TryFailure } from './fail-over.js';
 import {
@@ -119,6 +121,31 @@ export async function askUpstream(
   throw refuse(await readRefusal(answer, clock));
 }
 
+/**
+ * A body whose first chunk is awaited or read already. It is no generator: one that waits for a chunk would not notice
+ * that its reader has stopped, and one that was never started would not end its source.
+ */
+export function resumeBody(
+  first: IteratorResult<Uint8Array> | Promise<IteratorResult<Uint8Array>>,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncIterableIterator<Uint8Array> {
+  let ready: Promise<IteratorResult<Uint8Array>> | undefined = Promise.resolve(first);
+  const body: AsyncIterableIterator<Uint8Array> = {
+    [Symbol.asyncIterator]: () => body,
+    next() {
+      const next = ready ?? rest.next();
+      ready = undefined;
+      return next;
+    },
+    async return() {
+      ready = undefined;
+      await rest.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+  return body;
+}
+
 /** Codes and types of an upstream that does not serve us any more. */
 const UNSERVED = /^(?:insufficient_quota|billing_\w+|\w+_deactivated|usage_limit_reached|access_terminated)$/;
 const UNKNOWN_MODEL = /^(?:model_not_found|invalid_model|model_not_available|unknown_model)$/;
@@ -141,11 +168,7 @@ export interface OpenaiError {
 
 export function openaiError(refusal: UpstreamRefusal): OpenaiError {
   const { status, json } = refusal;
-  const error = (json as { error?: Readonly<Record<string, unknown>> | null } | null | undefined)?.error;
-  const text = (name: string) => {
-    const value = error?.[name];
-    return typeof value === 'string' ? value : undefined;
-  };
+  const text = (name: string) => asString(at(json, 'error', name));
   const [code = '', type = '', param, message] = [text('code'), text('type'), text('param'), text('message')];
   const isModerated =
     MODERATED.test(code) || (code === '' && type === MODERATED_TYPE) || (status === 403 && namesModeration(refusal));
@@ -181,6 +204,28 @@ export function openaiFailure(refusal: UpstreamRefusal, rules: OpenaiFailureRule
   const param = known !== undefined && params.has(known) ? known : undefined;
   const ours = codes.find((one) => one === code) ?? 'invalid_value';
   return callerFailure(new GatewayError(ours, 'The model refused the request.', { param, reason }));
+}
+
+const USAGE_FIELDS: readonly (readonly [name: keyof Usage, ...path: string[]])[] = [
+  ['inputTokens', 'input_tokens'],
+  ['outputTokens', 'output_tokens'],
+  ['totalTokens', 'total_tokens'],
+  ['cachedTokens', 'input_tokens_details', 'cached_tokens'],
+  ['inputTextTokens', 'input_tokens_details', 'text_tokens'],
+  ['inputImageTokens', 'input_tokens_details', 'image_tokens'],
+  ['outputTextTokens', 'output_tokens_details', 'text_tokens'],
+  ['outputImageTokens', 'output_tokens_details', 'image_tokens'],
+  ['seconds', 'seconds'],
+];
+
+/** The usage of an image or a transcript in the OpenAI format; undefined without any possible count. */
+export function openaiUsage(json: unknown): Usage | undefined {
+  const found = USAGE_FIELDS.flatMap(([name, ...path]) => {
+    const value = asNumber(at(json, 'usage', ...path));
+    const isPossible = name === 'seconds' ? Number.isFinite(value) : Number.isSafeInteger(value);
+    return isPossible && Number(value) >= 0 ? [[name, value]] : [];
+  });
+  return found.length > 0 ? Object.fromEntries(found) : undefined;
 }
 
 /** The upstream's safety system rejects the request. */

@@ -13,7 +13,7 @@ export default definePlugin({
         async open(call) {
           // It loads a few hundred modules, which only a sign-in is worth.
           const { openProvider } = await import('./provider.js');
-          return openProvider({ ...call, logger });
+          return openProvider(call, logger);
         },
       },
     ],

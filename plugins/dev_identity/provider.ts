@@ -17,12 +17,11 @@ import { renderFailurePage, renderSignInPage } from './pages.js';
 const { createServer } = process.getBuiltinModule('node:http');
 const CLIENT_ID = 'mediagate';
 
-interface ProviderOptions extends OpenIdentityProviderCall {
-  logger: Logger;
-}
-
 /** Serves on a free port of 127.0.0.1, with keys and a client secret that nobody had before. */
-export async function openProvider({ redirectUri, logger }: ProviderOptions): Promise<OpenIdentityProvider> {
+export async function openProvider(
+  { redirectUri }: OpenIdentityProviderCall,
+  logger: Logger,
+): Promise<OpenIdentityProvider> {
   if (!isLoopbackHost(new URL(redirectUri).hostname)) {
     throw new Error('the development identity provider lets anyone in, so it serves sites on loopback addresses alone');
   }
@@ -155,23 +154,20 @@ function alwaysAsk(): interactionPolicy.DefaultPolicy {
 
 const MAX_PEOPLE = 1_000;
 
-/** Whoever signed in here. Their address, in lower case, is who they are. */
-interface People {
-  /** Their id; undefined where the address is none. */
-  add(email: string, name: string): string | undefined;
-  find: FindAccount;
-}
+type People = ReturnType<typeof createPeople>;
 
-function createPeople(): People {
+/** Whoever signed in here. Their address, in lower case, is who they are. */
+function createPeople() {
   const names = new LRUCache<string, string>({ max: MAX_PEOPLE });
   return {
-    add(email, name) {
+    /** Their id; undefined where the address is none. */
+    add(email: string, name: string): string | undefined {
       const subject = email.trim().toLowerCase();
       if (!/^[^\s@]{1,64}@[^\s@]{1,135}$/.test(subject)) return undefined;
       names.set(subject, name.trim().slice(0, 100) || nameOf(subject));
       return subject;
     },
-    find: (_context, subject) => ({
+    find: ((_context, subject) => ({
       accountId: subject,
       claims: () => ({
         sub: subject,
@@ -179,7 +175,7 @@ function createPeople(): People {
         email_verified: true,
         name: names.get(subject) ?? nameOf(subject),
       }),
-    }),
+    })) satisfies FindAccount,
   };
 }
 

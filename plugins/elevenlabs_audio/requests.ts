@@ -103,16 +103,12 @@ function voiceId(voice: string, voices: Readonly<Record<string, string>>): strin
 }
 
 /** What to ask the vendor for, and what comes then. */
-interface VendorFormat {
-  /** Value of `output_format`. */
-  name: string;
-  format: SpeechFormat;
-}
+type VendorFormat = readonly [outputFormat: string, format: SpeechFormat];
 
-const MP3: VendorFormat = { name: 'mp3_44100_128', format: 'mp3' };
-const OPUS: VendorFormat = { name: 'opus_48000_128', format: 'opus' };
+const MP3: VendorFormat = ['mp3_44100_128', 'mp3'];
+const OPUS: VendorFormat = ['opus_48000_128', 'opus'];
 /** The rate that clients of the OpenAI format expect, and that needs no dear plan of the vendor's. */
-const PCM: VendorFormat = { name: 'pcm_24000', format: 'pcm' };
+const PCM: VendorFormat = ['pcm_24000', 'pcm'];
 
 /** Of speech: samples for what the vendor does not make, since nothing is lost in them. */
 function speechFormat(wanted: SpeechFormat): VendorFormat {
@@ -131,7 +127,7 @@ export interface WireRequest {
   path: string;
   contentType: string;
   body: string | BodySource;
-  format: VendorFormat['format'];
+  format: SpeechFormat;
   /** What the caller calls the text. */
   textParam: 'input' | 'text';
   /** Members of the call that the vendor does not know. */
@@ -157,7 +153,7 @@ export function encodeSpeech(call: SpeakCall, model: Model, voices: Voices): Wir
     const message = `input must not be longer than ${maxCharacters} characters for this model.`;
     throw new GatewayError('invalid_value', message, { param: 'input' });
   }
-  const { name, format } = speechFormat(call.format);
+  const [name, format] = speechFormat(call.format);
   const members = {
     text: input,
     model_id: model.upstreamModel,
@@ -183,7 +179,7 @@ export function encodeVoiceChange(call: ChangeVoiceCall, model: Model, voices: V
     ...(removesNoise !== undefined && { remove_background_noise: removesNoise }),
   };
   const file = { name: 'audio', fileName: audio.filename, contentType: audio.contentType, content: audio };
-  const { name, format } = speechFormat(call.format);
+  const [name, format] = speechFormat(call.format);
   return {
     path: `/speech-to-speech/${encodeURIComponent(voiceId(call.voice, voices))}/stream?output_format=${name}`,
     ...encodeForm(fields, [file]),
@@ -212,7 +208,7 @@ export function encodeEffect(call: GenerateSoundCall, model: Model): WireRequest
   if (loop !== undefined && typeof loop !== 'boolean') {
     throw new GatewayError('invalid_value', 'loop must be true or false.', { param: 'loop' });
   }
-  const { name, format } = effectFormat(call.format);
+  const [name, format] = effectFormat(call.format);
   const members = {
     text,
     model_id: model.upstreamModel,

@@ -110,13 +110,8 @@ function failTooShort(): never {
 function voiceOf(name: string): Voice {
   const known = name.toLowerCase();
   if (Object.hasOwn(VOICES, known)) return VOICES[known] as Voice;
-  throw new GatewayError(
-    'unsupported_value',
-    `There is no such voice offline. There are: ${Object.keys(VOICES).join(', ')}.`,
-    {
-      param: 'voice',
-    },
-  );
+  const message = `There is no such voice offline. There are: ${Object.keys(VOICES).join(', ')}.`;
+  throw new GatewayError('unsupported_value', message, { param: 'voice' });
 }
 
 /** Played faster, it is higher in all its parts; slowed down again without that, it is as long as before. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type AudioFilters, type AudioStream, GatewayError, type GenerateSoundCall } from 'mediagate';
+import { type AudioFilters, type AudioStream, GatewayError, type GenerateSoundCall, resumeBody } from 'mediagate';
 
 /** A sound that can be made without a model. */
 interface Sound {
@@ -222,21 +222,7 @@ export async function begun(
   failEmpty?: () => never,
 ): Promise<AsyncIterableIterator<Uint8Array>> {
   const rest = samples[Symbol.asyncIterator]();
-  let ready: IteratorResult<Uint8Array> | undefined = await rest.next();
-  if (ready.done) failEmpty?.();
-  const whole: AsyncIterableIterator<Uint8Array> = {
-    [Symbol.asyncIterator]() {
-      return whole;
-    },
-    async next() {
-      const result = ready ?? (await rest.next());
-      ready = undefined;
-      return result;
-    },
-    async return() {
-      await rest.return?.();
-      return { done: true, value: undefined };
-    },
-  };
-  return whole;
+  const first = await rest.next();
+  if (first.done) failEmpty?.();
+  return resumeBody(first, rest);
 }

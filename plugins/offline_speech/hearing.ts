@@ -26,13 +26,8 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
 
   return async (call: TranscribeCall): Promise<Transcript> => {
     refuseWhatItCannot(call);
-    const tooLong = new GatewayError(
-      'invalid_value',
-      `The offline engine takes ${maxSeconds} seconds at most. ${ELSEWHERE}`,
-      {
-        param: 'file',
-      },
-    );
+    const message = `The offline engine takes ${maxSeconds} seconds at most. ${ELSEWHERE}`;
+    const tooLong = new GatewayError('invalid_value', message, { param: 'file' });
     if ((call.audio.seconds ?? 0) > maxSeconds) throw tooLong;
     const leave = places.take(call.signal);
     try {
@@ -82,26 +77,18 @@ export function refuseForeign(transcript: Transcript): Transcript {
     length += text.length;
   }
   if (length === 0 || sum / length >= HARDLY_ENGLISH) return transcript;
-  throw new GatewayError(
-    'unsupported_value',
-    `This is hardly English, and the offline engine translates nothing. ${ELSEWHERE}`,
-    {
-      param: 'file',
-    },
-  );
+  throw unsupported('This is hardly English, and the offline engine translates nothing.', 'file');
 }
 
 function refuseWhatItCannot({ language, granularity }: TranscribeCall): void {
-  if (language !== undefined && !LANGUAGES.includes(language.toLowerCase())) {
-    throw new GatewayError('unsupported_value', `The offline engine hears English alone. ${ELSEWHERE}`, {
-      param: 'language',
-    });
-  }
-  if (granularity === 'word') {
-    throw new GatewayError('unsupported_value', `The offline engine gives no times of words. ${ELSEWHERE}`, {
-      param: 'timestamp_granularities[]',
-    });
-  }
+  if (language !== undefined && !LANGUAGES.includes(language.toLowerCase()))
+    throw unsupported('The offline engine hears English alone.', 'language');
+  if (granularity === 'word')
+    throw unsupported('The offline engine gives no times of words.', 'timestamp_granularities[]');
+}
+
+function unsupported(message: string, param: string): GatewayError {
+  return new GatewayError('unsupported_value', `${message} ${ELSEWHERE}`, { param });
 }
 
 /** Always the likeliest word, which is what a temperature of 0 asks for. */

@@ -1,4 +1,4 @@
-import { type AudioFilters, type AudioModel, type AudioProvider, definePlugin, Type } from 'mediagate';
+import { definePlugin, type TranscribeCall, Type } from 'mediagate';
 import { engines, useEngines } from './engines.js';
 import { createHearing, refuseForeign } from './hearing.js';
 import { createSpeaking } from './speaking.js';
@@ -44,23 +44,11 @@ export default definePlugin<typeof options>({
   wants: ['ffmpeg'],
   standIn: true,
   options,
-  setup(context) {
+  setup({ options: { models, maxSeconds }, ffmpeg }) {
     const dispose = useEngines();
-    return { audioProviders: [createSpeechProvider(context.options, context.ffmpeg)], dispose };
+    const hear = createHearing({ engine: engines.hearing, ffmpeg, maxSeconds });
+    const speak = createSpeaking(engines.speaking);
+    const translate = async (call: TranscribeCall) => refuseForeign(await hear(call));
+    return { audioProviders: [{ models, transcribe: hear, translate, speak }], dispose };
   },
 });
-
-interface SpeechOptions {
-  models: readonly AudioModel[];
-  maxSeconds: number;
-}
-
-function createSpeechProvider({ models, maxSeconds }: SpeechOptions, ffmpeg: AudioFilters): AudioProvider {
-  const hear = createHearing({ engine: engines.hearing, ffmpeg, maxSeconds });
-  return {
-    models,
-    transcribe: hear,
-    translate: async (call) => refuseForeign(await hear(call)),
-    speak: createSpeaking(engines.speaking),
-  };
-}

@@ -1,4 +1,4 @@
-import { type AudioStream, GatewayError, type SpeakCall } from 'mediagate';
+import { type AudioStream, GatewayError, resumeBody, type SpeakCall } from 'mediagate';
 import { createPlaces, type Engines } from './engines.js';
 
 /** They take turns, a sentence each. */
@@ -23,61 +23,25 @@ export function createSpeaking(engine: Engines['speaking']) {
     // What hinders the first sentence is told before there is an answer.
     const sound = speak();
     const first = await sound.next();
-    return { body: startingWith(first, sound), format: 'pcm', ignored: instructions ? ['instructions'] : [] };
+    return { body: resumeBody(first, sound), format: 'pcm', ignored: instructions ? ['instructions'] : [] };
   };
 }
 
-/** The whole of a sound whose first part has been waited for. */
-function startingWith(
-  first: IteratorResult<Uint8Array>,
-  rest: AsyncGenerator<Uint8Array>,
-): AsyncIterableIterator<Uint8Array> {
-  let ready: IteratorResult<Uint8Array> | undefined = first;
-  return {
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    async next() {
-      const result = ready ?? (await rest.next());
-      ready = undefined;
-      return result;
-    },
-    // Not a generator of its own: one that was never begun would not end what it was to go on with.
-    return: () => rest.return(undefined),
-  };
-}
-
-const ASCII_FOR: Readonly<Record<string, string>> = {
-  '‘': "'",
-  '’': "'",
-  '“': '"',
-  '”': '"',
-  '„': '"',
-  '«': '"',
-  '»': '"',
-  '–': ' - ',
-  '—': ' - ',
-  '−': '-',
-  '×': ' times ',
-  '÷': ' divided by ',
-  '°': ' degrees ',
-  '€': ' euros ',
-  '£': ' pounds ',
-  æ: 'ae',
-  Æ: 'Ae',
-  œ: 'oe',
-  Œ: 'Oe',
-  ß: 'ss',
-  ø: 'o',
-  Ø: 'O',
-  đ: 'd',
-  Đ: 'D',
-  ł: 'l',
-  Ł: 'L',
-  ð: 'd',
-  þ: 'th',
-  ı: 'i',
-};
+/** What is read for characters that have no ASCII form of their own. */
+const ASCII_FOR: ReadonlyMap<string, string> = new Map(
+  [
+    ["'", '‘’'],
+    ['"', '“”„«»'],
+    [' - ', '–—'],
+    ['-', '−'],
+    [' times ', '×'],
+    [' divided by ', '÷'],
+    [' degrees ', '°'],
+    [' euros ', '€'],
+    [' pounds ', '£'],
+    ...'ae:æ Ae:Æ oe:œ Oe:Œ ss:ß o:ø O:Ø d:đð D:Đ l:ł L:Ł th:þ i:ı'.split(' ').map((pair) => pair.split(':')),
+  ].flatMap(([text = '', characters = '']) => [...characters].map((character) => [character, text] as const)),
+);
 /** Longer sentences are spoken in parts: what is spoken at once is also heard only once it is all there. */
 const LONGEST = 300;
 /** After these, a point ends no sentence. */
@@ -88,7 +52,7 @@ const ABBREVIATION = /(?:^|\s|\()(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|No|Mt|e\
  * @throws GatewayError `unsupported_value` for letters of other scripts, `invalid_value` where no word is left.
  */
 export function readableText(text: string): string {
-  const plain = [...text.normalize('NFKC')].map((character) => ASCII_FOR[character] ?? character).join('');
+  const plain = [...text.normalize('NFKC')].map((character) => ASCII_FOR.get(character) ?? character).join('');
   const bare = plain.normalize('NFKD').replace(/\p{M}/gu, '');
   if (/(?=\P{ASCII})[\p{L}\p{N}]/u.test(bare)) {
     throw new GatewayError('unsupported_value', 'The offline engine reads the Latin alphabet only, and as English.', {
@@ -125,31 +89,21 @@ function splitSentence(sentence: string): string[] {
   return [...parts, rest];
 }
 
-/** The engine's own voices, by the names that callers may use. */
-const ENGINE_VOICES: Readonly<Record<string, string>> = { slt: 'slt', rms: 'rms', awb: 'awb', kal: 'kal16' };
-
-/** What existing clients call voices: the nearest of the four. */
-const NEAREST: Readonly<Record<string, string>> = {
-  alloy: 'slt',
-  coral: 'slt',
-  marin: 'slt',
-  nova: 'slt',
-  sage: 'slt',
-  shimmer: 'slt',
-  ash: 'rms',
-  cedar: 'rms',
-  echo: 'rms',
-  onyx: 'rms',
-  ballad: 'awb',
-  fable: 'awb',
-  verse: 'kal16',
-};
+/** The engine's own voices, the names that callers may use for them, and what existing clients call the nearest one. */
+const VOICES: ReadonlyMap<string, string> = new Map(
+  [
+    ['slt', 'slt alloy coral marin nova sage shimmer'],
+    ['rms', 'rms ash cedar echo onyx'],
+    ['awb', 'awb ballad fable'],
+    ['kal16', 'kal verse'],
+  ].flatMap(([voice = '', names = '']) => names.split(' ').map((name) => [name, voice] as const)),
+);
 
 /** The engine's name of a voice. @throws GatewayError `unsupported_value`. */
 export function engineVoice(name: string): string {
-  const known = name.toLowerCase();
-  for (const names of [ENGINE_VOICES, NEAREST]) if (Object.hasOwn(names, known)) return names[known] as string;
-  const offered = [...Object.keys(ENGINE_VOICES), ...Object.keys(NEAREST)].join(', ');
+  const voice = VOICES.get(name.toLowerCase());
+  if (voice !== undefined) return voice;
+  const offered = [...VOICES.keys()].join(', ');
   throw new GatewayError('unsupported_value', `The offline engine has no such voice. It has: ${offered}.`, {
     param: 'voice',
   });

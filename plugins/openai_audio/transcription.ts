@@ -4,6 +4,7 @@ import {
   at,
   GatewayError,
   type HttpStream,
+  openaiUsage,
   type SegmentDetails,
   type TranscribeCall,
   type Transcript,
@@ -11,7 +12,6 @@ import {
   type TranscriptWord,
   TryFailure,
   type UpstreamRefusal,
-  type Usage,
   uselessAnswer,
 } from 'mediagate';
 import {
@@ -97,7 +97,7 @@ function readTranscript(json: unknown): Transcript | undefined {
   const text = at(json, 'text');
   if (typeof text !== 'string') return undefined;
   const words = listAt(json, 'words').flatMap(readWord);
-  const usage = readUsage(json);
+  const usage = openaiUsage(json);
   const language = asString(at(json, 'language'));
   const durationSeconds = amount(at(json, 'duration')) ?? usage?.seconds;
   return {
@@ -142,18 +142,6 @@ function readDetails(node: unknown): SegmentDetails {
     noSpeechProbability: asNumber(at(node, 'no_speech_prob')),
   };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
-}
-
-/** By tokens or by seconds, whichever it is billed by. */
-function readUsage(json: unknown): Usage | undefined {
-  const found: [keyof Usage, number | undefined][] = [
-    ['inputTokens', amount(at(json, 'usage', 'input_tokens'))],
-    ['outputTokens', amount(at(json, 'usage', 'output_tokens'))],
-    ['totalTokens', amount(at(json, 'usage', 'total_tokens'))],
-    ['seconds', amount(at(json, 'usage', 'seconds'))],
-  ];
-  const known = found.filter(([, value]) => value !== undefined);
-  return known.length > 0 ? Object.fromEntries(known) : undefined;
 }
 
 function amount(value: unknown): number | undefined {

@@ -1,4 +1,4 @@
-import { asNumber, at, type Usage } from 'mediagate';
+import { at } from 'mediagate';
 
 /** JSON of an answer, its images taken out: `b64_json` holds an index into `images`. */
 export interface ScannedAnswer {
@@ -147,26 +147,6 @@ export function findImage({ json, images }: ScannedAnswer): FoundImage | undefin
   if (bytes) return bytes.length > 0 ? { bytes } : undefined;
   const url = at(first, 'url');
   return typeof url === 'string' && index === undefined ? { url } : undefined;
-}
-
-/** What the upstream says it used; undefined where it does not say. */
-export function readUsage(json: unknown): Usage | undefined {
-  const count = (...path: string[]) => {
-    const value = asNumber(at(json, 'usage', ...path));
-    return value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-  };
-  const found: [keyof Usage, number | undefined][] = [
-    ['inputTokens', count('input_tokens')],
-    ['outputTokens', count('output_tokens')],
-    ['totalTokens', count('total_tokens')],
-    ['cachedTokens', count('input_tokens_details', 'cached_tokens')],
-    ['inputTextTokens', count('input_tokens_details', 'text_tokens')],
-    ['inputImageTokens', count('input_tokens_details', 'image_tokens')],
-    ['outputTextTokens', count('output_tokens_details', 'text_tokens')],
-    ['outputImageTokens', count('output_tokens_details', 'image_tokens')],
-  ];
-  const known = found.filter(([, value]) => value !== undefined);
-  return known.length > 0 ? Object.fromEntries(known) : undefined;
 }
 
 /** Media type by the first bytes; undefined for what is no image that a model makes. */

@@ -9,13 +9,14 @@ import {
   type ImageCall,
   type ImageProvider,
   isGatewayError,
+  openaiUsage,
   type PluginContext,
   TRUST,
   TryFailure,
   type UpstreamRefusal,
   uselessAnswer,
 } from 'mediagate';
-import { createAnswerScan, type FoundImage, findImage, imageType, readUsage, type ScannedAnswer } from './answer.js';
+import { createAnswerScan, type FoundImage, findImage, imageType, type ScannedAnswer } from './answer.js';
 import {
   afterLostAnswer,
   askedSize,
@@ -66,7 +67,7 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     const bytes = await bytesOf(found, call, upstream, end);
     const type = imageType(bytes);
     if (!type) throw uselessAnswer('The upstream answered with something that is not an image.');
-    const usage = readUsage(answer.json);
+    const usage = openaiUsage(answer.json);
     return { bytes, contentType: type, ...(warning && { warnings: [warning] }), ...(usage && { usage }) };
   }
 

@@ -149,18 +149,7 @@ const SHARED_CODES: readonly ErrorCode[] = [
   'image_file_too_large',
   'unsupported_image_media_type',
 ];
-const PARAMS = new Set([
-  'prompt',
-  'size',
-  'quality',
-  'background',
-  'output_format',
-  'output_compression',
-  'moderation',
-  'input_fidelity',
-  'image',
-  'user',
-]);
+const PARAMS: ReadonlySet<string> = new Set([...PASSED_WITH_REFERENCES, 'prompt', 'size', 'image']);
 
 export function refusalFailure(refusal: UpstreamRefusal, call: ImageCall, upstream: Upstream, now: number): TryFailure {
   const names = { ...upstream, publicModel: call.model };

@@ -7,6 +7,7 @@ import {
   type PluginContext,
   type ResponsesTask,
   readRefusal,
+  resumeBody,
   type TextProvider,
   type TextReply,
   type TextRoute,
@@ -180,25 +181,13 @@ async function startBody(
   { clock, patienceMs, mayBeEmpty = false }: StartOptions,
 ): Promise<AsyncIterableIterator<Uint8Array>> {
   const chunks = body[Symbol.asyncIterator]();
-  let first: Promise<IteratorResult<Uint8Array>> | undefined = chunks.next();
+  const first = chunks.next();
   const early = patienceMs === undefined ? await first : await within(first, patienceMs, clock);
   if (early?.done && !mayBeEmpty) {
     const error = new GatewayError('upstream_error', 'The upstream answered with nothing.');
     throw new TryFailure(error, { again: 'anywhere', counts: true });
   }
-  const started: AsyncIterableIterator<Uint8Array> = {
-    [Symbol.asyncIterator]: () => started,
-    next() {
-      const next = first ?? chunks.next();
-      first = undefined;
-      return next;
-    },
-    async return() {
-      await chunks.return?.();
-      return { done: true, value: undefined };
-    },
-  };
-  return started;
+  return resumeBody(first, chunks);
 }
 
 /** Undefined where it takes longer. */

@@ -8,7 +8,7 @@ import {
   type Part,
   type PartialPost,
   type PostData,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { type PostIdentity, timeOfMediaId } from './links.js';
 import { type PostReading, SOURCES } from './read/reading.js';
 

@@ -1,7 +1,9 @@
 import {
   asString,
   at,
+  cookieHeader,
   fillUrl,
+  findPhrase,
   followRedirects,
   GatewayError,
   type HttpClient,
@@ -12,12 +14,13 @@ import {
   matchAddress,
   metaTags,
   outcomeError,
+  readCookies,
   readStatus,
   resolveShortLink,
   type SiteConfigOverride,
   type TransientCode,
   tryParseJson,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { isSite, matchPost, type PostIdentity, shortcodeInAddress } from './links.js';
 import shipped from './site-config.json' with { type: 'json' };
 
@@ -27,11 +30,6 @@ export type SiteConfig = typeof shipped;
 /** @throws TypeError if the values of a plugin instance do not fit the shipped ones. */
 export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
   return loadSiteConfig(shipped, override);
-}
-
-interface Connection {
-  http: HttpClient;
-  siteConfig: SiteConfig;
 }
 
 /** A page, and the cookies that came with it. */
@@ -45,7 +43,7 @@ const MAX_REDIRECTS = 2;
 export type Requests = ReturnType<typeof createRequests>;
 
 /** The requests that the platform receives. Each throws a GatewayError if no usable reply came. */
-export function createRequests({ http, siteConfig }: Connection) {
+export function createRequests(http: HttpClient, siteConfig: SiteConfig) {
   const { urls, queries, origin } = siteConfig;
   const browser = { 'user-agent': siteConfig.userAgent, 'accept-language': siteConfig.acceptLanguage };
   const navigation = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
@@ -141,6 +139,26 @@ export function createRequests({ http, siteConfig }: Connection) {
       return readBody(requireReply(response, siteConfig).text());
     },
 
+    /**
+     * The address that a share link leads to.
+     * @throws GatewayError as {@link resolveShortLink}, and `bot_check`.
+     */
+    resolveShareLink: ({ link, signal }: { link: LinkRef; signal: AbortSignal }): Promise<URL> =>
+      resolveShortLink({
+        http,
+        link,
+        match: matchPost,
+        isOwn: isSite,
+        // Browsers get a page that redirects by script; plain clients get a redirect.
+        headers: { 'user-agent': siteConfig.shareUserAgent, accept: '*/*' },
+        login: { isPage: (url) => redirectPage(url, siteConfig) === 'login', parameter: 'next' },
+        refusal: (url) =>
+          ['challenge', 'consent'].includes(redirectPage(url, siteConfig)) ? redirectError(url, siteConfig) : undefined,
+        readPage: async (url) =>
+          addressInPage(requireReply(await http.request({ url, headers: navigation, signal }), siteConfig), siteConfig),
+        signal,
+      }),
+
     /** The post in the form of the app's API; undefined if there is no such post. */
     mediaInfo: (identity: PostIdentity, signal: AbortSignal) => json(address(urls.mediaInfo, identity), signal),
     /** Whether the post may be shown to everybody, and why not; undefined if there is no such post. */
@@ -162,47 +180,9 @@ const TOKENS = [/\["LSD",\[\],\{"token":"([\w-]+)"/, /<script id="__eqmc"[^<>]*>
 export function readSession({ html, headers }: Page, siteConfig: SiteConfig): Session | undefined {
   const token = TOKENS.map((pattern) => pattern.exec(html)?.[1]).find((value) => value !== undefined);
   if (token === undefined) return undefined;
-  const cookies = new Map<string, string>();
-  for (const field of headers['set-cookie']?.split('\n') ?? []) {
-    const [, name = '', value = ''] = /^\s*([\w-]+)=([^;\s]*)/.exec(field) ?? [];
-    if (siteConfig.cookies.includes(name) && value !== '') cookies.set(name, value);
-  }
+  const cookies = readCookies({ headers }, siteConfig.cookies);
   const csrf = cookies.get('csrftoken') ?? /"csrf_token"\s*:\s*"([\w-]+)"/.exec(html)?.[1];
-  return {
-    token,
-    csrf,
-    cookie: cookies.size > 0 ? [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') : undefined,
-  };
-}
-
-/**
- * The address that a share link leads to.
- * @throws GatewayError as {@link resolveShortLink}, `bot_check`, or `short_link_dead` if its page says so.
- */
-export function resolveShareLink(
-  { http, siteConfig }: Connection,
-  { link, signal }: { link: LinkRef; signal: AbortSignal },
-): Promise<URL> {
-  return resolveShortLink({
-    http,
-    link,
-    match: matchPost,
-    isOwn: isSite,
-    // Browsers get a page that redirects by script; plain clients get a redirect.
-    headers: { 'user-agent': siteConfig.shareUserAgent, accept: '*/*' },
-    login: { isPage: (url) => redirectPage(url, siteConfig) === 'login', parameter: 'next' },
-    refusal: (url) =>
-      ['challenge', 'consent'].includes(redirectPage(url, siteConfig)) ? redirectError(url, siteConfig) : undefined,
-    readPage: async (url) => {
-      const headers = {
-        'user-agent': siteConfig.userAgent,
-        'accept-language': siteConfig.acceptLanguage,
-        accept: 'text/html,*/*;q=0.8',
-      };
-      return addressInPage(requireReply(await http.request({ url, headers, signal }), siteConfig), siteConfig);
-    },
-    signal,
-  });
+  return { token, csrf, cookie: cookieHeader(cookies) };
 }
 
 function addressInPage(response: HttpResponse, { phrases }: SiteConfig): URL {
@@ -211,9 +191,9 @@ function addressInPage(response: HttpResponse, { phrases }: SiteConfig): URL {
     const url = URL.parse(tags.get(name) ?? '');
     if (url && (matchAddress(matchPost, url)?.kind ?? 'short_link') !== 'short_link') return url;
   }
-  const title = tags.get('title')?.toLowerCase() ?? '';
-  if (phrases.missing.some((phrase) => title.includes(phrase))) {
-    throw new GatewayError('short_link_dead', 'The share link leads nowhere.', { reason: tags.get('title') });
+  const title = tags.get('title');
+  if (findPhrase(title, phrases.missing)) {
+    throw new GatewayError('short_link_dead', 'The share link leads nowhere.', { reason: title });
   }
   throw new GatewayError('upstream_refused', 'The platform does not say where the share link leads.', {
     reason: 'a page without an address',
@@ -252,15 +232,13 @@ function requireReply(response: HttpResponse, siteConfig: SiteConfig): HttpRespo
 
 /** What a message of the platform means if it is a refusal that the status does not express. */
 export function codeOfMessage(message: string, { phrases }: SiteConfig): TransientCode | undefined {
-  const lower = message.toLowerCase();
-  if (phrases.throttled.some((phrase) => lower.includes(phrase))) return 'upstream_rate_limited';
-  return phrases.challenge.some((phrase) => lower.includes(phrase)) ? 'bot_check' : undefined;
+  if (findPhrase(message, phrases.throttled)) return 'upstream_rate_limited';
+  return findPhrase(message, phrases.challenge) ? 'bot_check' : undefined;
 }
 
 /** Whether a refusal of the API says that there is no such post. */
 function isMissingMedia(response: HttpResponse, { phrases }: SiteConfig): boolean {
-  const message = response.status === 400 ? messageIn(response)?.toLowerCase() : undefined;
-  return message !== undefined && phrases.missingMedia.some((phrase) => message.includes(phrase));
+  return response.status === 400 && findPhrase(messageIn(response), phrases.missingMedia) !== undefined;
 }
 
 /** Whether a refusal of the API has a title that says why a post may not be shown. */

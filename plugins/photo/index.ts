@@ -9,14 +9,13 @@ import {
   type PluginContext,
   type SiteConfigOverride,
   Type,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { assemble, chooseAudio } from './assemble.js';
 import {
   createRequests,
   type Page,
   type Requests,
   readSession,
-  resolveShareLink,
   type Session,
   type SiteConfig,
   siteConfigOf,
@@ -50,7 +49,7 @@ const options = Type.Object(
 export default definePlugin<typeof options>({
   name: 'photo',
   apiVersion: 1,
-  summary: 'Public posts and reels of Instagram: caption, counters, author, pictures, videos and sound.',
+  summary: 'Public posts and reels of Instagram: caption, counters, author, pictures, videos and audio.',
   provides: ['extractor'],
   options,
   setup: (context) => ({ extractors: [createPhotoExtractor(context)] }),
@@ -58,8 +57,8 @@ export default definePlugin<typeof options>({
 
 /** @throws TypeError if `options.siteConfig` does not fit the shipped values. */
 function createPhotoExtractor(context: PluginContext<{ siteConfig?: SiteConfigOverride }>): Extractor {
-  const { http, options } = context;
-  const siteConfig = siteConfigOf(options.siteConfig);
+  const siteConfig = siteConfigOf(context.options.siteConfig);
+  const requests = createRequests(context.http, siteConfig);
   return extractorFrom<PostReading, PostState>(context, {
     platform: 'photo',
     displayName: 'Instagram',
@@ -67,9 +66,9 @@ function createPhotoExtractor(context: PluginContext<{ siteConfig?: SiteConfigOv
     mediaHosts: ['.cdninstagram.com', '.fbcdn.net'],
     match: matchPost,
     probeLinks,
-    resolve: (call) => resolveShareLink({ http, siteConfig }, call),
+    resolve: requests.resolveShareLink,
     begin: ({ link }) => ({ identity: identityOf(link.id) }),
-    methods: createMethods(createRequests({ http, siteConfig }), siteConfig),
+    methods: createMethods(requests, siteConfig),
     isEnough: (readings) => hasAuthorAndContent(readings) && hasAllFiles(readings),
     isWorthwhile,
     assemble,

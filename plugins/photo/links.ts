@@ -1,4 +1,4 @@
-import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate';
+import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate/plugin';
 
 const HOSTS: ReadonlySet<string> = new Set([
   'instagram.com',

@@ -1,11 +1,7 @@
 import { type Glyph, glyphOf, MARKS } from './glyphs.js';
-import { createRandom, type Point, type Stroke, smooth } from './strokes.js';
+import { type Box, createRandom, type Point, type Stroke, smooth } from './strokes.js';
 
-export interface LetteringBox {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
+export interface LetteringBox extends Box {
   /** Height of capitals in pixels where the text is short; it shrinks down to `smallest` before the text is cut. */
   capitals: number;
   smallest: number;

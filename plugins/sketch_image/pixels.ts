@@ -1,10 +1,8 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { GatewayError, type ImageSize, type Media } from 'mediagate';
 import type { Sharp } from 'sharp';
-import type { Box, Reference } from './provider.js';
 import type { Scene } from './scene.js';
-import type { Ink } from './strokes.js';
-import { createNoise, createRandom, pick, type Random } from './strokes.js';
+import { type Box, createNoise, createRandom, type Ink, pick, type Random } from './strokes.js';
 
 /** Red, green and blue, 0 to 255. */
 export type Colour = readonly [number, number, number];
@@ -171,6 +169,14 @@ const GRAIN_SIDE = 128;
 /** Loads sharp; the only place that does. Its work is done in threads of its own. */
 async function loadSharp() {
   return (await import('sharp')).default;
+}
+
+/** A reference that could be read. */
+export interface Reference extends Media {
+  width: number;
+  height: number;
+  /** Red, green and blue, 0 to 255. */
+  average: readonly [number, number, number];
 }
 
 /** @throws GatewayError `invalid_value` where the bytes are no image. */

@@ -107,18 +107,19 @@ export interface Ink {
   cover: Buffer;
 }
 
-/** Strokes that may be cut off at the edges of a part of the picture. */
-export interface InkLayer {
-  strokes: Iterable<Stroke>;
-  /** In pixels. Default: the whole picture. */
-  clip?: Clip;
-}
-
-interface Clip {
+/** A part of the picture, in pixels. */
+export interface Box {
   x: number;
   y: number;
   width: number;
   height: number;
+}
+
+/** Strokes that may be cut off at the edges of a part of the picture. */
+export interface InkLayer {
+  strokes: Iterable<Stroke>;
+  /** In pixels. Default: the whole picture. */
+  clip?: Box;
 }
 
 /** Longer pieces are split: the pixels looked at are those of the box around a piece. */
@@ -166,7 +167,7 @@ function* clippedStrokes(layers: readonly InkLayer[], size: { width: number; hei
 /** @returns how many pixels it looked at. */
 function drawPiece(
   ink: Ink,
-  clip: Clip,
+  clip: Box,
   [x0, y0, x1, y1]: readonly [number, number, number, number],
   radius: number,
 ): number {

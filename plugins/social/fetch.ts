@@ -33,23 +33,7 @@ export interface FetchSettings {
 }
 
 /** The requests that the site receives. Each throws a GatewayError if the site does not reply. */
-export interface Fetch {
-  /** A page of the item. Redirects are followed within the site, but not to a login form or a check. */
-  page(address: string, signal: AbortSignal): Promise<PageReply>;
-  /** The watch page of a reel, or the reel page of a video. */
-  siblingPage(link: LinkRef, signal: AbortSignal): Promise<PageReply>;
-  /** The page that other sites embed. */
-  embedPage(link: LinkRef, signal: AbortSignal): Promise<PageReply>;
-  /**
-   * Where a share link leads. Most redirect; since 2026 the reply to some is a page whose tags have the address of the
-   * item.
-   * @throws GatewayError `short_link_dead`, `redirected_to_unsupported`, `login_required`, `unavailable`, or an upstream
-   *   failure.
-   */
-  shortLink(link: LinkRef, signal: AbortSignal): Promise<URL>;
-}
-
-export function createFetch({ http, siteConfig, language }: FetchSettings): Fetch {
+export function createFetch({ http, siteConfig, language }: FetchSettings) {
   const { urls, markers } = siteConfig;
   const headers = {
     'user-agent': siteConfig.userAgent,
@@ -63,6 +47,7 @@ export function createFetch({ http, siteConfig, language }: FetchSettings): Fetc
     'upgrade-insecure-requests': '1',
   };
 
+  /** A page of the item. Redirects are followed within the site, but not to a login form or a check. */
   async function page(address: string, signal: AbortSignal): Promise<PageReply> {
     const end = await followRedirects<PageReply>(http, {
       url: address,
@@ -88,6 +73,7 @@ export function createFetch({ http, siteConfig, language }: FetchSettings): Fetc
     return { status, url, html: response.text() };
   }
 
+  /** Since 2026 the reply to some share links is a page, whose tags have the address of the item. */
   async function readShortLinkPage(address: URL, signal: AbortSignal): Promise<URL> {
     const reply = await page(address.href, signal);
     const parts = takeApart(reply.html);
@@ -109,10 +95,18 @@ export function createFetch({ http, siteConfig, language }: FetchSettings): Fetc
 
   return {
     page,
-    siblingPage: ({ kind, id }, signal) => page(fillUrl(kind === 'reel' ? urls.video : urls.reel, { id }), signal),
-    embedPage: ({ kind, url }, signal) =>
+    /** The watch page of a reel, or the reel page of a video. */
+    siblingPage: ({ kind, id }: LinkRef, signal: AbortSignal) =>
+      page(fillUrl(kind === 'reel' ? urls.video : urls.reel, { id }), signal),
+    /** The page that other sites embed. */
+    embedPage: ({ kind, url }: LinkRef, signal: AbortSignal) =>
       page(fillUrl(kind === 'post' ? urls.pluginPost : urls.pluginVideo, { href: url }), signal),
-    shortLink: (link, signal) =>
+    /**
+     * Where a share link leads.
+     * @throws GatewayError `short_link_dead`, `redirected_to_unsupported`, `login_required`, `unavailable`, or an
+     *   upstream failure.
+     */
+    shortLink: (link: LinkRef, signal: AbortSignal) =>
       resolveShortLink({
         http,
         link,

@@ -1,29 +1,11 @@
-import {
-  absoluteUrl,
-  asArray,
-  asCount,
-  asId,
-  asString,
-  at,
-  type Count,
-  findJsonAfter,
-  metaTags,
-  type PartialPost,
-  parseCount,
-  parseDuration,
-  toIsoTime,
-} from 'mediagate';
+import { absoluteUrl, asId, type Count, metaTags, type PartialPost, parseCount } from 'mediagate';
 import { canonicalUrl } from '../links.js';
 import { lifeOf } from './files.js';
 import { profileUrl } from './item.js';
 import { tagsOf, username } from './values.js';
 
-const VIDEO_OBJECT = /\sid=["']VideoObject["'][^<>]{0,500}>/;
-
-/** The floor: what a page says of itself to search engines. Undefined unless it is of the requested item. */
+/** What the tags of a page state for search engines. Undefined unless they are of the requested item. */
 export function parsePageTags(html: string, id: string): PartialPost | undefined {
-  const described = parseVideoObject(findJsonAfter(html, VIDEO_OBJECT)?.value, id);
-  if (described) return described;
   const tags = metaTags(html);
   const stated = [tags.get('og:url'), tags.get('canonical')].filter((value) => value !== undefined);
   if (stated.length === 0 || stated.some((address) => idIn(address) !== id)) return undefined;
@@ -65,7 +47,7 @@ interface Summary {
 }
 
 /**
- * What the summary for search engines says. Until 2021 "Name (@handle) has created a short video … | caption", with the
+ * Reads the summary for search engines. Until 2021 "Name (@handle) has created a short video … | caption", with the
  * name first in every language; after that "4.8K Likes, 52 Comments. TikTok video from Name (@handle): "caption". music".
  */
 function readSummary(texts: readonly (string | undefined)[], handle: string): Summary {
@@ -84,64 +66,14 @@ function readSummary(texts: readonly (string | undefined)[], handle: string): Su
   return {};
 }
 
-/** The title is the caption, or whose the video is: "Name on TikTok", "Name (@handle) on TikTok". */
+/** The title is the caption, or names the author: "Name on TikTok", "Name (@handle) on TikTok". */
 function readHeading(title: string | undefined, name: string | undefined, handle: string | undefined) {
   const owner = /^(.{1,100}?)(?:\s*\(@([\w.-]+)\))? (?:on TikTok|\| TikTok)$/.exec(title ?? '');
   const isOwner = owner && (owner[2] === undefined ? name === undefined || owner[1] === name : owner[2] === handle);
   return isOwner ? { name: owner[1] } : { caption: title };
 }
 
-/** schema.org's description of the page's own video, which pages had until 2023. */
-function parseVideoObject(value: unknown, id: string): PartialPost | undefined {
-  const node = asArray(value)?.[0] ?? value;
-  if (at(node, '@type') !== 'VideoObject') return undefined;
-  const addresses = [at(node, 'url'), at(node, 'embedUrl'), at(node, 'mainEntityOfPage', '@id')];
-  const stated = addresses.flatMap((address) => idIn(asString(address)) ?? []);
-  if (stated.length === 0 || stated.some((one) => one !== id)) return undefined;
-  const creator = at(node, 'creator') ?? at(node, 'author');
-  const name =
-    username(at(creator, 'alternateName')) ?? username(/\/@([^/?#]+)/.exec(asString(at(creator, 'url')) ?? '')?.[1]);
-  const caption = asString(at(node, 'description')) ?? asString(at(node, 'name'));
-  const thumbnail = absoluteUrl(asArray(at(node, 'thumbnailUrl'))?.[0] ?? at(node, 'thumbnailUrl'));
-  const duration = parseDuration(asString(at(node, 'duration')) ?? '') || undefined;
-  return {
-    common: {
-      caption,
-      description: caption,
-      author: { name: asString(at(creator, 'name')), username: name, url: name && profileUrl(name) },
-      thumbnail,
-      published_at: toIsoTime(at(node, 'uploadDate')),
-      duration_seconds: duration,
-      tags: tagsOf(caption),
-    },
-    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
-    metrics: {
-      ...interactions(at(node, 'interactionStatistic')),
-      comments: asCount(at(node, 'commentCount')),
-      duration_seconds: duration,
-    },
-    media: { image_urls: thumbnail ? [thumbnail] : [] },
-  };
-}
-
-const ACTIONS: Readonly<Record<string, 'views' | 'likes' | 'shares'>> = {
-  WatchAction: 'views',
-  LikeAction: 'likes',
-  ShareAction: 'shares',
-};
-
-function interactions(list: unknown): NonNullable<PartialPost['metrics']> {
-  const metrics: NonNullable<PartialPost['metrics']> = {};
-  for (const one of asArray(list) ?? []) {
-    const type = asString(at(one, 'interactionType', '@type')) ?? asString(at(one, 'interactionType')) ?? '';
-    const action = type.replace(/^https?:\/\/schema\.org\//, '');
-    const metric = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-    const value = asCount(at(one, 'userInteractionCount'));
-    if (metric && value !== undefined) metrics[metric] = value;
-  }
-  return metrics.views === undefined ? metrics : { ...metrics, plays: metrics.views };
-}
-
-function idIn(address: string | undefined): string | undefined {
+/** The id in an item's address. */
+export function idIn(address: string | undefined): string | undefined {
   return asId(/\/(?:video|photo|v|embed|v2)\/(\d{1,21})(?!\d)/.exec(address ?? '')?.[1]);
 }

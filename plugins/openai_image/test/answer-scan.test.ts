@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createAnswerScan, findImage, readUsage, type ScannedAnswer } from '../answer.js';
+import { openaiUsage } from 'mediagate';
+import { createAnswerScan, findImage, type ScannedAnswer } from '../answer.js';
 
 function scan(text: string, pieceLength = text.length): ScannedAnswer {
   const reader = createAnswerScan();
@@ -82,17 +83,17 @@ describe('openai_image: reading an answer piece by piece', () => {
 
   it('knows usage only where it is told', () => {
     const usage = { input_tokens: 3, output_tokens: -1, total_tokens: 1.5, input_tokens_details: { cached_tokens: 0 } };
-    expect(readUsage({ usage })).to.deep.equal({ inputTokens: 3, cachedTokens: 0 });
+    expect(openaiUsage({ usage })).to.deep.equal({ inputTokens: 3, cachedTokens: 0 });
     const details = {
       input_tokens_details: { text_tokens: 21, image_tokens: 323 },
       output_tokens_details: { text_tokens: 0, image_tokens: 1056 },
     };
-    expect(readUsage({ usage: details })).to.deep.equal({
+    expect(openaiUsage({ usage: details })).to.deep.equal({
       inputTextTokens: 21,
       inputImageTokens: 323,
       outputTextTokens: 0,
       outputImageTokens: 1056,
     });
-    for (const json of [{}, { usage: null }, { usage: {} }, null]) expect(readUsage(json)).to.equal(undefined);
+    for (const json of [{}, { usage: null }, { usage: {} }, null]) expect(openaiUsage(json)).to.equal(undefined);
   });
 });

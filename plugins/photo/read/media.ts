@@ -1,4 +1,11 @@
-import { absoluteUrl, asPositive, expiryOf, type MediaEntry, type PartialPost, readDashManifest } from 'mediagate';
+import {
+  absoluteUrl,
+  asPositive,
+  expiryOf,
+  type MediaEntry,
+  type PartialPost,
+  readDashManifest,
+} from 'mediagate/plugin';
 
 const IMAGE_TYPES: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',

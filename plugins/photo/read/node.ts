@@ -9,7 +9,7 @@ import {
   type JsonRecord,
   rawStats,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import type { PostIdentity } from '../links.js';
 import {
   bestImage,

@@ -1,4 +1,4 @@
-import { asString, at, type DefinitiveCode, findPhrase, type Outcome, type PartialPost } from 'mediagate';
+import { asString, at, type DefinitiveCode, findPhrase, type Outcome, type PartialPost } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 
 /**

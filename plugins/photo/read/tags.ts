@@ -7,7 +7,7 @@ import {
   type Precision,
   parseCount,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
 import { imageEntry, singleMedia, videoEntry } from './media.js';

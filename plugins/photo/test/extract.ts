@@ -1,4 +1,4 @@
-import { matchedLink } from 'mediagate';
+import { matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import photo from '../index.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { expiryOf, GatewayError, hashtagsIn, matchedLink, readDashManifest } from 'mediagate';
+import { expiryOf, GatewayError, hashtagsIn, matchedLink, readDashManifest } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import { siteConfigOf } from '../fetch.js';
 import photo from '../index.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from 'mediagate/plugin';
 import { readEmbedMarkup } from '../read/embed.js';
 import { CODE, extract, MEDIA_ID, type Replies, SITE } from './extract.js';
 

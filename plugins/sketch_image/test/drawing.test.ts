@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { GatewayError, type ImageCall } from 'mediagate';
+import { chooseSize, createSketchProvider, createTurns } from '../index.js';
 import { letter } from '../lettering.js';
-import { chooseSize, createSketchProvider, createTurns } from '../provider.js';
 import { drawInk } from '../strokes.js';
 
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 import {
   asArray,
-  asNumber,
+  asCount,
   asRecord,
   asRecords,
   asString,
@@ -10,12 +10,13 @@ import {
   type Precision,
   parseCount,
 } from 'mediagate';
+import { firstValue } from './relay.js';
 import type { SiteConfig } from './state.js';
 
 type Counts = Required<Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>>;
 type Path = readonly (string | number)[];
 
-/** Where a counter may stand, exact numbers first; "reduced" and translated ones are texts, rounded above a thousand. */
+/** The paths of a counter, exact numbers first; "reduced" and translated ones are texts, rounded above a thousand. */
 const PATHS: Readonly<Record<'views' | 'plays' | 'likes' | 'comments' | 'shares', readonly Path[]>> = {
   views: [
     ['video_view_count'],
@@ -64,7 +65,7 @@ const PATHS: Readonly<Record<'views' | 'plays' | 'likes' | 'comments' | 'shares'
   ],
 };
 
-/** Members in which the counters of the same thing are repeated, for one of its buttons each. */
+/** Members that repeat the counters for a button each. */
 const BUTTONS = [
   'comet_ufi_summary_and_actions_renderer',
   'adaptive_ufi_action_renderers',
@@ -72,16 +73,16 @@ const BUTTONS = [
   'video_view_count_renderer',
 ];
 
-/** The counters of one post or video. All records must be faces of one and the same thing. */
-export function parseFeedback(faces: readonly JsonRecord[], siteConfig: SiteConfig): Counts {
-  const feedbacks = [...faces, ...faces.flatMap((face) => buttonsOf(face, 0))];
+/** The counters of one post or video, to which all records must belong. */
+export function parseFeedback(records: readonly JsonRecord[], siteConfig: SiteConfig): Counts {
+  const feedbacks = [...records, ...records.flatMap((record) => buttonsOf(record, 0))];
   const metrics: Record<string, number> = {};
   const precision: Record<string, Precision> = {};
   const raw_stats: Record<string, string | number | boolean> = {};
   const counts = Object.entries(PATHS).map(([metric, paths]) => [metric, firstCount(feedbacks, paths)] as const);
   const isUsed = counts.some(([metric, found]) => !VIEWS.has(metric) && found && found.value > 0);
   for (const [metric, found] of counts) {
-    // In the place of a counter that the site hides, some layouts hold 0.
+    // Some layouts have 0 in place of a hidden counter.
     const isHidden = VIEWS.has(metric)
       ? isUsed && found?.value === 0
       : metric === 'likes' && !found?.value && feedbacks.some(hidesReactions);
@@ -106,7 +107,7 @@ function hidesReactions(feedback: JsonRecord): boolean {
   return config?.reaction_display_strategy === 'HIDE_COUNTS' || config?.is_reaction_count_hidden_by_producer === true;
 }
 
-/** Some of the repetitions bear no id of their own. */
+/** The repetitions, some of which have no id. */
 function buttonsOf(feedback: JsonRecord, depth: number): JsonRecord[] {
   if (depth > 3) return [];
   const inner = BUTTONS.flatMap((name) => asArray(feedback[name]) ?? [feedback[name]]).map((one) =>
@@ -147,19 +148,36 @@ function readCount(raw: unknown, path: Path): FoundCount | undefined {
   return text && count ? { ...count, path, raw: text } : undefined;
 }
 
-/** Reactions by kind; kinds that have no name of their own bear a number the site gives them. */
+/** Reactions by kind. The standard kinds have ids; others have a name only. */
 function reactionsIn(feedbacks: readonly JsonRecord[], siteConfig: SiteConfig): Record<string, number> | undefined {
   const names = new Map(Object.entries(siteConfig.reactions));
-  for (const feedback of feedbacks) {
-    const edges = asArray(at(feedback, 'top_reactions', 'edges')) ?? [];
-    const counted = edges.flatMap((edge): [string, number][] => {
-      const name = names.get(asString(at(edge, 'node', 'id')) ?? '') ?? asString(at(edge, 'node', 'localized_name'));
-      const count = asNumber(at(edge, 'reaction_count'));
-      return name && count !== undefined && Number.isSafeInteger(count) && count >= 0
-        ? [[name.toLowerCase(), count]]
-        : [];
+  return firstValue(feedbacks, (feedback) => {
+    const counts = asRecords(at(feedback, 'top_reactions', 'edges')).flatMap(({ node, reaction_count }) => {
+      const name = names.get(asString(at(node, 'id')) ?? '') ?? asString(at(node, 'localized_name'));
+      const count = asCount(reaction_count);
+      return name && count !== undefined ? [[name.toLowerCase(), count] as const] : [];
     });
-    if (counted.length > 0) return Object.fromEntries(counted);
-  }
-  return undefined;
+    return counts.length > 0 ? Object.fromEntries(counts) : undefined;
+  });
+}
+
+/** The counters in the texts of a page. */
+export interface CounterTexts {
+  metrics: NonNullable<PartialPost['metrics']>;
+  precision: Record<string, Precision>;
+  raw_stats: Record<string, string>;
+}
+
+/** Adds the counter in a text, unless there is one already. `source` is the prefix of its name in `raw_stats`. */
+export function addCounter(
+  { metrics, precision, raw_stats }: CounterTexts,
+  metric: 'views' | 'likes' | 'comments' | 'shares',
+  text: string,
+  source: 'og' | 'plugin',
+): void {
+  const count = parseCount(text);
+  if (!count || metrics[metric] !== undefined) return;
+  metrics[metric] = count.value;
+  precision[metric] = count.exact ? 'exact' : 'rounded';
+  raw_stats[`${source}_${metric}`] = text;
 }

@@ -5,11 +5,10 @@ import {
   hashtagsIn,
   type MediaEntry,
   type PartialPost,
-  type Precision,
-  parseCount,
   toIsoTime,
 } from 'mediagate';
 import { isAlias, itemAt, usernameIn } from '../links.js';
+import { addCounter, type CounterTexts } from './counters.js';
 import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';
 
 const COUNTERS: ReadonlyMap<string, 'likes' | 'comments' | 'shares'> = new Map([
@@ -17,12 +16,12 @@ const COUNTERS: ReadonlyMap<string, 'likes' | 'comments' | 'shares'> = new Map([
   ['Comment', 'comments'],
   ['Share', 'shares'],
 ]);
-/** Characters of a counter's text. */
+/** Maximum characters of the text of a counter. */
 const LONGEST_COUNTER = 30;
-/** Picture addresses with this mark are of profiles, not of posts. */
+/** In the URLs of pictures of profiles. */
 const PROFILE_PICTURE = /\/t39\.30808-1\/|\/t1\.(?:0|18169|6435)-1\//;
 
-/** The page that other sites embed; undefined where it is not about the item. */
+/** Reads the page that other sites embed; undefined if it is not about the item. */
 export function parsePlugin(html: string, id: string): PartialPost | undefined {
   const permalink = permalinkIn(html, id);
   if (!permalink) return parsePluginVideo(html, id);
@@ -32,7 +31,6 @@ export function parsePlugin(html: string, id: string): PartialPost | undefined {
   const message = parseMessage([html]);
   const author = authorIn(html, permalink);
   const images = picturesIn(html);
-  const { metrics, precision, raw } = countersIn(html);
   return {
     common: {
       caption: message,
@@ -43,17 +41,15 @@ export function parsePlugin(html: string, id: string): PartialPost | undefined {
       tags: hashtagsIn(message),
     },
     ids: number !== undefined && number !== id && !isAlias(number) ? { post_id: number } : {},
-    metrics,
-    precision,
-    raw_stats: raw,
+    ...countersIn(html),
     media: mediaOf([...(video?.media?.entries ?? []), ...images]),
     ...(video?.audio && { audio: true }),
   };
 }
 
 /**
- * The link of the post shown. Under an alias the page knows it by its number or by another alias: then that is the one
- * post whose link stands around the time.
+ * The link of the post. The page may have the number of the post or another alias instead of an alias; then it is the
+ * link around the only time.
  */
 function permalinkIn(html: string, id: string): string | undefined {
   const links = Array.from(html.matchAll(/href="([^"]{2,2000})"/g), ([, address]) => decodeEntities(address as string));
@@ -91,43 +87,32 @@ function picturesIn(html: string): MediaEntry[] {
   });
 }
 
-/** The tags of a page's pictures. */
+/** The tags of the pictures. */
 function imagesIn(html: string): readonly string[] {
   return html.match(/<img\b[^<>]*>/g) ?? [];
 }
 
-/** An attribute's value; empty where the tag has none. */
+/** The value of an attribute; empty if the tag has none. */
 function attribute(tag: string, name: string): string {
   return decodeEntities(new RegExp(`\\s${name}="([^"]{0,5000})"`).exec(tag)?.[1] ?? '');
 }
 
 /** Each counter is the text of a link with an icon before it. */
-function countersIn(html: string) {
-  const metrics: NonNullable<PartialPost['metrics']> = {};
-  const precision: Record<string, Precision> = {};
-  const raw: Record<string, string> = {};
+function countersIn(html: string): CounterTexts {
+  const counters: CounterTexts = { metrics: {}, precision: {}, raw_stats: {} };
   let metric: ReturnType<typeof COUNTERS.get>;
   for (const match of html.matchAll(/<(\/?\w*)[^<>]*>\s*/g)) {
     const [{ length }, name = ''] = match;
     const isIcon = name === 'i' || name === '/i';
     if (!isIcon) metric = COUNTERS.get(attribute(match[0], 'title'));
-    if (!metric || metrics[metric] !== undefined) continue;
+    if (!metric || counters.metrics[metric] !== undefined) continue;
     const start = match.index + length;
-    const text =
-      html
-        .slice(start, start + LONGEST_COUNTER)
-        .split('<', 1)[0]
-        ?.trim() ?? '';
-    if (text === '') continue;
-    const count = parseCount(text);
-    if (count) {
-      metrics[metric] = count.value;
-      precision[metric] = count.exact ? 'exact' : 'rounded';
-      raw[`plugin_${metric}`] = text;
-    }
+    const [text = ''] = html.slice(start, start + LONGEST_COUNTER).split('<', 1);
+    if (text.trim() === '') continue;
+    addCounter(counters, metric, text.trim(), 'plugin');
     metric = undefined;
   }
-  return { metrics, precision, raw };
+  return counters;
 }
 
 const FILES = [
@@ -135,8 +120,8 @@ const FILES = [
   ['SD', /"?(?:sd_src_no_ratelimit|sd_src|browser_native_sd_url|playable_url)"?:"(https:[^"]{8,4000})"/],
 ] as const;
 
-/** The files in a video page's script, where that is the script of one video: the requested one, or any of a post's. */
-export function parsePluginVideo(html: string, id: string | undefined): PartialPost | undefined {
+/** The files in the script of a page with one video: the requested one, or that of a post. */
+function parsePluginVideo(html: string, id: string | undefined): PartialPost | undefined {
   const ids = new Set(Array.from(html.matchAll(/"?(?:video_id|videoID)"?:"(\d{5,20})"/g), ([, one]) => one));
   if (ids.size !== 1 || (id !== undefined && !ids.has(id))) return undefined;
   const entries = FILES.flatMap(([label, pattern]) => {
@@ -155,18 +140,18 @@ function unescaped(text: string | undefined): string | undefined {
 }
 
 const MARKS = ['data-testid="post_message"', ' userContent'] as const;
-/** Long texts are folded. Elements with these classes stand in place of the rest and link to it. */
+/** Classes of the elements that replace the rest of a folded text and link to it. */
 const NOT_THE_TEXT = /text_exposed_hide|text_exposed_link|see_more_link/;
 
 /**
  * The text of a post in the markup of pages before 2021 and of pages for embedding, with its paragraphs. Undefined if
  * there is none.
- * @param markup - the page without its scripts, in pieces.
+ * @param markup The page without its scripts, in pieces.
  */
 export function parseMessage(markup: readonly string[]): string | undefined {
   for (const mark of MARKS) {
-    const holder = markup.findIndex((piece) => piece.includes(mark));
-    if (holder >= 0) return messageAfter(markup.slice(holder).join(''), mark);
+    const first = markup.findIndex((piece) => piece.includes(mark));
+    if (first >= 0) return messageAfter(markup.slice(first).join(''), mark);
   }
   return undefined;
 }

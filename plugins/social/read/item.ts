@@ -1,41 +1,41 @@
 import { asArray, asRecords, asString, at, type JsonRecord } from 'mediagate';
 import { readStoryId } from './parts.js';
-import { createRelayStore, numericId, type RelayBlock, type RelayPage, type RelayStore } from './relay.js';
+import { createRelayStore, firstValue, numericId, type RelayBlock, type RelayPage, type RelayStore } from './relay.js';
 
-/** Everything in a page's query results that is about the requested item, found by ids that refer to one another. */
+/** The records of the requested item in a page's query results, connected by their ids. */
 export interface ItemNodes {
   store: RelayStore;
-  /** Faces of the post. */
+  /** Records of the post. */
   stories: readonly JsonRecord[];
-  /** Faces of the requested video. */
+  /** Records of the requested video. */
   videos: readonly JsonRecord[];
-  /** Faces of the requested photo. */
+  /** Records of the requested photo. */
   photos: readonly JsonRecord[];
-  /** Faces of what holds the counters. */
+  /** Records with counters. */
   feedbacks: readonly JsonRecord[];
-  /** Numeric id of the post, where a node states it. */
+  /** Numeric id of the post, if a record states it. */
   postId?: string;
   /** `all_video_dash_prefetch_representations` of the page, by the id of their video. */
   prefetched: ReadonlyMap<unknown, readonly JsonRecord[]>;
 }
 
 /**
- * Undefined where no node bears the requested id.
- * @param pageIsItems - whether the page says of itself that it is the item's.
+ * Undefined if no record has the requested id.
+ * @param pageIsItems Whether the page as a whole is about the item.
  */
 export function findItem(page: RelayPage, id: string, pageIsItems: boolean): ItemNodes | undefined {
   const store = createRelayStore();
   const blocks: RelayBlock[] = [];
   const take = (texts: readonly string[]) => {
-    const found = page.withAny(texts);
-    store.add(found);
-    blocks.push(...found);
-    return found.length > 0;
+    const results = page(texts);
+    store.add(results);
+    blocks.push(...results);
+    return results.length > 0;
   };
   if (!take([id, feedbackId(id)])) return undefined;
   let nodes = gather(store, id, pageIsItems);
   if (!nodes) return undefined;
-  // What was sent later refers to the post and its counters only.
+  // Later results have the ids of the post and of its counters only.
   if (take(linkedIds(nodes))) nodes = gather(store, id, pageIsItems) ?? nodes;
   const prefetched = blocks.flatMap(
     ({ extensions }) => asArray(extensions?.all_video_dash_prefetch_representations) ?? [],
@@ -46,16 +46,16 @@ export function findItem(page: RelayPage, id: string, pageIsItems: boolean): Ite
 type Gathered = Omit<ItemNodes, 'prefetched'>;
 
 function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered | undefined {
-  const bearing = store.of(id);
-  // A photo may name the story that it was posted with as well, so that alone makes no video of it.
-  const hasStory = bearing.some(namesStory);
-  const isVideoId = bearing.some(isVideo) || (hasStory && !bearing.some(isPhoto));
+  const records = store.of(id);
+  // Photos as well as videos may have the story that they were posted with.
+  const hasStory = records.some(namesStory);
+  const isVideoId = records.some(isVideo) || (hasStory && !records.some(isPhoto));
   const isUntyped = (record: JsonRecord) => namesStory(record) && !isPhotoType(record);
-  const videos = isVideoId ? bearing.filter((record) => isVideo(record) || isUntyped(record)) : [];
-  // The text of a photo comes in a result that bears no id but that of its counters.
+  const videos = isVideoId ? records.filter((record) => isVideo(record) || isUntyped(record)) : [];
+  // The text of a photo is in a result that has only the id of its counters.
   const texts = store.roots.filter((root) => root.id === undefined && at(root, 'feedback', 'id') === feedbackId(id));
-  const shown = bearing.filter((record) => isPhoto(record) || (!isVideoId && isUntyped(record)));
-  const photos = [...shown, ...(bearing.length > 0 ? texts : [])];
+  const shown = records.filter((record) => isPhoto(record) || (!isVideoId && isUntyped(record)));
+  const photos = [...shown, ...(records.length > 0 ? texts : [])];
   const wanted = { id, isVideoId, isOnly: isVideoId || hasStory, pageIsItems };
   const anchors = store.stories.filter((story) => isStoryOf(story, wanted));
   if (anchors.length + videos.length + photos.length === 0) return undefined;
@@ -63,7 +63,7 @@ function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered |
   const stories = new Set<JsonRecord>(anchors);
   for (const [key, same] of Map.groupBy(anchors, (anchor) => asString(anchor.id))) {
     const posts = new Set(same.map((anchor) => asString(anchor.post_id)));
-    for (const face of store.of(key)) if (isOneOf(face, posts)) stories.add(face);
+    for (const record of store.of(key)) if (isOneOf(record, posts)) stories.add(record);
   }
   const postId = [...stories].map((story) => numericId(story.post_id)).find((one) => one !== undefined);
   const keys = new Set<string>();
@@ -76,7 +76,7 @@ function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered |
 interface Wanted {
   id: string;
   isVideoId: boolean;
-  /** Whether a story that holds nothing but the item is the item's. */
+  /** Whether a story with the item alone is the item's. */
   isOnly: boolean;
   pageIsItems: boolean;
 }
@@ -93,11 +93,11 @@ function isStoryOf(story: JsonRecord, { id, isVideoId, isOnly, pageIsItems }: Wa
   const attachments = asArray(story.attachments) ?? [];
   if (isOnly && attachments.length === 1 && mediumId(attachments[0]) === id) return true;
   const post = readStoryId(asString(story.id))?.posts.at(-1);
-  return !isVideoId && stated === undefined && post === id && (pageIsItems || bearsPlainly(story, id));
+  return !isVideoId && stated === undefined && post === id && (pageIsItems || hasPlainId(story, id));
 }
 
-/** A base64 id alone is not trusted: a second place, in the story or of the page, must name the post as well. */
-function bearsPlainly(story: JsonRecord, id: string): boolean {
+/** An id in base64 alone is not trusted: the story or the page must have the plain id as well. */
+function hasPlainId(story: JsonRecord, id: string): boolean {
   return [story.url, story.wwwURL, story.permalink_url, story.tracking].some((text) => asString(text)?.includes(id));
 }
 
@@ -112,20 +112,21 @@ function hasAddress(story: JsonRecord, id: string): boolean {
 }
 
 function mediumId(attachment: unknown): string | undefined {
-  for (const holder of [
+  return firstValue(attachmentRecords(attachment), (record) => asString(at(record, 'media', 'id')));
+}
+
+/** The records of an attachment, which layouts nest in different ways. */
+export function attachmentRecords(attachment: unknown): JsonRecord[] {
+  return asRecords([
     at(attachment, 'styles', 'attachment'),
     at(attachment, 'style_type_renderer', 'attachment'),
     attachment,
-  ]) {
-    const id = asString(at(holder, 'media', 'id'));
-    if (id) return id;
-  }
-  return undefined;
+  ]);
 }
 
-/** Whether a face may be that of one of the posts; where either does not say which it is, it may. */
-function isOneOf(face: JsonRecord, posts: ReadonlySet<string | undefined>): boolean {
-  const post = asString(face.post_id);
+/** Whether a record may be that of one of the posts; so if either states no id. */
+function isOneOf(record: JsonRecord, posts: ReadonlySet<string | undefined>): boolean {
+  const post = asString(record.post_id);
   return post === undefined || posts.has(undefined) || posts.has(post);
 }
 
@@ -141,12 +142,12 @@ function feedbackKeys(records: readonly JsonRecord[]): string[] {
   });
 }
 
-/** Counters hang on `feedback:{post}`, in base64. */
+/** The id of the counters is `feedback:{post}` in base64. */
 function feedbackId(postId: string): string {
   return Buffer.from(`feedback:${postId}`).toString('base64');
 }
 
-/** Ids that are looked for in the other scripts; a page with more of them is an attack on our time. */
+/** Maximum ids to search for in the other scripts; a page with more of them is an attack. */
 const MAX_LINKED = 50;
 
 function linkedIds({ stories, feedbacks, postId }: Gathered): string[] {

@@ -3,7 +3,7 @@ import { isAlias, itemAt } from '../links.js';
 import { parseMessage, parsePlugin } from './embed.js';
 import { parseLinkedData } from './older/linked-data.js';
 import { parsePublishTime, parseScript } from './older/scripts.js';
-import { type PageParts, type PageReply, type PageRoute, readStoryId, takeApart } from './parts.js';
+import { type PageParts, type PageReply, readStoryId, takeApart } from './parts.js';
 import { parseRelay, type RelayReading } from './post.js';
 import { readRelayPage } from './relay.js';
 import { isLoginForm, readPageState, type SiteConfig, stateOfRest } from './state.js';
@@ -24,8 +24,9 @@ export function readPage(reply: PageReply, link: LinkRef, siteConfig: SiteConfig
   const names = [...new Set([link.id, numeric, movedTo(reply, link)])].filter((id) => id !== undefined);
   let relay: RelayReading | undefined;
   for (const id of names) {
+    if (relay) break;
     const results = readRelayPage(page.scripts, siteConfig.markers.relay);
-    relay ??= parseRelay(results, { ...link, id, pageIsItems: aboutItem }, siteConfig);
+    relay = parseRelay(results, { ...link, id, pageIsItems: aboutItem }, siteConfig);
   }
   const extracted: PartialPost[] = [];
   if (relay) extracted.push(relay.post);
@@ -165,11 +166,9 @@ function numberOf(page: PageParts, { id, aboutItem }: { id: string; aboutItem: b
 /** Numeric id of the author, from the page's route, an old script or its address. */
 function authorIdOf(page: PageParts, id: string): string | undefined {
   const { canonical, address } = page.tags();
-  return storyOf(page.route(), id) ?? storyAuthor(page.code, id) ?? ownerNumber(canonical ?? address);
-}
-
-function storyOf({ story }: PageRoute, id: string): string | undefined {
-  return story && (isAlias(id) || story.posts.includes(id)) ? story.author : undefined;
+  const { story } = page.route();
+  if (story && (isAlias(id) || story.posts.includes(id))) return story.author;
+  return storyAuthor(page.code, id) ?? ownerNumber(canonical ?? address);
 }
 
 /** Scripts of pages before 2023 have the id of the story in plain form. */

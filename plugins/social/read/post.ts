@@ -14,7 +14,7 @@ import {
 } from 'mediagate';
 import { usernameIn } from '../links.js';
 import { parseFeedback } from './counters.js';
-import { findItem, type ItemNodes } from './item.js';
+import { attachmentRecords, findItem, type ItemNodes } from './item.js';
 import { imageIn, siteUrl, unique } from './media.js';
 import { firstValue, numericId, type RelayPage, type RelayStore } from './relay.js';
 import type { SiteConfig } from './state.js';
@@ -25,7 +25,7 @@ export interface RelayReading {
   limitations: string[];
 }
 
-/** What a page's query results say of the item; undefined where no node in them bears its id. */
+/** Reads the item from a page's query results; undefined if no record has its id. */
 export function parseRelay(
   page: RelayPage,
   link: { kind: string; id: string; pageIsItems: boolean },
@@ -83,7 +83,7 @@ export function parseRelay(
   return { post, limitations };
 }
 
-/** A post's sections repeat the post inside of them, some without its id. */
+/** The sections of a post, which repeat the post, some without its id. */
 const SECTIONS = [
   'comet_sections',
   'content',
@@ -96,36 +96,36 @@ const SECTIONS = [
 ];
 
 function captionOf({ stories, photos }: ItemNodes): string | undefined {
-  const texts = [...stories, ...photos].flatMap((node) => [
-    at(node, 'message', 'text'),
-    at(node, 'message_preferred_body', 'text'),
-  ]);
-  const inner = stories.flatMap((story) => sectionsOf(story).map((section) => at(section, 'message', 'text')));
-  return [...texts, ...inner].map(asString).find((text) => text !== undefined && text.trim() !== '');
+  const textOf = (text: unknown) => (asString(text)?.trim() ? asString(text) : undefined);
+  return (
+    firstValue(
+      [...stories, ...photos],
+      ({ message, message_preferred_body: body }) => textOf(at(message, 'text')) ?? textOf(at(body, 'text')),
+    ) ?? firstValue(stories.flatMap(sectionsOf), ({ message }) => textOf(at(message, 'text')))
+  );
 }
 
 function timeOf({ stories, photos }: ItemNodes): string | undefined {
-  const times = [
-    ...stories.map(({ creation_time }) => creation_time),
-    ...photos.map(({ created_time }) => created_time),
-    ...stories.flatMap((story) => sectionsOf(story).map(({ creation_time }) => creation_time)),
-  ];
-  return times.map((time) => toIsoTime(time)).find((time) => time !== undefined);
+  return (
+    firstValue(stories, ({ creation_time }) => toIsoTime(creation_time)) ??
+    firstValue(photos, ({ created_time }) => toIsoTime(created_time)) ??
+    firstValue(stories.flatMap(sectionsOf), ({ creation_time }) => toIsoTime(creation_time))
+  );
 }
 
-/** What lies in a story's own sections and does not bear the id of something else. */
+/** The records in a story's own sections that do not have the id of something else. */
 function sectionsOf(story: JsonRecord): JsonRecord[] {
-  const found: JsonRecord[] = [];
+  const records: JsonRecord[] = [];
   const enter = (value: unknown, depth: number) => {
     for (const one of asArray(value) ?? [value]) {
       const record = asRecord(one);
       if (!record || depth > 8 || (record.id !== undefined && record.id !== story.id)) continue;
-      found.push(record);
+      records.push(record);
       for (const name of SECTIONS) enter(record[name], depth + 1);
     }
   };
   enter(story.comet_sections, 0);
-  return found;
+  return records;
 }
 
 function musicOf(stories: readonly JsonRecord[]): NonNullable<PartialPost['common']>['music'] {
@@ -139,8 +139,8 @@ function musicOf(stories: readonly JsonRecord[]): NonNullable<PartialPost['commo
   return undefined;
 }
 
-/** Whose the item is: who posted it, before whom a video or photo belongs to. */
-export function parseAuthor({ stories, videos, photos, store }: ItemNodes): Author | undefined {
+/** The author: the profile that posted the item, or else the owner of the video or photo. */
+function parseAuthor({ stories, videos, photos, store }: ItemNodes): Author | undefined {
   const actors = asRecords(stories.map(({ actors: listed }) => asArray(listed)?.[0]));
   const owners = asRecords([
     ...stories.map((story) => at(story, 'short_form_video_context', 'video_owner')),
@@ -152,10 +152,13 @@ export function parseAuthor({ stories, videos, photos, store }: ItemNodes): Auth
   const leading = candidates.find(({ name }) => asString(name)) ?? candidates[0];
   if (!leading) return undefined;
   const id = numericId(leading.id);
-  // Whoever bears the same id is the same profile, wherever the page speaks of it.
-  const faces = [leading, ...candidates.filter((one) => id !== undefined && numericId(one.id) === id), ...store.of(id)];
-  const first = <Value>(read: (record: JsonRecord) => Value | undefined) => firstValue(faces, read);
-  const url = first((face) => profileUrl(face.url) ?? profileUrl(face.profile_url));
+  const records = [
+    leading,
+    ...candidates.filter((one) => id !== undefined && numericId(one.id) === id),
+    ...store.of(id),
+  ];
+  const first = <Value>(read: (record: JsonRecord) => Value | undefined) => firstValue(records, read);
+  const url = first((record) => profileUrl(record.url) ?? profileUrl(record.profile_url));
   return {
     id,
     name: first(({ name }) => asString(name)),
@@ -166,12 +169,12 @@ export function parseAuthor({ stories, videos, photos, store }: ItemNodes): Auth
   };
 }
 
-function avatarOf(face: JsonRecord): string | undefined {
-  const pictures = [face.profile_picture, face.displayPicture, face.profilePicLarge, face.profile_photo];
-  return pictures.map((picture) => siteUrl(at(picture, 'uri'))).find((uri) => uri !== undefined);
+function avatarOf(record: JsonRecord): string | undefined {
+  const pictures = [record.profile_picture, record.displayPicture, record.profilePicLarge, record.profile_photo];
+  return firstValue(asRecords(pictures), ({ uri }) => siteUrl(uri));
 }
 
-/** A profile's address without what it carries along. */
+/** The address of a profile without tracking parameters. */
 function profileUrl(value: unknown): string | undefined {
   const address = siteUrl(value);
   if (!address) return undefined;
@@ -182,16 +185,16 @@ function profileUrl(value: unknown): string | undefined {
   return url.href;
 }
 
-/** What hangs on a post. */
-export interface Attached {
+/** The pictures and videos of a post. */
+interface Attached {
   images: MediaEntry[];
   /** Ids of the attached videos, in order. */
   videoIds: string[];
-  /** How many pictures and videos the post says it has, where that is more than the page lists. */
+  /** The number of pictures and videos that the post states, if the page lists fewer. */
   declared?: number;
 }
 
-/** Members that hold a picture of a photo, the larger ones first. */
+/** Members with a picture of a photo, the larger ones first. */
 const PICTURES = [
   'viewer_image',
   'photo_image',
@@ -201,30 +204,45 @@ const PICTURES = [
   'flexible_height_share_image',
 ];
 
-export function parseAttachments(stories: readonly JsonRecord[], store: RelayStore): Attached {
+function parseAttachments(stories: readonly JsonRecord[], store: RelayStore): Attached {
   const images: MediaEntry[] = [];
   const videoIds = new Set<string>();
-  const pictured = new Set<string>();
+  const photoIds = new Set<string>();
   let declared = 0;
-  const listed = stories.flatMap(({ attachments }) => asArray(attachments) ?? []);
-  for (const attachment of listed) {
-    for (const holder of holdersOf(attachment)) {
-      const album = largestAlbum(holder);
+
+  function add(medium: JsonRecord): void {
+    const kind = asString(medium.__typename) ?? asString(medium.__isMedia);
+    if (kind === 'Sticker' || kind === 'GenericAttachmentMedia') return;
+    const id = asString(medium.id);
+    if (kind === 'Video' || medium.playable_url !== undefined || medium.videoDeliveryLegacyFields !== undefined) {
+      if (id) videoIds.add(id);
+      return;
+    }
+    if (id !== undefined && photoIds.has(id)) return;
+    if (id !== undefined) photoIds.add(id);
+    const same = store.of(id).filter(({ __typename }) => __typename === undefined || __typename === kind);
+    const picture = pictureOf([medium, ...same]);
+    if (picture) images.push(picture);
+  }
+
+  for (const attachment of stories.flatMap(({ attachments }) => asArray(attachments) ?? [])) {
+    for (const record of attachmentRecords(attachment)) {
+      const album = largestAlbum(record);
       declared = Math.max(declared, album.declared);
-      for (const medium of [...album.media, holder.media])
-        addMedium(asRecord(medium), { images, videoIds, pictured, store });
+      for (const medium of asRecords([...album.media, record.media])) add(medium);
     }
   }
   for (const { short_form_video_context: reel } of stories) {
     const id = asString(at(reel, 'playback_video', 'id')) ?? asString(at(reel, 'video', 'id'));
     if (id) videoIds.add(id);
   }
-  const kept = unique(images);
-  return { images: kept, videoIds: [...videoIds], ...(declared > kept.length + videoIds.size && { declared }) };
+  const listed = unique(images);
+  const isMore = declared > listed.length + videoIds.size;
+  return { images: listed, videoIds: [...videoIds], ...(isMore && { declared }) };
 }
 
-/** The largest picture that one of the nodes of a photo or video shows. */
-export function pictureOf(nodes: readonly JsonRecord[]): MediaEntry | undefined {
+/** The largest picture in the records of a photo. */
+function pictureOf(nodes: readonly JsonRecord[]): MediaEntry | undefined {
   const found = nodes.flatMap((node) => [
     ...PICTURES.flatMap((member) => entryOf(node[member])),
     ...entryOf(at(node, 'comet_photo_attachment_resolution_renderer', 'image')),
@@ -234,44 +252,11 @@ export function pictureOf(nodes: readonly JsonRecord[]): MediaEntry | undefined 
   return found.reduce<MediaEntry | undefined>((best, one) => (best && area(best) >= area(one) ? best : one), undefined);
 }
 
-interface Collected {
-  images: MediaEntry[];
-  videoIds: Set<string>;
-  /** Ids of those whose picture was looked for. */
-  pictured: Set<string>;
-  store: RelayStore;
-}
-
-function addMedium(medium: JsonRecord | undefined, { images, videoIds, pictured, store }: Collected): void {
-  const kind = asString(medium?.__typename) ?? asString(medium?.__isMedia);
-  if (!medium || kind === 'Sticker' || kind === 'GenericAttachmentMedia') return;
-  const id = asString(medium.id);
-  if (kind === 'Video' || medium.playable_url !== undefined || medium.videoDeliveryLegacyFields !== undefined) {
-    if (id) videoIds.add(id);
-    return;
-  }
-  if (id !== undefined) {
-    if (pictured.has(id)) return;
-    pictured.add(id);
-  }
-  const same = store.of(id).filter(({ __typename }) => __typename === undefined || __typename === kind);
-  const picture = pictureOf([medium, ...same]);
-  if (picture) images.push(picture);
-}
-
-function holdersOf(attachment: unknown): JsonRecord[] {
-  return asRecords([
-    at(attachment, 'styles', 'attachment'),
-    at(attachment, 'style_type_renderer', 'attachment'),
-    attachment,
-  ]);
-}
-
-/** Albums come under several names (`five_photos_subattachments` …), each with a part; the fullest is taken. */
-function largestAlbum(holder: JsonRecord): { media: unknown[]; declared: number } {
+/** The longest list of an album; lists have several names (`five_photos_subattachments` …) and a part each. */
+function largestAlbum(record: JsonRecord): { media: unknown[]; declared: number } {
   let media: unknown[] = [];
   let declared = 0;
-  for (const [name, value] of Object.entries(holder)) {
+  for (const [name, value] of Object.entries(record)) {
     if (!name.endsWith('subattachments')) continue;
     const nodes = asArray(at(value, 'nodes')) ?? [];
     const count = at(value, 'count');

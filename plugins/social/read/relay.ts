@@ -1,6 +1,6 @@
 import { asArray, asRecord, asString, at, findJsonAfter, type JsonRecord, literalEnd, tryParseJson } from 'mediagate';
 
-/** One result of the site's queries, as a script of the page holds it. */
+/** One result of the site's queries. */
 export interface RelayBlock {
   data: JsonRecord;
   extensions?: JsonRecord;
@@ -9,46 +9,32 @@ export interface RelayBlock {
 const MAX_SCRIPTS = 400;
 const MAX_DEPTH = 14;
 
-/** A script that holds query results, not parsed yet. */
-interface Script {
-  text: string;
-  read: boolean;
-}
+/** Returns the results of scripts that have one of the texts and were not parsed before. */
+export type RelayPage = (texts: readonly string[]) => RelayBlock[];
 
 /**
- * The query results in a page. Pages hold a hundred scripts of which most are about other items; only those that contain
- * one of the texts asked for are parsed, each at most once.
+ * The query results in a page. A page has a hundred scripts, and most are about other items, so only those with one of
+ * the requested texts are parsed, once each.
  */
-export interface RelayPage {
-  /** Results not handed out before, of the scripts that contain one of the texts. */
-  withAny(texts: readonly string[]): RelayBlock[];
-}
-
-/** @param scripts - texts of the page's scripts, of JSON and of code. */
 export function readRelayPage(scripts: readonly string[], marker: string): RelayPage {
-  const holding: Script[] = scripts
-    .filter((text) => text.includes(marker))
-    .slice(0, MAX_SCRIPTS)
-    .map((text) => ({ text, read: false }));
-  const lists = createRepeatedLists();
-  return {
-    withAny(texts) {
-      const chosen = holding.filter(({ read, text }) => !read && texts.some((one) => text.includes(one)));
-      for (const script of chosen) script.read = true;
-      return chosen.flatMap(({ text }) => blocksIn(lists.shorten(text), marker));
-    },
+  let unread = scripts.filter((text) => text.includes(marker)).slice(0, MAX_SCRIPTS);
+  const shorten = createListShortener();
+  return (texts) => {
+    const chosen = new Set(unread.filter((script) => texts.some((text) => script.includes(text))));
+    unread = unread.filter((script) => !chosen.has(script));
+    return [...chosen].flatMap((script) => blocksIn(shorten(script), marker));
   };
 }
 
 function blocksIn(text: string, marker: string): RelayBlock[] {
   const blocks: RelayBlock[] = [];
-  // Code is not even tried: what can be read of it, or of what is cut, is looked for piece by piece.
+  // Code, and JSON that is cut, is searched for single results.
   const whole = /^\s*[{[]/.test(text) ? tryParseJson(text) : undefined;
   if (whole !== undefined) {
     collect(whole, marker, blocks, MAX_DEPTH);
     return blocks;
   }
-  // Before 2023 the results stood in the midst of code.
+  // Before 2023, results were part of code.
   for (let from = text.indexOf(marker), tries = 0; from >= 0 && tries < 50; tries += 1) {
     const found = findJsonAfter(text, /"adp_[^"\\]{1,200}",/, from);
     if (!found) break;
@@ -74,43 +60,36 @@ function addResult(result: unknown, blocks: RelayBlock[]): void {
   if (data) blocks.push({ data, extensions: asRecord(at(result, 'extensions')) });
 }
 
-/** A list that each of a page's query results repeats, to the last character: nine tenths of a page of reels. */
+/** A list that all query results of a page repeat without any change: nine tenths of a page of reels. */
 const LIST = '"all_video_dash_prefetch_representations":';
-/** Different lists that are kept in mind; pages have one. */
+/** Maximum lists that are remembered; pages have one. */
 const MAX_LISTS = 8;
 
-/** Takes out of the texts of a page's scripts what was in an earlier one, so that it is parsed once. */
-export interface RepeatedLists {
-  /** The text with an empty list in the place of one that an earlier text had. */
-  shorten(text: string): string;
-}
-
-export function createRepeatedLists(): RepeatedLists {
+/** Replaces the list of a script by an empty one if an earlier script had the same, so that it is parsed once. */
+export function createListShortener(): (text: string) => string {
   const known: string[] = [];
-  return {
-    shorten(text) {
-      const mark = text.indexOf(LIST);
-      const start = mark + LIST.length;
-      if (mark < 0 || text[start] !== '[') return text;
-      const same = known.find((list) => text.slice(start, start + list.length) === list);
-      if (same !== undefined) return `${text.slice(0, start)}[]${text.slice(start + same.length)}`;
-      const end = known.length < MAX_LISTS ? literalEnd(text, start) : undefined;
-      if (end !== undefined) known.push(text.slice(start, end));
-      return text;
-    },
+  return (text) => {
+    const mark = text.indexOf(LIST);
+    const start = mark + LIST.length;
+    if (mark < 0 || text[start] !== '[') return text;
+    const same = known.find((list) => text.startsWith(list, start));
+    if (same !== undefined) return `${text.slice(0, start)}[]${text.slice(start + same.length)}`;
+    const end = known.length < MAX_LISTS ? literalEnd(text, start) : undefined;
+    if (end !== undefined) known.push(text.slice(start, end));
+    return text;
   };
 }
 
 /**
- * Everything that bears an id, by that id. One thing is spread over many places of a page, each with some of its members;
- * by its id they come together, and what belongs to something else stays apart, wherever it stands.
+ * All records of a page by their id. The members of one thing are spread over many records with the same id, and records
+ * of different things are nested in one another.
  */
 export interface RelayStore {
   add(blocks: readonly RelayBlock[]): void;
   of(id: string | undefined): readonly JsonRecord[];
-  /** What whole results consist of; some bear no id of their own. */
+  /** The outermost records; some have no id. */
   readonly roots: readonly JsonRecord[];
-  /** Records that are stories: posts, whatever they hold. */
+  /** The records of posts. */
   readonly stories: readonly JsonRecord[];
 }
 
@@ -120,11 +99,11 @@ export function createRelayStore(): RelayStore {
   const byId = new Map<string, JsonRecord[]>();
   const roots: JsonRecord[] = [];
   const stories: JsonRecord[] = [];
-  let seen = 0;
+  let count = 0;
 
   function index(value: object): void {
-    if (seen >= MAX_RECORDS) return;
-    seen += 1;
+    if (count >= MAX_RECORDS) return;
+    count += 1;
     if (Array.isArray(value)) {
       for (const item of value) if (typeof item === 'object' && item !== null) index(item);
       return;
@@ -178,7 +157,7 @@ export function firstValue<Value>(
   return undefined;
 }
 
-/** The site's own ids of posts and profiles are numbers, written as text. */
+/** The id of a post or profile: digits, as text. */
 export function numericId(value: unknown): string | undefined {
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
   return typeof text === 'string' && /^\d{3,20}$/.test(text) ? text : undefined;

@@ -1,13 +1,15 @@
-import { type Author, hashtagsIn, type PartialPost, type Precision, parseCount } from 'mediagate';
+import { type Author, hashtagsIn, type PartialPost, parseCount } from 'mediagate';
 import { usernameIn } from '../links.js';
+import { addCounter, type CounterTexts } from './counters.js';
 import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';
 import type { PageTags } from './parts.js';
 import type { SiteConfig } from './state.js';
 import { essence, isCut } from './text.js';
 
 /**
- * What a page's tags say. Titles come as "author", "author - text…", "counters | text | author", "text - author | site"
- * and "author on site", in every language; which part is the author shows by comparing with the description.
+ * Reads the tags of a page. Titles have the forms "author", "author - text…", "counters | text | author",
+ * "text - author | site" and "author on site", in every language; comparing with the description shows which part is the
+ * author.
  */
 export function parseTags(given: PageTags, context: TagsContext): PartialPost {
   const tags = context.isPhoto && isOwnersDescription(given) ? { ...given, description: undefined } : given;
@@ -37,7 +39,7 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
     ids: { author_id: context.authorId },
     metrics: { ...listed.metrics, ...heading.metrics },
     precision: { ...listed.precision, ...heading.precision },
-    raw_stats: { ...listed.raw, ...heading.raw },
+    raw_stats: { ...listed.raw_stats, ...heading.raw_stats },
     media: mediaOf([
       ...(video ? [{ ...videoEntry(video), width: tags.videoWidth, height: tags.videoHeight }] : []),
       ...(image ? [imageEntry(image)] : []),
@@ -46,7 +48,7 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
   };
 }
 
-interface Heading extends CounterLine {
+interface Heading extends CounterTexts {
   author?: string;
   text?: string;
 }
@@ -54,7 +56,7 @@ interface Heading extends CounterLine {
 /** "1.2M views · 34K reactions | the text | the author". */
 function readHeading({ heading, description }: PageTags, { siteConfig, inGroup }: TagsContext): Heading {
   const parts = (heading ?? '').split(/\s[|｜]\s/);
-  const none: Heading = { metrics: {}, precision: {}, raw: {} };
+  const none: Heading = { metrics: {}, precision: {}, raw_stats: {} };
   if (parts.length < 2 || inGroup) return none;
   const [first = ''] = parts;
   const counted = startsAs(description, first) ? undefined : readCounterLine(first, siteConfig);
@@ -71,7 +73,7 @@ function readHeading({ heading, description }: PageTags, { siteConfig, inGroup }
   return { ...(counted ?? none), author: author || undefined, text: text || undefined };
 }
 
-/** A video has a title of its own, which stands where a post has its author; of a group's post it is the group's name. */
+/** A video has its title where a post has its author, and a post in a group the name of the group. */
 function titleOf(
   { heading }: PageTags,
   { author }: Heading,
@@ -83,7 +85,7 @@ function titleOf(
   return isOwn && readCounterLine(heading, siteConfig) === undefined ? heading : undefined;
 }
 
-/** The fullest of the texts: the tags cut it at various lengths. */
+/** The longest of the texts, which the tags cut at different lengths. */
 function captionOf(
   tags: PageTags,
   { siteConfig, fromHeading, author, message }: TagsContext & { fromHeading?: string; author?: string },
@@ -110,21 +112,21 @@ function isSameText(text: string, description: string | undefined): boolean {
   );
 }
 
-/** What there is besides the tags. */
+/** What is known besides the tags. */
 export interface TagsContext {
   siteConfig: SiteConfig;
-  /** Whether the link names a group, whose name the titles then bear. */
+  /** In a group, titles have the name of the group. */
   inGroup: boolean;
   isVideo: boolean;
   isPhoto?: boolean;
   /** Numeric id of the author, from the page's route. */
   authorId?: string;
-  /** The text that the page's markup shows; it may be that of another post. */
+  /** The text in the markup; it may be that of another post. */
   message?: string;
 }
 
-/** Whether a text begins with a part of it that stands elsewhere. */
-export function startsAs(text: string | undefined, part: string): boolean {
+/** Whether a text begins with a part of it. */
+function startsAs(text: string | undefined, part: string): boolean {
   const beginning = essence(part).slice(0, 60);
   return beginning.length >= 3 && essence(text ?? '').startsWith(beginning);
 }
@@ -133,14 +135,14 @@ export function startsAs(text: string | undefined, part: string): boolean {
  * Whether the description is that of the owner of a photo. The title of a photo's page has the caption behind the name of
  * the owner; where it has the name alone, the photo has no caption.
  */
-export function isOwnersDescription({ heading, title, description }: PageTags): boolean {
+function isOwnersDescription({ heading, title, description }: PageTags): boolean {
   if (!heading || !description || !title?.startsWith(heading)) return false;
   const text = essence(description);
   return !title.includes(` - ${description}`) && [heading, title].every((one) => nameBefore(one, text) === undefined);
 }
 
-/** Whether a title is the site's own: it says nothing of the item. */
-export function isSiteTitle(text: string, siteConfig: SiteConfig): boolean {
+/** Whether a title is that of the site. */
+function isSiteTitle(text: string, siteConfig: SiteConfig): boolean {
   const words = text.trim().toLowerCase();
   return words === '' || siteConfig.siteTitles.includes(words);
 }
@@ -159,12 +161,12 @@ export function authorName(tags: PageTags, context: TagsContext): string | undef
   if (!heading || isSiteTitle(heading, context.siteConfig) || heading.length > 100) return undefined;
   const title = tags.title ?? '';
   const confirmed = title.startsWith(`${heading} - `) || title.includes(`- ${heading}`);
-  // A video's own title stands in the same place; a post has none.
+  // A video has its title in the same place; a post has none.
   const isText = text !== '' && text.startsWith(essence(heading).slice(0, 40));
   return confirmed || (!context.isVideo && !isText) ? heading : undefined;
 }
 
-/** Characters of a title behind a name that are compared with the text. */
+/** Characters of a title after a name that are compared with the text. */
 const COMPARED = 200;
 
 function nameBefore(title: string, text: string): string | undefined {
@@ -181,36 +183,28 @@ function nameOnSite(heading: string, siteConfig: SiteConfig): string | undefined
   return place > 0 && words.length - place < 40 ? heading.slice(0, place).trim() || undefined : undefined;
 }
 
-/** What a line of counters in words tells. */
-export interface CounterLine {
-  metrics: NonNullable<PartialPost['metrics']>;
-  precision: Record<string, Precision>;
-  /** Each counter as it stood. */
-  raw: Record<string, string>;
-}
-
 const METRICS = ['views', 'likes', 'comments', 'shares'] as const;
 const LONGEST_PART = 60;
 const NUMBER_FIRST = /^[^\p{Nd}\p{Script=Latin}\p{Script=Cyrillic}]{0,25}\p{Nd}/u;
-/** What languages put between a number and the thing. */
+/** Words between a number and what is counted. */
 const PARTICLES: ReadonlySet<string> = new Set(['de', 'na', 'di', 'ng']);
-/** Things counted that take two plain words. */
+/** What is counted, in two words. */
 const TWO_WORDS = /^(?:me gusta|mi piace|mal geteilt|keer gedeeld|veces compartid[oa]s?)$/i;
 const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
 /**
- * `1.2M views · 34K reactions`, in any interface language. Undefined where the line is something else. A line of two
- * or more counters in words that are not known is one as well, and tells nothing: which is which differs.
+ * `1.2M views · 34K reactions`, in any interface language. Undefined if the line is something else. A line of two or more
+ * counters in unknown words has no metrics, since their order differs.
  */
-export function readCounterLine(line: string, siteConfig: SiteConfig): CounterLine | undefined {
+function readCounterLine(line: string, siteConfig: SiteConfig): CounterTexts | undefined {
   const parts = partsOf(line, '·');
   const found = countersIn(parts, siteConfig);
   if (Object.keys(found.metrics).length > 0) return found;
   return parts.length > 1 && parts.every(isCounted) ? found : undefined;
 }
 
-/** `14K views, 233 likes, 18 loves, 53 comments`: kinds of reactions apart, so the likes there are not all of them. */
-export function readCounterList(list: string, siteConfig: SiteConfig): CounterLine {
+/** `14K views, 233 likes, 18 loves, 53 comments`: the likes are one kind of reactions, so they do not count. */
+function readCounterList(list: string, siteConfig: SiteConfig): CounterTexts {
   const parts = partsOf(list, /[,،、]\s+/);
   const found = countersIn(parts, siteConfig);
   if (parts.some((part) => metricOf(part, siteConfig) === undefined)) {
@@ -227,18 +221,13 @@ function partsOf(line: string, separator: string | RegExp): string[] {
     .map((part) => part.trim());
 }
 
-function countersIn(parts: readonly string[], siteConfig: SiteConfig): CounterLine {
-  const line: CounterLine = { metrics: {}, precision: {}, raw: {} };
+function countersIn(parts: readonly string[], siteConfig: SiteConfig): CounterTexts {
+  const counters: CounterTexts = { metrics: {}, precision: {}, raw_stats: {} };
   for (const part of parts) {
     const metric = isCounted(part) ? metricOf(part, siteConfig) : undefined;
-    const count = metric && parseCount(part);
-    if (!metric || !count || line.metrics[metric] !== undefined) continue;
-    line.metrics[metric] = count.value;
-    // Thousands are always rounded here, with a unit or without.
-    line.precision[metric] = count.exact ? 'exact' : 'rounded';
-    line.raw[`og_${metric}`] = part;
+    if (metric) addCounter(counters, metric, part, 'og');
   }
-  return line;
+  return counters;
 }
 
 function metricOf(part: string, { counters }: SiteConfig): (typeof METRICS)[number] | undefined {
@@ -247,8 +236,8 @@ function metricOf(part: string, { counters }: SiteConfig): (typeof METRICS)[numb
 }
 
 /**
- * A number, perhaps a unit, and the name of what is counted; `10 great plays` is a title. The number stands first, but
- * for scripts whose languages put it behind the word.
+ * A number, perhaps a unit, and what is counted; `10 great plays` is a title. The number is first, except in scripts
+ * whose languages have it after the word.
  */
 function isCounted(part: string): boolean {
   if (part.length > LONGEST_PART || !NUMBER_FIRST.test(part)) return false;
@@ -256,7 +245,7 @@ function isCounted(part: string): boolean {
   const last = words.findLastIndex((word) => /\p{Nd}/u.test(word));
   const behind = words.slice(last + 1);
   const [unit = ''] = behind;
-  // Together with a unit, the number is a rounded one.
+  // A number with a unit is rounded.
   const counted = parseCount(`1 ${unit}`)?.exact === false ? behind.slice(1) : behind;
   const named = PARTICLES.has(counted[0] ?? '') ? counted.slice(1) : counted;
   return named.length < 2 || (named.length < 4 && (/[^ -~]/.test(named.join('')) || TWO_WORDS.test(named.join(' '))));

@@ -1,9 +1,9 @@
-/** The site cuts long texts for other sites and puts an ellipsis at the end. */
+/** Whether the site has cut a text, which then ends with an ellipsis. */
 export function isCut(text: string): boolean {
   return /(?:\.\.\.|…)$/.test(text.trim());
 }
 
-/** Letters and digits only, to compare two forms of one text. */
+/** The letters and digits of a text, to compare two forms of it. */
 export function essence(text: string): string {
   return text
     .normalize('NFC')

@@ -125,11 +125,8 @@ function progressiveFiles(video: JsonRecord, has_audio: boolean): MediaEntry[] {
     return [width && height && entry.quality === `${Math.min(width, height)}p` ? { ...entry, width, height } : entry];
   };
   const listed = asArray(at(video, ...DELIVERY, 'progressive_urls')) ?? [];
-  const delivered = ['HD', 'SD'].flatMap((wanted) =>
-    listed.flatMap((one) => {
-      const label = at(one, 'metadata', 'quality') === 'HD' ? 'HD' : 'SD';
-      return label === wanted ? file(at(one, 'progressive_url'), label) : [];
-    }),
+  const delivered = listed.flatMap((one) =>
+    file(at(one, 'progressive_url'), at(one, 'metadata', 'quality') === 'HD' ? 'HD' : 'SD'),
   );
   const legacy = [asRecord(video.videoDeliveryLegacyFields), video].flatMap((holder) => [
     ...file(holder?.browser_native_hd_url, 'HD'),

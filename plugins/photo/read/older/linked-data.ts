@@ -1,4 +1,4 @@
-import { type LinkedItem, linkedDataNodes, readLinkedItem, type ScriptedPage } from 'mediagate';
+import { type LinkedItem, linkedDataNodes, readLinkedItem, type ScriptedPage } from 'mediagate/plugin';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../../links.js';
 import { imageEntry, mediaUrl, singleMedia, videoEntry } from '../media.js';
 import { asUsername, buildPost, profileUrl, readCounters } from '../post.js';

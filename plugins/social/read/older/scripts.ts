@@ -1,70 +1,57 @@
 import { type PartialPost, toIsoTime } from 'mediagate';
 
-/** How far around the id an object of its counters reaches, in characters. */
+/** Maximum characters of the object with an item's counters on either side of its id. */
 const REACH = 2_500;
 
-const COUNTERS: readonly (readonly ['views' | 'likes' | 'comments' | 'shares', RegExp])[] = [
-  ['likes', /\breaction_count:\{count:(\d{1,12})[,}]/],
-  ['comments', /\bcomment_count:\{total_count:(\d{1,12})[,}]/],
-  ['shares', /\bshare_count:\{count:(\d{1,12})[,}]/],
-  ['views', /\bvideo_view_count:(\d{1,12})[,}]/],
-];
+type Counters = Readonly<Partial<Record<'views' | 'likes' | 'comments' | 'shares', RegExp>>>;
 
-const MOBILE_COUNTERS: readonly (readonly ['likes' | 'comments' | 'shares', RegExp])[] = [
-  ['likes', /\blike_count:(\d{1,12})[,}]/],
-  ['comments', /\bcomment_count:(\d{1,12})[,}]/],
-  ['shares', /\bshare_count:(\d{1,12})[,}]/],
-];
+const DESKTOP: Counters = {
+  likes: /\breaction_count:\{count:(\d{1,12})[,}]/,
+  comments: /\bcomment_count:\{total_count:(\d{1,12})[,}]/,
+  shares: /\bshare_count:\{count:(\d{1,12})[,}]/,
+  views: /\bvideo_view_count:(\d{1,12})[,}]/,
+};
+const MOBILE: Counters = {
+  likes: /\blike_count:(\d{1,12})[,}]/,
+  comments: /\bcomment_count:(\d{1,12})[,}]/,
+  shares: /\bshare_count:(\d{1,12})[,}]/,
+};
 
 /**
- * Counters that pages before 2023 kept in plain script objects, whose names bear no quotes: the desktop's beside
- * `share_fbid`, the mobile's beside `ft_ent_identifier`. Undefined where none names the item.
+ * The counters in plain script objects of pages before 2023: next to `share_fbid` on the desktop, next to
+ * `ft_ent_identifier` on mobiles. Undefined if no object has the id.
  */
 export function parseScript(scripts: readonly string[], id: string): PartialPost | undefined {
-  return firstIn(scripts, (text) => readDesktop(text, id)) ?? firstIn(scripts, (text) => readMobile(text, id));
+  return (
+    readAround(scripts, `share_fbid:"${id}"`, ['share_fbid:', 'comment_count:{'], DESKTOP) ??
+    readAround(scripts, `{ft_ent_identifier:${id},`, ['', '{ft_ent_identifier:'], MOBILE)
+  );
 }
 
-function firstIn(scripts: readonly string[], read: (text: string) => PartialPost | undefined): PartialPost | undefined {
+/** The counters around a mark. Objects of the same kind on both sides bound it; without a beginning it starts there. */
+function readAround(
+  scripts: readonly string[],
+  mark: string,
+  [beginning, next]: readonly [string, string],
+  counters: Counters,
+): PartialPost | undefined {
   for (const text of scripts) {
-    const found = read(text);
-    if (found) return found;
+    const place = text.indexOf(mark);
+    if (place < 0) continue;
+    const before = beginning === '' ? '' : text.slice(Math.max(0, place - REACH), place);
+    const after = text.slice(place + mark.length, place + mark.length + REACH).split(next, 1)[0] ?? '';
+    const object = before.slice(before.lastIndexOf(beginning) + 1) + after;
+    const metrics: PartialPost['metrics'] = {};
+    for (const [metric, pattern] of Object.entries(counters)) {
+      const digits = pattern.exec(object)?.[1];
+      if (digits) metrics[metric as keyof Counters] = Number(digits);
+    }
+    if (Object.keys(metrics).length > 0) return { metrics };
   }
   return undefined;
 }
 
-function readDesktop(text: string, id: string): PartialPost | undefined {
-  const mark = `share_fbid:"${id}"`;
-  const place = text.indexOf(mark);
-  if (place < 0) return undefined;
-  // Neighbours of the same kind bound the object on both sides.
-  const before = text.slice(Math.max(0, place - REACH), place);
-  const own = before.slice(before.lastIndexOf('share_fbid:') + 1);
-  const after = text.slice(place + mark.length, place + mark.length + REACH);
-  const next = after.indexOf('comment_count:{');
-  return metricsOf(COUNTERS, own + (next < 0 ? after : after.slice(0, next)));
-}
-
-function readMobile(text: string, id: string): PartialPost | undefined {
-  const place = text.indexOf(`{ft_ent_identifier:${id},`);
-  if (place < 0) return undefined;
-  const object = text.slice(place, place + REACH);
-  const next = object.indexOf('{ft_ent_identifier:', 1);
-  return metricsOf(MOBILE_COUNTERS, next < 0 ? object : object.slice(0, next));
-}
-
-function metricsOf(
-  counters: readonly (readonly ['views' | 'likes' | 'comments' | 'shares', RegExp])[],
-  text: string,
-): PartialPost | undefined {
-  const metrics: PartialPost['metrics'] = {};
-  for (const [metric, pattern] of counters) {
-    const digits = pattern.exec(text)?.[1];
-    if (digits) metrics[metric] = Number(digits);
-  }
-  return Object.keys(metrics).length > 0 ? { metrics } : undefined;
-}
-
-/** How far before a post's number its time stands in what the page keeps for statistics, in characters. */
+/** Maximum characters between the time of a post and its id in the statistics of a page. */
 const STATISTICS_REACH = 260;
 const MAX_PLACES = 400;
 /** `publish_time:…, story_name:…, story_fbid:[…`, in JSON, in JSON inside of JSON, or in an attribute. */
@@ -72,8 +59,8 @@ const IN_STATISTICS =
   /publish_time(?:\\*"|&quot;):(\d{9,10})\b[^{}]{0,160}story_fbid(?:\\*"|&quot;):\[?(?:\\*"|&quot;)?$/;
 
 /**
- * When a post was published, where no data says it: the time beside the post's number in a page's statistics, or that
- * of the post's own link in pages before 2021. Undefined where neither names the post.
+ * When a post was published: the time next to its id in the statistics of a page, or next to its link in pages before
+ * 2021. Undefined if neither has the id.
  */
 export function parsePublishTime(html: string, id: string): string | undefined {
   let places = 0;
@@ -87,7 +74,7 @@ export function parsePublishTime(html: string, id: string): string | undefined {
   return undefined;
 }
 
-/** The links of comments name the post as well. */
+/** The links of comments have the id of the post as well, and do not count. */
 function timeOfLink(html: string, place: number): string | undefined {
   const open = html.lastIndexOf('<', place);
   const link = html.slice(open, html.indexOf('>', place) + 1);
