@@ -158,7 +158,9 @@ function exportsOf(index) {
 }
 
 const NAMED = /^((?:import|export)(?: type)?) \{([^}]*)\} from '([^']+)';$/gm;
-const SPECIFIER = /(?:\bfrom|\bimport|\bimport\(|\brequire\(|\bcreateRequire\([^)]*\)\()\s*(['"])([^'"\n]+)\1/g;
+/** Not the words in strings: `'import', …`. */
+const SPECIFIER =
+  /(?<!['"])(?:\bfrom|\bimport|\bimport\(|\brequire\(|\bcreateRequire\([^)]*\)\()\s*(['"])([\w@./:-]+)\1/g;
 
 function specifiersIn(text) {
   return Array.from(text.matchAll(SPECIFIER), ([, , specifier]) => specifier);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createGateway, createLogger, type Gateway, type Plugin, readPluginConfig, systemClock } from 'mediagate';
+import { AuthorSchema, MediaEntrySchema, PostDataSchema } from '../core/contracts/index.js';
 import { FAILURE_MESSAGES } from '../core/extraction/method-results.js';
 import { DEFINITIVE_CODES, type DefinitiveCode, TRANSIENT_CODES, type TransientCode } from '../core/runtime/index.js';
 import { createIdentity, endpointsOf } from '../server/accounts/index.js';
@@ -229,6 +230,19 @@ describe('docs/develop/plugins.md', () => {
     expect(readFileSync(file, 'utf8'), 'UPDATE_DOCS=1 npm test writes it').to.equal(current);
   });
 
+  it('lists the fields of each part of a document', () => {
+    const { common, ids, metrics, media } = PostDataSchema.properties;
+    const parts = { common, author: AuthorSchema, ids, metrics, media, entries: MediaEntrySchema };
+    const names: Record<string, string> = { author: 'common.author', entries: 'media.entries' };
+    const rows = Object.entries(parts).map(([part, { properties }]) => [
+      `\`${names[part] ?? part}\``,
+      Object.entries<object>(properties)
+        .map(([name, schema]) => `\`${name}\` ${kindOf(schema)}`)
+        .join(', '),
+    ]);
+    expectTable('post-fields', renderTable(['part', 'fields'], rows), PLUGIN_GUIDE);
+  });
+
   it('names every state and failure of an extractor', () => {
     const rowsOf = (codes: readonly (DefinitiveCode | TransientCode)[]) =>
       codes.map((code) => [`\`${code}\``, FAILURE_MESSAGES[code]]);
@@ -236,6 +250,24 @@ describe('docs/develop/plugins.md', () => {
     expectTable('transient-codes', renderTable(['code', 'meaning'], rowsOf(TRANSIENT_CODES)), PLUGIN_GUIDE);
   });
 });
+
+interface FieldSchema {
+  type?: string;
+  pattern?: string;
+  items?: FieldSchema;
+  properties?: object;
+  anyOf?: readonly { const: unknown }[];
+}
+
+/** What a field holds, in a word or two. */
+function kindOf({ type, pattern = '', items, properties, anyOf }: FieldSchema): string {
+  if (anyOf) return `(${anyOf.map((one) => one.const).join(', ')})`;
+  if (type === 'array')
+    return `list of ${items?.properties ? `{ ${Object.keys(items.properties).join(', ')} }` : kindOf(items ?? {})}`;
+  if (type === 'object') return properties ? `{ ${Object.keys(properties).join(', ')} }` : 'by name';
+  if (type === 'string') return pattern.startsWith('^https') ? 'URL' : pattern === '' ? 'text' : 'time';
+  return type === 'integer' ? 'count' : type === 'boolean' ? 'true or false' : (type ?? '');
+}
 
 function expectTable(name: string, table: string, file = 'README.md'): void {
   if (process.env.UPDATE_DOCS === '1') writeReadmeTable(name, table, file);

@@ -2,19 +2,28 @@ import type { TransientCode } from '../runtime/index.js';
 import type { ExtractionData } from './documents.js';
 import type { TObject } from './typebox.js';
 
-/** The kind of item behind a link. */
-export type LinkKind = 'product' | 'video' | 'post' | 'reel' | 'short_link';
+/**
+ * The kind of item behind a link, in the extractor's words: `video`, `product`, `post`. `short_link` is the one kind with
+ * a meaning for the gateway: the link must be resolved first.
+ */
+// `{}` keeps the known kind visible to editors; any other text is allowed.
+export type LinkKind = 'short_link' | (string & {});
 
-/** The identity of a submitted link: two links to the same item have equal `kind`, `id` and `url`. */
+/**
+ * The identity of a submitted link: two links to the same item have equal `kind`, `id`, `url` and `region`. Results,
+ * jobs and MP3 files are shared between links that also have equal `access`.
+ */
 export interface LinkRef {
   kind: LinkKind;
   /** The platform's id of the item; always a string, since ids exceed 2^53. For a short link, its code. */
   id: string;
-  /**
-   * Canonical https URL without tracking. `match(new URL(ref.url))` returns this ref again. It includes access tokens
-   * (the hash of an unlisted item, a share token): results, jobs and MP3 files are shared between equal URLs.
-   */
+  /** Canonical https URL without tracking. `match(new URL(ref.url))` returns this ref again, except for `access`. */
   url: string;
+  /**
+   * The access token of the link, if the item is shown only to those who have it: the hash of an unlisted item, a share
+   * token. A link without it never gets what a link with it received. A token that stands in `url` needs no `access`.
+   */
+  access?: string;
   /** The market, if the item differs by market (shop products): also part of the cache key. */
   region?: string;
 }

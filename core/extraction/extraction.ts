@@ -133,7 +133,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const { resolve } = contribution;
     if (!resolve) throw new GatewayError('unsupported_link', 'Short links of this platform are not supported.');
     // Not by its code: the same code may exist on several paths and hosts with different targets.
-    const key = `${contribution.platform}:${link.url}`;
+    const key = `${contribution.platform}:${link.url}${accessKey(link)}`;
     let leadsTo = walked.get(key);
     if (leadsTo === undefined) {
       leadsTo = await walks.join(key, signal, (walkSignal) =>
@@ -213,7 +213,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const { extraction, fetchedAt } = cached;
     const { contribution } = target.extractor;
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
-    const audioLink = offered ? options.audioLinks?.sign(target.link.url, clock.now()) : undefined;
+    const audioLink = offered ? options.audioLinks?.sign(target.link, clock.now()) : undefined;
     const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
     const limitations = [...(extraction.limitations ?? [])];
     if (use === 'stale') limitations.push(`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`);
@@ -299,14 +299,19 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
 
 /**
  * The key contains everything that changes the result and nothing else: tracking parameters of callers are not in it.
- * It contains the canonical URL rather than the id, since the URL includes access tokens: a link without the token must
- * not get what a link with it received. Cached results, shared extractions, jobs and batches all use this key.
+ * It contains the canonical URL rather than the id, and the access token: a link without the token must not get what a
+ * link with it received. Cached results, shared extractions, jobs and batches all use this key.
  */
 function cacheKey({ extractor, link }: Target, extract: RequestOptions): string {
   const { platform } = extractor.contribution;
-  const item = `extraction:${CACHE_VERSION}:${platform}:${link.kind}:${link.url} ${link.region ?? ''}`;
+  const item = `extraction:${CACHE_VERSION}:${platform}:${link.kind}:${link.url} ${link.region ?? ''}${accessKey(link)}`;
   const options = requestOptionsKey(extractor.contribution, extract);
   return options === undefined ? item : `${item}:${options}`;
+}
+
+/** Nothing for links without a token. */
+function accessKey({ access }: LinkRef): string {
+  return access === undefined ? '' : ` ${JSON.stringify(access)}`;
 }
 
 /** A failure of the source says nothing about the item, so an older result is returned. */

@@ -56,10 +56,11 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
   // Removes what a crash left behind; files that cannot be removed now are tried again with the next file.
   scratch.sweep().catch(() => undefined);
 
-  function itemOf(canonicalUrl: string): Item {
+  function itemOf({ url, access }: AudioTarget): Item {
     try {
-      const { extractor, link } = match(canonicalUrl);
-      return { extractor, link, fileName: links.fileName(link.url) };
+      const { extractor, link: matched } = match(url);
+      const link = access === undefined ? matched : { ...matched, access };
+      return { extractor, link, fileName: links.fileName(link) };
     } catch (cause) {
       // The link is genuine, so its platform was supported when it was made.
       throw new GatewayError('plugin_unavailable', 'The platform of this link is not served now.', { cause });
@@ -136,8 +137,8 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
 
   return {
     async open({ name, make, signal }) {
-      const { canonicalUrl, expiresAt } = links.open(name, clock.now());
-      const item = itemOf(canonicalUrl);
+      const { target, expiresAt } = links.open(name, clock.now());
+      const item = itemOf(target);
       const described = { expiresAt, downloadName: downloadNameOf(item) };
       const known = transcodes.has(item.fileName) ? undefined : await find(item);
       if (known) return { ...described, ...known };
@@ -180,24 +181,27 @@ const EXPIRY_BYTES = 4;
 const MAX_NAME = 4_096;
 const NAME = new RegExp(`^[A-Za-z0-9_-]{32,${MAX_NAME}}$`);
 
+/** What an MP3 link leads to: the canonical URL of an item, and the access token of the link. */
+export type AudioTarget = Pick<LinkRef, 'url' | 'access'>;
+
 /** Creates and reads the names of hosted MP3 files. */
 export interface AudioLinks {
-  /** Returns a link for a canonical URL. Sends no request and stores nothing. */
-  sign(canonicalUrl: string, now: number): AudioLink;
+  /** Returns a link for an item. Sends no request and stores nothing. */
+  sign(target: AudioTarget, now: number): AudioLink;
   /**
-   * The canonical URL that a name was signed for.
+   * What a name was signed for.
    * @throws GatewayError `file_not_found` if it was not signed here, `link_expired` if it has expired.
    */
-  open(name: string, now: number): { canonicalUrl: string; expiresAt: number };
+  open(name: string, now: number): { target: AudioTarget; expiresAt: number };
   /** The storage name of an item's MP3: the same for all its links, and as hard to guess as they are. */
-  fileName(canonicalUrl: string): string;
+  fileName(target: AudioTarget): string;
   /** Maximum milliseconds that a link made now stays valid. */
   readonly lifetimeMs: number;
 }
 
 /**
- * A name contains its expiry, a MAC over everything, and the item's canonical URL. It cannot be guessed or altered,
- * needs no table, and works on every node that has the secret.
+ * A name contains its expiry, a MAC over everything, the item's canonical URL, and the access token of the link, if it
+ * has one. It cannot be guessed or altered, needs no table, and works on every node that has the secret.
  */
 export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
   const ttlMs = options.ttlMs ?? DAY_MS;
@@ -213,21 +217,25 @@ export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
 
   return {
     lifetimeMs: ttlMs + STEP_MS,
-    fileName(canonicalUrl) {
-      const digest = createHmac('sha256', newest).update('audio file\n').update(canonicalUrl).digest('base64url');
+    fileName(target) {
+      const digest = createHmac('sha256', newest)
+        .update('audio file\n')
+        .update(encodeTarget(target))
+        .digest('base64url');
       return `audio_${digest}.mp3`;
     },
-    sign(canonicalUrl, now) {
+    sign(wanted, now) {
+      const text = encodeTarget(wanted);
       const expiresAt = Math.ceil((now + ttlMs) / STEP_MS) * STEP_MS;
-      const known = signed.get(canonicalUrl);
+      const known = signed.get(text);
       if (known?.expiresAt === expiresAt) return known.link;
       const expiry = Buffer.alloc(EXPIRY_BYTES);
       expiry.writeUInt32BE(expiresAt / 1000);
-      const target = Buffer.from(canonicalUrl);
+      const target = Buffer.from(text);
       const name = Buffer.concat([expiry, mac(newest, expiry, target), target]).toString('base64url');
       const url = `${options.baseUrl}/v1/extract/audio/${name}.mp3`;
       const link = { url, expiresAt: new Date(expiresAt).toISOString() };
-      signed.set(canonicalUrl, { link, expiresAt });
+      signed.set(text, { link, expiresAt });
       return link;
     },
 
@@ -247,7 +255,17 @@ export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
       const expiresAt = expiry.readUInt32BE() * 1000;
       if (expiresAt <= now)
         throw new GatewayError('link_expired', 'This audio link has expired; extract the link again.');
-      return { canonicalUrl: target.toString(), expiresAt };
+      return { target: decodeTarget(target.toString()), expiresAt };
     },
   };
+}
+
+/** A URL has no space. */
+function encodeTarget({ url, access }: AudioTarget): string {
+  return access === undefined ? url : `${url} ${access}`;
+}
+
+function decodeTarget(text: string): AudioTarget {
+  const space = text.indexOf(' ');
+  return space < 0 ? { url: text } : { url: text.slice(0, space), access: text.slice(space + 1) };
 }

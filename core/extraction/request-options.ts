@@ -46,11 +46,16 @@ export function readRequestOptions(
 export function requestOptionsKey({ requestOptions }: Extractor, options: RequestOptions): string | undefined {
   const names = Object.keys(requestOptions?.properties ?? {});
   if (names.length === 0) return undefined;
-  return names.map((name) => encodeURIComponent(textOf(options[name]))).join(':');
+  return names.map((name) => textOf(options[name])).join(':');
 }
 
+/** Words that no other value has as its text. */
+const WORD = /^(?!(?:true|false|null|undefined)$)[A-Za-z][\w-]*$/;
+
 function textOf(value: unknown): string {
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'string' && WORD.test(value)
+    ? value
+    : encodeURIComponent(JSON.stringify(value) ?? 'undefined');
 }
 
 function declares({ requestOptions }: Extractor, name: string): boolean {

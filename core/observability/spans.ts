@@ -124,7 +124,15 @@ export interface WorkScope {
  * One per process. Passing scopes through every call would put them into the contract of each plugin, and an error that
  * no call waits for has no other trace of its origin.
  */
-const scopes = new AsyncLocalStorage<WorkScope | undefined>();
+const scopes = processWide('mediagate.scopes', () => new AsyncLocalStorage<WorkScope | undefined>());
+
+/** One value for all copies of this module in the process: a plugin may bring its own. */
+function processWide<Value>(name: string, create: () => Value): Value {
+  const shared = globalThis as Record<symbol, Value | undefined>;
+  const key = Symbol.for(name);
+  shared[key] ??= create();
+  return shared[key];
+}
 
 /** Undefined outside of any scope. */
 export function currentScope(): WorkScope | undefined {

@@ -14,7 +14,8 @@ export {
 } from './instance-services.js';
 export { PluginConfigError, readPluginConfig } from './plugin-config.js';
 export { CONTRIBUTION_CODES, createHideOptions, impossibleUsage, readReportedUsage } from './plugin-failure.js';
-export { createPluginHost, type InstancePolicy, importPlugin, type PluginHost } from './plugin-host.js';
+export { createPluginHost, type InstancePolicy, type PluginHost } from './plugin-host.js';
+export { importPlugin } from './plugin-import.js';
 export {
   CONTRIBUTION_LISTS,
   checkContributions,

@@ -312,6 +312,7 @@ function checkMatch(match: LinkMatch): LinkMatch {
   if (!isRecord(match)) throw new Error('match returned no object');
   if (match.unsupported !== undefined) mustBeText(match.unsupported, 'unsupported');
   else for (const name of ['kind', 'id', 'url']) mustBeText(match[name], `the match's ${name}`);
+  if (match.access !== undefined) mustBeText(match.access, "the match's access");
   return match;
 }
 

@@ -139,8 +139,11 @@ function kindProblem(kind: unknown): string | undefined {
   return INHERITED.test(kind) ? `the kind is ${show(kind)}` : undefined;
 }
 
+/** A canonical link need not have the access token. */
 function isSame(one: LinkRef, other: LinkRef | undefined): boolean {
-  return one.kind === other?.kind && one.id === other.id && one.url === other.url && one.region === other.region;
+  const isItem =
+    one.kind === other?.kind && one.id === other.id && one.url === other.url && one.region === other.region;
+  return isItem && (other.access === undefined || other.access === one.access);
 }
 
 function abridged(url: URL): string {

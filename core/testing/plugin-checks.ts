@@ -108,7 +108,7 @@ export function pluginChecks({ plugin, folder, options = {} }: PluginDefinition)
   const named = plugin ?? { name: nameOf(folder) };
   const load = async () => {
     const use = plugin ?? path.join(path.dirname(path.dirname(fileURLToPath(folder))), 'index.js');
-    return called('its import', () => importPlugin(use, '/'));
+    return called('loading the plugin', () => importPlugin(use, '/'));
   };
   return checksOf(PLUGIN_RULES, { plugin: named, folder, options, load });
 }

@@ -147,7 +147,7 @@ export function mergeProducts(parts: readonly ShopPart[]): MergedProduct {
   const sources: Record<string, string> = {};
   for (const { method, found } of byPrice(parts)) {
     for (const [name, value] of Object.entries(found.product)) {
-      if (Object.hasOwn(product, name) && !isEmptyList(product[name])) continue;
+      if (value === undefined || (Object.hasOwn(product, name) && !isEmptyList(product[name]))) continue;
       product[name] = value;
       if (!isEmptyList(value)) sources[`product.${name}`] = method;
     }

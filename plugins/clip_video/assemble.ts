@@ -15,14 +15,14 @@ import {
 import type { SiteConfig } from './fetch.js';
 import { betterFirst, chooseAudio, isCover } from './read/files.js';
 
-/** Whether a part has what an answer needs: whose the item is, and anything of what it is. */
+/** Whether a part is worth an answer: it has an author, and a title, a caption, likes or a file. */
 export function isReadable({ common, metrics, media }: PartialPost): boolean {
   const named = common?.author?.username ?? common?.author?.name;
   const read = common?.title ?? common?.caption ?? metrics?.likes ?? media?.entries?.[0];
   return named !== undefined && read !== undefined;
 }
 
-/** Whether a part leaves nothing to be asked for. */
+/** Whether a part has everything that a further request could add. */
 export function isComplete(post: PartialPost): boolean {
   return (
     isReadable(post) &&
@@ -32,7 +32,7 @@ export function isComplete(post: PartialPost): boolean {
   );
 }
 
-/** Whether there is the item itself: its video, or its pictures. */
+/** Whether the item's own files are listed: its video, or the pictures of a slideshow. */
 export function hasFiles(entries: readonly MediaEntry[] = []): boolean {
   return entries.some((entry) => entry.kind === 'video' || (entry.kind === 'image' && !isCover(entry)));
 }
@@ -86,8 +86,8 @@ export function audioOf(post: PartialPost, cookie: string | undefined, { userAge
 }
 
 /**
- * The same pictures and the same audio come under other addresses from every method: only one part's are kept, of the
- * pictures the one's that has more than a cover. Of videos each method has addresses worth having.
+ * Every method lists the same pictures and the same audio under other URLs, so only those of one part are kept; for
+ * pictures it is a part with more than a cover. The videos of every method are kept.
  */
 export function alignMedia(parts: readonly PostPart[]): PostPart[] {
   const pictured = parts.find((part) => imagesOf(part).some((entry) => !isCover(entry)));
@@ -124,8 +124,7 @@ function isVideo({ kind }: MediaEntry): boolean {
 }
 
 /**
- * Where nothing states when the item was made, its id does: the upper half of it is the second.
- * @returns the parts, and one more where it is needed
+ * Adds the time in the item's id if no part states one: the upper half of an id is a Unix time in seconds.
  */
 export function dateById(parts: readonly PostPart[], id: string): PostPart[] {
   const [first] = parts;

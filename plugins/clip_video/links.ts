@@ -10,7 +10,7 @@ export const SITE_HOSTS: ReadonlySet<string> = new Set([
 ]);
 /** Hosts whose first path segment is the code of a short link. */
 const SHORT_HOSTS: ReadonlySet<string> = new Set(['vm.tiktok.com', 'vt.tiktok.com', 't.tiktok.com', 'pro.tiktok.com']);
-/** Resolves the codes that stand right behind the site's own host. */
+/** Resolves the codes that directly follow the site's own host. */
 const SHORT_HOST = 'vt.tiktok.com';
 
 /** Today 19 digits; what follows as `.html` belongs to the mobile share pages. */
@@ -21,10 +21,10 @@ const BARE_CODE = /^Z[A-Za-z0-9]{6,23}$/;
 
 /** Segments that an item's id follows. */
 const ITEM_SEGMENTS: ReadonlySet<string> = new Set(['video', 'photo', 'v']);
-/** What stands before `video` and `photo`: the author, or a share page. The platform's own redirects may lack both. */
+/** What precedes `video` and `photo`: the author, or a share page. The platform's own redirects may lack both. */
 const BEFORE_ITEM = /^(?:(?:@|%40).+|share)$/i;
 const PLAYERS: ReadonlySet<string> = new Set(['embed', 'player']);
-/** First segments of addresses that may name an item elsewhere than in the path. */
+/** First segments of addresses that may name an item outside of the path. */
 const SHARING: ReadonlySet<string> = new Set(['', 'share', 'i18n', 'h5', 'foryou']);
 /** First segments that belong to the shop. */
 const SHOP_SEGMENTS: ReadonlySet<string> = new Set(['shop', 'view', 'oec']);
@@ -68,7 +68,7 @@ export const LINK_FORMS = [
   'https://www.tiktok.com/t/{code}',
 ] as const;
 
-/** The one address of an item that holds without its author's name, which may change. */
+/** The address of an item that does not depend on its author's name, which may change. */
 export function canonicalUrl(id: string): string {
   return `https://www.tiktok.com/@i/video/${id}`;
 }

@@ -8,7 +8,7 @@ import {
   type PartialPost,
   type PostData,
   type PostPart,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { limitationFor } from './read/outcomes.js';
 import { area } from './read/values.js';
 
@@ -53,8 +53,8 @@ export function alignParts(parts: readonly PostPart[]): PostPart[] {
     const post = owner && (found.common?.author?.id ?? found.ids?.channel_id ?? owner) !== owner;
     const { common, metrics, ...rest } = post ? withoutOwner(found) : found;
     const thumbnail = !largest || common?.thumbnail === largest ? common?.thumbnail : undefined;
-    const kept = Object.entries(metrics ?? {}).filter(([name, value]) => !isWrong(name, value));
-    return { method, found: { ...rest, common: { ...common, thumbnail }, metrics: Object.fromEntries(kept) } };
+    const right = Object.entries(metrics ?? {}).filter(([name, value]) => !isWrong(name, value));
+    return { method, found: { ...rest, common: { ...common, thumbnail }, metrics: Object.fromEntries(right) } };
   });
 }
 

@@ -10,7 +10,7 @@ import {
   requireSuccess,
   type SiteConfigOverride,
   tryParseJson,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import shipped from './site-config.json' with { type: 'json' };
 
 /** What the platform changes from time to time, separate from the code. */

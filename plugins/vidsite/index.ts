@@ -12,7 +12,7 @@ import {
   readStatus,
   type Static,
   Type,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { assemble } from './assemble.js';
 import { type Client, createRequests, type Requests, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchVideo } from './links.js';

@@ -1,4 +1,4 @@
-import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate';
+import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate/plugin';
 
 const VIDEO_ID = /^[0-9A-Za-z_-]{11}$/;
 /** Hosts whose path is the id. */

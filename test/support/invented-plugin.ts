@@ -59,9 +59,16 @@ export function matchWithAccess(url: URL): LinkRef | undefined {
   return undefined;
 }
 
-/** The hash in a link of {@link matchWithAccess}. */
-export function accessIn({ url }: LinkRef): string | undefined {
-  return new URL(url).pathname.split('/')[3];
+/** As {@link matchWithAccess}, with the hash beside the canonical URL, which has none. */
+export function matchWithToken(url: URL): LinkRef | undefined {
+  const link = matchWithAccess(url);
+  const access = link && link.kind !== 'short_link' ? accessIn(link) : undefined;
+  return link && access ? { ...link, url: `https://invented.example/item/${link.id}`, access } : link;
+}
+
+/** The hash in a link of {@link matchWithAccess} or {@link matchWithToken}. */
+export function accessIn({ url, access }: LinkRef): string | undefined {
+  return access ?? new URL(url).pathname.split('/')[3];
 }
 
 export function invented(more: Partial<Extractor> = {}): Plugin {

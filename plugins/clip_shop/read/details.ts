@@ -11,7 +11,7 @@ import {
   tryParseJson,
 } from 'mediagate';
 import { originPrice, readAmount, readMoney, salePrice } from './price.js';
-import { readId, readImageUrl, readText } from './values.js';
+import { anyKnown, filled, known, readId, readImageUrl, readText } from './values.js';
 
 export interface FoundDescription {
   text?: string;
@@ -25,11 +25,11 @@ export function readDescription(product: JsonRecord): FoundDescription {
   const blocks = asArray(typeof written === 'string' ? tryParseJson(written) : written);
   if (!blocks) {
     const text = typeof written === 'string' && !/^\s*[[{]/.test(written) ? readText(written) : undefined;
-    return { ...(text && { text }), pictures: [] };
+    return { text, pictures: [] };
   }
   const lines = blocks.flatMap((block) => linesOf(block));
   const pictures = blocks.filter((block) => at(block, 'type') === 'image' || at(block, 'image') !== undefined);
-  return { ...(lines.length > 0 && { text: lines.join('\n') }), pictures };
+  return { text: lines.length > 0 ? lines.join('\n') : undefined, pictures };
 }
 
 function linesOf(block: unknown, depth = 3): string[] {
@@ -78,22 +78,16 @@ export function readShipping(product: JsonRecord): Product['shipping'] {
   const services = Object.values(asRecord(at(product, 'logistic_model', 'pkg_of_service')) ?? {});
   const flat = at(product, 'shipping', 'logistics', 0) ?? product.logistic;
   const [service] = services;
-  const free = asBoolean(at(offer, 'freeShipping')) ?? asBoolean(at(flat, 'free_shipping'));
-  const fee =
-    readMoney(at(offer, 'shippingFee', 'real_price')).value ??
-    readAmount(at(service, 'shipping_fee')).value ??
-    readMoney(at(flat, 'shipping_fee', 'price_val')).value;
-  const name = readText(at(offer, 'deliveryName')) ?? readText(at(flat, 'delivery_name'));
-  const min_days = asCount(at(service, 'delivery_min_days')) ?? asCount(at(flat, 'delivery_min_days'));
-  const max_days = asCount(at(service, 'delivery_max_days')) ?? asCount(at(flat, 'delivery_max_days'));
-  const shipping = {
-    ...(fee !== undefined && { fee }),
-    ...(free !== undefined && { free }),
-    ...(name && { name }),
-    ...(min_days !== undefined && { min_days }),
-    ...(max_days !== undefined && { max_days }),
-  };
-  return Object.keys(shipping).length > 0 ? shipping : undefined;
+  return anyKnown({
+    fee:
+      readMoney(at(offer, 'shippingFee', 'real_price')).value ??
+      readAmount(at(service, 'shipping_fee')).value ??
+      readMoney(at(flat, 'shipping_fee', 'price_val')).value,
+    free: asBoolean(at(offer, 'freeShipping')) ?? asBoolean(at(flat, 'free_shipping')),
+    name: readText(at(offer, 'deliveryName')) ?? readText(at(flat, 'delivery_name')),
+    min_days: asCount(at(service, 'delivery_min_days')) ?? asCount(at(flat, 'delivery_min_days')),
+    max_days: asCount(at(service, 'delivery_max_days')) ?? asCount(at(flat, 'delivery_max_days')),
+  });
 }
 
 type Variant = NonNullable<Product['variants']>[number];
@@ -120,7 +114,7 @@ export function readVariants(product: JsonRecord): FoundVariants {
     stock = left === undefined || stock === undefined ? undefined : stock + left;
     if (id !== undefined) variants.set(id, readVariant(sku, { id, stock: left, price: prices?.[id] }, images));
   }
-  return { variants: [...variants.values()], ...(stock !== undefined && { stock }) };
+  return { variants: [...variants.values()], stock };
 }
 
 interface KnownOfVariant {
@@ -142,19 +136,15 @@ function readVariant(
     return name && value ? [{ name, value }] : [];
   });
   const pictured = images.size === 0 ? [] : pairs.flatMap((pair) => images.get(valueId(pair)) ?? []);
-  const name = properties.map(({ value }) => value).join(', ') || readText(sku.sku_name);
-  const price = apart ? salePrice(apart).value : readAmount(at(sku, 'price', 'real_price', 'price_val')).value;
-  const original = apart ? originPrice(apart).value : readAmount(at(sku, 'price', 'original_price_value')).value;
-  const image = readImageUrl(sku.sku_origin_image) ?? readImageUrl(sku.sku_image) ?? pictured[0];
-  return {
+  return known({
     id,
-    ...(name && { name }),
-    ...(properties.length > 0 && { properties }),
-    ...(price !== undefined && { price }),
-    ...(original !== undefined && { original_price: original }),
-    ...(stock !== undefined && { stock }),
-    ...(image && { image }),
-  };
+    name: properties.map(({ value }) => value).join(', ') || readText(sku.sku_name),
+    properties: filled(properties),
+    price: apart ? salePrice(apart).value : readAmount(at(sku, 'price', 'real_price', 'price_val')).value,
+    original_price: apart ? originPrice(apart).value : readAmount(at(sku, 'price', 'original_price_value')).value,
+    stock,
+    image: readImageUrl(sku.sku_origin_image) ?? readImageUrl(sku.sku_image) ?? pictured[0],
+  });
 }
 
 function valueId(pair: JsonRecord): string {

@@ -1,5 +1,5 @@
 import { asArray, asPositive, asRecord, asString, at, type JsonRecord, type MediaEntry } from 'mediagate';
-import { readExpiry, readImageUrl, readSeconds, readText, readUrl } from './values.js';
+import { known, readExpiry, readImageUrl, readSeconds, readText, readUrl } from './values.js';
 
 export interface FoundMedia {
   image_urls: string[];
@@ -32,12 +32,13 @@ function imagesOf(list: readonly unknown[] | undefined): MediaEntry[] {
   return (list ?? []).flatMap((image) => {
     const url = readImageUrl(image);
     if (!url) return [];
-    const sizes = asRecord(at(image, 'image')) ?? image;
-    const width = asPositive(at(sizes, 'width'));
-    const height = asPositive(at(sizes, 'height'));
-    const expires_at = readExpiry(url);
     return [
-      { url, kind: 'image', ...(width && { width }), ...(height && { height }), ...(expires_at && { expires_at }) },
+      known<MediaEntry>({
+        url,
+        kind: 'image',
+        ...sizeOf(asRecord(at(image, 'image')) ?? image),
+        expires_at: readExpiry(url),
+      }),
     ];
   });
 }
@@ -54,24 +55,22 @@ function readVideo(info: unknown, video: unknown): MediaEntry | undefined {
   const url = readUrl(at(info, 'main_url')) ?? readUrl(at(info, 'backup_url'));
   if (!url) return undefined;
   const format = asString(at(info, 'format'))?.toLowerCase();
-  const numbers = {
-    width: asPositive(at(info, 'width')),
-    height: asPositive(at(info, 'height')),
-    bitrate: asPositive(at(info, 'bitrate')),
-    size: asPositive(at(info, 'size')),
-    duration_seconds: readSeconds(at(video, 'duration')),
-  };
-  const quality = readText(at(info, 'video_quality'));
-  const expires_at = readExpiry(url, at(info, 'url_expire'));
-  return {
+  return known<MediaEntry>({
     url,
     kind: 'video',
     has_video: true,
-    ...(format && /^[a-z0-9]{2,5}$/.test(format) && { mime: `video/${format}` }),
-    ...present(numbers),
-    ...(quality && { quality }),
-    ...(expires_at && { expires_at }),
-  };
+    mime: format && /^[a-z0-9]{2,5}$/.test(format) ? `video/${format}` : undefined,
+    ...sizeOf(info),
+    bitrate: asPositive(at(info, 'bitrate')),
+    size: asPositive(at(info, 'size')),
+    duration_seconds: readSeconds(at(video, 'duration')),
+    quality: readText(at(info, 'video_quality')),
+    expires_at: readExpiry(url, at(info, 'url_expire')),
+  });
+}
+
+function sizeOf(file: unknown) {
+  return { width: asPositive(at(file, 'width')), height: asPositive(at(file, 'height')) };
 }
 
 /** Posts of others that show the product: listed, and kept apart from the product's own. Their lengths are in milliseconds. */
@@ -80,29 +79,16 @@ function creatorVideos(around: JsonRecord): MediaEntry[] {
     const url = readUrl(at(post, 'content_url'));
     if (!url) return [];
     const milliseconds = asPositive(at(post, 'duration'));
-    const expires_at = readExpiry(url, at(post, 'expiration_time'));
-    const numbers = {
-      width: asPositive(at(post, 'width')),
-      height: asPositive(at(post, 'height')),
-      duration_seconds: milliseconds && milliseconds / 1000,
-    };
     return [
-      {
+      known<MediaEntry>({
         url,
         kind: 'video',
         has_video: true,
         label: 'creator',
-        ...present(numbers),
-        ...(expires_at && { expires_at }),
-      },
+        ...sizeOf(post),
+        duration_seconds: milliseconds && milliseconds / 1000,
+        expires_at: readExpiry(url, at(post, 'expiration_time')),
+      }),
     ];
   });
-}
-
-function present<Numbers extends Record<string, number | undefined>>(
-  numbers: Numbers,
-): Partial<Record<keyof Numbers, number>> {
-  const known = Object.entries(numbers).filter(([, number]) => number !== undefined);
-  // Only members that have no value were left out.
-  return Object.fromEntries(known) as Partial<Record<keyof Numbers, number>>;
 }

@@ -1,5 +1,5 @@
 import { asArray, asNumber, asRecord, asRecords, asString, at, type JsonRecord, type Product } from 'mediagate';
-import { readText } from './values.js';
+import { anyKnown, readText } from './values.js';
 
 /** What a page says about the price; `masked` where it hides digits. */
 export interface FoundPrice {
@@ -114,16 +114,16 @@ function assemble(
   const top = hidden || highest === undefined || (lowest !== undefined && highest < lowest) ? undefined : highest;
   const before = original.value;
   const percent = agreed(stated, lowest, before);
-  const price = {
-    ...(lowest !== undefined && { amount: lowest, min: lowest }),
-    ...(top !== undefined && { max: top }),
-    ...(currency && /^[A-Z]{3}$/.test(currency) && { currency }),
-    ...(before !== undefined && { original_amount: before }),
-    ...(percent !== undefined && { discount_percent: percent }),
-    ...(printed && !MASK.test(printed) && { text: printed }),
-  };
   return {
-    ...(Object.keys(price).length > 0 && { price }),
+    price: anyKnown({
+      amount: lowest,
+      min: lowest,
+      max: top,
+      currency: currency && /^[A-Z]{3}$/.test(currency) ? currency : undefined,
+      original_amount: before,
+      discount_percent: percent,
+      text: printed && !MASK.test(printed) ? printed : undefined,
+    }),
     masked: hidden || (max.masked && top === undefined) || (original.masked && before === undefined),
     words: { ...(printed && { price_text: printed }) },
   };

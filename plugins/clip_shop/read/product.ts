@@ -15,7 +15,7 @@ import { readMedia } from './media.js';
 import { type ProductNode, type RouterData } from './page.js';
 import { readPrice } from './price.js';
 import { type ReviewWalk, readPageReviews, readRating } from './reviews.js';
-import { firstCount, readId, readImageUrl, readText, readUrl } from './values.js';
+import { anyKnown, filled, firstCount, known, readId, readImageUrl, readText, readUrl } from './values.js';
 
 /** What one source has of a product: any part of the document. */
 export interface ProductPart {
@@ -46,36 +46,30 @@ function readNode({ product, around }: ProductNode, data: RouterData, id: string
   const parts = isFirst ? data.reviewParts : [];
   const model = asRecord(product.product_model);
   const base = asRecord(product.product_base);
-  const name = readText(model?.name) ?? readText(base?.title);
   const description = readDescription(product);
   const { shop, rounded } = readShop(product, around);
   const { price, masked, words } = readPrice(product);
   const sold = firstCount(model?.sold_count, base?.sold_count, product.sold_count);
-  const rating = readRating(product, around, parts);
-  const categories = readCategories(around, product);
-  const specifications = readSpecifications(product);
   const { variants, stock } = readVariants(product);
-  const shipping = readShipping(product);
-  const region = regionOf(around, data);
   const { media, ...urls } = readMedia(product, around, description.pictures);
   return {
-    product: {
+    product: known({
       product_id: id,
-      ...(name && { name }),
-      ...(description.text && { description: description.text }),
-      ...(shop && { shop }),
-      ...(price && { price }),
-      ...(stock !== undefined && { stock }),
-      ...(sold && { sold_count: sold.value }),
-      ...(rating && { rating }),
+      name: readText(model?.name) ?? readText(base?.title),
+      description: description.text,
+      shop,
+      price,
+      stock,
+      sold_count: sold?.value,
+      rating: readRating(product, around, parts),
       ...urls,
-      ...(region && { region }),
-      ...(categories.length > 0 && { categories }),
-      ...(specifications.length > 0 && { specifications }),
-      ...(variants.length > 0 && { variants }),
-      ...(shipping && { shipping }),
-      ...(media.length > 0 && { media }),
-    },
+      region: regionOf(around, data),
+      categories: filled(readCategories(around, product)),
+      specifications: filled(readSpecifications(product)),
+      variants: filled(variants),
+      shipping: readShipping(product),
+      media: filled(media),
+    }),
     reviews: readPageReviews(product, around, parts, id),
     raw_stats: { ...words, ...rawStats(product, around) },
     precision: {
@@ -99,28 +93,26 @@ function regionOf(around: ProductNode['around'], { page }: RouterData): string |
 
 /** Numbers and texts of the platform, under its own names. */
 function rawStats(product: ProductNode['product'], around: ProductNode['around']): ProductData['raw_stats'] {
-  const sources: Readonly<Record<string, unknown>> = {
-    sold_count: at(product, 'product_model', 'sold_count') ?? at(product, 'product_base', 'sold_count'),
-    review_count:
+  const stat = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) ? value : readText(value));
+  return known({
+    sold_count: stat(at(product, 'product_model', 'sold_count') ?? at(product, 'product_base', 'sold_count')),
+    review_count: stat(
       at(product, 'review_model', 'product_review_count') ?? at(product, 'product_detail_review', 'review_count'),
-    review_count_str: at(product, 'product_detail_review', 'review_count_str_v2'),
-    overall_score:
+    ),
+    review_count_str: stat(at(product, 'product_detail_review', 'review_count_str_v2')),
+    overall_score: stat(
       at(product, 'review_model', 'product_overall_score') ?? at(product, 'product_detail_review', 'product_rating'),
-    min_sku_price: at(product, 'product_base', 'price', 'min_sku_price'),
-    max_sku_price: at(product, 'product_base', 'price', 'max_sku_price'),
-    discount:
+    ),
+    min_sku_price: stat(at(product, 'product_base', 'price', 'min_sku_price')),
+    max_sku_price: stat(at(product, 'product_base', 'price', 'max_sku_price')),
+    discount: stat(
       at(product, 'promotion_model', 'promotion_product_price', 'min_price', 'discount_format') ??
-      at(product, 'product_base', 'price', 'discount'),
-    reduction: at(product, 'promotion_model', 'promotion_product_price', 'min_price', 'reduce_price_format'),
-    shop_followers: at(around, 'shop_info', 'format_followers_count'),
-    shop_videos: at(around, 'shop_info', 'video_count'),
-  };
-  return Object.fromEntries(
-    Object.entries(sources).flatMap(([name, value]) => {
-      const kept = typeof value === 'number' && Number.isFinite(value) ? value : readText(value);
-      return kept === undefined ? [] : [[name, kept] as const];
-    }),
-  );
+        at(product, 'product_base', 'price', 'discount'),
+    ),
+    reduction: stat(at(product, 'promotion_model', 'promotion_product_price', 'min_price', 'reduce_price_format')),
+    shop_followers: stat(at(around, 'shop_info', 'format_followers_count')),
+    shop_videos: stat(at(around, 'shop_info', 'video_count')),
+  }) as ProductData['raw_stats'];
 }
 
 /** The platform counts from 1 for what is on sale, and gives a reason where it is not. */
@@ -146,32 +138,24 @@ export function readShop(product: JsonRecord, around: JsonRecord): FoundShop {
     readId(seller.seller_id) ??
     readId(model.seller_id);
   const info = ownInfo(around, id);
-  const name = readText(info.shop_name) ?? readText(model.shop_name) ?? readText(seller.name);
-  const logo = readImageUrl(info.shop_logo) ?? readImageUrl(model.shop_logo) ?? readImageUrl(seller.avatar);
-  const url = readUrl(info.shop_link) ?? readUrl(model.shop_link);
   const rating = asNumber(info.shop_rating);
-  const location = readText(seller.seller_location) ?? readText(info.region);
-  const shopId = id ?? readId(info.seller_id);
   const counts = {
     followers: firstCount(info.followers_count, info.format_followers_count),
     sold_count: firstCount(info.sold_count, info.format_sold_count),
     review_count: firstCount(info.review_count),
     product_count: firstCount(info.on_sell_product_count, info.display_on_sell_product_count, seller.product_count),
   };
-  const known = Object.entries(counts).flatMap(([member, count]) => (count ? [[member, count] as const] : []));
-  const shop = {
-    ...(shopId && { id: shopId }),
-    ...(name && { name }),
-    ...(url && { url }),
-    ...(rating !== undefined && rating > 0 && { rating }),
-    ...(logo && { logo }),
-    ...Object.fromEntries(known.map(([member, { value }]) => [member, value])),
-    ...(location && { location }),
-  };
-  return {
-    ...(Object.keys(shop).length > 0 && { shop }),
-    rounded: known.flatMap(([member, { exact }]) => (exact ? [] : [member])),
-  };
+  const shop = anyKnown({
+    id: id ?? readId(info.seller_id),
+    name: readText(info.shop_name) ?? readText(model.shop_name) ?? readText(seller.name),
+    url: readUrl(info.shop_link) ?? readUrl(model.shop_link),
+    rating: rating !== undefined && rating > 0 ? rating : undefined,
+    logo: readImageUrl(info.shop_logo) ?? readImageUrl(model.shop_logo) ?? readImageUrl(seller.avatar),
+    ...Object.fromEntries(Object.entries(counts).map(([member, count]) => [member, count?.value])),
+    location: readText(seller.seller_location) ?? readText(info.region),
+  });
+  const rounded = Object.entries(counts).filter(([, count]) => count?.exact === false);
+  return { shop, rounded: rounded.map(([member]) => member) };
 }
 
 function ownInfo(around: JsonRecord, id: string | undefined): JsonRecord {

@@ -16,7 +16,7 @@ import {
 } from 'mediagate';
 import type { SiteConfig } from '../fetch.js';
 import type { ProductPart } from './product.js';
-import { readId, readImageUrl, readText } from './values.js';
+import { anyKnown, known, readId, readImageUrl, readText } from './values.js';
 
 export type Rating = NonNullable<Product['rating']>;
 
@@ -54,25 +54,18 @@ function readReview(item: unknown, productId: string): Review | undefined {
   const id = readId(inner.review_id) ?? readId(outer.review_id);
   const rating = asCount(inner.review_rating) ?? asCount(inner.rating);
   if (!id || rating === undefined || rating < 1 || rating > 5) return undefined;
-  const text = readText(inner.review_text) ?? readText(inner.display_text) ?? readParts(inner.display_review_text);
-  const author = readText(inner.reviewer_name) ?? readText(at(outer, 'review_user', 'name'));
-  const created_at = toIsoTime(inner.review_time ?? inner.review_timestamp);
-  const likes = asCount(inner.digg_count) ?? asCount(inner.like_count) ?? asCount(inner.helpful_count);
-  const variant = readText(inner.sku_specification) ?? readText(outer.sku_specification);
-  const country = readText(inner.review_country)?.toUpperCase();
-  const verified = asBoolean(inner.is_verified_purchase) ?? asBoolean(outer.is_verified_purchase);
-  return {
+  return known({
     id,
     rating,
-    ...(text && { text }),
-    ...(author && { author }),
-    ...(created_at && { created_at }),
-    ...(likes !== undefined && { likes }),
+    text: readText(inner.review_text) ?? readText(inner.display_text) ?? readParts(inner.display_review_text),
+    author: readText(inner.reviewer_name) ?? readText(at(outer, 'review_user', 'name')),
+    created_at: toIsoTime(inner.review_time ?? inner.review_timestamp),
+    likes: asCount(inner.digg_count) ?? asCount(inner.like_count) ?? asCount(inner.helpful_count),
     images: readImages(inner),
-    ...(variant && { variant }),
-    ...(country && /^[A-Z]{2}$/.test(country) && { country }),
-    ...(verified !== undefined && { verified_purchase: verified }),
-  };
+    variant: readText(inner.sku_specification) ?? readText(outer.sku_specification),
+    country: /^[A-Z]{2}$/.exec(readText(inner.review_country)?.toUpperCase() ?? '')?.[0],
+    verified_purchase: asBoolean(inner.is_verified_purchase) ?? asBoolean(outer.is_verified_purchase),
+  });
 }
 
 function readParts(parts: unknown): string | undefined {
@@ -103,21 +96,13 @@ export function readRating(product: JsonRecord, around: JsonRecord, parts: reado
     .map((score) => asNumber(score))
     .find((score) => score !== undefined && score > 0 && score <= 5);
   const distribution = count === undefined ? undefined : readDistribution(ratings?.rating_result);
-  const rating = {
-    ...(average !== undefined && { average }),
-    ...(count !== undefined && { count }),
-    ...(distribution && { distribution }),
-  };
-  return Object.keys(rating).length > 0 ? rating : undefined;
+  return anyKnown({ average, count, distribution });
 }
 
 /** How many reviews have how many stars. */
 function readDistribution(result: unknown): Record<string, number> | undefined {
-  const stars = ['1', '2', '3', '4', '5'].flatMap((star) => {
-    const reviews = asCount(at(result, star));
-    return reviews === undefined ? [] : [[star, reviews] as const];
-  });
-  return stars.length > 0 ? Object.fromEntries(stars) : undefined;
+  const stars = ['1', '2', '3', '4', '5'].map((star) => [star, asCount(at(result, star))] as const);
+  return anyKnown(Object.fromEntries(stars)) as Record<string, number> | undefined;
 }
 
 /** Options of a request that change which reviews are fetched (service document 2.4). */

@@ -66,3 +66,20 @@ export function readExpiry(url: string, beside?: unknown): string | undefined {
   const ends = [asPositive(beside), asPositive(carried)].flatMap((seconds) => seconds ?? []);
   return ends.length > 0 ? toIsoTime(Math.min(...ends)) : undefined;
 }
+
+/** The record without members whose value is undefined. */
+export function known<Fields extends object>(fields: Fields): Fields {
+  // Only optional members are given as undefined.
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
+}
+
+/** As {@link known}; undefined if no member is left. */
+export function anyKnown<Fields extends object>(fields: Fields): Fields | undefined {
+  const record = known(fields);
+  return Object.keys(record).length > 0 ? record : undefined;
+}
+
+/** A list with something in it. */
+export function filled<Value>(list: readonly Value[]): Value[] | undefined {
+  return list.length > 0 ? [...list] : undefined;
+}

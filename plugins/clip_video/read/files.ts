@@ -92,7 +92,7 @@ function sizeOf(node: unknown): Pick<MediaEntry, 'width' | 'height'> {
   return { width: asPositive(at(node, 'width')), height: asPositive(at(node, 'height')) };
 }
 
-/** The same file stands in the list of qualities under an address that differs in its signature only. */
+/** Whether the list of qualities has the same file, under a URL with another signature. */
 function isListed(files: ReadonlyMap<string, MediaEntry>, url: string): boolean {
   const path = URL.parse(url)?.pathname;
   return (
@@ -100,7 +100,7 @@ function isListed(files: ReadonlyMap<string, MediaEntry>, url: string): boolean 
   );
 }
 
-/** The site's label, which stands in the middle of longer names. */
+/** The site's label, which is in the middle of longer names. */
 function qualityOf(address: unknown, quality: unknown): string | undefined {
   const lines =
     /_(\d{3,4})p(?:_|$)/.exec(asString(member(address, 'UrlKey', 'url_key')) ?? '')?.[1] ??
@@ -223,14 +223,14 @@ export function codecOf(name: string | undefined): string | undefined {
 }
 
 /**
- * Whether an address of a file can be given at all: the site's own play address answers with a page to everybody else,
- * and one kind of path holds pictures without audio, or nothing.
+ * Whether a file can be fetched by others: the site's own play address sends them a page, and files of one path have no
+ * audio or are empty.
  */
 export function isFetchable(url: string): boolean {
   return !/^https?:\/\/www\.tiktok\.com[/?#]/i.test(url) && !/^[^?#]*\/media-video-hvc1\/?(?:[?#]|$)/.test(url);
 }
 
-/** Files that anybody can fetch first, then those that every player plays, then the larger ones. */
+/** Files that need no cookie first, then those without a watermark, then common codecs, then the larger ones. */
 export function betterFirst(one: MediaEntry, other: MediaEntry): number {
   return (
     Number(one.bound_to !== undefined) - Number(other.bound_to !== undefined) ||
@@ -255,7 +255,7 @@ export function isWatermarked({ label }: MediaEntry): boolean {
 }
 
 /**
- * Where to take an item's audio from: the smallest file that has it. The music that a video is set to is not its audio.
+ * Chooses the smallest file that has the item's audio. The music of a video is not its audio.
  * @param isUsable - whether a file can be fetched at all
  */
 export function chooseAudio(

@@ -41,7 +41,7 @@ export interface ClipParts {
   pictures: readonly MediaEntry[];
   covers: readonly MediaEntry[];
   music: unknown;
-  /** Where the audio of a slideshow can be played, if its music has no address. */
+  /** The URLs that play a slideshow: its audio, if its music has no URL. */
   playAddress?: unknown;
   counters: readonly Counters[];
   muted?: boolean;
@@ -83,7 +83,7 @@ export function postOf(parts: ClipParts): PartialPost {
   };
 }
 
-/** Accounts and their counters by handle, where a page keeps them apart from its items. */
+/** Accounts and their counters by handle, if a page lists them apart from its items. */
 export interface Accounts {
   users?: unknown;
   userStats?: unknown;
@@ -145,8 +145,8 @@ const AVATARS = [
 ];
 
 /**
- * Whose an item is. Usually a node of its own; in the state of older pages the item holds the handle alone, and the rest
- * stands in `users`.
+ * The author of an item: usually a node of its own. In the state of older pages the item has only the handle, and
+ * `users` has the rest.
  */
 export function parseAuthor(item: unknown, users?: unknown): Author | undefined {
   const stated = at(item, 'author');
@@ -188,7 +188,7 @@ const ROUNDED_FROM = 10_000;
 
 /**
  * Counters of an item. `stats` is what the pages show; `exact` the second block that pages of 2024 and later add, as
- * strings. To some visitors that block is rounded as well: then it says just what the first one says.
+ * strings. Some visitors get it rounded as well, equal to the first one.
  */
 export function parseCounters(stats: unknown, exact?: unknown): Counters {
   const isExact = differs(stats, exact);

@@ -25,7 +25,7 @@ const OTHER_ITEM: ClipOutcome = {
   reason: 'the answer was about another item',
 };
 
-/** What an item's page amounts to. A restriction is what only another method to the item can get around. */
+/** The outcome of an item's page. Despite a restriction, other methods may show the item. */
 export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig): ClipOutcome | Restriction {
   const reading = readPageNodes(html, id);
   const item = reading.items.find((node) => isItem(node, id));
@@ -49,7 +49,7 @@ function outcomeOfItem(item: unknown, id: string, { users, userStats }: PageRead
   if (at(item, 'isContentClassified') !== true || hasFiles(post.media?.entries)) {
     return { kind: 'found', found: post, limitations };
   }
-  // The page shows the files to signed-in adults only; what else it says of the item is there.
+  // The page shows the files to signed-in adults only, and the rest to everyone.
   const reason = 'the page shows the item to signed-in adults only';
   if (!isReadable(post)) return { restriction: 'age_restricted', reason };
   return { kind: 'found', found: post, limitations: [...limitations, 'age_restricted'] };
@@ -68,7 +68,7 @@ function classify(html: string, { scripts }: PageReading, { markers }: SiteConfi
   return { code: 'upstream_refused', reason: 'another page in the place of the item’s' } as const;
 }
 
-/** What the embedded player's page amounts to. It shows nothing of an item that is gone or private, and does not say which. */
+/** The outcome of the embedded player's page. If an item is removed or private, it shows nothing and does not tell which. */
 export function outcomeOfEmbed(html: string, id: string, siteConfig: SiteConfig): ClipOutcome {
   const outcome = outcomeOfPage(html, id, siteConfig);
   if ('restriction' in outcome) return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
@@ -78,7 +78,7 @@ export function outcomeOfEmbed(html: string, id: string, siteConfig: SiteConfig)
   return outcome;
 }
 
-/** What the reply of the player's own interface amounts to. */
+/** The outcome of the reply of the embedded player's API. */
 export function outcomeOfPlayer(reply: unknown, id: string, siteConfig: SiteConfig): ClipOutcome {
   const items = asArray(at(reply, 'items')) ?? [];
   const item = items.find((one) => asId(at(one, 'id_str')) === id);
@@ -101,13 +101,13 @@ const TRANSIENT = ['bot_check', 'upstream_refused', 'upstream_rate_limited'] as 
 
 export type ItemState =
   | { kind: 'definitive'; code: DefinitiveCode; reason: string }
-  /** Only another method to the item can tell more; where none does, this is what there is to say. */
+  /** Other methods may show the item; if none does, this is the reason. */
   | { kind: 'restricted'; code: 'login_required' | 'upstream_error'; reason: string }
   | { kind: 'transient'; code: TransientCode; reason: string };
 
 /**
- * What a status code and its message mean. One number stands for several things ("does not exist" is also what a private
- * item's page may say), so the words, where there are any, come first.
+ * The meaning of a status code and its message. One number has several meanings (a private item may be reported as
+ * missing), so the words of the message come first.
  */
 export function readState({ code, message }: PageState, siteConfig: SiteConfig): ItemState {
   const reason = message ? `${message} (${code})` : `status ${code}`;
@@ -117,7 +117,7 @@ export function readState({ code, message }: PageState, siteConfig: SiteConfig):
   if (refused) return { kind: 'transient', code: refused, reason };
   const named = stateInWords(message, siteConfig);
   const numbered = BY_NUMBER.find(has);
-  // The number alone is plain where it says more than "not there".
+  // A number with a more precise meaning than "missing" needs no words.
   const state = numbered && numbered !== 'removed' && numbered !== 'unavailable' ? numbered : (named ?? numbered);
   if (state) return { kind: 'definitive', code: state, reason };
   return { kind: 'restricted', code: 'upstream_error', reason };

@@ -1,15 +1,15 @@
 import { asId, asRecord, asString, at } from 'mediagate';
 
-/** What a page holds of items in one of its scripts. */
+/** The item nodes in one script of a page. */
 export interface PageNodes {
   /** `itemStruct` nodes that the page shows as its item. */
   items: unknown[];
   /** `videoData` nodes, of older pages and of the embedded player. */
   videoData: unknown[];
-  /** Accounts and their counters by handle, where they stand apart from the items. */
+  /** Accounts and their counters by handle, if they are listed apart from the items. */
   users?: unknown;
   userStats?: unknown;
-  /** What the page says in the place of the item. */
+  /** States that the page reports instead of the item. */
   states: PageState[];
 }
 

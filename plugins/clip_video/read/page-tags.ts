@@ -47,7 +47,7 @@ interface Summary {
 }
 
 /**
- * What the summary for search engines says. Until 2021 "Name (@handle) has created a short video … | caption", with the
+ * Reads the summary for search engines. Until 2021 "Name (@handle) has created a short video … | caption", with the
  * name first in every language; after that "4.8K Likes, 52 Comments. TikTok video from Name (@handle): "caption". music".
  */
 function readSummary(texts: readonly (string | undefined)[], handle: string): Summary {
@@ -66,7 +66,7 @@ function readSummary(texts: readonly (string | undefined)[], handle: string): Su
   return {};
 }
 
-/** The title is the caption, or whose the video is: "Name on TikTok", "Name (@handle) on TikTok". */
+/** The title is the caption, or names the author: "Name on TikTok", "Name (@handle) on TikTok". */
 function readHeading(title: string | undefined, name: string | undefined, handle: string | undefined) {
   const owner = /^(.{1,100}?)(?:\s*\(@([\w.-]+)\))? (?:on TikTok|\| TikTok)$/.exec(title ?? '');
   const isOwner = owner && (owner[2] === undefined ? name === undefined || owner[1] === name : owner[2] === handle);

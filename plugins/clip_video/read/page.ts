@@ -1,11 +1,11 @@
-import { asRecord, at, findAll, findJsonAfter, type JsonRecord } from 'mediagate';
+import { asRecord, at, findAll, findJsonAfter, type JsonRecord, splitScripts } from 'mediagate';
 import { readNextData, readSigi } from './older/page-data.js';
 import { isItem, nodes, ofDetail, type PageNodes, together } from './page-nodes.js';
 
 interface Reader {
   /** Scripts that carry the data, by id or by the global that they set. */
   scripts: readonly string[];
-  /** Members that hold the item, in a script that holds much besides. */
+  /** Members with the item, in a script that has much other data. */
   members?: readonly string[];
   ofMember?(member: unknown): PageNodes;
   read(blob: unknown, id: string): PageNodes;
@@ -33,8 +33,8 @@ export interface PageReading extends PageNodes {
 }
 
 /**
- * The nodes of the first script that says something about the page's item. Most of such a script is texts and settings
- * of the site, so the member with the item is looked for alone, and the whole is read where none of the scripts has it.
+ * The nodes of the first script with content about the page's item. Most of such a script is texts and settings of the
+ * site, so only the member with the item is parsed, and the whole script if no member has it.
  */
 export function readPageNodes(html: string, id: string): PageReading {
   const scripts = locateScripts(html, NAMES);
@@ -51,13 +51,12 @@ export function readPageNodes(html: string, id: string): PageReading {
     blobs.push(blob);
     return reader.read(blob, id);
   };
-  // A script that holds much besides is read whole only where no other has the item.
-  const methods = [
+  const attempts = [
     ...found.map((one) => () => (one.reader.members ? ofMember(one.reader, one.script.text) : wholeOf(one))),
     ...found.filter(({ reader }) => reader.members).map((one) => () => wholeOf(one)),
   ];
-  for (const method of methods) {
-    const read = method();
+  for (const attempt of attempts) {
+    const read = attempt();
     if (read && hasContent(read)) return { ...read, scripts: 'read' };
   }
   const items = html.includes(id) ? findItem(blobs, id) : [];
@@ -77,7 +76,7 @@ function ofMember({ members = [], ofMember: read }: Reader, text: string): PageN
   return undefined;
 }
 
-/** The requested item in a place that none of the readers knows. */
+/** The requested item anywhere in the data, if no reader found it. */
 function findItem(blobs: readonly unknown[], id: string): JsonRecord[] {
   const isWhole = (node: JsonRecord) => node.createTime !== undefined && node.author !== undefined;
   return findAll(blobs, (node) => isItem(node, id) && isWhole(node), { maxResults: 1 });
@@ -101,45 +100,36 @@ function readRoutes(routes: unknown): PageNodes {
   return together(Object.values(asRecord(routes) ?? {}).map((route) => ofDetail(route)));
 }
 
-/** One script of a page. */
-export interface PageScript {
-  /** From the `>` of the opening tag on. */
+/** A script with data. */
+interface DataScript {
   text: string;
-  /** What the value follows. */
+  /** Precedes the data. */
   marker: string | RegExp;
 }
 
 const SCRIPT_ID = /\sid=["']([\w-]{1,60})["']/;
-const ASSIGNED = /^>\s*(?:window|self|globalThis)(?:\.|\[["'])(\w{1,60})/;
-/** Characters of a tag, or of a script's beginning, that are looked at. */
+const ASSIGNED = /^\s*(?:window|self|globalThis)(?:\.|\[["'])(\w{1,60})/;
+/** Characters of a tag, or of a script's beginning, that are searched. */
 const GLANCE = 500;
 
-/**
- * The scripts of the given names, by id or by the global that they set. One pass over the page, from script to script: a
- * search for every name would cost as much as reading the data.
- */
-export function locateScripts(html: string, names: ReadonlySet<string>): Map<string, PageScript> {
-  const scripts = new Map<string, PageScript>();
-  for (let open = html.indexOf('<script'); open >= 0; ) {
-    const tagEnd = html.indexOf('>', open);
-    if (tagEnd < 0) break;
-    const close = html.indexOf('</script', tagEnd);
-    const end = close < 0 ? html.length : close;
-    const id = SCRIPT_ID.exec(html.slice(open, Math.min(tagEnd, open + GLANCE)))?.[1];
-    const global = ASSIGNED.exec(html.slice(tagEnd, Math.min(end, tagEnd + GLANCE)))?.[1];
+/** The scripts of the given names, by id or by the global that they set, in one pass over the page. */
+function locateScripts(html: string, names: ReadonlySet<string>): Map<string, DataScript> {
+  const scripts = new Map<string, DataScript>();
+  for (const { tag, text } of splitScripts(html).scripts) {
+    const id = SCRIPT_ID.exec(tag.slice(0, GLANCE))?.[1];
+    const global = ASSIGNED.exec(text.slice(0, GLANCE))?.[1];
     const name = [global, id].find((one) => one !== undefined && names.has(one));
-    // Before the script that bears the name, another may set a global of the same name to nothing.
+    // Before the script with the id, another may set a global of the same name to nothing.
     if (name && (name === id || !scripts.has(name))) {
-      scripts.set(name, { text: html.slice(tagEnd, end), marker: name === global ? name : '>' });
+      scripts.set(name, { text: `>${text}`, marker: name === global ? name : '>' });
     }
-    open = html.indexOf('<script', end);
   }
   return scripts.size > 0 ? scripts : locateByName(html, names);
 }
 
-/** For pages whose tags are written otherwise: what matters is a name in quotes, and the end of the tag after it. */
-function locateByName(html: string, names: ReadonlySet<string>): Map<string, PageScript> {
-  const scripts = new Map<string, PageScript>();
+/** For pages with unusual tags: finds the name in quotes, and the end of the tag after it. */
+function locateByName(html: string, names: ReadonlySet<string>): Map<string, DataScript> {
+  const scripts = new Map<string, DataScript>();
   for (const name of names) {
     const place = html.indexOf(name);
     if (place >= 0) scripts.set(name, { text: html.slice(place), marker: new RegExp(`${name}["'][^<{]{0,500}>`) });

@@ -60,7 +60,7 @@ export function parsePlayerItem(item: unknown, id: string): PartialPost {
   });
 }
 
-/** What the oEmbed reply says of the item. */
+/** The outcome of the oEmbed reply. */
 export function outcomeOfOembed(reply: unknown, id: string): Outcome<PartialPost> {
   const post = parseOembed(reply, id);
   if (post) return { kind: 'found', found: post };

@@ -34,7 +34,7 @@ export function languageTag(value: unknown): string | undefined {
   try {
     return Intl.getCanonicalLocales(text.replaceAll('_', '-'))[0];
   } catch {
-    // Not a language tag at all: nothing to be said.
+    // Not a language tag.
     return undefined;
   }
 }

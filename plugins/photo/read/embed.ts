@@ -9,11 +9,12 @@ import { findMedia, readMedia } from './reply.js';
 
 /** Reads the embed of a post: its data, what its markup shows, or why it has neither. */
 export function readEmbedPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
-  const { embedData, gate, brokenEmbed, loginPage } = siteConfig.markers;
+  const { markers } = siteConfig;
+  const { embedData, brokenEmbed, loginPage } = markers;
   // The data of the post is a text within the data of the embed.
   const context = findJsonAfter(html, `"${embedData}"`)?.value;
   const blobs = [context, ...readPageBlobs(splitScripts(html), identity, siteConfig)];
-  const searches = blobs.map((blob) => findMedia(blob, identity, gate));
+  const searches = blobs.map((blob) => findMedia(blob, identity, markers));
   const data = readMedia(
     searches.flatMap((search) => search.media),
     identity,
@@ -22,7 +23,7 @@ export function readEmbedPage(html: string, identity: PostIdentity, siteConfig: 
   const shown = readEmbedMarkup(html, identity);
   const found = [...data, ...(shown ? [shown] : [])];
   if (found.length > 0) return { kind: 'found', found };
-  const contains = (markers: readonly string[]) => markers.some((marker) => html.includes(marker));
+  const contains = (list: readonly string[]) => list.some((marker) => html.includes(marker));
   // The same text is shown for a removed post and for one that is not for everybody.
   if (contains(brokenEmbed)) return restricted('removed', messageIn(html));
   if (contains(loginPage)) return refused('a login page in place of the embed');

@@ -14,14 +14,14 @@ import {
   refused,
   restricted,
 } from './reading.js';
-import { CLOSED_GATE, findMedia, readMedia } from './reply.js';
+import { findMedia, readMedia } from './reply.js';
 import { parseTags } from './tags.js';
 
 /** Reads the page of a post: its data, its tags for link previews, or why it has neither. */
 export function readPermalinkPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
   const page = splitScripts(html);
-  const { gate } = siteConfig.markers;
-  const searches = readPageBlobs(page, identity, siteConfig).map((blob) => findMedia(blob, identity, gate));
+  const { markers } = siteConfig;
+  const searches = readPageBlobs(page, identity, siteConfig).map((blob) => findMedia(blob, identity, markers));
   const media = searches.flatMap((search) => search.media);
   const gated = media.length === 0 && searches.some((search) => search.gated);
   const data: Readings = media.length > 0 ? readMedia(media, identity) : readLinkedData(page, identity);
@@ -32,7 +32,7 @@ export function readPermalinkPage(html: string, identity: PostIdentity, siteConf
   if (found.length > 0) return { kind: 'found', found, limitations: gated ? ['media_login_only'] : [] };
   const ruling = rulingIn(html, siteConfig);
   if (ruling) return ruling;
-  if (gated || html.includes(`"${CLOSED_GATE}":{`)) return GATED;
+  if (gated || html.includes(`"${markers.closedGate}":{`)) return GATED;
   const restriction = restrictionOf(html, tags.title ?? '', siteConfig);
   if (restriction) return restriction;
   if (tags.other || searches.some((search) => search.otherPostOnly)) return OTHER_POST;

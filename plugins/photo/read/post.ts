@@ -75,26 +75,17 @@ interface MusicReading {
 
 /** The music of a post, or the audio of its video that others may use, in either form of its node. */
 export function readMusic(node: JsonRecord): MusicReading {
-  const asset =
-    at(node, 'clips_metadata', 'music_info', 'music_asset_info') ??
-    at(node, 'music_metadata', 'music_info', 'music_asset_info') ??
-    at(node, 'music_info', 'music_asset_info');
-  if (asRecord(asset)) {
-    const title = asString(at(asset, 'title'));
-    const id = asId(at(asset, 'audio_cluster_id')) ?? asId(at(asset, 'id'));
-    return { music: { title, artist: asString(at(asset, 'display_artist')), id }, file: musicFile(asset, title) };
-  }
-  const original =
-    at(node, 'clips_metadata', 'original_sound_info') ?? at(node, 'music_metadata', 'original_sound_info');
-  if (asRecord(original)) {
-    const title = asString(at(original, 'original_audio_title'));
-    const artist = asString(at(original, 'ig_artist', 'username'));
-    return { music: { title, artist, id: asId(at(original, 'audio_asset_id')) }, file: musicFile(original, title) };
-  }
-  const attribution = asRecord(node.clips_music_attribution_info);
-  if (!attribution) return {};
-  const { song_name, artist_name, audio_id } = attribution;
-  return { music: { title: asString(song_name), artist: asString(artist_name), id: asId(audio_id) } };
+  const places = [node.clips_metadata, node.music_metadata, node];
+  const info =
+    places.map((place) => asRecord(at(place, 'music_info', 'music_asset_info'))).find((one) => one !== undefined) ??
+    places.map((place) => asRecord(at(place, 'original_sound_info'))).find((one) => one !== undefined) ??
+    asRecord(node.clips_music_attribution_info);
+  if (!info) return {};
+  const title = asString(info.title) ?? asString(info.original_audio_title) ?? asString(info.song_name);
+  const artist =
+    asString(info.display_artist) ?? asString(at(info.ig_artist, 'username')) ?? asString(info.artist_name);
+  const id = asId(info.audio_cluster_id) ?? asId(info.audio_asset_id) ?? asId(info.audio_id) ?? asId(info.id);
+  return { music: { title, artist, id }, file: musicFile(info, title) };
 }
 
 function musicFile(asset: unknown, label: string | undefined): MediaEntry | undefined {

@@ -4,17 +4,9 @@ import { bareShortcode, type PostIdentity } from '../links.js';
 import { readGraphqlNode, readRestNode } from './node.js';
 import { GATED, OTHER_POST, type PostOutcome, type PostReading, refused, restricted, type Source } from './reading.js';
 
-/** Fields that hold the result of a query; null if there is no such post. */
-const ROOTS = [
-  'xig_polaris_media',
-  'xdt_shortcode_media',
-  'shortcode_media',
-  'xdt_api__v1__media__shortcode__web_info',
-] as const;
-
 /** Reads a reply of the API: the post, or why it is not there. */
 export function readReply(reply: unknown, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
-  const { media, gated, otherPostOnly } = findMedia(reply, identity, siteConfig.markers.gate);
+  const { media, gated, otherPostOnly } = findMedia(reply, identity, siteConfig.markers);
   if (media.length > 0) return { kind: 'found', found: readMedia(media, identity) };
   if (gated) return GATED;
   if (otherPostOnly) return OTHER_POST;
@@ -23,7 +15,7 @@ export function readReply(reply: unknown, identity: PostIdentity, siteConfig: Si
     return { kind: 'transient', code: codeOfMessage(message, siteConfig) ?? 'upstream_refused', reason: message };
   }
   const data = asRecord(at(reply, 'data'));
-  const isRemoved = isEmptyRoot(reply) || (data && ROOTS.some((name) => isEmptyRoot(data[name])));
+  const isRemoved = isEmptyRoot(reply) || (data && siteConfig.markers.results.some((name) => isEmptyRoot(data[name])));
   return isRemoved ? restricted('removed', 'the platform knows no such post') : refused('an answer without the post');
 }
 
@@ -53,53 +45,18 @@ interface MediaSearch {
 const LIMITS = { maxNodes: 300_000, maxResults: 200 } as const;
 const MAX_MEDIA = 4;
 
-/** Fields that only a post's node has, in the form of the app's API. */
-const REST: ReadonlySet<string> = new Set([
-  'media_type',
-  'image_versions2',
-  'video_versions',
-  'carousel_media',
-  'taken_at',
-  'like_count',
-  'comment_count',
-  'caption',
-  'user',
-  'product_type',
-]);
-/** The same in the GraphQL form. */
-const GRAPHQL: ReadonlySet<string> = new Set([
-  'display_url',
-  'display_resources',
-  'edge_media_to_caption',
-  'edge_media_preview_like',
-  'edge_liked_by',
-  'edge_media_to_comment',
-  'edge_media_to_parent_comment',
-  'taken_at_timestamp',
-  'owner',
-  'is_video',
-]);
-/** The same in pages until 2017. */
-const EARLY: ReadonlySet<string> = new Set([
-  'display_src',
-  'is_video',
-  'owner',
-  'likes',
-  'comments',
-  'date',
-  'video_views',
-]);
+/** A record with fewer fields of a post's node is no such node. */
 const MIN_FIELDS = 3;
-/** Replaces the gate if the post is not shown. */
-export const CLOSED_GATE = 'if_gated_logged_out';
 
 /** Finds the post's nodes anywhere in a reply. */
-export function findMedia(reply: unknown, identity: PostIdentity, gate: string): MediaSearch {
+export function findMedia(reply: unknown, identity: PostIdentity, markers: SiteConfig['markers']): MediaSearch {
+  const { gate, closedGate } = markers;
+  const fieldCount = createFieldCount(markers);
   const found: (MediaNode & { fields: number })[] = [];
   const inner = new Set<unknown>();
   let gated = false;
   let others = false;
-  const isGate = (one: JsonRecord) => Object.hasOwn(one, gate) || Object.hasOwn(one, CLOSED_GATE);
+  const isGate = (one: JsonRecord) => Object.hasOwn(one, gate) || Object.hasOwn(one, closedGate);
   for (const record of findAll(reply, (one) => isGate(one) || fieldCount(one).fields >= MIN_FIELDS, LIMITS)) {
     if (isGate(record)) {
       const behind = asRecord(record[gate]);
@@ -129,19 +86,25 @@ export function findMedia(reply: unknown, identity: PostIdentity, gate: string):
   return { media, gated: gated && media.length === 0, otherPostOnly: others && media.length === 0 && !gated };
 }
 
-function fieldCount(record: JsonRecord): { form: MediaNode['form']; fields: number } {
-  let rest = 0;
-  let later = 0;
-  let early = 0;
-  // Most records have few fields, and none of these.
-  for (const name in record) {
-    if (!isPresent(record[name])) continue;
-    if (REST.has(name)) rest += 1;
-    if (GRAPHQL.has(name)) later += 1;
-    if (EARLY.has(name)) early += 1;
-  }
-  const graphql = Math.max(later, isPresent(record.display_src) ? early : 0);
-  return rest >= graphql ? { form: 'rest', fields: rest } : { form: 'graphql', fields: graphql };
+/** Counts the fields of a record that only a post's node has, in the form of which it has more. */
+function createFieldCount({ restFields, graphqlFields, earlyGraphqlFields }: SiteConfig['markers']) {
+  const restNames = new Set(restFields);
+  const graphqlNames = new Set(graphqlFields);
+  const earlyNames = new Set(earlyGraphqlFields);
+  return (record: JsonRecord): { form: MediaNode['form']; fields: number } => {
+    let rest = 0;
+    let later = 0;
+    let early = 0;
+    // Most records have few fields, and none of these.
+    for (const name in record) {
+      if (!isPresent(record[name])) continue;
+      if (restNames.has(name)) rest += 1;
+      if (graphqlNames.has(name)) later += 1;
+      if (earlyNames.has(name)) early += 1;
+    }
+    const graphql = Math.max(later, isPresent(record.display_src) ? early : 0);
+    return rest >= graphql ? { form: 'rest', fields: rest } : { form: 'graphql', fields: graphql };
+  };
 }
 
 function isPresent(value: unknown): boolean {

@@ -24,8 +24,9 @@ export function readPage(reply: PageReply, link: LinkRef, siteConfig: SiteConfig
   const names = [...new Set([link.id, numeric, movedTo(reply, link)])].filter((id) => id !== undefined);
   let relay: RelayReading | undefined;
   for (const id of names) {
+    if (relay) break;
     const results = readRelayPage(page.scripts, siteConfig.markers.relay);
-    relay ??= parseRelay(results, { ...link, id, pageIsItems: aboutItem }, siteConfig);
+    relay = parseRelay(results, { ...link, id, pageIsItems: aboutItem }, siteConfig);
   }
   const extracted: PartialPost[] = [];
   if (relay) extracted.push(relay.post);

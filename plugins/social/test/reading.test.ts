@@ -198,8 +198,8 @@ describe('social extractor', () => {
 
   it('shows from the page for embedding what its own page hides behind a login form', async () => {
     const plugin = readFileSync(path.join(fixture('plugin-only'), 'plugin.html'), 'utf8');
-    const wall: FakeReply = { status: 302, headers: { location: `${SITE}/login/?next=x` } };
-    const http = createFakeHttp(({ url }) => (String(url).includes('/plugins/') ? { body: plugin } : wall));
+    const login: FakeReply = { status: 302, headers: { location: `${SITE}/login/?next=x` } };
+    const http = createFakeHttp(({ url }) => (String(url).includes('/plugins/') ? { body: plugin } : login));
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/orchard.watch/posts/7770000000000203`)));
     if (!link) throw new Error('the link does not match');

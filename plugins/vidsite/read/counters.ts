@@ -1,4 +1,4 @@
-import { asArray, asRecord, asString, at, type Count, findAll, parseCount } from 'mediagate';
+import { asArray, asRecord, asString, at, type Count, findAll, parseCount } from 'mediagate/plugin';
 import type { PageLayout } from './layout.js';
 import { olderCommentsText, olderLikeTexts } from './older/layouts.js';
 import { panelsOf, textOf } from './values.js';

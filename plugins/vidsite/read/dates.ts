@@ -1,4 +1,4 @@
-import { toIsoTime } from 'mediagate';
+import { toIsoTime } from 'mediagate/plugin';
 import { withoutMarks } from './values.js';
 
 /** Interface languages whose month names are recognised. */

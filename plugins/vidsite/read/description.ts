@@ -8,7 +8,7 @@ import {
   type Common,
   type JsonRecord,
   parseDuration,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { canonicalUrl } from '../links.js';
 import { countIn, type ShownCount } from './counters.js';
 import { olderMusic } from './older/layouts.js';

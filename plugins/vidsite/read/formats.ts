@@ -10,7 +10,7 @@ import {
   type PartialPost,
   queryValue,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { siteUrl } from './values.js';
 
 const HLS = 'application/vnd.apple.mpegurl';

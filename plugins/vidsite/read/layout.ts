@@ -1,4 +1,4 @@
-import { asArray, asString, at, findAll, type JsonRecord } from 'mediagate';
+import { asArray, asString, at, findAll, type JsonRecord } from 'mediagate/plugin';
 import { olderPhoneRow } from './older/layouts.js';
 import { rendererIn, textOf } from './values.js';
 

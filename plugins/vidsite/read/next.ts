@@ -1,4 +1,4 @@
-import { asArray, at, type Count, type PartialPost, rawStats } from 'mediagate';
+import { asArray, at, type Count, type PartialPost, rawStats } from 'mediagate/plugin';
 import { parseComments, parseLikes, parseViews } from './counters.js';
 import { parseShownDate } from './dates.js';
 import { parseChapters, parseDescription, parseDescriptionPanel, parseMusic } from './description.js';

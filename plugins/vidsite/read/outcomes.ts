@@ -1,4 +1,4 @@
-import type { DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate';
+import type { DefinitiveCode, Outcome, PartialPost, TransientCode } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { parseNext } from './next.js';
 import { type PlayState, readPlayState } from './playability.js';

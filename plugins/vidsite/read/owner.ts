@@ -1,4 +1,4 @@
-import { asArray, asString, at, findAll, type JsonRecord, parseCount } from 'mediagate';
+import { asArray, asString, at, findAll, type JsonRecord, parseCount } from 'mediagate/plugin';
 import type { ShownCount } from './counters.js';
 import {
   accessibilityLabel,

@@ -8,7 +8,7 @@ import {
   findAll,
   findPhrase,
   type TransientCode,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { textOf } from './values.js';
 

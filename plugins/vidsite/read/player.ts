@@ -13,7 +13,7 @@ import {
   queryValue,
   rawStats,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { parseFormats } from './formats.js';
 import {
   channelAuthor,
@@ -157,12 +157,12 @@ export function parseCaptions(captions: unknown): Captions {
       track,
       url,
       language: asString(track.languageCode),
-      withheld: marks.some((mark) => TOKEN_MARKS.has(mark)),
+      needsToken: marks.some((mark) => TOKEN_MARKS.has(mark)),
     };
   });
   const spoken = tracks.find(({ track, language }) => track.kind === 'asr' && language)?.language;
-  const entries = tracks.flatMap(({ track, url, language, withheld }): MediaEntry[] => {
-    if (!url || withheld) return [];
+  const entries = tracks.flatMap(({ track, url, language, needsToken }): MediaEntry[] => {
+    if (!url || needsToken) return [];
     const label = textOf(track.name);
     const expires_at = expiryOf(url);
     return [
@@ -177,7 +177,7 @@ export function parseCaptions(captions: unknown): Captions {
       },
     ];
   });
-  const limitations = tracks.some(({ withheld }) => withheld) ? ['subtitles_withheld'] : [];
+  const limitations = tracks.some(({ needsToken }) => needsToken) ? ['subtitles_withheld'] : [];
   return { entries, ...(spoken && { spoken }), limitations };
 }
 

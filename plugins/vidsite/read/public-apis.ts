@@ -10,7 +10,7 @@ import {
   parseDuration,
   rawStats,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { parseChapters } from './description.js';
 import { channelAuthor, channelId, channelIdIn, parseImages, subjectOf, videoIdIn, videoIds } from './values.js';
 

@@ -8,7 +8,7 @@ import {
   type JsonRecord,
   type MediaEntry,
   type PartialPost,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { canonicalUrl } from '../links.js';
 
 /** Readers for the small values that all replies of the site have: texts, URLs, ids, channels, pictures. */

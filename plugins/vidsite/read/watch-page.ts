@@ -1,4 +1,12 @@
-import { at, findJsonAfter, metaTags, type PartialPost, parseDuration, type TransientCode, toIsoTime } from 'mediagate';
+import {
+  at,
+  findJsonAfter,
+  metaTags,
+  type PartialPost,
+  parseDuration,
+  type TransientCode,
+  toIsoTime,
+} from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { olderPlayer } from './older/layouts.js';
 import { isReadable, outcomeOfPage, type ReadOptions, type VideoOutcome } from './outcomes.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mergePosts } from 'mediagate';
+import { mergePosts } from 'mediagate/plugin';
 import { alignParts } from '../assemble.js';
 import { parsePlayer } from '../read/player.js';
 import { parseVideo } from '../read/public-apis.js';

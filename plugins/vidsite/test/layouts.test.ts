@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { PartialPost } from 'mediagate';
+import type { PartialPost } from 'mediagate/plugin';
 import { siteConfigOf } from '../fetch.js';
 import { parseNext } from '../read/next.js';
 import { readWatchPage } from '../read/watch-page.js';
@@ -249,7 +249,7 @@ describe('vidsite: pages in the phone layout', () => {
 });
 
 describe('vidsite: the sentiment fact of the description panel', () => {
-  const sentiment = (facts: object) => ({ sentimentFactoidRenderer: facts });
+  const sentiment = (texts: object) => ({ sentimentFactoidRenderer: texts });
   const likesOf = (...factoid: readonly object[]) => {
     const { post } = parseNext(phone([], { engagementPanels: [descriptionPanel(factoid)] }), ID);
     return { likes: post.metrics?.likes, views: post.metrics?.views, precision: post.precision?.likes };
@@ -257,15 +257,15 @@ describe('vidsite: the sentiment fact of the description panel', () => {
   const others = [fact('1,204,377'), fact('2026')];
 
   it('counts the likes before a click', () => {
-    const facts = sentiment({
+    const texts = sentiment({
       factoidIfLiked: fact('914'),
       factoidIfIndifferent: fact('913'),
       factoidIfDisliked: fact('913'),
     });
     const read = { likes: 913, views: 1_204_377, precision: undefined };
-    expect(likesOf(facts, ...others)).to.deep.equal(read);
-    expect(likesOf(others[0] ?? {}, facts, others[1] ?? {})).to.deep.equal(read);
-    expect(likesOf(facts)).to.deep.equal(read);
+    expect(likesOf(texts, ...others)).to.deep.equal(read);
+    expect(likesOf(others[0] ?? {}, texts, others[1] ?? {})).to.deep.equal(read);
+    expect(likesOf(texts)).to.deep.equal(read);
   });
 
   it('is one less than the number after a click where it has no other', () => {
@@ -275,8 +275,8 @@ describe('vidsite: the sentiment fact of the description panel', () => {
   });
 
   it('says that likes are hidden where it has no number', () => {
-    const facts = sentiment({ factoidIfLiked: fact('N/A'), factoidIfIndifferent: fact('N/A') });
-    expect(likesOf(facts, ...others)).to.include({ likes: undefined, precision: 'hidden' });
+    const texts = sentiment({ factoidIfLiked: fact('N/A'), factoidIfIndifferent: fact('N/A') });
+    expect(likesOf(texts, ...others)).to.include({ likes: undefined, precision: 'hidden' });
     expect(likesOf(fact('N/A'), ...others)).to.include({ likes: undefined, precision: 'hidden' });
   });
 });

@@ -257,7 +257,7 @@ describe('vidsite: files', () => {
     mimeType: 'video/mp4; codecs="avc1.640028"',
     height: 1080,
   };
-  const sound = (itag: number, more: object = {}) => ({
+  const audioFile = (itag: number, more: object = {}) => ({
     itag,
     url: `https://rr1.googlevideo.com/videoplayback?itag=${itag}`,
     mimeType: 'audio/mp4; codecs="mp4a.40.2"',
@@ -266,7 +266,10 @@ describe('vidsite: files', () => {
   });
 
   it('lists what can be fetched, whole files alone as video_urls', () => {
-    const { media, limitations, hasAudio } = parseFormats({ formats: [whole], adaptiveFormats: [picture, sound(140)] });
+    const { media, limitations, hasAudio } = parseFormats({
+      formats: [whole],
+      adaptiveFormats: [picture, audioFile(140)],
+    });
     expect(media.video_urls).to.deep.equal([whole.url]);
     expect(media.entries?.[0]).to.deep.include({
       kind: 'video',
@@ -303,16 +306,16 @@ describe('vidsite: files', () => {
     }
   });
 
-  it('takes the sound of the original track, not of a dubbed or evened one', () => {
+  it('takes the audio of the original track, not of a dubbed or levelled one', () => {
     const original = Buffer.from('acont=original').toString('base64');
     const formats = [
-      sound(251, { audioTrack: { id: 'en.3', audioIsDefault: true } }),
-      sound(140, { audioTrack: { id: 'nl.4', audioIsDefault: false }, xtags: original, isDrc: true }),
-      sound(139, { audioTrack: { id: 'nl.4', audioIsDefault: false }, xtags: original }),
+      audioFile(251, { audioTrack: { id: 'en.3', audioIsDefault: true } }),
+      audioFile(140, { audioTrack: { id: 'nl.4', audioIsDefault: false }, xtags: original, isDrc: true }),
+      audioFile(139, { audioTrack: { id: 'nl.4', audioIsDefault: false }, xtags: original }),
     ];
     expect(chooseAudio({ formats: [whole], adaptiveFormats: formats }, [140, 251, 139])?.url).to.match(/itag=139$/);
     expect(chooseAudio({ formats: [whole] }, [140])?.url).to.equal(whole.url);
-    expect(chooseAudio({ adaptiveFormats: [sound(140, { targetDurationSec: 2 })] }, [140])).to.equal(undefined);
+    expect(chooseAudio({ adaptiveFormats: [audioFile(140, { targetDurationSec: 2 })] }, [140])).to.equal(undefined);
   });
 
   it('offers subtitles as WebVTT, and not those that need a token', () => {

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { expect } from 'chai';
-import { type Extractor, type GatewayError, type HttpRequest, matchedLink } from 'mediagate';
+import { type Extractor, type GatewayError, type HttpRequest, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, createReplay, extractorOf, pluginFolder, readFixture, setUpPlugin } from 'mediagate/testing';
 import vidsite from '../index.js';
 
@@ -76,8 +76,8 @@ describe('vidsite: requests', () => {
   });
 });
 
-describe('vidsite: sound', () => {
-  it('is had anew with one request, of the original track', async () => {
+describe('vidsite: audio', () => {
+  it('is fetched again with one request, of the original track', async () => {
     const { extractor, replay } = await setUp('innertube-2026');
     const source = await extractor.resolveAudio?.(callFor(extractor, 'Tugs0fOst3n'));
     expect(source).to.deep.include({ mime: 'audio/mp4', durationSeconds: 601.12 });

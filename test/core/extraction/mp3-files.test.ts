@@ -21,17 +21,17 @@ describe('audio links', () => {
   const links = createAudioLinks({ baseUrl, secrets: [secret(1)] });
 
   it('open to the item they were signed for until they expire', () => {
-    const { url, expiresAt } = links.sign(ITEM, NOW);
+    const { url, expiresAt } = links.sign({ url: ITEM }, NOW);
     expect(Date.parse(expiresAt) - NOW).to.be.within(86_400_000, 86_400_000 + 600_000);
     expect(links.open(nameOf(url), Date.parse(expiresAt) - 1)).to.deep.equal({
-      canonicalUrl: ITEM,
+      target: { url: ITEM },
       expiresAt: Date.parse(expiresAt),
     });
     expect(codeOf(() => links.open(nameOf(url), Date.parse(expiresAt)))).to.equal('link_expired');
   });
 
   it('cannot be altered anywhere, nor made with another secret', () => {
-    const name = nameOf(links.sign(ITEM, NOW).url);
+    const name = nameOf(links.sign({ url: ITEM }, NOW).url);
     for (let index = 0; index < name.length; index += 1) {
       const altered = name.slice(0, index) + (name[index] === 'A' ? 'B' : 'A') + name.slice(index + 1);
       expect(
@@ -40,7 +40,7 @@ describe('audio links', () => {
       ).to.equal('file_not_found');
     }
     const foreign = createAudioLinks({ baseUrl, secrets: [secret(2)] });
-    expect(codeOf(() => links.open(nameOf(foreign.sign(ITEM, NOW).url), NOW))).to.equal('file_not_found');
+    expect(codeOf(() => links.open(nameOf(foreign.sign({ url: ITEM }, NOW).url), NOW))).to.equal('file_not_found');
     for (const odd of ['', '..', 'a'.repeat(600), `${name}=`, `${name}/x`, name.slice(0, 30)]) {
       expect(
         codeOf(() => links.open(odd, NOW)),
@@ -50,8 +50,8 @@ describe('audio links', () => {
   });
 
   it('stay good while a secret is being replaced', () => {
-    const name = nameOf(links.sign(ITEM, NOW).url);
+    const name = nameOf(links.sign({ url: ITEM }, NOW).url);
     const rotated = createAudioLinks({ baseUrl, secrets: [secret(2), secret(1)] });
-    expect(rotated.open(name, NOW).canonicalUrl).to.equal(ITEM);
+    expect(rotated.open(name, NOW).target).to.deep.equal({ url: ITEM });
   });
 });

@@ -4,7 +4,11 @@ import { invented, inventedExtraction } from '../../support/invented-plugin.js';
 import { inventedProduct, inventedShop, productLink } from '../../support/invented-shop.js';
 
 const COMMENTS = Type.Object(
-  { maxComments: Type.Integer({ minimum: 0, maximum: 50, default: 20 }), withReplies: Type.Optional(Type.Boolean()) },
+  {
+    maxComments: Type.Integer({ minimum: 0, maximum: 50, default: 20 }),
+    withReplies: Type.Optional(Type.Boolean()),
+    words: Type.Optional(Type.String()),
+  },
   { additionalProperties: false },
 );
 const ITEM = 'https://invented.example/item/7';
@@ -58,6 +62,11 @@ describe('request options of extractors', () => {
     expect(await use({ clipReviewLimit: 3 })).to.equal('hit');
     expect(await use({ maxComments: 21 })).to.equal('miss');
     expect(await use({ maxComments: 20, withReplies: false })).to.equal('miss');
+    expect(await use({ words: 'a' })).to.equal('miss');
+    for (const words of ['a:b', 'undefined', 'true', '\ud800', '\udfff', '"a"', '']) {
+      expect(await use({ words }), JSON.stringify(words)).to.equal('miss');
+      expect(await use({ words }), JSON.stringify(words)).to.equal('hit');
+    }
   });
 
   it('are refused if no platform has them, or if the value does not fit', async () => {

@@ -37,7 +37,7 @@ export default definePlugin<typeof OptionsSchema>({
 
 function createLanternProvider({ http, options, clock }: PluginContext<Static<typeof OptionsSchema>>): ImageProvider {
   return {
-    models: [options.model],
+    models: [{ id: options.model, maxReferences: 0, formats: ['png', 'jpeg', 'webp'] }],
     async generate(call) {
       call.signal.throwIfAborted();
       // Before the request: an image without the references would be charged as well.

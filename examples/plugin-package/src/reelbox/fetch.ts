@@ -14,11 +14,11 @@ import shipped from './site-config.json' with { type: 'json' };
 export type SiteConfig = typeof shipped;
 
 /** The shipped configuration with a plugin instance's own values. @throws TypeError if they do not fit. */
-export function readSiteConfig(override?: SiteConfigOverride): SiteConfig {
+export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
   return loadSiteConfig(shipped, override);
 }
 
-export interface FetchOptions {
+export interface RequestOptions {
   http: HttpClient;
   siteConfig: SiteConfig;
   /** Key of the platform's API. */
@@ -28,7 +28,7 @@ export interface FetchOptions {
 }
 
 /** The requests that are ever sent to the platform. Each throws a GatewayError if it fails. */
-export function createFetch({ http, siteConfig, apiKey = '', language }: FetchOptions) {
+export function createRequests({ http, siteConfig, apiKey = '', language }: RequestOptions) {
   const { urls, userAgent } = siteConfig;
 
   async function get(url: string, headers: Record<string, string>, signal: AbortSignal) {

@@ -1,6 +1,6 @@
 import { definePlugin, extractorFrom, type PartialPost, Type } from 'mediagate-plugin';
 import { assemble, isEnough, isWorthwhile } from './assemble.js';
-import { createFetch, readSiteConfig } from './fetch.js';
+import { createRequests, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchLink } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { readApiReply, readPage } from './read.js';
@@ -24,14 +24,14 @@ export default definePlugin<typeof options>({
   options,
   setup(context) {
     const { apiKey, language } = context.options;
-    const siteConfig = readSiteConfig(context.options.siteConfig);
-    const fetch = createFetch({ http: context.http, siteConfig, apiKey, language });
+    const siteConfig = siteConfigOf(context.options.siteConfig);
+    const requests = createRequests({ http: context.http, siteConfig, apiKey, language });
     const extractor = extractorFrom<PartialPost>(context, {
       platform: 'reelbox',
       displayName: 'Reelbox',
       linkForms: LINK_FORMS,
       match: matchLink,
-      resolve: ({ link, signal }) => fetch.shortLink(link, signal),
+      resolve: ({ link, signal }) => requests.shortLink(link, signal),
       probeLinks,
       methods: [
         {
@@ -39,13 +39,13 @@ export default definePlugin<typeof options>({
           cost: 1,
           definitive: true,
           available: () => apiKey !== undefined,
-          run: async ({ link }, signal) => readApiReply(await fetch.api(link.id, signal), link.id),
+          run: async ({ link }, signal) => readApiReply(await requests.api(link.id, signal), link.id),
         },
         {
           name: 'page',
           cost: 2,
           definitive: false,
-          run: async ({ link }, signal) => readPage(await fetch.page(link.id, signal), link.id, siteConfig),
+          run: async ({ link }, signal) => readPage(await requests.page(link.id, signal), link.id, siteConfig),
         },
       ],
       isEnough,

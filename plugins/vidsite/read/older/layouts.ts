@@ -1,4 +1,4 @@
-import { asArray, at, type Common, findJsonAfter, type JsonRecord, tryParseJson } from 'mediagate';
+import { asArray, at, type Common, findJsonAfter, type JsonRecord, tryParseJson } from 'mediagate/plugin';
 import type { SiteConfig } from '../../fetch.js';
 import { accessibilityLabel, rendererIn, textOf } from '../values.js';
 
