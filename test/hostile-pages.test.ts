@@ -284,11 +284,16 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
   ],
   'texts of the largest pages of social': [
     (html) => parseMessage([`<div class=" userContent">${html.repeat(8)}`]),
-    ...['<a ⟨see_more_link⟩', '⟨<a see_more_link⟩', '⟨<span class="text_exposed_link">⟩'],
+    ...['<a ⟨see_more_link⟩', '<a⟨b⟩', '⟨<a see_more_link⟩', '⟨<span class="text_exposed_link">⟩'],
   ],
   'counters in embeds of social': [
     (html) => plugin(LINKED + html),
-    ...[`${'title="Like"'.repeat(80)}>⟨ ⟩`, `<a ${'title="Like" '.repeat(80)}>⟨<i></i> ⟩`, '⟨<a title="Like">⟩'],
+    ...[
+      `${'title="Like"'.repeat(80)}>⟨ ⟩`,
+      `<a ${'title="Like" '.repeat(80)}>⟨<i></i> ⟩`,
+      '⟨<a title="Like">⟩',
+      '<a⟨b⟩',
+    ],
   ],
   'embeds of social': [
     (html) => plugin(LINKED + html),

@@ -101,7 +101,7 @@ function attribute(tag: string, name: string): string {
 function countersIn(html: string): CounterTexts {
   const counters: CounterTexts = { metrics: {}, precision: {}, raw_stats: {} };
   let metric: ReturnType<typeof COUNTERS.get>;
-  for (const match of html.matchAll(/<(\/?\w*)[^<>]*>\s*/g)) {
+  for (const match of html.matchAll(/<(\/?\w*)(?!\w)[^<>]*>\s*/g)) {
     const [{ length }, name = ''] = match;
     const isIcon = name === 'i' || name === '/i';
     if (!isIcon) metric = COUNTERS.get(attribute(match[0], 'title'));
@@ -171,7 +171,7 @@ function messageAfter(html: string, mark: string): string | undefined {
     if (text.trim() !== '') paragraphEnd = -1;
   };
 
-  const tags = /<(\/?)(\w*)[^<>]*>/g;
+  const tags = /<(\/?)(\w*)(?!\w)[^<>]*>/g;
   tags.lastIndex = start;
   let from = start;
   for (let match = tags.exec(html); match; match = tags.exec(html)) {
