@@ -18,6 +18,7 @@ import {
 } from './extraction-run.js';
 import { createFakeHttp, type FakeReply } from './fakes.js';
 import { HOSTILE_REPLIES_RULE } from './hostile.js';
+import { strayErrors } from './limits.js';
 import { LINK_RULES } from './links.js';
 import { compare, show } from './matchers.js';
 import { type CallOptions, leavesBefore, leavesDuring, neverAnswers, undeclaredProblems } from './models.js';
@@ -144,6 +145,14 @@ export const FAULT_RULES: Table<ExtractorDefinition> = [
       ]);
     }),
   ),
+  ofFirstSample('leaves no rejected promise and no late throw', async (definition, sample) => {
+    const upstreams = [
+      createReplay(exchangesOf(definition, sample)),
+      ...FAULTS.map(({ reply }) => createFakeHttp([reply])),
+    ];
+    const runs = () => Promise.all(upstreams.map((http) => runSample(definition, sample, http)));
+    reportAll(await strayErrors(runs));
+  }),
   ofFirstSample('ends at once when the caller leaves', async (definition, sample) => {
     const call = ({ http, signal }: CallOptions) => runSample(definition, sample, http, { signal });
     await leavesBefore('extract()', call, outcomeOf);

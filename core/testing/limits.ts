@@ -7,7 +7,7 @@ import { endsWithin, withDeadline } from '../runtime/index.js';
 /**
  * Time limits of the kit. Test runners only say that a test took too long; the kit knows which plugin, which check and
  * which call did. Every call of a plugin's code goes through {@link called}, which fails when the call does not end.
- * {@link describesHang} is the text for it. A call that blocks the process is ended by a second thread.
+ * A call that blocks the process is ended by a second thread.
  */
 
 /** Milliseconds of one call on a busy machine. */
@@ -55,8 +55,8 @@ export async function called<Result>(
     const isBlocked = blockedBefore !== Atomics.load(pulse, 2);
     return new HangError(
       isBlocked
-        ? describesHang(`${what} kept the process busy for more than ${BLOCKED_MS / 1_000} s without a pause`)
-        : describesHang(`${what} did not end within ${limitMs / 1_000} s`),
+        ? inCheck(`${what} kept the process busy for more than ${BLOCKED_MS / 1_000} s without a pause`)
+        : inCheck(`${what} did not end within ${limitMs / 1_000} s`),
     );
   };
   try {
@@ -71,7 +71,7 @@ export async function called<Result>(
   }
 }
 
-function describesHang(what: string): string {
+function inCheck(what: string): string {
   const { plugin, check } = running.getStore() ?? {};
   return plugin === undefined ? what : `plugin "${plugin}", check "${check}": ${what}`;
 }
@@ -91,14 +91,37 @@ export async function endsWhenLeft<Run extends { error?: unknown }>(
 ): Promise<Run> {
   const ended = await atOnce(run);
   const ignored = `${what} ignored its abort signal: it went on for more than ${AT_ONCE_MS / 1_000} s after the caller had left`;
-  assert(ended, describesHang(ignored));
-  assert.equal(ended.error, LEFT, describesHang(`${what}: expected the reason of the signal, got ${describe(ended)}`));
+  assert(ended, inCheck(ignored));
+  assert.equal(ended.error, LEFT, inCheck(`${what}: expected the reason of the signal, got ${describe(ended)}`));
   return ended;
 }
 
 /** The result of a run; undefined if it does not end at once. */
 export async function atOnce<Run>(run: Promise<Run>): Promise<Run | undefined> {
   return (await endsWithin(AT_ONCE_MS, () => run)) ? run : undefined;
+}
+
+/** Milliseconds after a call in which it may still fail. */
+const LATER_MS = 300;
+const STRAY_EVENTS = ['unhandledRejection', 'uncaughtException'] as const;
+
+/** Errors of work that a plugin does not wait for: rejected promises and late throws, one line each. */
+export async function strayErrors(work: () => Promise<unknown>): Promise<string[]> {
+  const stray: string[] = [];
+  const keep = (error: unknown) => void stray.push(error instanceof Error ? error.message : String(error));
+  // Those of the test runner would end the run.
+  const others = STRAY_EVENTS.map((event) => [event, process.listeners(event as 'uncaughtException')] as const);
+  for (const [event] of others) process.removeAllListeners(event).on(event, keep);
+  try {
+    await work();
+    await new Promise((resolve) => setTimeout(resolve, LATER_MS));
+  } finally {
+    for (const [event, listeners] of others) {
+      process.removeAllListeners(event);
+      for (const listener of listeners) process.on(event as 'uncaughtException', listener);
+    }
+  }
+  return stray.map((message) => inCheck(`failed after its call, and no code waits for it: ${message}`));
 }
 
 /** A counter that the main thread increases, calls that run, calls that were ended by the guard. */

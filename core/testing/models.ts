@@ -4,7 +4,7 @@ import type { Clock, ContributionKind, HttpClient, Plugin } from '../contracts/i
 import { CONTRIBUTION_CODES } from '../plugins/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
-import { endsWhenLeft, HangError, LEFT } from './limits.js';
+import { endsWhenLeft, HangError, LEFT, strayErrors } from './limits.js';
 import { leakProblems, type Readable, type Rule, reportAll, unless } from './runner.js';
 import { setUpPlugin, type TestSetup } from './setup.js';
 
@@ -214,6 +214,24 @@ export function faultRules<Definition extends ModelDefinition & { upstream?: unk
           ];
         }),
     })),
+    {
+      name: 'leaves no rejected promise and no late throw',
+      async run(definition) {
+        // Without an upstream there is one outcome.
+        const replies = definition.upstream === undefined ? [] : family.faults.map(({ reply }) => reply);
+        const work = (one: ModelCase<Run>) =>
+          [(valid: Parameters<ModelFault['reply']>[0]) => valid(), ...replies].map((reply) =>
+            one.run({
+              http: createFakeHttp((request) =>
+                definition.upstream === undefined
+                  ? { fail: 'connection' }
+                  : reply((bytes) => one.valid(request, bytes)),
+              ),
+            }),
+          );
+        reportAll(await strayErrors(() => Promise.all(family.cases(definition).flatMap(work))));
+      },
+    },
     {
       name: family.refusal.name,
       applies,

@@ -8,7 +8,7 @@ const HOSTS: ReadonlySet<string> = new Set([
   'www.instagr.am',
 ]);
 
-/** Path segments whose next one is a post's shortcode. */
+/** Path segments before a post's shortcode. */
 const ITEM_PATHS: ReadonlySet<string> = new Set(['p', 'reel', 'reels', 'tv']);
 const USERNAME = /^[A-Za-z0-9._]{1,30}$/;
 const SHARE_CODE = /^[A-Za-z0-9_-]{5,64}$/;

@@ -263,6 +263,27 @@ const WRONG: Readonly<Record<string, Wrong>> = {
     kit: /extract\(\) kept the process busy for more than 8 s/,
     gateway: undefined,
   },
+  'leaves a rejected promise behind': {
+    plugin: extracting(async () => {
+      void later(20).then(() => Promise.reject(new Error('forgotten work')));
+      return extraction(ID, 'An item', 51_234);
+    }),
+    check: 'leaves no rejected promise and no late throw',
+    kit: /failed after its call, and no code waits for it: forgotten work/,
+    // test/e2e/careless-plugin.test.ts: it ends with the process of the tests otherwise.
+    gateway: undefined,
+  },
+  'throws late': {
+    plugin: extracting(async () => {
+      setTimeout(() => {
+        throw new Error('late throw');
+      }, 20);
+      return extraction(ID, 'An item', 51_234);
+    }),
+    check: 'leaves no rejected promise and no late throw',
+    kit: /failed after its call, and no code waits for it: late throw/,
+    gateway: undefined,
+  },
   'reads replies in quadratic time': {
     plugin: inventedPlugin({
       extractor: (context) => ({

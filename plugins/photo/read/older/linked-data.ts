@@ -6,7 +6,7 @@ import type { PostReading } from '../reading.js';
 
 const TYPES: ReadonlySet<string> = new Set(['ImageObject', 'VideoObject', 'SocialMediaPosting']);
 
-/** What pages until 2023 told search engines: exact counters and times, and whole captions. */
+/** Reads the schema.org data of pages until 2023, which has exact counters and times and whole captions. */
 export function readLinkedData({ scripts }: ScriptedPage, identity: PostIdentity): PostReading[] {
   const items = linkedDataNodes(scripts).map((node) => readLinkedItem(node));
   return items
