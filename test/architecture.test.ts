@@ -142,11 +142,11 @@ const LAYERS: readonly Layer[] = [
       !SERVER_PACKAGES.includes(packageOf(target)),
   },
   {
-    name: 'a plugin imports node:, mediagate, its own folder and the packages that are its own',
+    name: 'a plugin imports node:, mediagate/plugin, its own folder and the packages that are its own',
     holds: /^plugins\/[^/]+\/(?!test\/)/,
     allows: (target, file) =>
       /^node:/.test(target) ||
-      /^mediagate(\/plugin)?$/.test(target) ||
+      target === 'mediagate/plugin' ||
       isWithin(pluginOf(file), target) ||
       (PLUGIN_PACKAGES[pluginOf(file)] ?? []).includes(target),
   },
@@ -154,8 +154,7 @@ const LAYERS: readonly Layer[] = [
     name: "a plugin's tests may import the testing kit and chai as well",
     holds: /^plugins\/[^/]+\/test\//,
     allows: (target, file) =>
-      /^(node:|mediagate$|mediagate\/(plugin|testing)$|chai$|fast-check$)/.test(target) ||
-      isWithin(pluginOf(file), target),
+      /^(node:|mediagate\/(plugin|testing)$|chai$|fast-check$)/.test(target) || isWithin(pluginOf(file), target),
   },
   {
     name: 'scripts of pages import each other alone',
@@ -230,6 +229,21 @@ describe('architecture', () => {
       expect(lazy.filter((name) => packages.includes(name))).to.deep.equal([]);
     });
   }
+
+  it("exports from 'mediagate' what programs with a gateway use, and no building blocks of plugins", async () => {
+    expect(Object.keys(await import('mediagate'))).to.have.members([
+      'createGateway',
+      'createLogger',
+      'definePlugin',
+      'ERROR_CODES',
+      'GatewayError',
+      'isGatewayError',
+      'openHttpClient',
+      'PluginConfigError',
+      'readPluginConfig',
+      'systemClock',
+    ]);
+  });
 
   it("loads these packages alone with import 'mediagate/plugin', and nothing of the gateway", async () => {
     const { modules: loaded, packages } = await loadedBy('mediagate/plugin');

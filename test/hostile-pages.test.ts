@@ -7,7 +7,7 @@ import {
   parseCount,
   readDashManifest,
   splitScripts,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { siteConfigOf as shopConfig } from '../plugins/clip_shop/fetch.js';
 import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
 import { readPrice } from '../plugins/clip_shop/read/price.js';

@@ -1,4 +1,4 @@
-import { type Extraction, type ItemRun, mergePosts, type PartialPost } from 'mediagate';
+import { type Extraction, type ItemRun, mergePosts, type PartialPost } from 'mediagate/plugin';
 
 /** Whether the parts so far make further requests unnecessary. */
 export function isEnough(found: readonly PartialPost[]): boolean {

@@ -1,4 +1,4 @@
-import { fillUrl, type HttpClient, loadSiteConfig, requireSuccess, type SiteConfigOverride } from 'mediagate';
+import { fillUrl, type HttpClient, loadSiteConfig, requireSuccess, type SiteConfigOverride } from 'mediagate/plugin';
 import shipped from './site-config.json' with { type: 'json' };
 
 /** What the platform changes now and then: addresses, client versions, markers, phrases. */

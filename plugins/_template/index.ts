@@ -1,4 +1,4 @@
-import { definePlugin, extractorFrom, type PartialPost, Type } from 'mediagate';
+import { definePlugin, extractorFrom, type PartialPost, Type } from 'mediagate/plugin';
 import { assemble, isEnough, isWorthwhile } from './assemble.js';
 import { createRequests, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchLink } from './links.js';

@@ -1,4 +1,4 @@
-import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate';
+import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate/plugin';
 
 const HOSTS = new Set(['reelbox.example', 'www.reelbox.example', 'm.reelbox.example']);
 const CLIP = /^\/(?:clip|c)\/([A-Za-z0-9]{10})\/?$/;

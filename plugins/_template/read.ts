@@ -10,7 +10,7 @@ import {
   type PartialPost,
   parseCount,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import type { SiteConfig } from './fetch.js';
 import { canonicalUrl } from './links.js';
 

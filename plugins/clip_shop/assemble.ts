@@ -8,7 +8,7 @@ import {
   type Precision,
   type Product,
   type ProductData,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { REDIRECTS } from './fetch.js';
 import type { ShopState } from './index.js';
 import { isWhole } from './read/page.js';

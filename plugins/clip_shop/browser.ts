@@ -6,7 +6,7 @@ import {
   type ItemCall,
   type Outcome,
   tryParseJson,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { outcomeOfRedirect, pageUrl, type SiteConfig } from './fetch.js';
 import type { ShopState } from './index.js';
 import { isReadable, isWhole, outcomeOfPage, type ShopOutcome } from './read/page.js';

@@ -8,7 +8,7 @@ import {
   matchAddress,
   readStatus,
   type SiteConfigOverride,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { matchProduct } from './links.js';
 import { outcomeOfPage, type ShopOutcome } from './read/page.js';
 import shipped from './site-config.json' with { type: 'json' };

@@ -6,7 +6,7 @@ import {
   type PluginContext,
   type SiteConfigOverride,
   Type,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { assemble, explain, isEnough } from './assemble.js';
 import { createBrowserVisit } from './browser.js';
 import { createPageFetch, type PageForm, siteConfigOf } from './fetch.js';

@@ -1,4 +1,4 @@
-import type { LinkMatch } from 'mediagate';
+import type { LinkMatch } from 'mediagate/plugin';
 
 /** Hosts where only some paths are the shop's; the others hold videos and profiles. */
 const SITE_HOSTS: ReadonlySet<string> = new Set(['tiktok.com', 'www.tiktok.com', 'm.tiktok.com']);

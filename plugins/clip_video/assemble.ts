@@ -11,7 +11,7 @@ import {
   type PostData,
   type PostPart,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import type { SiteConfig } from './fetch.js';
 import { betterFirst, chooseAudio, isCover } from './read/files.js';
 

@@ -14,7 +14,7 @@ import {
   requireSuccess,
   resolveShortLink,
   type SiteConfigOverride,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { canonicalUrl, itemIdIn, matchClip, SITE_HOSTS } from './links.js';
 import shipped from './site-config.json' with { type: 'json' };
 

@@ -8,7 +8,7 @@ import {
   outcomeError,
   type PartialPost,
   Type,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { assemble, audioOf, hasBoundVideos, isComplete, isReadable } from './assemble.js';
 import { createRequests, type Restriction, resolveClipLink, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchClip } from './links.js';

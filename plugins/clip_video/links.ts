@@ -1,4 +1,4 @@
-import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate';
+import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate/plugin';
 
 export const SITE_HOSTS: ReadonlySet<string> = new Set([
   'tiktok.com',

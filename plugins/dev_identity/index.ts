@@ -1,4 +1,4 @@
-import { definePlugin } from 'mediagate';
+import { definePlugin } from 'mediagate/plugin';
 
 /** A real OpenID Connect provider that believes whatever it is told. */
 export default definePlugin({

@@ -2,7 +2,12 @@ import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import { isLoopbackHost, type Logger, type OpenIdentityProvider, type OpenIdentityProviderCall } from 'mediagate';
+import {
+  isLoopbackHost,
+  type Logger,
+  type OpenIdentityProvider,
+  type OpenIdentityProviderCall,
+} from 'mediagate/plugin';
 import {
   type Adapter,
   type AdapterPayload,

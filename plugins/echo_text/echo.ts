@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, type TextRoute } from 'mediagate';
+import { GatewayError, type TextRoute } from 'mediagate/plugin';
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -8,7 +8,7 @@ import {
   type TextProvider,
   type TextReply,
   Type,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import {
   chatCompletion,
   chatEvents,

@@ -8,7 +8,7 @@ import {
   openAudioAnswer,
   type PluginContext,
   type Usage,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import {
   encodeEffect,
   encodeSpeech,

@@ -23,7 +23,7 @@ import {
   type UpstreamRefusal,
   UpstreamUrlSchema,
   withoutNames,
-} from 'mediagate';
+} from 'mediagate/plugin';
 
 /** Names that clients of the OpenAI format send, as voices of a similar kind that every account has. */
 const DEFAULT_VOICES: Readonly<Record<string, string>> = {

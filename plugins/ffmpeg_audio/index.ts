@@ -6,7 +6,7 @@ import {
   definePlugin,
   GatewayError,
   Type,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { begun, createSoundEffects, RATE } from './sounds.js';
 
 const options = Type.Object(

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type AudioFilters, type AudioStream, GatewayError, type GenerateSoundCall, resumeBody } from 'mediagate';
+import {
+  type AudioFilters,
+  type AudioStream,
+  GatewayError,
+  type GenerateSoundCall,
+  resumeBody,
+} from 'mediagate/plugin';
 
 /** A sound that can be made without a model. */
 interface Sound {

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from 'mediagate/plugin';
 import type { SpeakAnswer, SpeakOrder } from './flite.js';
 import type { HearAnswer, HearOrder } from './moonshine.js';
 

@@ -4,7 +4,7 @@ import {
   type TranscribeCall,
   type Transcript,
   type TranscriptSegment,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { createPlaces, type Engines } from './engines.js';
 
 interface HearingOptions {

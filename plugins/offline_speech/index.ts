@@ -1,4 +1,4 @@
-import { definePlugin, type TranscribeCall, Type } from 'mediagate';
+import { definePlugin, type TranscribeCall, Type } from 'mediagate/plugin';
 import { engines, useEngines } from './engines.js';
 import { createHearing, refuseForeign } from './hearing.js';
 import { createSpeaking } from './speaking.js';

@@ -1,4 +1,4 @@
-import { type AudioStream, GatewayError, resumeBody, type SpeakCall } from 'mediagate';
+import { type AudioStream, GatewayError, resumeBody, type SpeakCall } from 'mediagate/plugin';
 import { createPlaces, type Engines } from './engines.js';
 
 /** They take turns, a sentence each. */

@@ -5,7 +5,7 @@ import {
   openAudioAnswer,
   type PluginContext,
   type TranscribeCall,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import {
   askedFormat,
   type Exchange,

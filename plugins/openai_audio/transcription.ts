@@ -13,7 +13,7 @@ import {
   TryFailure,
   type UpstreamRefusal,
   uselessAnswer,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import {
   type Exchange,
   encodeTranscription,

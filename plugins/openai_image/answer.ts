@@ -1,4 +1,4 @@
-import { at } from 'mediagate';
+import { at } from 'mediagate/plugin';
 
 /** JSON of an answer, its images taken out: `b64_json` holds an index into `images`. */
 export interface ScannedAnswer {

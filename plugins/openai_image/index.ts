@@ -15,7 +15,7 @@ import {
   TryFailure,
   type UpstreamRefusal,
   uselessAnswer,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { createAnswerScan, type FoundImage, findImage, imageType, type ScannedAnswer } from './answer.js';
 import {
   afterLostAnswer,

@@ -14,7 +14,7 @@ import {
   Type,
   type UpstreamRefusal,
   UpstreamUrlSchema,
-} from 'mediagate';
+} from 'mediagate/plugin';
 
 const strict = { additionalProperties: false } as const;
 

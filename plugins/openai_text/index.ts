@@ -15,7 +15,7 @@ import {
   type UpstreamCall,
   type Upstreams,
   withoutNames,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import {
   type Options,
   OptionsSchema,

@@ -23,7 +23,7 @@ import {
   type UpstreamRefusal,
   UpstreamUrlSchema,
   withoutNames,
-} from 'mediagate';
+} from 'mediagate/plugin';
 
 const strict = { additionalProperties: false } as const;
 

@@ -8,7 +8,7 @@ import {
   type ImageWarning,
   type Static,
   Type,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { letter } from './lettering.js';
 import {
   type Colour,

@@ -1,5 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises';
-import { GatewayError, type ImageSize, type Media } from 'mediagate';
+import { GatewayError, type ImageSize, type Media } from 'mediagate/plugin';
 import type { Sharp } from 'sharp';
 import type { Scene } from './scene.js';
 import { type Box, createNoise, createRandom, type Ink, pick, type Random } from './strokes.js';

@@ -8,7 +8,7 @@ import {
   mergePosts,
   type PartialPost,
   type PostPart,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { isAlias } from './links.js';
 import { isCut } from './read/text.js';
 

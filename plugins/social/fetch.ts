@@ -11,7 +11,7 @@ import {
   requireSuccess,
   resolveShortLink,
   type SiteConfigOverride,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { isOwnHost, itemAt, matchItem } from './links.js';
 import { addressOfStory, leadsIn, type PageReply, takeApart } from './read/parts.js';
 import { readPageState, type SiteConfig, stateOfAddress, stateOfRest } from './read/state.js';

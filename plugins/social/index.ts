@@ -1,4 +1,4 @@
-import { audioSource, definePlugin, extractorFrom, mergePosts, type PartialPost, Type } from 'mediagate';
+import { audioSource, definePlugin, extractorFrom, mergePosts, type PartialPost, Type } from 'mediagate/plugin';
 import { assemble, chooseAudio, isEnough, isReadable } from './assemble.js';
 import { createFetch, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchItem } from './links.js';

@@ -1,4 +1,4 @@
-import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate';
+import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate/plugin';
 
 const SITE = 'https://www.facebook.com';
 

@@ -1,17 +1,14 @@
+import type { Gateway } from 'mediagate';
 import {
-  createValidator,
   type ExtractRequest,
-  type Gateway,
-  GatewayError,
-  type Issue,
   type PlatformInfo,
   type RequestOptions,
   type Static,
   type TObject,
   type TSchema,
   Type,
-  type Validator,
-} from 'mediagate';
+} from '../../core/contracts/index.js';
+import { createValidator, GatewayError, type Issue, type Validator } from '../../core/runtime/index.js';
 import { fieldError, knownFields } from '../http/index.js';
 
 /*

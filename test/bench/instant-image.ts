@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { definePlugin, GatewayError, Type } from 'mediagate';
+import { definePlugin, GatewayError } from 'mediagate';
+import { Type } from 'mediagate/plugin';
 import { sampleImage } from '../support/sample-images.js';
 
 const OptionsSchema = Type.Object({

@@ -1,4 +1,4 @@
-import { findJsonAfter } from 'mediagate';
+import { findJsonAfter } from 'mediagate/plugin';
 
 const SCRIPT = /<script[^>]*>(?:\s*(?:var|window\.)?\s*\w+\s*=)?\s*(?=[{[])/g;
 

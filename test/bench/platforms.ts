@@ -1,4 +1,5 @@
-import { type LinkRef, matchedLink, mergePosts, type PartialPost, type PostData } from 'mediagate';
+import type { LinkRef, PostData } from 'mediagate';
+import { matchedLink, mergePosts, type PartialPost } from 'mediagate/plugin';
 import { mergeProducts } from '../../plugins/clip_shop/assemble.js';
 import { siteConfigOf as shopConfig } from '../../plugins/clip_shop/fetch.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { expect } from 'chai';
 import {
   type Contributions,
-  createFallbackChain,
   createGateway,
   definePlugin,
   type ExtractCall,
@@ -13,6 +12,7 @@ import {
   type Plugin,
   type PluginEntry,
 } from 'mediagate';
+import { createFallbackChain } from 'mediagate/plugin';
 import Type from 'typebox';
 import { createRootScope, createToken } from '../../core/plugins/instance-services.js';
 import { invented, inventedExtraction, inventedExtractor } from '../support/invented-plugin.js';

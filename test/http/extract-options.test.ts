@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type RequestOptions, Type } from 'mediagate';
+import type { RequestOptions } from 'mediagate';
+import { Type } from 'mediagate/plugin';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { inventedProduct, productLink } from '../support/invented-shop.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { withoutNames } from 'mediagate';
+import { withoutNames } from 'mediagate/plugin';
 import { encodeSrt } from '../../server/audio/transcriptions.js';
 
 /** What took a time that grows by the square would not be done before the test is given up. */

@@ -1,13 +1,7 @@
 import { expect } from 'chai';
-import {
-  createGateway,
-  definePlugin,
-  type HttpClient,
-  type HttpRequest,
-  type Plugin,
-  runInScope,
-  Type,
-} from 'mediagate';
+import { createGateway, definePlugin, type HttpClient, type HttpRequest, type Plugin } from 'mediagate';
+import { Type } from 'mediagate/plugin';
+import { runInScope } from '../../core/observability/index.js';
 import { createOtelTracer, type EndedSpan } from '../../server/observability/otel-tracing.js';
 import type { TracingSettings } from '../../server/settings/tracing-settings.js';
 import { inventedExtractor } from '../support/invented-plugin.js';

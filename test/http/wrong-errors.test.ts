@@ -10,8 +10,8 @@ import {
   type LinkMatch,
   type Plugin,
   type TextReply,
-  Type,
 } from 'mediagate';
+import { Type } from 'mediagate/plugin';
 import { imageModel, inventedImage } from '../support/invented-image.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { tonePcm } from '../support/sounds.js';

@@ -1,4 +1,5 @@
-import { type Contributions, definePlugin, type Extraction, type Extractor, type Plugin, Type } from 'mediagate';
+import { type Contributions, definePlugin, type Extraction, type Extractor, type Plugin } from 'mediagate';
+import { Type } from 'mediagate/plugin';
 
 /** A product; `name` says which fetch it came from. */
 export function inventedProduct(id: string, name = `Product ${id}`, more: Partial<Extraction> = {}): Extraction {

@@ -9,7 +9,7 @@ import {
   type JsonRecord,
   type Product,
   tryParseJson,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { originPrice, readAmount, readMoney, salePrice } from './price.js';
 import { anyKnown, filled, known, readId, readImageUrl, readText } from './values.js';
 

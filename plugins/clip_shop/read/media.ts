@@ -1,4 +1,4 @@
-import { asArray, asPositive, asRecord, asString, at, type JsonRecord, type MediaEntry } from 'mediagate';
+import { asArray, asPositive, asRecord, asString, at, type JsonRecord, type MediaEntry } from 'mediagate/plugin';
 import { known, readExpiry, readImageUrl, readSeconds, readText, readUrl } from './values.js';
 
 export interface FoundMedia {

@@ -11,7 +11,7 @@ import {
   matchAddress,
   metaTags,
   type Outcome,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { matchProduct } from '../links.js';
 import { type ProductPart, partOf, readProducts } from './product.js';

@@ -1,4 +1,4 @@
-import { asArray, asNumber, asRecord, asRecords, asString, at, type JsonRecord, type Product } from 'mediagate';
+import { asArray, asNumber, asRecord, asRecords, asString, at, type JsonRecord, type Product } from 'mediagate/plugin';
 import { anyKnown, readText } from './values.js';
 
 /** What a page says about the price; `masked` where it hides digits. */

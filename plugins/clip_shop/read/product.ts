@@ -9,7 +9,7 @@ import {
   type Product,
   type ProductData,
   type Review,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { readCategories, readDescription, readShipping, readSpecifications, readVariants } from './details.js';
 import { readMedia } from './media.js';
 import { type ProductNode, type RouterData } from './page.js';

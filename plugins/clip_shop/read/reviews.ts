@@ -13,7 +13,7 @@ import {
   type Static,
   Type,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import type { ProductPart } from './product.js';
 import { anyKnown, known, readId, readImageUrl, readText } from './values.js';

@@ -1,4 +1,4 @@
-import { asArray, asCount, asNumber, asPositive, asRecord, asString, parseCount, toIsoTime } from 'mediagate';
+import { asArray, asCount, asNumber, asPositive, asRecord, asString, parseCount, toIsoTime } from 'mediagate/plugin';
 
 const LONGEST_URL = 8192;
 const WEB_ADDRESS = /^https?:\/\/[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:[/?#]\S*)?$/;

@@ -2,7 +2,14 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
-import { type Browser, type BrowserPage, type Clock, type Extraction, GatewayError, matchedLink } from 'mediagate';
+import {
+  type Browser,
+  type BrowserPage,
+  type Clock,
+  type Extraction,
+  GatewayError,
+  matchedLink,
+} from 'mediagate/plugin';
 import { createFakeHttp, createManualClock, type FakeReply, pluginFolder, setUpPlugin } from 'mediagate/testing';
 import clipShop, { createClipShopExtractor } from '../index.js';
 import type { ReviewOptions, ReviewQuery } from '../read/reviews.js';

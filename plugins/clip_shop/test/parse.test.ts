@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { matchedLink, type Review } from 'mediagate';
+import { matchedLink, type Review } from 'mediagate/plugin';
 import { matchProduct } from '../links.js';
 import { readVariants } from '../read/details.js';
 import { readAmount, readPrice } from '../read/price.js';

@@ -9,7 +9,7 @@ import {
   type MediaEntry,
   queryValue,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { languageTag, member, urlsIn } from './values.js';
 
 /** Formats of subtitles as the site names them → media types. */

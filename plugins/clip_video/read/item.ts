@@ -13,7 +13,7 @@ import {
   type Precision,
   rawStats,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { canonicalUrl } from '../links.js';
 import {
   betterFirst,

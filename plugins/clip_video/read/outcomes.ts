@@ -7,7 +7,7 @@ import {
   type Outcome,
   type PartialPost,
   type TransientCode,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { hasFiles, isReadable } from '../assemble.js';
 import { type Restriction, type SiteConfig } from '../fetch.js';
 import { parseItem } from './item.js';

@@ -1,4 +1,4 @@
-import { asId, asRecord, asString, at } from 'mediagate';
+import { asId, asRecord, asString, at } from 'mediagate/plugin';
 
 /** The item nodes in one script of a page. */
 export interface PageNodes {

@@ -1,4 +1,4 @@
-import { absoluteUrl, asId, type Count, metaTags, type PartialPost, parseCount } from 'mediagate';
+import { absoluteUrl, asId, type Count, metaTags, type PartialPost, parseCount } from 'mediagate/plugin';
 import { canonicalUrl } from '../links.js';
 import { lifeOf } from './files.js';
 import { profileUrl } from './item.js';

@@ -1,4 +1,4 @@
-import { asRecord, at, findAll, findJsonAfter, type JsonRecord, splitScripts } from 'mediagate';
+import { asRecord, at, findAll, findJsonAfter, type JsonRecord, splitScripts } from 'mediagate/plugin';
 import { readNextData, readSigi } from './older/page-data.js';
 import { isItem, nodes, ofDetail, type PageNodes, together } from './page-nodes.js';
 

@@ -9,7 +9,7 @@ import {
   type MediaEntry,
   type Outcome,
   type PartialPost,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { canonicalUrl } from '../links.js';
 import { coverEntry, firstCovers, parseListedFiles, parsePictures, parsePlayerFiles } from './files.js';
 import { ofPlayer, parseAuthor, parseCounters, parseFollowers, postOf, profileUrl } from './item.js';

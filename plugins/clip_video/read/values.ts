@@ -1,4 +1,4 @@
-import { absoluteUrl, asArray, asString, at, hashtagsIn } from 'mediagate';
+import { absoluteUrl, asArray, asString, at, hashtagsIn } from 'mediagate/plugin';
 
 /** An account's handle. */
 export function username(value: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type GatewayError, matchedLink } from 'mediagate';
+import { type GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import clipVideo from '../index.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { OpenIdentityProvider } from 'mediagate';
+import type { OpenIdentityProvider } from 'mediagate/plugin';
 import { describePlugin, setUpPlugin } from 'mediagate/testing';
 import plugin from '../index.js';
 

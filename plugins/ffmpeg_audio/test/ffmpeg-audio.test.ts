@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from 'mediagate/plugin';
 import { createFakeHttp, describePlugin, setUpPlugin } from 'mediagate/testing';
 import plugin from '../index.js';
 import { SOUNDS, soundsIn } from '../sounds.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from 'mediagate/plugin';
 import { createEngineThread } from '../engines.js';
 import type { OddOrder } from './odd-engine.js';
 

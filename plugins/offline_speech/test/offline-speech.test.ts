@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { GatewayError } from 'mediagate/plugin';
 import { describePlugin } from 'mediagate/testing';
 import { createPlaces } from '../engines.js';
 import { resampleSpeech } from '../flite.js';

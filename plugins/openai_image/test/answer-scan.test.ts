@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { openaiUsage } from 'mediagate';
+import { openaiUsage } from 'mediagate/plugin';
 import { createAnswerScan, findImage, type ScannedAnswer } from '../answer.js';
 
 function scan(text: string, pieceLength = text.length): ScannedAnswer {

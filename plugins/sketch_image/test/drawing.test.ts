@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError, type ImageCall } from 'mediagate';
+import { GatewayError, type ImageCall } from 'mediagate/plugin';
 import { chooseSize, createSketchProvider, createTurns } from '../index.js';
 import { letter } from '../lettering.js';
 import { drawInk } from '../strokes.js';

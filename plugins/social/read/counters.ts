@@ -9,7 +9,7 @@ import {
   type PartialPost,
   type Precision,
   parseCount,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { firstValue } from './relay.js';
 import type { SiteConfig } from './state.js';
 

@@ -6,7 +6,7 @@ import {
   type MediaEntry,
   type PartialPost,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { isAlias, itemAt, usernameIn } from '../links.js';
 import { addCounter, type CounterTexts } from './counters.js';
 import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';

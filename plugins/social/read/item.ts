@@ -1,4 +1,4 @@
-import { asArray, asRecords, asString, at, type JsonRecord } from 'mediagate';
+import { asArray, asRecords, asString, at, type JsonRecord } from 'mediagate/plugin';
 import { readStoryId } from './parts.js';
 import { createRelayStore, firstValue, numericId, type RelayBlock, type RelayPage, type RelayStore } from './relay.js';
 

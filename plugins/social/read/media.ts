@@ -8,7 +8,7 @@ import {
   type PartialPost,
   readDashManifest,
   tryParseJson,
-} from 'mediagate';
+} from 'mediagate/plugin';
 
 /** An http or https URL; paths are those of the site. */
 export function siteUrl(value: unknown): string | undefined {

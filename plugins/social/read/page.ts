@@ -1,4 +1,4 @@
-import { type Failure, type ItemCall, type LinkRef, type Outcome, type PartialPost } from 'mediagate';
+import { type Failure, type ItemCall, type LinkRef, type Outcome, type PartialPost } from 'mediagate/plugin';
 import { isAlias, itemAt } from '../links.js';
 import { parseMessage, parsePlugin } from './embed.js';
 import { parseLinkedData } from './older/linked-data.js';

@@ -7,7 +7,7 @@ import {
   metaTags,
   splitScripts,
   tryParseJson,
-} from 'mediagate';
+} from 'mediagate/plugin';
 
 /** A reply of the site. */
 export interface PageReply {

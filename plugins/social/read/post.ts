@@ -11,7 +11,7 @@ import {
   type MediaEntry,
   type PartialPost,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { usernameIn } from '../links.js';
 import { parseFeedback } from './counters.js';
 import { attachmentRecords, findItem, type ItemNodes } from './item.js';

@@ -1,4 +1,13 @@
-import { asArray, asRecord, asString, at, findJsonAfter, type JsonRecord, literalEnd, tryParseJson } from 'mediagate';
+import {
+  asArray,
+  asRecord,
+  asString,
+  at,
+  findJsonAfter,
+  type JsonRecord,
+  literalEnd,
+  tryParseJson,
+} from 'mediagate/plugin';
 
 /** One result of the site's queries. */
 export interface RelayBlock {

@@ -1,4 +1,4 @@
-import type { DefinitiveCode, Failure, TransientCode } from 'mediagate';
+import type { DefinitiveCode, Failure, TransientCode } from 'mediagate/plugin';
 import { isOwnHost } from '../links.js';
 import type shipped from '../site-config.json';
 import { leadsIn, type PageParts, type PageReply, type PageTags, readNotice } from './parts.js';

@@ -1,4 +1,4 @@
-import { type Author, hashtagsIn, type PartialPost, parseCount } from 'mediagate';
+import { type Author, hashtagsIn, type PartialPost, parseCount } from 'mediagate/plugin';
 import { usernameIn } from '../links.js';
 import { addCounter, type CounterTexts } from './counters.js';
 import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';

@@ -10,7 +10,7 @@ import {
   type MediaEntry,
   type PartialPost,
   toIsoTime,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import type { ItemNodes } from './item.js';
 import { imageIn, manifestFiles, readAddress, siteUrl, unique, videoEntry } from './media.js';
 import { firstValue } from './relay.js';

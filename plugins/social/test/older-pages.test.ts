@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { matchedLink } from 'mediagate';
+import { matchedLink } from 'mediagate/plugin';
 import { matchItem } from '../links.js';
 import { parsePlugin } from '../read/embed.js';
 import { parsePublishTime } from '../read/older/scripts.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
-import { hashtagsIn, matchedLink, mergePosts } from 'mediagate';
+import { hashtagsIn, matchedLink, mergePosts } from 'mediagate/plugin';
 import {
   createFakeHttp,
   createReplay,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { GatewayError, matchedLink } from 'mediagate';
+import { GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, setUpPlugin } from 'mediagate/testing';
 import social from '../index.js';
 import { matchItem } from '../links.js';

@@ -1,14 +1,6 @@
 import { expect } from 'chai';
-import {
-  createFallbackChain,
-  createGateway,
-  type ExtractCall,
-  type Gateway,
-  mergePosts,
-  type PartialPost,
-  type PostData,
-  systemClock,
-} from 'mediagate';
+import { createGateway, type ExtractCall, type Gateway, type PostData, systemClock } from 'mediagate';
+import { createFallbackChain, mergePosts, type PartialPost } from 'mediagate/plugin';
 import { silentLogger } from '../../../core/runtime/logger.js';
 import { invented } from '../../support/invented-plugin.js';
 

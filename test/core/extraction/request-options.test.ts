@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { createGateway, type Extractor, type GatewayError, type RequestOptions, Type } from 'mediagate';
+import { createGateway, type Extractor, type GatewayError, type RequestOptions } from 'mediagate';
+import { Type } from 'mediagate/plugin';
 import { invented, inventedExtraction } from '../../support/invented-plugin.js';
 import { inventedProduct, inventedShop, productLink } from '../../support/invented-shop.js';
 

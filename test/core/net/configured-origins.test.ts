@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { createGateway, definePlugin, type Gateway, type HttpClient, type Plugin, Type } from 'mediagate';
+import { createGateway, definePlugin, type Gateway, type HttpClient, type Plugin } from 'mediagate';
+import { Type } from 'mediagate/plugin';
 import { inventedExtractor } from '../../support/invented-plugin.js';
 import { type OriginServer, startOrigin } from '../../support/origin-server.js';
 import { rejection } from '../../support/rejection.js';

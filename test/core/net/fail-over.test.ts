@@ -1,14 +1,8 @@
 import { expect } from 'chai';
-import {
-  createFailOver,
-  GatewayError,
-  neverSent,
-  retryAfterSeconds,
-  systemClock,
-  type TryConsequence,
-  TryFailure,
-} from 'mediagate';
+import { GatewayError, systemClock } from 'mediagate';
+import { createFailOver, retryAfterSeconds, type TryConsequence, TryFailure } from 'mediagate/plugin';
 import { createManualClock } from 'mediagate/testing';
+import { neverSent } from '../../../core/net/index.js';
 import { readDuration, readQuotas, type UpstreamQuotas } from '../../../core/net/upstream-limit.js';
 import { rejection } from '../../support/rejection.js';
 

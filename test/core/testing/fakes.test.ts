@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import type { GatewayError, HttpClient, HttpRequest } from '../../../core/index.js';
+import type { GatewayError, HttpClient, HttpRequest } from 'mediagate';
 import {
   createFakeHttp,
   createManualClock,

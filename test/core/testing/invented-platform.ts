@@ -3,10 +3,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
-  asNumber,
-  asRecord,
-  asString,
-  at,
   type Contributions,
   definePlugin,
   type ExtractCall,
@@ -17,9 +13,8 @@ import {
   type LinkMatch,
   type Plugin,
   type PluginContext,
-  parseJson,
-  Type,
-} from '../../../core/index.js';
+} from 'mediagate';
+import { asNumber, asRecord, asString, at, parseJson, Type } from 'mediagate/plugin';
 import type { ExtractorDefinition, FixtureExchange } from '../../../core/testing/index.js';
 
 export const ID = 'kL9mN2pQ4r';

@@ -14,7 +14,7 @@ import {
   type Plugin,
   type PluginContext,
   systemClock,
-} from '../../../core/index.js';
+} from 'mediagate';
 import {
   type Check,
   createRecordingLogger,

@@ -5,16 +5,14 @@ import {
   type AudioProvider,
   type AudioStream,
   definePlugin,
-  encodeForm,
   GatewayError,
   type HttpStream,
-  openAudio,
   type PluginContext,
   type SpeakCall,
   type TranscribeCall,
   type Transcript,
-  Type,
-} from '../../../core/index.js';
+} from 'mediagate';
+import { encodeForm, openAudio, Type } from 'mediagate/plugin';
 import {
   type AudioProviderDefinition,
   type AudioSample,

@@ -6,8 +6,8 @@ import {
   type ImageCall,
   type ImageProvider,
   type PluginContext,
-  Type,
-} from '../../../core/index.js';
+} from 'mediagate';
+import { Type } from 'mediagate/plugin';
 import { decodeImage, formatOf, inventImage } from '../../../core/testing/image.js';
 import { type Check, type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
 import { imageModel } from '../../support/invented-image.js';

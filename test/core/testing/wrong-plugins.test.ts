@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type Extraction, type Extractor, GatewayError, type LinkMatch, Type } from '../../../core/index.js';
+import { type Extraction, type Extractor, GatewayError, type LinkMatch } from 'mediagate';
+import { Type } from 'mediagate/plugin';
 import { type Check, type ExtractorDefinition, extractorChecks, pluginChecks } from '../../../core/testing/index.js';
 import {
   type Context,

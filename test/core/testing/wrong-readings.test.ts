@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
-import { asArray, asNumber, asRecord, asString, at, type Extraction, GatewayError } from '../../../core/index.js';
+import { type Extraction, GatewayError } from 'mediagate';
+import { asArray, asNumber, asRecord, asString, at } from 'mediagate/plugin';
 import { type Check, type ExtractorDefinition, extractorChecks } from '../../../core/testing/index.js';
 import {
   type Context,

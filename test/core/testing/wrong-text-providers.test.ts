@@ -5,13 +5,12 @@ import {
   type HttpStream,
   isGatewayError,
   type PluginContext,
-  replaceFields,
   type StoredResponseCall,
   type TextCall,
   type TextProvider,
   type TextReply,
-  Type,
-} from '../../../core/index.js';
+} from 'mediagate';
+import { replaceFields, Type } from 'mediagate/plugin';
 import { type Check, type TextProviderDefinition, textProviderChecks } from '../../../core/testing/index.js';
 
 const KEY = 'key-that-nobody-may-see';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type JsonValue, replaceFields } from 'mediagate';
+import { type JsonValue, replaceFields } from 'mediagate/plugin';
 
 type Changes = Readonly<Record<string, JsonValue | undefined>>;
 

@@ -1,4 +1,4 @@
-import { asRecord, at } from 'mediagate';
+import { asRecord, at } from 'mediagate/plugin';
 import { nodes, ofDetail, type PageNodes, stateOf, together } from '../page-nodes.js';
 
 /** Pages of 2021 to 2023: items and accounts in tables of their own. */

@@ -1,4 +1,4 @@
-import { linkedDataNodes, type PartialPost, readLinkedItem, splitScripts } from 'mediagate';
+import { linkedDataNodes, type PartialPost, readLinkedItem, splitScripts } from 'mediagate/plugin';
 import { canonicalUrl } from '../../links.js';
 import { profileUrl } from '../item.js';
 import { idIn } from '../page-tags.js';

@@ -6,7 +6,7 @@ import {
   type LinkedPerson,
   type PartialPost,
   readLinkedItem,
-} from 'mediagate';
+} from 'mediagate/plugin';
 import { itemAt, usernameIn } from '../../links.js';
 import { imageEntry, mediaOf, siteUrl, videoEntry } from '../media.js';
 

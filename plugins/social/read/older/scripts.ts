@@ -1,4 +1,4 @@
-import { type PartialPost, toIsoTime } from 'mediagate';
+import { type PartialPost, toIsoTime } from 'mediagate/plugin';
 
 /** Maximum characters of the object with an item's counters on either side of its id. */
 const REACH = 2_500;

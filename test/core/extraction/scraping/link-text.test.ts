@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { GatewayError, parseLinkText } from 'mediagate';
+import { GatewayError } from 'mediagate';
+import { parseLinkText } from '../../../../core/extraction/scraping/index.js';
 
 const refused = (text: unknown) => {
   try {
