@@ -1,5 +1,5 @@
 import { asArray, asRecord, asString, at, type Count, findAll, parseCount } from 'mediagate/plugin';
-import type { PageLayout } from './layout.js';
+import type { PageLayout } from './next.js';
 import { olderCommentsText, olderLikeTexts } from './older/layouts.js';
 import { panelsOf, textOf } from './values.js';
 

@@ -1,11 +1,7 @@
 import { toIsoTime } from 'mediagate/plugin';
+import months from './months.json' with { type: 'json' };
 import { withoutMarks } from './values.js';
 
-/** Interface languages whose month names are recognised. */
-const LANGUAGES = [
-  ['en', 'de', 'fr', 'es', 'pt', 'it', 'nl', 'pl', 'cs', 'sk', 'sv', 'da', 'nb', 'fi', 'hu', 'ro', 'tr', 'ru', 'uk'],
-  ['bg', 'sr', 'hr', 'sl', 'el', 'id', 'ms', 'vi', 'th', 'hi', 'bn', 'ar', 'he', 'fa', 'lt', 'lv', 'et', 'ca', 'fil'],
-].flat();
 /** First code points of the digits of those languages. */
 const DIGIT_ZEROS = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50];
 const BUDDHIST_OFFSET = 543;
@@ -56,52 +52,20 @@ function namedMonthDate(text: string): string | undefined {
   if (!day) return undefined;
   // Vietnamese numbers its months: "9 thg 3, 2020".
   if (month) return days.length === 2 && /thg|tháng/i.test(text) ? isoDay(year, month, day) : undefined;
-  const named = monthsIn(text);
-  return named.length === 1 && named[0] ? isoDay(year, named[0], day) : undefined;
-}
-
-/** The month names of the default interface language; in no other language they mean another month. */
-const ENGLISH = 'january february march april may june july august september october november december'.split(' ');
-
-function monthsIn(text: string): number[] {
-  const words = wordsOf(text);
-  const english = words.flatMap((word) => {
-    const month = ENGLISH.findIndex((name) => word === name || word === name.slice(0, 3) || word === name.slice(0, 4));
-    return month < 0 ? [] : [month + 1];
-  });
-  // Building the table of all languages is slow and rarely needed.
-  if (english.length > 0) return [...new Set(english)];
-  names ??= monthNames();
-  // Hebrew writes "in" and the month as one word.
-  const months = words.map((word) => names?.get(word) ?? names?.get(word.replace(/^ב/, '')));
-  return [...new Set(months.filter((month) => month !== undefined))];
-}
-
-function wordsOf(text: string): string[] {
   const plain = text.toLowerCase().replaceAll('.', '');
-  return plain.match(/[\p{L}\p{M}]+/gu) ?? [];
+  const words = plain.match(/[\p{L}\p{M}]+/gu) ?? [];
+  const [named, ...more] = monthsIn(words, months.english) ?? monthsIn(words, months.other) ?? [];
+  return named && more.length === 0 ? isoDay(year, named, day) : undefined;
 }
 
-let names: ReadonlyMap<string, number | undefined> | undefined;
-
-/** Month names, long and short, alone and in a date. Names that mean different months in two languages are omitted. */
-function monthNames(): ReadonlyMap<string, number | undefined> {
-  const found = new Map<string, number | undefined>();
-  const styles = (['long', 'short'] as const).flatMap((month): Intl.DateTimeFormatOptions[] => [
-    { month },
-    { month, day: 'numeric', year: 'numeric' },
-  ]);
-  const formats = LANGUAGES.flatMap((language) =>
-    styles.map((style) => new Intl.DateTimeFormat(language, { ...style, timeZone: 'UTC', calendar: 'gregory' })),
-  );
-  for (let month = 1; month <= 12; month += 1) {
-    for (const format of formats) {
-      const parts = format.formatToParts(Date.UTC(2020, month - 1, 9));
-      const [word = '', ...more] = wordsOf(parts.find((part) => part.type === 'month')?.value ?? '');
-      // Names of several words contain more than the month.
-      if (word.length < 2 || more.length > 0) continue;
-      found.set(word, found.has(word) && found.get(word) !== month ? undefined : month);
-    }
-  }
-  return found;
+/**
+ * The numbers of the months that a table names, which has the long and short names of each month. English has a table
+ * of its own: in no other language do its names mean another month. The other table omits names that mean different
+ * months in two languages.
+ */
+function monthsIn(words: readonly string[], table: readonly string[]): number[] | undefined {
+  // Hebrew writes "in" and the month as one word.
+  const known = new Set([...words, ...words.map((word) => word.replace(/^ב/, ''))]);
+  const found = table.flatMap((names, index) => (names.split(' ').some((name) => known.has(name)) ? [index + 1] : []));
+  return found.length > 0 ? found : undefined;
 }

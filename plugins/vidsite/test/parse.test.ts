@@ -3,8 +3,7 @@ import { parseLikes } from '../read/counters.js';
 import { parseShownDate } from '../read/dates.js';
 import { parseChapters, parseDescription, parseMusic } from '../read/description.js';
 import { chooseAudio, parseFormats } from '../read/formats.js';
-import { parseNext } from '../read/next.js';
-import { parseOwner } from '../read/owner.js';
+import { parseNext, parseOwner } from '../read/next.js';
 import { parseCaptions, parsePlayer } from '../read/player.js';
 
 const ID = 'Tugs0fOst3n';

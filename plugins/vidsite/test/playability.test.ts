@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { siteConfigOf } from '../fetch.js';
-import { type PlayState, readPlayState } from '../read/playability.js';
+import { type PlayState, readPlayState } from '../read/outcomes.js';
 
 const siteConfig = siteConfigOf();
 const read = (playabilityStatus: object, more: object = {}): PlayState =>
