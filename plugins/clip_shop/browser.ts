@@ -1,32 +1,27 @@
 import {
-  type Browser,
+  asArray,
+  asRecord,
+  at,
   type BrowserPage,
-  type Clock,
   GatewayError,
   type ItemCall,
-  type Outcome,
+  type PluginContext,
+  type Review,
   tryParseJson,
 } from 'mediagate/plugin';
 import { outcomeOfRedirect, pageUrl, type SiteConfig } from './fetch.js';
-import type { ShopState } from './index.js';
+import type { ClipShopOptions, ShopState } from './index.js';
 import { isReadable, isWhole, outcomeOfPage, type ShopOutcome } from './read/page.js';
 import { type ProductPart, partOf } from './read/product.js';
 import {
   groupsToAsk,
-  type ReviewQuery,
+  type Rating,
   type ReviewWalk,
-  STAR_GROUPS,
+  readRating,
+  readReviews,
   type Stars,
-  walkReviews,
+  usableOf,
 } from './read/reviews.js';
-
-export interface BrowserVisitSettings {
-  browser: Browser;
-  clock: Clock;
-  siteConfig: SiteConfig;
-  /** In the form of the header; the first language is the browser's own. */
-  acceptLanguage: string;
-}
 
 /** Milliseconds reserved for closing the browser and answering. */
 const CLOSING_MS = 500;
@@ -35,14 +30,14 @@ const MAX_REQUEST_MS = 6_000;
 /** Milliseconds that a reply may take from the page to here. */
 const TRANSFER_MS = 250;
 
-/** A page with the product on it. */
-type Shown = Extract<Outcome<readonly ProductPart[]>, { kind: 'found' }>;
-
 /**
  * Opens a product's page in a browser and lets the page's own code, which signs its requests, fetch the reviews. The
  * product is returned even if reviews are refused.
  */
-export function createBrowserVisit({ browser, clock, siteConfig, acceptLanguage }: BrowserVisitSettings) {
+export function createBrowserVisit(
+  { browser, clock, options }: PluginContext<ClipShopOptions>,
+  siteConfig: SiteConfig,
+) {
   return async function visitProduct(
     { link, state, found }: ItemCall<ProductPart, ShopState>,
     signal: AbortSignal,
@@ -51,7 +46,8 @@ export function createBrowserVisit({ browser, clock, siteConfig, acceptLanguage 
     const limit = (maxMs: number) => Math.max(1, Math.min(maxMs, left()));
     const url = pageUrl(siteConfig, 'shopPage', link);
     const walks: ReviewWalk[] = [];
-    let shown: Shown | undefined;
+    let rating: Rating | undefined;
+    let shown: Extract<ShopOutcome, { kind: 'found' }> | undefined;
 
     async function visit(page: BrowserPage, visitSignal: AbortSignal): Promise<ShopOutcome> {
       await page.goto(url, { waitUntil: 'domcontentloaded', timeout: Math.max(1, left()) });
@@ -65,13 +61,13 @@ export function createBrowserVisit({ browser, clock, siteConfig, acceptLanguage 
         outcomeOfPage(await inTime(page.content(), limit(MAX_REQUEST_MS)), link.id, siteConfig);
       if (outcome.kind !== 'found' || !isReadable(outcome.found)) return outcome;
       shown = outcome;
-      await walkGroups(page, groupsToAsk([...found(), ...outcome.found], state.reviews), visitSignal);
+      for (const stars of groupsToAsk([...found(), ...outcome.found], state.reviews))
+        await walkReviews(page, stars, visitSignal);
       return withReviews(outcome);
     }
 
-    function withReviews(outcome: Shown): ShopOutcome {
+    function withReviews(outcome: NonNullable<typeof shown>): ShopOutcome {
       if (walks.length === 0) return outcome;
-      const [rating] = walks.flatMap((walk) => walk.rating ?? []);
       const part = partOf({ product_id: link.id, ...(rating && { rating }) });
       return { ...outcome, found: [...outcome.found, { ...part, walks }] };
     }
@@ -85,18 +81,39 @@ export function createBrowserVisit({ browser, clock, siteConfig, acceptLanguage 
       return Promise.race([answer, silence]).finally(() => timer.abort());
     }
 
-    async function walkGroups(page: BrowserPage, groups: readonly Stars[], visitSignal: AbortSignal): Promise<void> {
-      const ask = async (query: ReviewQuery) => {
+    /** Fetches the reviews of one star group page by page, until there are enough, no more, or a refusal. */
+    async function walkReviews(page: BrowserPage, stars: Stars, visitSignal: AbortSignal): Promise<void> {
+      const { pageSize, maxPagesPerStar, componentName, filterType, sortRules } = siteConfig.reviews;
+      const reviews = new Map<string, Review>();
+      let exhausted = false;
+      for (let number = 1; number <= maxPagesPerStar && left() > 0; number += 1) {
         const timeoutMs = limit(MAX_REQUEST_MS);
-        const text = await inTime(page.evaluate(askInPage, { ...query, timeoutMs }), timeoutMs + TRANSFER_MS);
+        const body = {
+          product_id: link.id,
+          page_start: number,
+          page_size: pageSize,
+          sort_rule: sortRules[state.reviews.clipSort],
+          review_filter: { filter_type: filterType, filter_value: stars },
+          component_name: componentName,
+        };
+        const query = { path: siteConfig.urls.reviews, body, timeoutMs };
+        const text = await inTime(page.evaluate(askInPage, query), timeoutMs + TRANSFER_MS);
         visitSignal.throwIfAborted();
-        return typeof text === 'string' ? tryParseJson(text) : undefined;
-      };
-      for (const stars of STAR_GROUPS.filter((one) => groups.includes(one))) {
-        walks.push(
-          await walkReviews({ id: link.id, stars, options: state.reviews, siteConfig, ask, hasTime: () => left() > 0 }),
-        );
+        const answer = typeof text === 'string' ? tryParseJson(text) : undefined;
+        const data = asRecord(at(answer, 'data'));
+        const list = asArray(data?.product_reviews);
+        if (Number(at(answer, 'code')) !== 0 || !list) break;
+        rating ??= readRating([data]);
+        const before = reviews.size;
+        for (const review of readReviews(list, link.id)) {
+          if (review.rating === stars && !reviews.has(review.id)) reviews.set(review.id, review);
+        }
+        exhausted = data?.has_more === false || list.length === 0;
+        // After a page with nothing new, further pages would bring nothing new either.
+        if (exhausted || reviews.size === before) break;
+        if (usableOf(reviews.values(), state.reviews).length >= state.reviews.clipReviewLimit) break;
       }
+      walks.push({ stars, reviews: [...reviews.values()], exhausted });
     }
 
     try {
@@ -104,7 +121,8 @@ export function createBrowserVisit({ browser, clock, siteConfig, acceptLanguage 
         visit,
         signal,
         timeoutMs: Math.max(1, Math.round(state.deadline - clock.monotonic())),
-        locale: acceptLanguage.split(/[,;]/, 1)[0],
+        // In the form of the header; the first language is the browser's own.
+        locale: options.acceptLanguage.split(/[,;]/, 1)[0],
       });
       // If a page has shown the product, a refused visit says nothing about the product.
       if (outcome.kind !== 'definitive' || !isWhole(found())) return outcome;
@@ -118,14 +136,14 @@ export function createBrowserVisit({ browser, clock, siteConfig, acceptLanguage 
 }
 
 /** Runs in the page: it may use nothing but its argument. Undefined if there is no usable reply. */
-async function askInPage({ path, body, timeoutMs }: ReviewQuery & { timeoutMs: number }): Promise<string | undefined> {
+async function askInPage(query: { path: string; body: object; timeoutMs: number }): Promise<string | undefined> {
   try {
-    const response = await fetch(path, {
+    const response = await fetch(query.path, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       credentials: 'include',
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(timeoutMs),
+      body: JSON.stringify(query.body),
+      signal: AbortSignal.timeout(query.timeoutMs),
     });
     return response.ok ? await response.text() : undefined;
   } catch {

@@ -1,14 +1,15 @@
 import {
   fillUrl,
   followRedirects,
-  type HttpClient,
   type HttpResponse,
   type LinkRef,
   loadSiteConfig,
   matchAddress,
+  type PluginContext,
   readStatus,
   type SiteConfigOverride,
 } from 'mediagate/plugin';
+import type { ClipShopOptions } from './index.js';
 import { matchProduct } from './links.js';
 import { outcomeOfPage, type ShopOutcome } from './read/page.js';
 import shipped from './site-config.json' with { type: 'json' };
@@ -24,19 +25,8 @@ export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
 /** The three URLs of a product's page. */
 export type PageForm = 'shopPage' | 'wwwPage' | 'sharePage';
 
-/** A product in a market; without a region (upper case), in the default market. */
-export type Product = Pick<LinkRef, 'id' | 'region'>;
-
-export interface PageFetchSettings {
-  http: HttpClient;
-  siteConfig: SiteConfig;
-  acceptLanguage: string;
-  /** Milliseconds for one page. */
-  pageTimeoutMs: number;
-}
-
 /** The URL of a product's page, made of its id and its market alone. */
-export function pageUrl({ urls, defaultRegion }: SiteConfig, form: PageForm, { id, region }: Product): string {
+export function pageUrl({ urls, defaultRegion }: SiteConfig, form: PageForm, { id, region }: LinkRef): string {
   const regional = { shopPage: urls.shopPage, wwwPage: urls.wwwRegionPage, sharePage: urls.shareRegionPage };
   const market = region ?? defaultRegion;
   const values = { id, region: market.toLowerCase(), REGION: market.toUpperCase() };
@@ -44,11 +34,11 @@ export function pageUrl({ urls, defaultRegion }: SiteConfig, form: PageForm, { i
 }
 
 /** Fetches one form of a product's page with the headers of a browser's navigation. */
-export function createPageFetch({ http, siteConfig, acceptLanguage, pageTimeoutMs }: PageFetchSettings) {
+export function createPageFetch({ http, options }: PluginContext<ClipShopOptions>, siteConfig: SiteConfig) {
   const headers = {
     'user-agent': siteConfig.userAgent,
     accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
-    'accept-language': acceptLanguage,
+    'accept-language': options.acceptLanguage,
     'upgrade-insecure-requests': '1',
     'sec-fetch-dest': 'document',
     'sec-fetch-mode': 'navigate',
@@ -56,18 +46,18 @@ export function createPageFetch({ http, siteConfig, acceptLanguage, pageTimeoutM
     'sec-fetch-user': '?1',
   };
 
-  return async function fetchPage(form: PageForm, product: Product, signal: AbortSignal): Promise<ShopOutcome> {
+  return async function fetchPage(form: PageForm, link: LinkRef, signal: AbortSignal): Promise<ShopOutcome> {
     const end = await followRedirects<ShopOutcome>(http, {
-      url: pageUrl(siteConfig, form, product),
+      url: pageUrl(siteConfig, form, link),
       headers,
       signal,
-      timeoutMs: pageTimeoutMs,
+      timeoutMs: options.pageTimeoutMs,
       onRedirect(target) {
-        const stop = outcomeOfRedirect(target, product.id, siteConfig);
+        const stop = outcomeOfRedirect(target, link.id, siteConfig);
         return stop ? { stop } : target;
       },
     });
-    return 'stop' in end ? end.stop : outcomeOfResponse(end.response, product.id, siteConfig);
+    return 'stop' in end ? end.stop : outcomeOfResponse(end.response, link.id, siteConfig);
   };
 }
 

@@ -3,8 +3,9 @@ import {
   type ExtractCall,
   type Extractor,
   extractorFrom,
+  type ItemMethod,
   type PluginContext,
-  type SiteConfigOverride,
+  type Static,
   Type,
 } from 'mediagate/plugin';
 import { assemble, explain, isEnough } from './assemble.js';
@@ -30,12 +31,7 @@ const options = Type.Object(
   { additionalProperties: false },
 );
 
-export interface ClipShopOptions {
-  acceptLanguage: string;
-  pageTimeoutMs: number;
-  budgetMs: number;
-  siteConfig?: SiteConfigOverride;
-}
+export type ClipShopOptions = Static<typeof options>;
 
 /** What the methods of one call share. */
 export interface ShopState {
@@ -59,11 +55,10 @@ const PAGES: readonly (readonly [name: string, form: PageForm])[] = [
  * @throws TypeError if `options.siteConfig` does not fit the shipped configuration.
  */
 export function createClipShopExtractor(context: PluginContext<ClipShopOptions>): Extractor {
-  const { http, browser, clock, options } = context;
-  const { acceptLanguage, pageTimeoutMs, budgetMs } = options;
-  const siteConfig = siteConfigOf(options.siteConfig);
-  const fetchPage = createPageFetch({ http, siteConfig, acceptLanguage, pageTimeoutMs });
-  const visitProduct = createBrowserVisit({ browser, clock, siteConfig, acceptLanguage });
+  const { browser, clock } = context;
+  const { budgetMs } = context.options;
+  const siteConfig = siteConfigOf(context.options.siteConfig);
+  const fetchPage = createPageFetch(context, siteConfig);
 
   return extractorFrom<ProductPart, ShopState>(context, {
     platform: 'clip_shop',
@@ -77,21 +72,22 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
     methodMs: budgetMs,
     begin: ({ options: reviews }: ExtractCall<ReviewOptions>) => ({ deadline: clock.monotonic() + budgetMs, reviews }),
     methods: [
-      ...PAGES.map(([name, form]) => ({
-        name,
-        cost: 1,
-        definitive: true,
-        usable: (call: { found(): readonly ProductPart[] }) => !isWhole(call.found()),
-        run: ({ link }: { link: { id: string; region?: string } }, signal: AbortSignal) =>
-          fetchPage(form, link, signal),
-      })),
+      ...PAGES.map(
+        ([name, form]): ItemMethod<ProductPart, ShopState> => ({
+          name,
+          cost: 1,
+          definitive: true,
+          usable: ({ found }) => !isWhole(found()),
+          run: ({ link }, signal) => fetchPage(form, link, signal),
+        }),
+      ),
       {
         name: 'browser',
         cost: 20,
         definitive: true,
         available: () => browser.available,
         usable: ({ state }) => state.deadline - clock.monotonic() > BROWSER_START_MS,
-        run: visitProduct,
+        run: createBrowserVisit(context, siteConfig),
       },
     ],
     isEnough,

@@ -43,7 +43,7 @@ export function readProducts(data: RouterData, id: string): ProductPart[] {
 }
 
 function readNode({ product, around }: ProductNode, data: RouterData, id: string, isFirst: boolean): ProductPart {
-  const parts = isFirst ? data.reviewParts : [];
+  const places = [product, around, ...(isFirst ? data.reviewParts : [])];
   const model = asRecord(product.product_model);
   const base = asRecord(product.product_base);
   const description = readDescription(product);
@@ -61,7 +61,7 @@ function readNode({ product, around }: ProductNode, data: RouterData, id: string
       price,
       stock,
       sold_count: sold?.value,
-      rating: readRating(product, around, parts),
+      rating: readRating(places),
       ...urls,
       region: regionOf(around, data),
       categories: filled(readCategories(around, product)),
@@ -70,7 +70,7 @@ function readNode({ product, around }: ProductNode, data: RouterData, id: string
       shipping: readShipping(product),
       media: filled(media),
     }),
-    reviews: readPageReviews(product, around, parts, id),
+    reviews: readPageReviews(places, id),
     raw_stats: { ...words, ...rawStats(product, around) },
     precision: {
       ...(sold && { sold_count: sold.exact ? 'exact' : 'rounded' }),

@@ -14,20 +14,13 @@ import {
   Type,
   toIsoTime,
 } from 'mediagate/plugin';
-import type { SiteConfig } from '../fetch.js';
 import type { ProductPart } from './product.js';
 import { anyKnown, known, readId, readImageUrl, readText } from './values.js';
 
 export type Rating = NonNullable<Product['rating']>;
 
 /** Every review in the page, in its order. */
-export function readPageReviews(
-  product: JsonRecord,
-  around: JsonRecord,
-  parts: readonly JsonRecord[],
-  id: string,
-): Review[] {
-  const places = [product, around, ...parts];
+export function readPageReviews(places: readonly unknown[], id: string): Review[] {
   const lists = places.flatMap((place) => [
     at(place, 'review_info', 'product_reviews'),
     at(place, 'reviews_info', 'product_reviews'),
@@ -54,10 +47,11 @@ function readReview(item: unknown, productId: string): Review | undefined {
   const id = readId(inner.review_id) ?? readId(outer.review_id);
   const rating = asCount(inner.review_rating) ?? asCount(inner.rating);
   if (!id || rating === undefined || rating < 1 || rating > 5) return undefined;
+  const parts = asRecords(inner.display_review_text).flatMap((part) => readText(part.plain_text) ?? []);
   return known({
     id,
     rating,
-    text: readText(inner.review_text) ?? readText(inner.display_text) ?? readParts(inner.display_review_text),
+    text: readText(inner.review_text) ?? readText(inner.display_text) ?? readText(parts.join(' ')),
     author: readText(inner.reviewer_name) ?? readText(at(outer, 'review_user', 'name')),
     created_at: toIsoTime(inner.review_time ?? inner.review_timestamp),
     likes: asCount(inner.digg_count) ?? asCount(inner.like_count) ?? asCount(inner.helpful_count),
@@ -68,10 +62,6 @@ function readReview(item: unknown, productId: string): Review | undefined {
   });
 }
 
-function readParts(parts: unknown): string | undefined {
-  return readText((asArray(parts) ?? []).flatMap((part) => readText(at(part, 'plain_text')) ?? []).join(' '));
-}
-
 /** Pictures of the review, not `display_image_url`, which is the product's. */
 function readImages(review: JsonRecord): string[] {
   const listed = asArray(review.review_images) ?? asArray(review.images) ?? [];
@@ -80,11 +70,11 @@ function readImages(review: JsonRecord): string[] {
 }
 
 /** A product without reviews has zero stars of zero reviews on its page, which is no rating. */
-export function readRating(product: JsonRecord, around: JsonRecord, parts: readonly JsonRecord[]): Rating | undefined {
-  const flat = asRecord(product.product_detail_review);
-  const model = asRecord(product.review_model);
+export function readRating(places: readonly unknown[]): Rating | undefined {
+  const [flat] = asRecords(places.map((place) => at(place, 'product_detail_review')));
+  const [model] = asRecords(places.map((place) => at(place, 'review_model')));
   const [ratings] = asRecords(
-    [around, product, ...parts].flatMap((place) => [
+    places.flatMap((place) => [
       at(place, 'review_info', 'review_ratings'),
       at(place, 'reviews_info', 'review_ratings'),
       at(place, 'review_ratings'),
@@ -95,14 +85,12 @@ export function readRating(product: JsonRecord, around: JsonRecord, parts: reado
   const average = [model?.product_overall_score, ratings?.overall_score, flat?.product_rating]
     .map((score) => asNumber(score))
     .find((score) => score !== undefined && score > 0 && score <= 5);
-  const distribution = count === undefined ? undefined : readDistribution(ratings?.rating_result);
-  return anyKnown({ average, count, distribution });
-}
-
-/** How many reviews have how many stars. */
-function readDistribution(result: unknown): Record<string, number> | undefined {
-  const stars = ['1', '2', '3', '4', '5'].map((star) => [star, asCount(at(result, star))] as const);
-  return anyKnown(Object.fromEntries(stars)) as Record<string, number> | undefined;
+  const stars = count === undefined ? [] : ['1', '2', '3', '4', '5'];
+  const counted = stars.flatMap((star) => {
+    const reviews = asCount(at(ratings?.rating_result, star));
+    return reviews === undefined ? [] : [[star, reviews] as const];
+  });
+  return anyKnown({ average, count, distribution: anyKnown(Object.fromEntries(counted)) });
 }
 
 /** Options of a request that change which reviews are fetched (service document 2.4). */
@@ -126,76 +114,11 @@ export interface ReviewWalk {
   reviews: readonly Review[];
   /** There are no more than these. */
   exhausted: boolean;
-  /** The rating of the product that came with them. */
-  rating?: Rating;
 }
 
-/** One page of reviews, as the platform's own code asks for it. */
-export interface ReviewQuery {
-  path: string;
-  body: {
-    product_id: string;
-    page_start: number;
-    page_size: number;
-    sort_rule: number;
-    review_filter: { filter_type: number; filter_value: number };
-    component_name: string;
-  };
-}
-
-export interface ReviewWalkCall {
-  id: string;
-  stars: Stars;
-  options: ReviewOptions;
-  siteConfig: SiteConfig;
-  /** Asks for one page; undefined where the platform refuses it. */
-  ask(query: ReviewQuery): Promise<unknown>;
-  /** Whether there is time for another page. */
-  hasTime(): boolean;
-}
-
-/** Fetches the reviews of one star group page by page, until there are enough, no more, or a refusal. */
-export async function walkReviews({
-  id,
-  stars,
-  options,
-  siteConfig,
-  ask,
-  hasTime,
-}: ReviewWalkCall): Promise<ReviewWalk> {
-  const { pageSize, maxPagesPerStar, componentName, filterType, sortRules } = siteConfig.reviews;
-  const known = new Map<string, Review>();
-  let exhausted = false;
-  let rating: Rating | undefined;
-  for (let page = 1; page <= maxPagesPerStar && hasTime(); page += 1) {
-    const answer = await ask({
-      path: siteConfig.urls.reviews,
-      body: {
-        product_id: id,
-        page_start: page,
-        page_size: pageSize,
-        sort_rule: sortRules[options.clipSort],
-        review_filter: { filter_type: filterType, filter_value: stars },
-        component_name: componentName,
-      },
-    });
-    const data = at(answer, 'data');
-    const list = asArray(at(data, 'product_reviews'));
-    if (Number(at(answer, 'code')) !== 0 || !list) break;
-    rating ??= readRating({}, asRecord(data) ?? {}, []);
-    const before = known.size;
-    for (const review of readReviews(list, id)) {
-      if (review.rating === stars && !known.has(review.id)) known.set(review.id, review);
-    }
-    exhausted = asBoolean(at(data, 'has_more')) === false || list.length === 0;
-    // After a page with nothing new, further pages would bring nothing new either.
-    if (exhausted || known.size === before || countUsable(known.values(), options) >= options.clipReviewLimit) break;
-  }
-  return { stars, reviews: [...known.values()], exhausted, ...(rating && { rating }) };
-}
-
-function countUsable(reviews: Iterable<Review>, { includeEmptyReviews }: ReviewOptions): number {
-  return [...reviews].filter(({ text }) => includeEmptyReviews || text).length;
+/** Reviews with text, and empty ones if they are wanted. */
+export function usableOf(reviews: Iterable<Review>, { includeEmptyReviews }: ReviewOptions): Review[] {
+  return [...reviews].filter(({ text }) => includeEmptyReviews || text);
 }
 
 /** One star group of a result. */
@@ -220,13 +143,13 @@ export interface GroupCall {
 
 /** The reviews of one star group: each once, empty ones out unless wanted, in the wanted order, up to the limit. */
 export function groupReviews({ stars, inPages, walks, total, options }: GroupCall): ReviewGroup {
-  const { clipReviewLimit, clipSort, includeEmptyReviews } = options;
+  const { clipReviewLimit, clipSort } = options;
   const ofGroup = walks.filter((walk) => walk.stars === stars);
   const all = new Map<string, Review>();
   for (const review of [...ofGroup.flatMap(({ reviews }) => reviews), ...inPages]) {
     if (review.rating === stars && !all.has(review.id)) all.set(review.id, review);
   }
-  const usable = [...all.values()].filter(({ text }) => includeEmptyReviews || text);
+  const usable = usableOf(all.values(), options);
   const complete = ofGroup.some(({ exhausted }) => exhausted) || (total !== undefined && all.size >= total);
   const sorted = clipSort === 'latest' ? usable.sort(laterFirst) : usable;
   return {

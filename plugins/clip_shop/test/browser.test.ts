@@ -12,14 +12,19 @@ import {
 } from 'mediagate/plugin';
 import { createFakeHttp, createManualClock, type FakeReply, pluginFolder, setUpPlugin } from 'mediagate/testing';
 import clipShop, { createClipShopExtractor } from '../index.js';
-import type { ReviewOptions, ReviewQuery } from '../read/reviews.js';
+import type { ReviewOptions } from '../read/reviews.js';
 
 const ID = '1732400000000033333';
 const PAGE = fixture('model-2026/page.html');
 const CHECK = fixture('security-check/check.html');
 const OPTIONS: ReviewOptions = { clipReviewLimit: 3, clipSort: 'latest', includeEmptyReviews: false };
 
-type Body = ReviewQuery['body'];
+interface Body {
+  page_start: number;
+  page_size: number;
+  sort_rule: number;
+  review_filter: { filter_type: number; filter_value: number };
+}
 
 interface Scene {
   /** What plain requests get. Default: the page. */
@@ -66,7 +71,7 @@ async function play(scene: Scene): Promise<Played> {
     content: async () => scene.content?.() ?? scene.html ?? PAGE,
     url: () => scene.url ?? visits.at(-1) ?? '',
     evaluate: async (script, argument) =>
-      scene.evaluate?.((argument as ReviewQuery).body) ??
+      scene.evaluate?.((argument as { body: Body }).body) ??
       runInNewContext(`(${script})(argument)`, { argument, fetch: fetchInPage, AbortSignal, JSON }),
     waitForSelector: async () => undefined,
   };
