@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createGateway, createLogger, type Gateway, type Plugin, readPluginConfig, systemClock } from 'mediagate';
+import * as pluginEntry from 'mediagate/plugin';
 import { AuthorSchema, MediaEntrySchema, PostDataSchema } from '../core/contracts/index.js';
 import { FAILURE_MESSAGES } from '../core/extraction/method-results.js';
 import { DEFINITIVE_CODES, type DefinitiveCode, TRANSIENT_CODES, type TransientCode } from '../core/runtime/index.js';
@@ -241,6 +242,27 @@ describe('docs/develop/plugins.md', () => {
         .join(', '),
     ]);
     expectTable('post-fields', renderTable(['part', 'fields'], rows), PLUGIN_GUIDE);
+  });
+
+  it('lists the building blocks of an extractor, as their sources describe them', () => {
+    const exported = new Set(Object.keys(pluginEntry));
+    const files = globSync(['core/extraction/*.ts', 'core/extraction/scraping/*.ts'], { cwd: packageRoot }).sort();
+    const documented =
+      /^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport (?:async )?function (\w+)(?:<[^(]*>)?(\([\s\S]*?\): [^{]*?(?:\{ [^}]* \}[^{]*)?) \{$/gm;
+    const rows = files.flatMap((file) => {
+      const source = readFileSync(path.join(packageRoot, file), 'utf8');
+      return [...source.matchAll(documented)].flatMap(([, comment = '', name = '', signature = '']) => {
+        if (!exported.has(name)) return [];
+        const text = comment
+          .replace(/\s*\n\s*\* ?/g, ' ')
+          .replace(/@throws[\s\S]*/, '')
+          .replace(/\{@link (\w+)\}/g, '`$1`');
+        const [sentence = ''] = /^[\s\S]*?\.(?=\s|$)/.exec(text.trim()) ?? [];
+        return [[`\`${name}${signature.replace(/\s+/g, ' ')}\``, sentence]];
+      });
+    });
+    expect(rows.length).to.be.greaterThan(30);
+    expectTable('building-blocks', renderTable(['function', 'what it does'], rows), PLUGIN_GUIDE);
   });
 
   it('names every state and failure of an extractor', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import { type Extractor, type LinkRef, matchedLink } from '../contracts/index.js';
+import { type Extractor, type LinkRef, matchedLink, type ProbeLink } from '../contracts/index.js';
 import { type ExtractorDefinition, extractorFor } from './extraction-run.js';
 import { called } from './limits.js';
 import { show } from './matchers.js';
@@ -62,9 +62,11 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
     run: (definition) => each(definition, definition.foreign, isForeign),
   },
   {
-    name: 'gives a probe links of items and methods that it has',
+    name: 'has probe links of items and methods that exist',
     async run(definition) {
       const { probeLinks = [], methods } = await extractorFor(definition);
+      const malformed = probeLinks.flatMap((link, index) => (isProbeLink(link) ? [] : [index]));
+      reportAll(malformed.map((index) => `probe link ${index} must be { url, fills: { method: [fields] } }`));
       const urls = probeLinks.map(({ url }) => url);
       await each(definition, urls, (extractor, url) => {
         const { link, error } = tryMatch(extractor, url);
@@ -92,6 +94,11 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
     },
   },
 ];
+
+/** What is read from JSON may have another form than its type. */
+function isProbeLink({ url, fills }: Partial<ProbeLink>): boolean {
+  return typeof url === 'string' && URL.canParse(url) && typeof fills === 'object' && fills !== null;
+}
 
 type Judge = (extractor: Extractor, url: URL) => string | undefined;
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Extraction, type Extractor, GatewayError, type LinkMatch } from 'mediagate';
+import { type Extraction, type Extractor, GatewayError, type LinkMatch, type ProbeLink } from 'mediagate';
 import { Type } from 'mediagate/plugin';
 import { type Check, type ExtractorDefinition, extractorChecks, pluginChecks } from '../../../core/testing/index.js';
 import {
@@ -216,7 +216,7 @@ describe('the testing kit', () => {
       ],
       [
         'probe links of profiles and methods that are not there',
-        ['gives a probe links of items and methods that it has'],
+        ['has probe links of items and methods that exist'],
         extractor(() => ({
           methods: () => [{ name: 'page', available: true }],
           probeLinks: [
@@ -224,6 +224,12 @@ describe('the testing kit', () => {
             { url: `${host}/item/7`, fills: { pgae: ['common.title'] } },
           ],
         })),
+      ],
+      [
+        'probe links in another form',
+        ['has probe links of items and methods that exist'],
+        // What is read from probe-links.json may have any form.
+        extractor(() => ({ probeLinks: [`${host}/item/7`] as unknown as ProbeLink[] })),
       ],
       [
         'a refusal of another kind',
