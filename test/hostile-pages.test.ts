@@ -12,7 +12,7 @@ import { siteConfigOf as shopConfig } from '../plugins/clip_shop/fetch.js';
 import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
 import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
-import { parseVideoObject } from '../plugins/clip_video/read/older/video-object.js';
+import { parseVideoObject } from '../plugins/clip_video/read/older/pages.js';
 import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
 import { parseOembed } from '../plugins/clip_video/read/player.js';

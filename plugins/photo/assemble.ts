@@ -10,7 +10,7 @@ import {
   type PostData,
 } from 'mediagate/plugin';
 import { type PostIdentity, timeOfMediaId } from './links.js';
-import { type PostReading, SOURCES } from './read/reading.js';
+import { type PostReading, SOURCES } from './read/post.js';
 
 type ReadingPart = Part<PostReading>;
 

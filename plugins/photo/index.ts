@@ -34,7 +34,7 @@ import {
   readRuling,
   refused,
   restricted,
-} from './read/reading.js';
+} from './read/post.js';
 import { readReply } from './read/reply.js';
 
 const options = Type.Object(

@@ -10,7 +10,7 @@ import {
   type PostPart,
 } from 'mediagate/plugin';
 import { isAlias } from './links.js';
-import { isCut } from './read/text.js';
+import { isCut } from './read/tags.js';
 
 type Posts = readonly PartialPost[];
 

@@ -9,9 +9,9 @@ import {
   type TransientCode,
 } from 'mediagate/plugin';
 import { hasFiles, isReadable } from '../assemble.js';
-import { type Restriction, type SiteConfig } from '../fetch.js';
+import type { Restriction, SiteConfig } from '../fetch.js';
 import { parseItem } from './item.js';
-import { parseVideoObject } from './older/video-object.js';
+import { parseVideoObject } from './older/pages.js';
 import { type PageReading, readPageNodes } from './page.js';
 import { isItem, isVideoData, type PageState } from './page-nodes.js';
 import { parsePageTags } from './page-tags.js';

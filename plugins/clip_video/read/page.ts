@@ -1,5 +1,5 @@
 import { asRecord, at, findAll, findJsonAfter, type JsonRecord, splitScripts } from 'mediagate/plugin';
-import { readNextData, readSigi } from './older/page-data.js';
+import { readNextData, readSigi } from './older/pages.js';
 import { isItem, nodes, ofDetail, type PageNodes, together } from './page-nodes.js';
 
 interface Reader {

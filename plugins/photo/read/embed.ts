@@ -3,8 +3,17 @@ import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../links.js';
 import { bestImage, singleMedia, videoEntry } from './media.js';
 import { readPageBlobs } from './page.js';
-import { asUsername, buildPost, profileUrl, shownCounters } from './post.js';
-import { OTHER_POST, type PostOutcome, type PostReading, refused, restricted } from './reading.js';
+import {
+  asUsername,
+  buildPost,
+  OTHER_POST,
+  type PostOutcome,
+  type PostReading,
+  profileUrl,
+  refused,
+  restricted,
+  shownCounters,
+} from './post.js';
 import { findMedia, readMedia } from './reply.js';
 
 /** Reads the embed of a post: its data, what its markup shows, or why it has neither. */

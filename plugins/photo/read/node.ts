@@ -21,8 +21,8 @@ import {
   type Rendition,
   videoEntry,
 } from './media.js';
+import type { PostReading, Source } from './post.js';
 import { buildPost, type RawCounters, readAuthor, readCollaborators, readCounters, readMusic } from './post.js';
-import type { PostReading, Source } from './reading.js';
 
 /** What the two forms of a post's node name differently. */
 interface NodeParts {

@@ -13,7 +13,7 @@ import {
   readRuling,
   refused,
   restricted,
-} from './reading.js';
+} from './post.js';
 import { findMedia, readMedia } from './reply.js';
 import { parseTags } from './tags.js';
 

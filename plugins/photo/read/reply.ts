@@ -2,7 +2,7 @@ import { asArray, asId, asRecord, asString, at, findAll, type JsonRecord } from 
 import { codeOfMessage, type SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity } from '../links.js';
 import { readGraphqlNode, readRestNode } from './node.js';
-import { GATED, OTHER_POST, type PostOutcome, type PostReading, refused, restricted, type Source } from './reading.js';
+import { GATED, OTHER_POST, type PostOutcome, type PostReading, refused, restricted, type Source } from './post.js';
 
 /** Reads a reply of the API: the post, or why it is not there. */
 export function readReply(reply: unknown, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {

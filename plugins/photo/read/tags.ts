@@ -11,8 +11,8 @@ import {
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
 import { imageEntry, singleMedia, videoEntry } from './media.js';
+import type { PostReading } from './post.js';
 import { asUsername, buildPost, profileUrl, shownCounters } from './post.js';
-import type { PostReading } from './reading.js';
 
 interface TagsReading {
   /** Undefined if the tags are not about the requested post. */

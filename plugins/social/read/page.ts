@@ -1,4 +1,4 @@
-import { type Failure, type ItemCall, type LinkRef, type Outcome, type PartialPost } from 'mediagate/plugin';
+import type { Failure, ItemCall, LinkRef, Outcome, PartialPost } from 'mediagate/plugin';
 import { isAlias, itemAt } from '../links.js';
 import { parseMessage, parsePlugin } from './embed.js';
 import { parseLinkedData } from './older/linked-data.js';
@@ -7,8 +7,7 @@ import { type PageParts, type PageReply, readStoryId, takeApart } from './parts.
 import { parseRelay, type RelayReading } from './post.js';
 import { readRelayPage } from './relay.js';
 import { isLoginForm, readPageState, type SiteConfig, stateOfRest } from './state.js';
-import { parseTags } from './tags.js';
-import { isCut } from './text.js';
+import { isCut, parseTags } from './tags.js';
 
 type PostOutcome = Outcome<readonly PartialPost[]>;
 

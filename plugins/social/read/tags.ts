@@ -4,7 +4,6 @@ import { addCounter, type CounterTexts } from './counters.js';
 import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';
 import type { PageTags } from './parts.js';
 import type { SiteConfig } from './state.js';
-import { essence, isCut } from './text.js';
 
 /**
  * Reads the tags of a page. Titles have the forms "author", "author - text…", "counters | text | author",
@@ -249,4 +248,17 @@ function isCounted(part: string): boolean {
   const counted = parseCount(`1 ${unit}`)?.exact === false ? behind.slice(1) : behind;
   const named = PARTICLES.has(counted[0] ?? '') ? counted.slice(1) : counted;
   return named.length < 2 || (named.length < 4 && (/[^ -~]/.test(named.join('')) || TWO_WORDS.test(named.join(' '))));
+}
+
+/** Whether the site has cut a text, which then ends with an ellipsis. */
+export function isCut(text: string): boolean {
+  return /(?:\.\.\.|…)$/.test(text.trim());
+}
+
+/** The letters and digits of a text, to compare two forms of it. */
+export function essence(text: string): string {
+  return text
+    .normalize('NFC')
+    .replace(/[^\p{L}\p{N}]+/gu, '')
+    .toLowerCase();
 }

@@ -1,8 +1,8 @@
 import { type LinkedItem, linkedDataNodes, readLinkedItem, type ScriptedPage } from 'mediagate/plugin';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../../links.js';
 import { imageEntry, mediaUrl, singleMedia, videoEntry } from '../media.js';
+import type { PostReading } from '../post.js';
 import { asUsername, buildPost, profileUrl, readCounters } from '../post.js';
-import type { PostReading } from '../reading.js';
 
 const TYPES: ReadonlySet<string> = new Set(['ImageObject', 'VideoObject', 'SocialMediaPosting']);
 
