@@ -86,8 +86,9 @@ const PNG = Buffer.from(
   'base64',
 );
 
+const models: ImageProvider['models'] = [{ id: 'invented-1', maxReferences: 0, formats: ['png'] }];
+
 function imagePlugin(generate: (signal: AbortSignal) => Promise<GeneratedImage>): Plugin {
-  const { models } = modelsOf();
   return definePlugin({
     name: 'invented',
     apiVersion: 1,
@@ -95,10 +96,6 @@ function imagePlugin(generate: (signal: AbortSignal) => Promise<GeneratedImage>)
     provides: ['image'],
     setup: (_: PluginContext) => ({ imageProviders: [{ models, generate: ({ signal }) => generate(signal) }] }),
   }) as Plugin;
-}
-
-function modelsOf(): Pick<ImageProvider, 'models'> {
-  return { models: ['invented-1'] as never };
 }
 
 const contributing = (setup: NonNullable<Pieces['setup']>, plugin: Partial<Plugin> = {}) =>
@@ -324,7 +321,7 @@ function describeError(error: unknown): string {
 }
 
 function modelProviders(): { imageProviders: ImageProvider[] } {
-  return { imageProviders: [{ ...modelsOf(), generate: never }] };
+  return { imageProviders: [{ models, generate: never }] };
 }
 
 describe('plugins that are wrong on purpose', () => {
