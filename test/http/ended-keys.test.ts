@@ -12,7 +12,7 @@ import { type Answer, type ListeningApp, startApp } from './listening-app.js';
 import { CHAT, post } from './text-app.js';
 
 /** What is promised: a node reads of an end within two seconds, and streams end at once then. */
-const WITHIN_MS = 15_000;
+const WITHIN_MS = 5_000;
 const ROUTES = [
   ['/v1/chat/completions', CHAT],
   ['/v1/responses', { model: 'm-5.5', input: 'Say something about Ostend.' }],
