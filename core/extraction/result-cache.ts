@@ -67,20 +67,26 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
     const remembered = memory.get(key);
     if (remembered && isFresh(remembered)) return remembered;
     const stored = await cache.get<CachedResult>(key);
-    if (!stored || isWithdrawn(key, stored)) return remembered;
-    if (remembered && remembered.fetchedAt >= stored.fetchedAt) return remembered;
+    // Read again: another request may have fetched while this one waited.
+    const latest = memory.get(key);
+    if (!stored || isWithdrawn(key, stored)) return latest;
+    if (latest && latest.fetchedAt >= stored.fetchedAt) return latest;
     memory.set(key, stored);
     return stored;
   }
 
+  function throwRefusal(key: string): void {
+    const refusal = refusals.get(key);
+    if (!refusal) return;
+    if (clock.now() < refusal.until) throw refusal.error;
+    refusals.delete(key);
+  }
+
   return {
     async fresh(key) {
-      const refusal = refusals.get(key);
-      if (refusal) {
-        if (clock.now() < refusal.until) throw refusal.error;
-        refusals.delete(key);
-      }
+      throwRefusal(key);
       const cached = await load(key);
+      throwRefusal(key);
       return cached && isFresh(cached) ? cached : undefined;
     },
     async stale(key) {

@@ -86,6 +86,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   readonly answer: Promise<TextAnswer>;
   readonly ended: Promise<TextOutcome>;
   readonly background: TextExchange['background'];
+  failure: GatewayError | undefined;
   readonly #options: ExchangeOptions;
   readonly #flow = new AbortController();
   readonly #startedAt: number;
@@ -217,6 +218,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     this.#stop();
     this.#body?.close();
     const failure = this.#failureOf(error);
+    this.failure = failure;
     // A late answer is ignored.
     if (!this.#flow.signal.aborted) this.#flow.abort(failure);
     // An abandoned upstream may have done its work; one that refused has not.
@@ -245,6 +247,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       onBytes: () => this.#receive(),
       onEnd: (failure) => {
         this.#stop();
+        this.failure = failure;
         if (failure && !this.#hasLeft) this.#options.onCut(failure);
         if (failure && !this.#flow.signal.aborted) this.#flow.abort(failure);
         this.#endStream(reader, failure);

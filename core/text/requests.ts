@@ -72,6 +72,11 @@ export interface TextExchange {
   /** Resolves when the body has ended or was abandoned, also if there was no answer. Never rejects. */
   readonly ended: Promise<TextOutcome>;
   /**
+   * Why the answer did not complete; undefined before that. Known at the end of the body, earlier than {@link ended},
+   * which may wait for a token count.
+   */
+  readonly failure: GatewayError | undefined;
+  /**
    * For a request that may continue without a client: resolves when the upstream has named the response and it can be
    * fetched later; undefined if it ends before. Never rejects. Default: it cannot continue.
    */

@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { TextCall, TextRoute } from 'mediagate';
+import { GatewayError } from '../../core/runtime/index.js';
 import { messageEvents } from '../../server/models/messages/answer.js';
 import { eventsOfBytes, readEvents } from '../support/event-reading.js';
 import { untilDayHasRoom } from '../support/same-day.js';
@@ -766,6 +767,33 @@ describe('messages in the formats of the models', () => {
         await events.return();
         expect((await exchange.ended).complete).to.equal(false);
         expect(app.model.calls.at(-1)?.signal.aborted).to.equal(true);
+      }
+    });
+
+    it('with an error that does not wait until its tokens are counted', async () => {
+      for (const route of ROUTES) {
+        script = () => ({ pieces: [vendorStream(route).bytes.subarray(0, 900), 'stall'] });
+        const { accountId } = (await app.state.keys.list())[0]!;
+        const parsed = { model: MODELS[route], stream: true, input: QUESTION, messages: [] };
+        const body = Buffer.from(JSON.stringify(parsed));
+        const prepared = await app.gateway.text.prepare({ route, parsed, body, owner: accountId, requestId: 'req_1' });
+        const sent = prepared.send();
+        const exchange = {
+          answer: sent.answer,
+          ended: new Promise<never>(() => undefined),
+          get failure() {
+            return sent.failure;
+          },
+          leave: () => sent.leave(),
+          abort: (error: GatewayError) => sent.abort(error),
+        };
+        const how = { route, model: MODELS[route], stops: [], includesThinking: false, requestId: 'req_1' };
+        const texts: string[] = [];
+        for await (const piece of messageEvents(await sent.answer, { ...how, exchange, monotonic: () => 0 })) {
+          texts.push(piece.toString());
+          sent.abort(new GatewayError('account_suspended', 'This account is suspended.'));
+        }
+        expect(texts.join('')).to.match(/event: error\ndata: .*permission_error.*\n\n$/);
       }
     });
 

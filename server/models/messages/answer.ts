@@ -95,8 +95,8 @@ export async function* messageEvents(
   const end = reading.end();
   if ('failure' in end) {
     // If the failure is not the model's own, the gateway's error is more precise than the other format allows. For an
-    // upstream that was aborted here, it is only the abort.
-    const { failure } = await exchange.ended;
+    // upstream that was aborted here, it is only the abort. The error does not wait for the usage.
+    const { failure } = exchange;
     const type =
       failure && failure.code !== 'bad_request' ? anthropicTypeOf(failure, { model: true }) : end.failure.type;
     send(encodeEvent('error', { error: { type, message: end.failure.message }, request_id: requestId }));

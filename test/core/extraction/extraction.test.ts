@@ -284,6 +284,35 @@ describe('extraction', () => {
     for (const { gateway: node } of [...nodes, withdrawing]) await node.close();
   });
 
+  it('fetches once where one request waits longer for the shared cache than another takes to fetch', async () => {
+    for (const failure of [undefined, new GatewayError('removed', 'It is gone.')]) {
+      const waiting: (() => void)[] = [];
+      const memory = createMemoryCache();
+      const get: Cache['get'] = (key) =>
+        new Promise((resolve) => {
+          waiting.push(() => resolve(undefined));
+          if (waiting.length === 1) resolve(memory.get(key) as Promise<undefined>);
+        });
+      let fetches = 0;
+      const opened = await open(
+        {
+          extract: async ({ link }) => {
+            fetches += 1;
+            if (failure) throw failure;
+            return inventedExtraction(link.id);
+          },
+        },
+        { cache: { ...memory, get } },
+      );
+      const answers = [1, 2].map(() => codeOf(opened.gateway.extract({ url: LINK })));
+      const first = await answers[0];
+      expect(waiting).to.have.length(2);
+      waiting[1]?.();
+      expect([first, await answers[1], fetches]).to.deep.equal([failure?.code ?? 'answered', first, 1]);
+      await opened.gateway.close();
+    }
+  });
+
   it('follows a short link and matches where it leads again', async () => {
     const walks: string[] = [];
     const goals: Record<string, string> = {
