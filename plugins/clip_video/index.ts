@@ -3,14 +3,15 @@ import {
   definePlugin,
   type ExtractCall,
   extractorFrom,
-  GatewayError,
+  type GatewayError,
   type ItemCall,
+  isGatewayError,
   outcomeError,
   type PartialPost,
   Type,
 } from 'mediagate/plugin';
 import { assemble, audioOf, hasBoundVideos, isComplete, isReadable } from './assemble.js';
-import { createRequests, type Restriction, resolveClipLink, siteConfigOf } from './fetch.js';
+import { createRequests, resolveClipLink, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchClip } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { type ClipOutcome, outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
@@ -26,13 +27,6 @@ const options = Type.Object(
   { additionalProperties: false },
 );
 
-/** What the methods of one call share: what the page leads to instead of the item. */
-interface ClipState {
-  restriction?: Restriction;
-}
-
-type ClipCall = ItemCall<PartialPost, ClipState>;
-
 /** Public videos and slideshows of TikTok. */
 export default definePlugin<typeof options>({
   name: 'clip_video',
@@ -45,12 +39,13 @@ export default definePlugin<typeof options>({
     const siteConfig = siteConfigOf(context.options.siteConfig);
     const requests = createRequests({ http, siteConfig, language: context.options.language });
 
-    async function page(id: string, signal: AbortSignal) {
+    async function page(
+      id: string,
+      signal: AbortSignal,
+    ): Promise<{ outcome: ClipOutcome; cookie?: string | undefined }> {
       const reply = await requests.page(id, signal);
-      if ('restriction' in reply) return { outcome: refused(reply), restriction: reply };
-      const outcome = outcomeOfPage(reply.html, id, siteConfig);
-      if ('restriction' in outcome) return { outcome: refused(outcome), restriction: outcome };
-      return { outcome, cookie: reply.cookie };
+      if (!('html' in reply)) return { outcome: reply };
+      return { outcome: outcomeOfPage(reply.html, id, siteConfig), cookie: reply.cookie };
     }
     async function embed(id: string, signal: AbortSignal) {
       return { outcome: outcomeOfEmbed((await requests.embed(id, signal)).html, id, siteConfig) };
@@ -80,7 +75,7 @@ export default definePlugin<typeof options>({
       throw failure;
     }
 
-    const extractor = extractorFrom<PartialPost, ClipState>(context, {
+    const extractor = extractorFrom<PartialPost>(context, {
       platform: 'clip_video',
       displayName: 'TikTok',
       linkForms: LINK_FORMS,
@@ -88,7 +83,6 @@ export default definePlugin<typeof options>({
       match: matchClip,
       probeLinks,
       resolve: (call) => resolveClipLink({ http, siteConfig }, call),
-      begin: () => ({}),
       // The page has everything, but its counters may be rounded and its files bound to its cookies. The page of the
       // embedded player has exact counters and free files. Its API and oEmbed are for when neither can be read.
       methods: [
@@ -96,11 +90,7 @@ export default definePlugin<typeof options>({
           name: 'page',
           cost: 2,
           definitive: true,
-          async run({ link, state }, signal) {
-            const { outcome, restriction } = await page(link.id, signal);
-            if (restriction) state.restriction = restriction;
-            return outcome;
-          },
+          run: async ({ link }, signal) => (await page(link.id, signal)).outcome,
         },
         {
           name: 'embed',
@@ -133,15 +123,11 @@ export default definePlugin<typeof options>({
   },
 });
 
-function refused({ reason }: Restriction): ClipOutcome {
-  return { kind: 'transient', code: 'upstream_refused', reason };
-}
-
 /**
  * One complete part is enough. If its counters are rounded or its files bound to cookies, the page of the embedded
  * player is requested too, once.
  */
-function isEnough(found: readonly PartialPost[], { outcomes }: ClipCall): boolean {
+function isEnough(found: readonly PartialPost[], { outcomes }: ItemCall<PartialPost>): boolean {
   const complete = found.find(isComplete);
   if (!complete) return false;
   const isRounded = Object.values(complete.precision ?? {}).includes('rounded');
@@ -149,12 +135,9 @@ function isEnough(found: readonly PartialPost[], { outcomes }: ClipCall): boolea
 }
 
 /** If no method found the item, the restriction that the page led to is the reason. */
-function explain(error: GatewayError, { state: { restriction } }: ClipCall): GatewayError {
-  if (!restriction || !/^(?:upstream_|bot_check)/.test(error.code)) return error;
-  return new GatewayError(restriction.restriction, 'The platform does not show the item here.', {
-    platform: 'clip_video',
-    reason: restriction.reason,
-    attempts: error.attempts,
-    cause: error,
-  });
+function explain(error: GatewayError, { outcomes }: ItemCall<PartialPost>): GatewayError {
+  const page = outcomes.get('page');
+  const restriction = page?.kind === 'transient' ? page.cause : undefined;
+  if (!isGatewayError(restriction) || !/^(?:upstream_|bot_check)/.test(error.code)) return error;
+  return restriction.with({ platform: 'clip_video', attempts: error.attempts, cause: error });
 }
