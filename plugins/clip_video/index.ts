@@ -6,6 +6,7 @@ import {
   type GatewayError,
   type ItemCall,
   isGatewayError,
+  type Outcome,
   outcomeError,
   type PartialPost,
   Type,
@@ -14,7 +15,7 @@ import { assemble, audioOf, hasBoundVideos, isComplete, isReadable } from './ass
 import { createRequests, resolveClipLink, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchClip } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { type ClipOutcome, outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
+import { outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
 import { outcomeOfOembed } from './read/player.js';
 
 const options = Type.Object(
@@ -26,6 +27,12 @@ const options = Type.Object(
   },
   { additionalProperties: false },
 );
+
+/** One request for an item. `cookie` is that of a page's visit, for files that are bound to it. */
+type ClipMethod = (
+  call: Pick<ExtractCall, 'link'>,
+  signal: AbortSignal,
+) => Promise<Outcome<PartialPost> & { cookie?: string | undefined }>;
 
 /** Public videos and slideshows of TikTok. */
 export default definePlugin<typeof options>({
@@ -39,36 +46,32 @@ export default definePlugin<typeof options>({
     const siteConfig = siteConfigOf(context.options.siteConfig);
     const requests = createRequests({ http, siteConfig, language: context.options.language });
 
-    async function page(
-      id: string,
-      signal: AbortSignal,
-    ): Promise<{ outcome: ClipOutcome; cookie?: string | undefined }> {
+    const page: ClipMethod = async ({ link: { id } }, signal) => {
       const reply = await requests.page(id, signal);
-      if (!('html' in reply)) return { outcome: reply };
-      return { outcome: outcomeOfPage(reply.html, id, siteConfig), cookie: reply.cookie };
-    }
-    async function embed(id: string, signal: AbortSignal) {
-      return { outcome: outcomeOfEmbed((await requests.embed(id, signal)).html, id, siteConfig) };
-    }
-    async function player(id: string, signal: AbortSignal) {
-      return { outcome: outcomeOfPlayer(await requests.player(id, signal), id, siteConfig) };
-    }
+      return 'html' in reply ? { ...outcomeOfPage(reply.html, id, siteConfig), cookie: reply.cookie } : reply;
+    };
+    const embed: ClipMethod = async ({ link: { id } }, signal) =>
+      outcomeOfEmbed((await requests.embed(id, signal)).html, id, siteConfig);
+    const player: ClipMethod = async ({ link: { id } }, signal) =>
+      outcomeOfPlayer(await requests.player(id, signal), id, siteConfig);
+    const oembed: ClipMethod = async ({ link: { id } }, signal) =>
+      outcomeOfOembed(await requests.oembed(id, signal), id);
 
     /**
      * The audio is in the page's files, some of which need its cookies, or else in those of the embedded player.
      * @throws GatewayError with what the platform answered about the item, or `audio_unavailable`.
      */
-    async function resolveAudio({ link: { id }, signal }: ExtractCall): Promise<AudioSource> {
+    async function resolveAudio(call: ExtractCall): Promise<AudioSource> {
       let failure: unknown;
       for (const method of [page, embed, player]) {
         try {
-          const { outcome, cookie }: { outcome: ClipOutcome; cookie?: string | undefined } = await method(id, signal);
-          if (outcome.kind === 'found') return audioOf(outcome.found, cookie, siteConfig);
+          const outcome = await method(call, call.signal);
+          if (outcome.kind === 'found') return audioOf(outcome.found, outcome.cookie, siteConfig);
           failure ??= outcomeError(outcome);
           // A refusal by the item's page is final.
           if (outcome.kind === 'definitive' && method === page) break;
         } catch (error) {
-          signal.throwIfAborted();
+          call.signal.throwIfAborted();
           failure ??= error;
         }
       }
@@ -86,31 +89,21 @@ export default definePlugin<typeof options>({
       // The page has everything, but its counters may be rounded and its files bound to its cookies. The page of the
       // embedded player has exact counters and free files. Its API and oEmbed are for when neither can be read.
       methods: [
-        {
-          name: 'page',
-          cost: 2,
-          definitive: true,
-          run: async ({ link }, signal) => (await page(link.id, signal)).outcome,
-        },
-        {
-          name: 'embed',
-          cost: 1,
-          definitive: false,
-          run: async ({ link }, signal) => (await embed(link.id, signal)).outcome,
-        },
+        { name: 'page', cost: 2, definitive: true, run: page },
+        { name: 'embed', cost: 1, definitive: false, run: embed },
         {
           name: 'player',
           cost: 1,
           definitive: false,
           usable: (call) => !call.found().some(isComplete),
-          run: async ({ link }, signal) => (await player(link.id, signal)).outcome,
+          run: player,
         },
         {
           name: 'oembed',
           cost: 1,
           definitive: false,
           usable: (call) => !call.found().some(isReadable),
-          run: async ({ link }, signal) => outcomeOfOembed(await requests.oembed(link.id, signal), link.id),
+          run: oembed,
         },
       ],
       isEnough,

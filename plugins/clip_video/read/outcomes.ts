@@ -16,7 +16,7 @@ import { isItem, type PageReading, type PageState, readPageNodes } from './page.
 import { parsePageTags } from './page-tags.js';
 import { parsePlayerItem, parseVideoData } from './player.js';
 
-export type ClipOutcome = Outcome<PartialPost>;
+type ClipOutcome = Outcome<PartialPost>;
 
 const OTHER_ITEM = transient('upstream_refused', 'the answer was about another item');
 
