@@ -12,8 +12,7 @@ import { hasFiles, isReadable } from '../assemble.js';
 import type { Restriction, SiteConfig } from '../fetch.js';
 import { parseItem } from './item.js';
 import { parseVideoObject } from './older/pages.js';
-import { type PageReading, readPageNodes } from './page.js';
-import { isItem, isVideoData, type PageState } from './page-nodes.js';
+import { isItem, type PageReading, type PageState, readPageNodes } from './page.js';
 import { parsePageTags } from './page-tags.js';
 import { parsePlayerItem, parseVideoData } from './player.js';
 
@@ -29,8 +28,8 @@ const OTHER_ITEM: ClipOutcome = {
 export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig): ClipOutcome | Restriction {
   const reading = readPageNodes(html, id);
   const item = reading.items.find((node) => isItem(node, id));
-  if (item) return outcomeOfItem(item, id, reading);
-  const data = reading.videoData.find((node) => isVideoData(node, id));
+  if (item) return outcomeOfItem(item, id);
+  const data = reading.videoData.find((node) => asId(at(node, 'itemInfos', 'id')) === id);
   if (data) return { kind: 'found', found: parseVideoData(data, id) };
   const [state] = reading.states;
   if (state) {
@@ -43,8 +42,8 @@ export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig):
   return { kind: 'transient', ...classify(html, reading, siteConfig) };
 }
 
-function outcomeOfItem(item: unknown, id: string, { users, userStats }: PageReading): ClipOutcome | Restriction {
-  const post = parseItem(item, id, { users, userStats });
+function outcomeOfItem(item: unknown, id: string): ClipOutcome | Restriction {
+  const post = parseItem(item, id);
   const limitations = at(item, 'itemMute') === true ? ['no_audio_track'] : [];
   if (at(item, 'isContentClassified') !== true || hasFiles(post.media?.entries)) {
     return { kind: 'found', found: post, limitations };
