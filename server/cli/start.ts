@@ -80,7 +80,10 @@ function firstKey(address: string, key: string, [first, ...others]: readonly Sam
     `  -H 'Authorization: Bearer ${key}'${first.body ? ' \\' : ''}`,
     ...(first.body ? ["  -H 'Content-Type: application/json' \\", `  -d '${JSON.stringify(first.body)}'`] : []),
     ...(others.length > 0 ? ['', 'or with another route and body:', ''] : []),
-    ...others.map(({ route, body }) => `  ${route.padEnd(width)}  -d '${JSON.stringify(body)}'`),
+    ...others.map(({ route, body, needsNetwork }) => {
+      const data = body ? `${route.padEnd(width)}  -d '${JSON.stringify(body)}'` : route;
+      return `  ${data}${needsNetwork ? '  # needs the network' : ''}`;
+    }),
   ];
 }
 
@@ -200,15 +203,19 @@ export interface SampleRequest {
   route: string;
   /** Undefined: a GET. */
   body?: object;
+  /** Whether it needs the network. Default false: a model that has no upstream yet is answered by a stand-in. */
+  needsNetwork?: boolean;
 }
 
-/** One example request for each available capability; links first. */
+/** One example request for each available capability; those that work offline first. */
 export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): SampleRequest[] {
   const modelOf = (kind: string) => gateway.models().find((model) => model.kind === kind)?.id;
   const image = modelOf('image');
   const text = modelOf('text');
   return [
-    ...sampleLink(gateway.platforms()),
+    ...(text === undefined
+      ? []
+      : [{ route: '/v1/chat/completions', body: { model: text, messages: [{ role: 'user', content: 'Ahoy!' }] } }]),
     ...(image === undefined
       ? []
       : [
@@ -217,9 +224,7 @@ export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): Sampl
             body: { model: image, prompt: 'A tug in the harbour of Ostend at dawn' },
           },
         ]),
-    ...(text === undefined
-      ? []
-      : [{ route: '/v1/chat/completions', body: { model: text, messages: [{ role: 'user', content: 'Ahoy!' }] } }]),
+    ...sampleLink(gateway.platforms()),
   ];
 }
 
@@ -233,6 +238,6 @@ function sampleLink(platforms: readonly PlatformInfo[]): SampleRequest[] {
       })),
     )
     .sort((one, other) => other.ways - one.ways);
-  if (best) return [{ route: '/v1/extract', body: { url: best.url } }];
+  if (best) return [{ route: '/v1/extract', body: { url: best.url }, needsNetwork: true }];
   return platforms.length > 0 ? [{ route: '/v1/capabilities' }] : [];
 }

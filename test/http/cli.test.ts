@@ -559,7 +559,9 @@ describe('the process', () => {
     expect(pictures).not.to.match(/v1\/extract|v1\/chat|youtube|another route/);
     const echo = { use: 'mediagate/plugins/echo_text', options: { model: 'my-words' } };
     const more = await offered([{ use: './paper.mjs' }, sketch, echo]);
-    expect(more).to.contain('"url":"https://paper.example/7"').and.to.contain('"model":"my-words"');
+    expect(more, 'what works offline comes first')
+      .to.match(/curl -s http:\S+\/v1\/chat\/completions \\\n.+\n.+\n {2}-d '\{"model":"my-words"/)
+      .and.to.match(/\/v1\/images\/generations.+\n.+"url":"https:\/\/paper\.example\/7"\}' {2}# needs the network\n/);
     expect(await offered([]))
       .to.match(/shown this once:\n\nsk-mg-\S+\n/)
       .and.not.to.contain('curl');
