@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<string, string>> = {
   product: 'a product link without a product id',
 };
 
-/** Link forms that are accepted, for the capabilities list and README. */
+/** Link forms that are accepted, for the capabilities list and the docs. */
 export const LINK_FORMS = [
   'https://www.tiktok.com/shop/pdp/{name}/{id}',
   'https://www.tiktok.com/shop/pdp/{id}',
