@@ -4,8 +4,8 @@ import { parseMessage, parsePlugin } from './embed.js';
 import { parseLinkedData } from './older/linked-data.js';
 import { parsePublishTime, parseScript } from './older/scripts.js';
 import { type PageParts, type PageReply, readStoryId, takeApart } from './parts.js';
-import { parseRelay, type RelayReading } from './post.js';
-import { readRelayPage } from './relay.js';
+import { parseRelay } from './post.js';
+import { firstValue, readRelayPage } from './relay.js';
 import { isLoginForm, readPageState, type SiteConfig, stateOfRest } from './state.js';
 import { isCut, parseTags } from './tags.js';
 
@@ -21,12 +21,10 @@ export function readPage(reply: PageReply, link: LinkRef, siteConfig: SiteConfig
   const numeric = numberOf(page, { id: link.id, aboutItem });
   // A page may show the post under another alias than the link. Then its number is searched for.
   const names = [...new Set([link.id, numeric, movedTo(reply, link)])].filter((id) => id !== undefined);
-  let relay: RelayReading | undefined;
-  for (const id of names) {
-    if (relay) break;
+  const relay = firstValue(names, (id) => {
     const results = readRelayPage(page.scripts, siteConfig.markers.relay);
-    relay = parseRelay(results, { ...link, id, pageIsItems: aboutItem }, siteConfig);
-  }
+    return parseRelay(results, id, aboutItem, siteConfig);
+  });
   const extracted: PartialPost[] = [];
   if (relay) extracted.push(relay.post);
   extracted.push(...parseLinkedData(page.linkedData, link.id, aboutItem));
