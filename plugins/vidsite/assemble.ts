@@ -3,14 +3,13 @@ import {
   GatewayError,
   type ItemRun,
   limitationNotes,
-  type MediaEntry,
   mergePosts,
   type PartialPost,
   type PostData,
   type PostPart,
 } from 'mediagate/plugin';
 import { limitationFor } from './read/outcomes.js';
-import { area } from './read/values.js';
+import { largerFirst } from './read/values.js';
 
 /** Methods whose refusal is the reason why a video cannot be played. */
 const RESTRICTING = ['innertube_player', 'innertube_microformat', 'watch_page'];
@@ -97,10 +96,6 @@ function orderPictures(data: PostData): PostData {
   const sizes = new Map((data.media.entries ?? []).map((entry) => [entry.url, entry]));
   const image_urls = [...data.media.image_urls].sort((one, other) => largerFirst(sizes.get(one), sizes.get(other)));
   return { ...data, media: { ...data.media, image_urls } };
-}
-
-function largerFirst(one: MediaEntry | undefined, other: MediaEntry | undefined): number {
-  return area(other) - area(one);
 }
 
 function limitationsOf(data: PostData, { limitations, restriction, call }: ItemRun<PartialPost>): string[] {

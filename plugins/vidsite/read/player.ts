@@ -109,8 +109,7 @@ export function parsePlayer(player: unknown, id: string): PlayerReply {
 
 function liveOf(player: unknown, details: unknown, microformat: unknown): NonNullable<PartialPost['common']> {
   const broadcast = at(microformat, 'liveBroadcastDetails');
-  const streamability = at(player, 'playabilityStatus', 'liveStreamability', 'liveStreamabilityRenderer');
-  const announced = at(streamability, 'offlineSlate', 'liveStreamOfflineSlateRenderer', 'scheduledStartTime');
+  const announced = announcedStart(player);
   const live = at(details, 'isLive') === true || at(broadcast, 'isLiveNow') === true;
   const upcoming = !live && (at(details, 'isUpcoming') === true || announced !== undefined);
   const everLive = at(details, 'isLiveContent') === true || broadcast !== undefined;
@@ -122,6 +121,12 @@ function liveOf(player: unknown, details: unknown, microformat: unknown): NonNul
     live_start_at: toIsoTime(at(broadcast, 'startTimestamp')) ?? toIsoTime(announced),
     live_end_at: toIsoTime(at(broadcast, 'endTimestamp')),
   };
+}
+
+/** When an announced stream or premiere begins, in Unix seconds. */
+export function announcedStart(player: unknown): unknown {
+  const slate = at(player, 'playabilityStatus', 'liveStreamability', 'liveStreamabilityRenderer', 'offlineSlate');
+  return at(slate, 'liveStreamOfflineSlateRenderer', 'scheduledStartTime');
 }
 
 /** The owner's keywords, otherwise the hashtags of the description. */

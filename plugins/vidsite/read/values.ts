@@ -54,8 +54,15 @@ export function channelIdIn(url: unknown): string | undefined {
   return channelId(/\/channel\/([^/?#]+)/.exec(asString(url) ?? '')?.[1]);
 }
 
+export type PartialAuthor = NonNullable<NonNullable<PartialPost['common']>['author']>;
+
+/** The author for a channel; `url` is the channel's URL or path. */
+export function channelAuthor({ url, ...channel }: Omit<PartialAuthor, 'url'> & { url: unknown }): PartialAuthor {
+  return { ...channel, username: usernameIn(url), url: siteUrl(url) };
+}
+
 /** The handle or old user name in a channel's URL; `/channel/` and `/c/` URLs have none. */
-export function usernameIn(url: unknown): string | undefined {
+function usernameIn(url: unknown): string | undefined {
   const name = /(?:^|youtube\.com)\/(?:@|user\/)([^/?#]+)/.exec(asString(url) ?? '')?.[1];
   if (!name) return undefined;
   try {
@@ -66,11 +73,15 @@ export function usernameIn(url: unknown): string | undefined {
   }
 }
 
-export type PartialAuthor = NonNullable<NonNullable<PartialPost['common']>['author']>;
-
-/** The author for a channel; `url` is the channel's URL or path. */
-export function channelAuthor({ url, ...channel }: Omit<PartialAuthor, 'url'> & { url: unknown }): PartialAuthor {
-  return { ...channel, username: usernameIn(url), url: siteUrl(url) };
+/** The author that a page shows: a name, the endpoint that it links to, and pictures in several sizes. */
+export function shownAuthor(name: string, endpoint: unknown, avatars: unknown, verified = false): PartialAuthor {
+  return channelAuthor({
+    name,
+    id: channelId(at(endpoint, 'browseId')),
+    url: at(endpoint, 'canonicalBaseUrl'),
+    avatar: parseImages(avatars)[0]?.url,
+    ...(verified && { verified }),
+  });
 }
 
 /** The ids of a video and its channel. */
@@ -113,19 +124,18 @@ export function parseImages(...lists: readonly unknown[]): MediaEntry[] {
   for (const item of lists.flatMap((list) => asArray(list) ?? [])) {
     const url = siteUrl(at(item, 'url'));
     if (!url || images.has(url)) continue;
-    const width = asPositive(at(item, 'width'));
-    const height = asPositive(at(item, 'height'));
-    images.set(url, { url, kind: 'image', ...(width && { width }), ...(height && { height }) });
+    images.set(url, {
+      url,
+      kind: 'image',
+      width: asPositive(at(item, 'width')),
+      height: asPositive(at(item, 'height')),
+    });
   }
-  return [...images.values()].sort((one, other) => area(other) - area(one));
+  return [...images.values()].sort(largerFirst);
 }
 
-/** The URL of the largest picture of a list. */
-export function largestImage(list: unknown): string | undefined {
-  return parseImages(list)[0]?.url;
-}
-
-/** The size of a picture in pixels; 0 if it is unknown. */
-export function area(entry: MediaEntry | undefined): number {
-  return (entry?.width ?? 0) * (entry?.height ?? 0);
+/** Orders pictures. One without a known size is the smallest. */
+export function largerFirst(one: MediaEntry | undefined, other: MediaEntry | undefined): number {
+  const [area, otherArea] = [one, other].map((entry) => (entry?.width ?? 0) * (entry?.height ?? 0));
+  return (otherArea ?? 0) - (area ?? 0);
 }
