@@ -14,7 +14,7 @@ export function countsIn(texts: readonly (string | undefined)[]): ShownCount[] {
 }
 
 /** The first exact count, otherwise the first count. */
-export function bestCount<One extends Count>(counts: readonly (One | undefined)[]): One | undefined {
+export function bestCount(counts: readonly (ShownCount | undefined)[]): ShownCount | undefined {
   return counts.find((count) => count?.exact) ?? counts.find(Boolean);
 }
 

@@ -3,7 +3,6 @@ import {
   asRecord,
   asString,
   at,
-  type Count,
   findAll,
   type JsonRecord,
   type PartialPost,
@@ -54,7 +53,6 @@ export function parseNext(
   const liveSign = at(next, 'playerOverlays', 'playerOverlayRenderer', 'liveIndicatorText');
   const views = parseViews(layout?.viewsText, layout?.isStream, liveSign !== undefined);
   const comments = parseComments(next, items);
-  const total = layout?.isStream === undefined ? bestCount<Count>([views.total, panel?.views]) : views.total;
   const dateText = layout?.dateText ?? panel?.dateText;
   const description = known.description ?? parseDescription(layout?.described) ?? panel?.description;
   const author = owner?.author ?? panel?.author;
@@ -63,7 +61,7 @@ export function parseNext(
     (badge) => at(badge, 'metadataBadgeRenderer', 'icon', 'iconType') === 'PRIVACY_UNLISTED',
   );
   const counts = {
-    views: total,
+    views: layout?.isStream === undefined ? bestCount([views.total, panel?.views]) : views.total,
     concurrent_viewers: views.watching,
     likes,
     comments,

@@ -1,5 +1,4 @@
 import {
-  asArray,
   asNumber,
   asRecord,
   asRecords,
@@ -12,7 +11,16 @@ import {
   toIsoTime,
 } from 'mediagate/plugin';
 import { parseChapters } from './description.js';
-import { channelAuthor, channelId, channelIdIn, parseImages, subjectOf, videoIdIn, videoIds } from './values.js';
+import {
+  channelAuthor,
+  channelId,
+  channelIdIn,
+  parseImages,
+  subjectOf,
+  textsIn,
+  videoIdIn,
+  videoIds,
+} from './values.js';
 
 /** Metric → its field in `statistics`. */
 const COUNTERS = [
@@ -55,10 +63,10 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       published_at: toIsoTime(at(snippet, 'publishedAt')),
       duration_seconds: duration,
       language: asString(at(snippet, 'defaultAudioLanguage')) ?? asString(at(snippet, 'defaultLanguage')),
-      tags: strings(at(snippet, 'tags')),
+      tags: textsIn(at(snippet, 'tags')),
       is_unlisted: privacy === undefined ? undefined : privacy === 'unlisted',
       age_limit: restricted ? 18 : undefined,
-      available_countries: strings(at(video, 'contentDetails', 'regionRestriction', 'allowed')),
+      available_countries: textsIn(at(video, 'contentDetails', 'regionRestriction', 'allowed')),
       chapters: parseChapters(undefined, description),
       ...liveOf(video),
     },
@@ -98,11 +106,6 @@ function liveOf(video: unknown): NonNullable<PartialPost['common']> {
 
 function thumbnails(value: unknown) {
   return parseImages(Object.values(asRecord(value) ?? {}));
-}
-
-function strings(value: unknown): string[] | undefined {
-  const found = (asArray(value) ?? []).flatMap((item) => asString(item) ?? []);
-  return found.length > 0 ? found : undefined;
 }
 
 /** Reads an oEmbed reply; undefined unless its player or picture is of the requested video. */

@@ -24,6 +24,12 @@ export function textOf(value: unknown): string | undefined {
   return text?.trim() ? text : undefined;
 }
 
+/** The texts in a list; undefined if there are none. */
+export function textsIn(list: unknown): string[] | undefined {
+  const texts = (asArray(list) ?? []).flatMap((item) => asString(item) ?? []);
+  return texts.length > 0 ? texts : undefined;
+}
+
 /** The label of a node for screen readers. */
 export function accessibilityLabel(value: unknown): string | undefined {
   const holders = ['accessibility', 'accessibilityData'].map((name) => at(value, name));
