@@ -18,4 +18,4 @@ export type {
   StoredResponses,
 } from './text-provider.js';
 export * from './text-provider.js';
-export { type Static, type TObject, type TSchema, Type } from './typebox.js';
+export { field, optional, type Static, type TObject, type TSchema, Type } from './typebox.js';

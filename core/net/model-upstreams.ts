@@ -84,7 +84,8 @@ export function createUpstreams<Upstream>(options: UpstreamsOptions<Upstream>): 
 /** Base address of an upstream in the options of a vendor. */
 export const UpstreamUrlSchema = Type.String({
   pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
-  description: 'an http or https address, such as https://api.example.com/v1',
+  title: 'an http or https address, such as https://api.example.com/v1',
+  description: 'Base address of the API, with its version, such as https://api.example.com/v1.',
 });
 
 /** The header of a key; none without one. */

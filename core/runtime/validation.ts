@@ -68,9 +68,8 @@ function messageOf({ keyword, params, parentSchema, message = keyword }: ErrorOb
     const unknown = `must not have ${JSON.stringify(additionalProperty.slice(0, MAX_NAME))}, which is not known`;
     return match === undefined ? unknown : `${unknown}; "${match}" is`;
   }
-  // A regular expression is for programs: if the schema has a description, it is used.
-  if (keyword === 'pattern' && typeof parentSchema?.description === 'string')
-    return `must be ${parentSchema.description}`;
+  // A regular expression is for programs: if the schema has a title, which names the form, it is used.
+  if (keyword === 'pattern' && typeof parentSchema?.title === 'string') return `must be ${parentSchema.title}`;
   return message;
 }
 

@@ -162,7 +162,7 @@ async function putInParts({ connection, key, file, bytes }: Target): Promise<voi
     // Stores may answer "done" followed by an error; the check at the end detects it.
     if (!(await connection.call(call, (client) => client.completeMultipartUpload(key, upload, parts)))) throw lost();
   } catch (error) {
-    // Unreachable parts cost money: this is best effort, and README names the lifecycle rule for the rest.
+    // Unreachable parts cost money: this is best effort, and docs/operate/deploy.md names the lifecycle rule for the rest.
     await connection.call({ timeoutMs: ASK_MS }, (client) => client.abortMultipartUpload(key, upload)).catch(() => {});
     throw error;
   }

@@ -10,7 +10,7 @@ import {
 import { createFakeHttp, type FakeReply, withFastClock } from './fakes.js';
 import { contractErrorOf, type ModelDefinition, type ModelFamily, type ModelRun } from './models.js';
 import { createReplay, type Exchange } from './replay.js';
-import { NestedJson, type Part, takeApart } from './reply-parts.js';
+import { mapLeaves, type Part, takeApart } from './reply-parts.js';
 import { type Rule, reportAll } from './runner.js';
 
 /**
@@ -123,12 +123,12 @@ const MAX_TEXTS = 3;
 /** The part with another text wherever it has one that a result shows. */
 function withTexts(part: Part, shown: readonly string[], long: string): string {
   let left = MAX_TEXTS;
-  const replaced = (text: string) => {
-    if (left === 0 || !shown.some((one) => text.includes(one))) return undefined;
+  const replaced = (text: unknown) => {
+    if (left === 0 || typeof text !== 'string' || !shown.some((one) => text.includes(one))) return undefined;
     left -= 1;
     return long;
   };
-  if (part.kind === 'json') return JSON.stringify(mapTexts(part.value, (text) => replaced(text) ?? text));
+  if (part.kind === 'json') return JSON.stringify(mapLeaves(part.value, (leaf) => replaced(leaf) ?? leaf));
   if (part.kind !== 'tag') return part.text;
   return part.text.replace(/content="([^"]*)"/i, (all, text: string) => {
     const other = replaced(text);
@@ -136,20 +136,11 @@ function withTexts(part: Part, shown: readonly string[], long: string): string {
   });
 }
 
-function mapTexts(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === 'string') return change(value);
-  if (value instanceof NestedJson) return new NestedJson(mapTexts(value.value, change) as object);
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, mapTexts(field, change)]));
-}
-
 /** Beginnings of the texts of a result that are more than a word. */
 function textsOf({ data }: Extraction): string[] {
   const found = new Set<string>();
-  mapTexts(data, (text) => {
-    if (/\S \S/.test(text) && !/^https?:/.test(text)) found.add(text.slice(0, 12));
-    return text;
+  mapLeaves(data, (leaf) => {
+    if (typeof leaf === 'string' && /\S \S/.test(leaf) && !/^https?:/.test(leaf)) found.add(leaf.slice(0, 12));
   });
   return [...found];
 }

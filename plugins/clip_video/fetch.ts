@@ -1,6 +1,7 @@
 import {
   acceptLanguage,
   cookieHeader,
+  type Failure,
   fillUrl,
   followRedirects,
   GatewayError,
@@ -34,11 +35,15 @@ export interface PageReply {
 }
 
 /**
- * What the page leads to instead of the item. Other methods may still show the item; if none does, this is the reason.
+ * The outcome of a page that leads elsewhere instead of to the item. Other methods may still show the item; if none does,
+ * the cause is the reason.
  */
-export interface Restriction {
-  restriction: 'login_required' | 'geo_blocked' | 'age_restricted' | 'upstream_error';
-  reason: string;
+export function restricted(
+  code: 'login_required' | 'geo_blocked' | 'age_restricted' | 'upstream_error',
+  reason: string,
+): Extract<Failure, { kind: 'transient' }> {
+  const cause = new GatewayError(code, 'The platform does not show the item here.', { reason });
+  return { kind: 'transient', code: 'upstream_refused', reason, cause };
 }
 
 export interface RequestOptions {
@@ -59,15 +64,19 @@ export function createRequests({ http, siteConfig, language }: RequestOptions) {
     http.request({ url: fillUrl(urls[name], { id }), headers, signal });
 
   return {
-    async page(id: string, signal: AbortSignal): Promise<PageReply | Restriction> {
-      const end = await followRedirects<Restriction>(http, {
+    async page(id: string, signal: AbortSignal): Promise<PageReply | Failure> {
+      const end = await followRedirects<Failure>(http, {
         url: fillUrl(urls.page, { id }),
         headers: html,
         signal,
         maxRedirects: 2,
         onRedirect(target, response) {
-          const restriction = restrictionOf(target, siteConfig);
-          if (restriction) return { stop: restriction };
+          if (isLogin(target, siteConfig)) {
+            return { stop: restricted('login_required', 'the page leads to the login page') };
+          }
+          if (isClosedRegion(target, siteConfig)) {
+            return { stop: restricted('geo_blocked', 'the page leads to a notice for regions without the service') };
+          }
           if (itemIdIn(target) !== id) requireSuccess(response);
           // Only the path of the target is used: the host stays the platform's own.
           return new URL(`${origin}${target.pathname}`);
@@ -100,16 +109,6 @@ function readPage(response: HttpResponse, { markers, mediaCookies }: SiteConfig)
     throw new GatewayError('upstream_refused', 'The platform sent an empty page.', { reason: 'empty answer' });
   }
   return { html, cookie: cookieHeader(readCookies(response, mediaCookies)) };
-}
-
-function restrictionOf(target: URL, siteConfig: SiteConfig): Restriction | undefined {
-  if (isLogin(target, siteConfig)) {
-    return { restriction: 'login_required', reason: 'the page leads to the login page' };
-  }
-  if (isClosedRegion(target, siteConfig)) {
-    return { restriction: 'geo_blocked', reason: 'the page leads to a notice for regions without the service' };
-  }
-  return undefined;
 }
 
 function isLogin({ pathname }: URL, { markers }: SiteConfig): boolean {

@@ -55,7 +55,7 @@ const KINDS: Readonly<Record<string, string>> = {
   upload: 'a page for signed-in users',
 };
 
-/** Link forms that are accepted, for the capabilities list and README. */
+/** Link forms that are accepted, for the capabilities list and the docs. */
 export const LINK_FORMS = [
   'https://www.tiktok.com/@{user}/video/{id}',
   'https://www.tiktok.com/@{user}/photo/{id}',

@@ -44,7 +44,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 const PROFILE_TABS: ReadonlySet<string> = new Set(['saved', 'tagged', 'reels', 'channel', 'guide', 'guides', 'live']);
 
-/** For the capabilities list and README. */
+/** For the capabilities list and the docs. */
 export const LINK_FORMS = [
   'https://www.instagram.com/p/{shortcode}/',
   'https://www.instagram.com/reel/{shortcode}/',

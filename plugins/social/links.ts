@@ -24,7 +24,7 @@ const WRAPPERS: Readonly<Record<string, string>> = {
   'login.php': 'next',
 };
 
-/** Link forms that are accepted, for the capabilities list and README. */
+/** Link forms that are accepted, for the capabilities list and the docs. */
 export const LINK_FORMS = [
   'https://www.facebook.com/{user}/posts/{id}',
   'https://www.facebook.com/permalink.php?story_fbid={id}&id={user}',

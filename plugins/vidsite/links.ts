@@ -37,7 +37,7 @@ const KINDS: Readonly<Record<string, string>> = {
   premium: 'a product page',
 };
 
-/** The accepted link forms, for the capabilities and the README. */
+/** The accepted link forms, for the capabilities and the docs. */
 export const LINK_FORMS = [
   'https://www.youtube.com/watch?v={id}',
   'https://youtu.be/{id}',

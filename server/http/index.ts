@@ -80,6 +80,7 @@ export {
   addRoutes,
   Count,
   defineRoute,
+  Failure,
   type Grant,
   type GuardOf,
   type Middleware,

@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { type TSchema, Type } from '../../core/contracts/index.js';
+import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import type { ErrorCode } from '../../core/runtime/index.js';
 import { markAnthropic, markLinkData, markModel, markOauth } from './error-middleware.js';
 import type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
@@ -126,3 +126,28 @@ export const Time = Type.String({ description: 'RFC 3339, UTC' });
 export const Url = Type.String({ description: 'An address' });
 export const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 export const OneOf = (...values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)));
+
+/** A failure inside of a successful answer, as `describeFailure` encodes it. */
+export const Failure = Type.Object({
+  message: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
+  type: field(Text, 'Class of the error.', 'invalid_request_error'),
+  param: field(Nullable(Text), 'The field of the request that is invalid. Null if none is.'),
+  code: field(Text, 'Stable error code, for programs.', 'removed'),
+  reason: optional(Text, "The platform's or model's own message, at most 300 characters. Absent if it sent none."),
+  retryable: field(Type.Boolean(), 'Whether the same request may succeed later.'),
+  retry_after_seconds: optional(Count, 'Seconds to wait before a retry. Absent if the wait is not known.', 5),
+  attempts: optional(
+    Type.Array(
+      Type.Object({
+        method: field(Text, 'Name of the method.', 'watch_page'),
+        outcome: field(
+          Text,
+          '`ok`, `skipped` (not usable or too late), `resting` (in cool-down), or the error code it ended with.',
+          'bot_check',
+        ),
+        ms: field(Type.Number(), 'Duration in milliseconds.', 812),
+      }),
+    ),
+    'The methods that were tried for a link. Absent for anything else.',
+  ),
+});

@@ -1,5 +1,12 @@
-import { PostDataSchema, ProductDataSchema, type TObject, type TSchema, Type } from '../../core/contracts/index.js';
-import { Count, Nullable, OneOf, type RouteAnswer, Text, Time, Url } from '../http/index.js';
+import {
+  field,
+  PostDataSchema,
+  ProductDataSchema,
+  type TObject,
+  type TSchema,
+  Type,
+} from '../../core/contracts/index.js';
+import { Count, Failure, Nullable, OneOf, type RouteAnswer, Text, Time, Url } from '../http/index.js';
 
 /* Response schemas of link data for the API reference. Fields may be added to any of them. */
 
@@ -12,13 +19,16 @@ type Additions = Readonly<Record<string, Readonly<Record<string, TSchema>>>>;
  */
 function framed(schema: TObject, additions: Additions = {}): TSchema {
   const required: readonly string[] = schema.required ?? [];
-  const fields = Object.entries(schema.properties).map(([name, field]): [string, TSchema] => {
-    const framedSchema = frame(field, additions[name]);
+  const fields = Object.entries(schema.properties).map(([name, { description, examples, ...plain }]: Described) => {
+    const framedSchema = frame(plain, additions[name]);
     const isCertain = required.includes(name) || additions[name] !== undefined;
-    return [name, isCertain ? framedSchema : Type.Optional(Type.Union([framedSchema, Type.Null()]))];
+    const whole = isCertain ? framedSchema : Type.Optional(Nullable(framedSchema));
+    return [name, description === undefined ? whole : field(whole, description, examples?.[0])];
   });
   return Type.Object(Object.fromEntries(fields));
 }
+
+type Described = [name: string, schema: TSchema & { description?: string; examples?: readonly unknown[] }];
 
 function frame(schema: TSchema, added: Readonly<Record<string, TSchema>> = {}): TSchema {
   if (isObject(schema)) {
@@ -45,35 +55,63 @@ function isRecord(schema: TSchema): schema is TSchema & { patternProperties: Rea
   return 'patternProperties' in schema;
 }
 
+const DownloadLinks = Type.Object({
+  video: field(Nullable(Url), 'The best video file: the first of `video_urls`. Null if there is none.'),
+  mp3: field(Nullable(Url), 'The same as `audio_download_links.mp3`.'),
+});
+
+const AudioDownloadLinks = Type.Object({
+  mp3: field(
+    Nullable(Url),
+    'Address of the MP3 file at this gateway. Null if the item has no audio or it was not asked for.',
+  ),
+  status: field(
+    Nullable(Type.Literal('generated_on_first_download')),
+    'When the file is made: the first download may take some seconds. Null without an MP3.',
+  ),
+  content_type: field(Nullable(Type.Literal('audio/mpeg')), 'Media type of the file. Null without an MP3.'),
+  expires_at: field(Nullable(Time), 'When the address stops working (RFC 3339). Null without an MP3.'),
+});
+
 const PostData = framed(PostDataSchema, {
   media: {
-    download_links: Type.Object({ video: Nullable(Url), mp3: Nullable(Url) }),
-    audio_download_links: Type.Object({
-      mp3: Nullable(Url),
-      status: Nullable(Type.Literal('generated_on_first_download')),
-      content_type: Nullable(Type.Literal('audio/mpeg')),
-      expires_at: Nullable(Time),
-    }),
+    download_links: field(DownloadLinks, 'One address for each kind of file.'),
+    audio_download_links: field(AudioDownloadLinks, 'The MP3 file of a video or audio item.'),
   },
 });
 
 const Job = Type.Object({
-  job_id: Text,
-  status: OneOf('queued', 'processing', 'completed', 'failed', 'cancelled'),
-  product_id: Text,
-  created_at: Time,
-  started_at: Nullable(Time),
-  finished_at: Nullable(Time),
-  attempts: Count,
-  error: Nullable(Type.Object({ message: Text, code: Text })),
-  status_url: Text,
-  poll_after_seconds: Count,
+  job_id: field(Text, 'Id of the job.', 'exjob_0123456789abcdef'),
+  status: field(
+    OneOf('queued', 'processing', 'completed', 'failed', 'cancelled'),
+    'State of the job. `completed`, `failed` and `cancelled` are final.',
+  ),
+  product_id: field(Text, "The platform's id of the product."),
+  created_at: field(Time, 'When the job was accepted (RFC 3339).'),
+  started_at: field(Nullable(Time), 'When the latest run began (RFC 3339). Null while it has not.'),
+  finished_at: field(Nullable(Time), 'When the job ended (RFC 3339). Null before.'),
+  attempts: field(Count, 'Runs that have begun.'),
+  error: field(Nullable(Failure), 'Why the job failed. Null otherwise.'),
+  status_url: field(
+    Text,
+    'Path to poll, relative to the address of the API.',
+    '/v1/extract/jobs/exjob_0123456789abcdef',
+  ),
+  poll_after_seconds: field(Count, 'Recommended wait before the next poll, in seconds. 0 if the job has ended.', 3),
+});
+const Queue = Type.Object({
+  active: field(Count, 'Jobs that wait or run.'),
+  max_active: field(Count, 'Jobs that may wait or run at a time.', 1000),
+});
+const NoReviews = Type.Object({
+  five_star: field(Type.Array(Type.Object({})), 'Empty until the job has completed.'),
+  one_star: field(Type.Array(Type.Object({})), 'Empty until the job has completed.'),
 });
 const JobData = Type.Object({
-  job: Job,
-  queue: Type.Object({ active: Count, max_active: Count }),
-  product: Nullable(Type.Object({})),
-  reviews: Type.Object({ five_star: Type.Array(Type.Object({})), one_star: Type.Array(Type.Object({})) }),
+  job: field(Job, 'The background job that fetches the product.'),
+  queue: field(Queue, 'How busy the queue of such jobs is.'),
+  product: field(Nullable(Type.Object({})), 'Null until the job has completed.'),
+  reviews: field(NoReviews, 'Empty until the job has completed.'),
 });
 
 const Extraction = Type.Object({

@@ -56,7 +56,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       endpoint: 'models',
       summary: 'Models that are ready and that the plan of the key allows',
       description:
-        "Models that are ready and that the plan of the key allows; see also [Anthropic's format](#anthropics-format).",
+        "Models that are ready and that the plan of the key allows; with `anthropic-version`, in Anthropic's form.",
       answers: { 200: { description: 'The list.', name: 'ModelList', schema: ModelList } },
       async handler(context) {
         const key = keyOf(context);

@@ -75,8 +75,7 @@ export function personalDataRoutes(server: AccountContext): Route[] {
       path: '/api/user',
       endpoint: 'user',
       summary: 'Deletes the account',
-      description:
-        'Deletes the account for good, from a browser session only: see [Personal data](#personal-data) for what stays.',
+      description: 'Deletes the account for good, from a browser session only. The accounting records of orders stay.',
       answers: {
         200: {
           description: 'Erased. `complete` is false while jobs and files are still being deleted.',

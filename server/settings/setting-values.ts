@@ -93,7 +93,7 @@ const STAND_IN = 'none: a stand-in answers';
 
 /**
  * Environment variables that the plugins.config.json of the package substitutes, besides those of the settings.
- * README's table of real models contains the same list, and a test compares it with that file. The plugins' option
+ * The table of docs/operate/connect-models.md contains the same list, and a test compares it with that file. The plugins' option
  * schemas define the accepted values.
  */
 export const PLUGIN_SETTING_DESCRIPTIONS: readonly SettingDescription[] = [

@@ -30,7 +30,7 @@ export interface Setting extends SettingDescription {
 
 const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
 
-/** Every environment variable of the gateway itself. README's table is generated from it. */
+/** Every environment variable of the gateway itself. The table of docs/reference/settings.md is generated from it. */
 export const SETTINGS: readonly Setting[] = [
   {
     name: 'HOST',
@@ -102,7 +102,8 @@ export const SETTINGS: readonly Setting[] = [
   {
     name: 'FILES_URL',
     default: 'DATA_DIR/files',
-    description: '`s3://KEY:SECRET@host/bucket` keeps files in an S3-compatible store; README says more.',
+    description:
+      '`s3://KEY:SECRET@host/bucket` keeps files in an S3-compatible store; docs/operate/deploy.md says more.',
     read: (text) => ({ filesUrl: urlOf(text, ['s3:']) }),
   },
   {

@@ -38,7 +38,7 @@ export interface TracingSettings {
   spanBatchSize?: number;
 }
 
-/** One variable, in the form of the other settings, which README lists. */
+/** One variable, in the form of the other settings, which docs/reference/settings.md lists. */
 interface TracingSetting {
   name: string;
   default: string;

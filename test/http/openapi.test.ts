@@ -17,6 +17,28 @@ interface Media {
   example?: unknown;
 }
 
+interface Schema {
+  description?: string;
+  properties?: Record<string, Schema>;
+  patternProperties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: Schema[];
+}
+
+/** The fields below a schema that have no description, as dotted paths. */
+function undescribed(schema: Schema | undefined, path: string): string[] {
+  const { properties = {}, patternProperties = {}, items, anyOf = [] } = schema ?? {};
+  return [
+    ...Object.entries(properties).flatMap(([name, field]) => [
+      ...(field.description ? [] : [`${path}.${name}`]),
+      ...undescribed(field, `${path}.${name}`),
+    ]),
+    ...[...Object.values(patternProperties), ...(items ? [items] : []), ...anyOf].flatMap((one) =>
+      undescribed(one, path),
+    ),
+  ];
+}
+
 interface DescribedOperation {
   operationId: string;
   tags: string[];
@@ -30,7 +52,7 @@ interface Document {
   openapi: string;
   tags: { name: string }[];
   paths: Record<string, Record<string, DescribedOperation>>;
-  components: { schemas: Record<string, object>; securitySchemes: Record<string, object> };
+  components: { schemas: Record<string, Schema>; securitySchemes: Record<string, object> };
 }
 
 describe('the API reference', () => {
@@ -109,6 +131,10 @@ describe('the API reference', () => {
       }
     }
     expect(examples).to.be.above(10);
+  });
+
+  it('describes every field of link data', () => {
+    expect(undescribed(document.components.schemas.Extraction?.properties?.data, 'data')).to.deep.equal([]);
   });
 
   it('describes what the routes answer', async () => {

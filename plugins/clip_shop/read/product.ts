@@ -10,8 +10,14 @@ import {
   type ProductData,
   type Review,
 } from 'mediagate/plugin';
-import { readCategories, readDescription, readShipping, readSpecifications, readVariants } from './details.js';
-import { readMedia } from './media.js';
+import {
+  readCategories,
+  readDescription,
+  readMedia,
+  readShipping,
+  readSpecifications,
+  readVariants,
+} from './details.js';
 import { type ProductNode, type RouterData } from './page.js';
 import { readPrice } from './price.js';
 import { type ReviewWalk, readPageReviews, readRating } from './reviews.js';
@@ -51,7 +57,6 @@ function readNode({ product, around }: ProductNode, data: RouterData, id: string
   const { price, masked, words } = readPrice(product);
   const sold = firstCount(model?.sold_count, base?.sold_count, product.sold_count);
   const { variants, stock } = readVariants(product);
-  const { media, ...urls } = readMedia(product, around, description.pictures);
   return {
     product: known({
       product_id: id,
@@ -62,13 +67,12 @@ function readNode({ product, around }: ProductNode, data: RouterData, id: string
       stock,
       sold_count: sold?.value,
       rating: readRating(places),
-      ...urls,
+      ...readMedia(product, around, description.pictures),
       region: regionOf(around, data),
       categories: filled(readCategories(around, product)),
       specifications: filled(readSpecifications(product)),
       variants: filled(variants),
       shipping: readShipping(product),
-      media: filled(media),
     }),
     reviews: readPageReviews(places, id),
     raw_stats: { ...words, ...rawStats(product, around) },

@@ -1,4 +1,4 @@
-import { asArray, asCount, asNumber, asPositive, asRecord, asString, parseCount, toIsoTime } from 'mediagate/plugin';
+import { asArray, asCount, asNumber, asRecord, asString, parseCount } from 'mediagate/plugin';
 
 const LONGEST_URL = 8192;
 const WEB_ADDRESS = /^https?:\/\/[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:[/?#]\S*)?$/;
@@ -37,12 +37,6 @@ export function readImageUrl(value: unknown, depth = 2): string | undefined {
   return readUrl(record.url) ?? (depth > 0 ? readImageUrl(record.image, depth - 1) : undefined);
 }
 
-/** Seconds, fractions included. */
-export function readSeconds(value: unknown): number | undefined {
-  const number = asNumber(value);
-  return number !== undefined && number > 0 ? number : undefined;
-}
-
 /** A counter that may be a number, digits, or words such as `50.8K+`. */
 function readCount(value: unknown): { value: number; exact: boolean } | undefined {
   const whole = asCount(value);
@@ -58,13 +52,6 @@ export function firstCount(...values: readonly unknown[]): { value: number; exac
     if (count) return count;
   }
   return undefined;
-}
-
-/** When an address ends: the sooner of what stands beside it and what it carries itself (`x-expires`). */
-export function readExpiry(url: string, beside?: unknown): string | undefined {
-  const carried = /[?&]x-expires=(\d{10})(?!\d)/.exec(url)?.[1];
-  const ends = [asPositive(beside), asPositive(carried)].flatMap((seconds) => seconds ?? []);
-  return ends.length > 0 ? toIsoTime(Math.min(...ends)) : undefined;
 }
 
 /** The record without members whose value is undefined. */

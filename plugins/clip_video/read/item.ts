@@ -4,7 +4,6 @@ import {
   asCount,
   asId,
   asPositive,
-  asRecord,
   asString,
   at,
   type Common,
@@ -83,22 +82,14 @@ export function postOf(parts: ClipParts): PartialPost {
   };
 }
 
-/** Accounts and their counters by handle, if a page lists them apart from its items. */
-export interface Accounts {
-  users?: unknown;
-  userStats?: unknown;
-}
-
 /** An `itemStruct`, which all pages since 2020 have for an item. */
-export function parseItem(item: unknown, id: string, { users, userStats }: Accounts = {}): PartialPost {
+export function parseItem(item: unknown, id: string): PartialPost {
   const video = at(item, 'video');
   const muted = at(item, 'itemMute') === true;
-  const owner = at(item, 'author');
-  const ownerStats = at(item, 'authorStats') ?? (typeof owner === 'string' ? at(userStats, owner) : owner);
   return postOf({
     id,
     caption: at(item, 'desc'),
-    author: parseAuthor(item, users),
+    author: parseAuthor(item),
     createdAt: at(item, 'createTime'),
     durationSeconds: asPositive(at(video, 'duration')),
     hashtags: tagNames(item),
@@ -109,7 +100,7 @@ export function parseItem(item: unknown, id: string, { users, userStats }: Accou
     playAddress: at(video, 'playAddr'),
     counters: [
       parseCounters(at(item, 'stats'), at(item, 'statsV2')),
-      parseFollowers(ownerStats, at(item, 'authorStatsV2')),
+      parseFollowers(at(item, 'authorStats') ?? at(item, 'author'), at(item, 'authorStatsV2')),
       { raw_stats: rawStats({ createTime: at(item, 'createTime'), locationCreated: at(item, 'locationCreated') }) },
     ],
     muted,
@@ -144,15 +135,10 @@ const AVATARS = [
   'covers',
 ];
 
-/**
- * The author of an item: usually a node of its own. In the state of older pages the item has only the handle, and
- * `users` has the rest.
- */
-export function parseAuthor(item: unknown, users?: unknown): Author | undefined {
-  const stated = at(item, 'author');
-  const handle = asString(stated);
-  const node = asRecord(stated) ?? (handle ? asRecord(at(users, handle)) : undefined) ?? {};
-  const name = username(member(node, 'uniqueId', 'unique_id')) ?? username(handle);
+/** The author of an item: usually a node of its own, sometimes only the handle. */
+export function parseAuthor(item: unknown): Author | undefined {
+  const node = at(item, 'author');
+  const name = username(member(node, 'uniqueId', 'unique_id')) ?? username(node);
   const id = asId(member(node, 'id', 'uid', 'userId')) ?? asId(at(item, 'authorId'));
   const nickname = asString(member(node, 'nickname', 'nickName')) ?? asString(member(item, 'nickname', 'authorName'));
   const [avatar] = AVATARS.flatMap((one) => urlsIn(member(node, one) ?? at(item, one)));

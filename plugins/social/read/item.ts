@@ -1,6 +1,6 @@
-import { asArray, asRecords, asString, at, type JsonRecord } from 'mediagate/plugin';
+import { asArray, asId, asRecords, asString, at, type JsonRecord } from 'mediagate/plugin';
 import { readStoryId } from './parts.js';
-import { createRelayStore, firstValue, numericId, type RelayBlock, type RelayPage, type RelayStore } from './relay.js';
+import { createRelayStore, firstValue, type RelayBlock, type RelayPage, type RelayStore } from './relay.js';
 
 /** The records of the requested item in a page's query results, connected by their ids. */
 export interface ItemNodes {
@@ -65,7 +65,7 @@ function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered |
     const posts = new Set(same.map((anchor) => asString(anchor.post_id)));
     for (const record of store.of(key)) if (isOneOf(record, posts)) stories.add(record);
   }
-  const postId = [...stories].map((story) => numericId(story.post_id)).find((one) => one !== undefined);
+  const postId = [...stories].map((story) => asId(story.post_id)).find((one) => one !== undefined);
   const keys = new Set<string>();
   for (const key of feedbackKeys([...stories, ...videos, ...photos])) keys.add(key);
   for (const one of [id, postId]) if (one) keys.add(feedbackId(one));
@@ -83,7 +83,7 @@ interface Wanted {
 
 /** Whether a story is the requested post, or the one whose only content is the requested video or photo. */
 function isStoryOf(story: JsonRecord, { id, isVideoId, isOnly, pageIsItems }: Wanted): boolean {
-  const stated = numericId(story.post_id);
+  const stated = asId(story.post_id);
   if (stated === id) return true;
   if (stated === undefined && hasAddress(story, id)) return true;
   const context = story.short_form_video_context;

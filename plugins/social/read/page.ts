@@ -32,11 +32,11 @@ export function readPage(reply: PageReply, link: LinkRef, siteConfig: SiteConfig
   extracted.push(...parseLinkedData(page.linkedData, link.id, aboutItem));
   const script = parseScript(page.code, numeric ?? link.id);
   if (script) extracted.push(script);
-  const isLogin = isLoginForm(page.tags(), siteConfig);
+  const isLogin = isLoginForm(page.tags, siteConfig);
   if (aboutItem && !isLogin) extracted.push(withoutRepeats(tagsPart(page, { link, numeric, siteConfig }), extracted));
   if (extracted.length === 0) {
     return isLogin
-      ? { kind: 'definitive', code: 'login_required', reason: page.tags().title ?? 'a login form' }
+      ? { kind: 'definitive', code: 'login_required', reason: page.tags.title ?? 'a login form' }
       : nothingFound(page, link, siteConfig);
   }
   const isDated = extracted.some(({ common }) => common?.published_at);
@@ -66,7 +66,7 @@ function tagsPart(
   page: PageParts,
   { link, numeric, siteConfig }: { link: LinkRef; numeric?: string | undefined; siteConfig: SiteConfig },
 ): PartialPost {
-  const tags = page.tags();
+  const tags = page.tags;
   return parseTags(tags, {
     siteConfig,
     inGroup: link.url.includes('/groups/') || (tags.canonical ?? tags.address ?? '').includes('/groups/'),
@@ -93,7 +93,7 @@ function withoutRepeats(tags: PartialPost, extracted: readonly PartialPost[]): P
 }
 
 function nothingFound(page: PageParts, { id, url }: LinkRef, siteConfig: SiteConfig): Failure {
-  const { canonical, address } = page.tags();
+  const { canonical, address } = page.tags;
   const isGroup = /^https:\/\/[\w-]+\.facebook\.com\/groups\/[^/?#]+\/?(?:[?#]|$)/.test(canonical ?? address ?? '');
   if (isGroup && url.includes('/groups/')) {
     return { kind: 'definitive', code: 'login_required', reason: 'the page of the group in place of the post' };
@@ -114,10 +114,10 @@ function nothingFound(page: PageParts, { id, url }: LinkRef, siteConfig: SiteCon
 function isAboutItem(reply: PageReply, page: PageParts, link: LinkRef): boolean {
   const { html } = page;
   const { id } = link;
-  const tags = page.tags();
+  const tags = page.tags;
   const items = [tags.canonical, tags.address].flatMap((address) => itemAt(address) ?? []);
   if (items.some((item) => item.id === id)) return true;
-  const { subjects, story } = page.route();
+  const { subjects, story } = page.route;
   if (subjects.has(id)) return true;
   // The number in the route counts if the addresses name no other.
   if (items.every((item) => isAlias(item.id)) && story?.posts.includes(id)) return true;
@@ -155,17 +155,17 @@ function isLoginTarget(html: string, alias: string): boolean {
 function numberOf(page: PageParts, { id, aboutItem }: { id: string; aboutItem: boolean }): string | undefined {
   if (!isAlias(id)) return id;
   if (!aboutItem) return undefined;
-  const tags = page.tags();
+  const tags = page.tags;
   const named = [tags.canonical, tags.address]
     .map((address) => itemAt(address)?.id)
     .find((one) => one && !isAlias(one));
-  return named ?? page.route().story?.posts.at(-1);
+  return named ?? page.route.story?.posts.at(-1);
 }
 
 /** Numeric id of the author, from the page's route, an old script or its address. */
 function authorIdOf(page: PageParts, id: string): string | undefined {
-  const { canonical, address } = page.tags();
-  const { story } = page.route();
+  const { canonical, address } = page.tags;
+  const { story } = page.route;
   if (story && (isAlias(id) || story.posts.includes(id))) return story.author;
   return storyAuthor(page.code, id) ?? ownerNumber(canonical ?? address);
 }

@@ -2,6 +2,7 @@ import {
   type Author,
   asArray,
   asBoolean,
+  asId,
   asRecord,
   asRecords,
   asString,
@@ -16,7 +17,7 @@ import { usernameIn } from '../links.js';
 import { parseFeedback } from './counters.js';
 import { attachmentRecords, findItem, type ItemNodes } from './item.js';
 import { imageIn, siteUrl, unique } from './media.js';
-import { firstValue, numericId, type RelayPage, type RelayStore } from './relay.js';
+import { firstValue, type RelayPage, type RelayStore } from './relay.js';
 import type { SiteConfig } from './state.js';
 import { parseVideo } from './video.js';
 
@@ -151,12 +152,8 @@ function parseAuthor({ stories, videos, photos, store }: ItemNodes): Author | un
   const candidates = [...actors, ...owners];
   const leading = candidates.find(({ name }) => asString(name)) ?? candidates[0];
   if (!leading) return undefined;
-  const id = numericId(leading.id);
-  const records = [
-    leading,
-    ...candidates.filter((one) => id !== undefined && numericId(one.id) === id),
-    ...store.of(id),
-  ];
+  const id = asId(leading.id);
+  const records = [leading, ...candidates.filter((one) => id !== undefined && asId(one.id) === id), ...store.of(id)];
   const first = <Value>(read: (record: JsonRecord) => Value | undefined) => firstValue(records, read);
   const url = first((record) => profileUrl(record.url) ?? profileUrl(record.profile_url));
   return {

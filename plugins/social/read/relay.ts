@@ -89,22 +89,17 @@ export function createListShortener(): (text: string) => string {
   };
 }
 
+const MAX_RECORDS = 400_000;
+/** Each is a member of records of posts only. */
+const STORY_MEMBERS = ['post_id', 'short_form_video_context', 'comet_sections', 'wwwURL'];
+
+export type RelayStore = ReturnType<typeof createRelayStore>;
+
 /**
  * All records of a page by their id. The members of one thing are spread over many records with the same id, and records
  * of different things are nested in one another.
  */
-export interface RelayStore {
-  add(blocks: readonly RelayBlock[]): void;
-  of(id: string | undefined): readonly JsonRecord[];
-  /** The outermost records; some have no id. */
-  readonly roots: readonly JsonRecord[];
-  /** The records of posts. */
-  readonly stories: readonly JsonRecord[];
-}
-
-const MAX_RECORDS = 400_000;
-
-export function createRelayStore(): RelayStore {
+export function createRelayStore() {
   const byId = new Map<string, JsonRecord[]>();
   const roots: JsonRecord[] = [];
   const stories: JsonRecord[] = [];
@@ -119,12 +114,10 @@ export function createRelayStore(): RelayStore {
     }
     const record = value as JsonRecord;
     const id = asString(record.id);
-    if (id !== undefined) {
-      const known = byId.get(id);
-      if (known) known.push(record);
-      else byId.set(id, [record]);
-    }
-    if (isStory(record)) stories.push(record);
+    const known = id === undefined ? undefined : byId.get(id);
+    if (known) known.push(record);
+    else if (id !== undefined) byId.set(id, [record]);
+    if (STORY_MEMBERS.some((name) => record[name] !== undefined) || record.__typename === 'Story') stories.push(record);
     for (const key in record) {
       const member = record[key];
       if (typeof member === 'object' && member !== null) index(member);
@@ -132,26 +125,18 @@ export function createRelayStore(): RelayStore {
   }
 
   return {
-    roots,
-    stories,
-    of: (id) => (id === undefined ? [] : (byId.get(id) ?? [])),
-    add(blocks) {
+    /** The outermost records; some have no id. */
+    roots: roots as readonly JsonRecord[],
+    /** The records of posts. */
+    stories: stories as readonly JsonRecord[],
+    of: (id: string | undefined): readonly JsonRecord[] => (id === undefined ? undefined : byId.get(id)) ?? [],
+    add(blocks: readonly RelayBlock[]) {
       for (const { data } of blocks) {
         roots.push(data);
         index(data);
       }
     },
   };
-}
-
-function isStory(record: JsonRecord): boolean {
-  return (
-    record.__typename === 'Story' ||
-    record.post_id !== undefined ||
-    record.short_form_video_context !== undefined ||
-    record.comet_sections !== undefined ||
-    record.wwwURL !== undefined
-  );
 }
 
 /** The first value that one of the records has, in their order. */
@@ -164,10 +149,4 @@ export function firstValue<Value>(
     if (value !== undefined) return value;
   }
   return undefined;
-}
-
-/** The id of a post or profile: digits, as text. */
-export function numericId(value: unknown): string | undefined {
-  const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
-  return typeof text === 'string' && /^\d{3,20}$/.test(text) ? text : undefined;
 }

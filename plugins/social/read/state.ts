@@ -32,7 +32,7 @@ export function readPageState(reply: PageReply, page: PageParts, siteConfig: Sit
   const isGone = status === 404 || status === 410;
   if (html === '' && !isGone)
     return transient('upstream_refused', status >= 300 ? 'redirected to another site' : 'empty answer');
-  const { root, title } = page.route();
+  const { root, title } = page.route;
   const { markers } = siteConfig;
   const isRoot = (names: readonly string[]) => names.some((name) => root?.includes(name));
   if (isRoot(markers.ageRoots)) return definitive('age_restricted', `page: ${root}`);
@@ -42,7 +42,7 @@ export function readPageState(reply: PageReply, page: PageParts, siteConfig: Sit
     return stateOfNotice(title, siteConfig) ?? definitive('unavailable', title);
   }
   if (isGone) return definitive('unavailable', `HTTP ${status}`);
-  return stateOfTags(page.tags(), siteConfig) ?? stateOfMarks(html, siteConfig);
+  return stateOfTags(page.tags, siteConfig) ?? stateOfMarks(html, siteConfig);
 }
 
 /** The refusal that an address alone stands for: a login form, a check, a consent form, or a feed. */
@@ -106,7 +106,7 @@ export function isLoginForm({ title, heading, description }: PageTags, { phrases
 export function stateOfRest(page: PageParts, siteConfig: SiteConfig): Failure | undefined {
   const { html } = page;
   const { markers } = siteConfig;
-  if (page.route().root !== undefined || html.length > NOTICE_LENGTH) return undefined;
+  if (page.route.root !== undefined || html.length > NOTICE_LENGTH) return undefined;
   const notice = readNotice(html);
   const state = notice === undefined ? undefined : stateOfNotice(notice, siteConfig);
   if (state) return state;

@@ -1,26 +1,35 @@
-import { asRecord, at, linkedDataNodes, type PartialPost, readLinkedItem, splitScripts } from 'mediagate/plugin';
+import {
+  asRecord,
+  asString,
+  at,
+  linkedDataNodes,
+  type PartialPost,
+  readLinkedItem,
+  splitScripts,
+} from 'mediagate/plugin';
 import { canonicalUrl } from '../../links.js';
 import { profileUrl } from '../item.js';
-import { nodes, ofDetail, type PageNodes, stateOf, together } from '../page-nodes.js';
 import { idIn } from '../page-tags.js';
 import { tagsOf, username } from '../values.js';
 
-/** Pages of 2021 to 2023: items and accounts in tables of their own. */
-export function readSigi(blob: unknown, id: string): PageNodes {
-  const item = at(blob, 'ItemModule', id) ?? at(blob, 'MobileItemModule', id);
-  const state = stateOf(at(blob, 'VideoPage')) ?? stateOf(at(blob, 'MobileSharingVideo'));
-  return nodes({
-    items: asRecord(item) ? [item] : [],
-    users: at(blob, 'UserModule', 'users'),
-    userStats: at(blob, 'UserModule', 'stats'),
-    states: state ? [state] : [],
-  });
+/** Pages of 2021 to 2023: items and accounts in tables of their own, which are put together as in today's pages. */
+export function readSigi(blob: unknown, id: string): unknown[] {
+  const item = asRecord(at(blob, 'ItemModule', id) ?? at(blob, 'MobileItemModule', id));
+  const handle = asString(item?.author) ?? '';
+  const author = asRecord(at(blob, 'UserModule', 'users', handle));
+  const authorStats = at(blob, 'UserModule', 'stats', handle);
+  const itemStruct = item && {
+    ...(authorStats !== undefined && { authorStats }),
+    ...item,
+    ...(author && { author: { uniqueId: handle, ...author } }),
+  };
+  return [{ itemInfo: { itemStruct } }, at(blob, 'VideoPage'), at(blob, 'MobileSharingVideo')];
 }
 
 /** Pages of 2019 to 2021. */
-export function readNextData(blob: unknown): PageNodes {
+export function readNextData(blob: unknown): unknown[] {
   const props = at(blob, 'props', 'pageProps');
-  return together([ofDetail(props), ofDetail(at(props, 'videoObjectPageProps'))]);
+  return [props, at(props, 'videoObjectPageProps')];
 }
 
 /** The schema.org description of the requested item, which pages had until 2023. */
