@@ -56,7 +56,6 @@ export function parseNext(
   const dateText = layout?.dateText ?? panel?.dateText;
   const description = known.description ?? parseDescription(layout?.described) ?? panel?.description;
   const author = owner?.author ?? panel?.author;
-  const channel = author?.id;
   const isUnlisted = (asArray(layout?.badges) ?? []).some(
     (badge) => at(badge, 'metadataBadgeRenderer', 'icon', 'iconType') === 'PRIVACY_UNLISTED',
   );
@@ -82,11 +81,8 @@ export function parseNext(
       collaborators: collaborators.length > 0 ? collaborators : undefined,
       music: parseMusic(next, layout?.described, description),
     },
-    ids: videoIds(id, channel),
-    metrics: {
-      ...Object.fromEntries(Object.entries(counts).map(([metric, count]) => [metric, count?.value])),
-      channel_id: channel,
-    },
+    ids: videoIds(id, author?.id),
+    metrics: Object.fromEntries(Object.entries(counts).map(([metric, count]) => [metric, count?.value])),
     precision: {
       ...(!likes && panel?.likesHidden && { likes: 'hidden' }),
       ...Object.fromEntries(

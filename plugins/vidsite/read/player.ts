@@ -54,9 +54,7 @@ export function parsePlayer(
   const formats = parseFormats(at(player, 'streamingData'));
   const images = parseImages(at(details, 'thumbnail', 'thumbnails'), at(microformat, 'thumbnail', 'thumbnails'));
   const description = asString(at(details, 'shortDescription')) ?? textOf(at(microformat, 'description'));
-  const duration = asPositive(at(details, 'lengthSeconds')) ?? asPositive(at(microformat, 'lengthSeconds'));
   const channel = channelId(at(details, 'channelId')) ?? channelId(at(microformat, 'externalChannelId'));
-  const language = formats.language ?? captions.spoken;
   const familySafe = asBoolean(at(microformat, 'isFamilySafe'));
   const countries = asArray(at(microformat, 'availableCountries')) ?? [];
   const likesHidden = at(details, 'allowRatings') === false;
@@ -72,8 +70,8 @@ export function parsePlayer(
       }),
       thumbnail: images[0]?.url,
       published_at: toIsoTime(at(microformat, 'publishDate')) ?? toIsoTime(at(microformat, 'uploadDate')),
-      duration_seconds: duration,
-      language,
+      duration_seconds: asPositive(at(details, 'lengthSeconds')) ?? asPositive(at(microformat, 'lengthSeconds')),
+      language: formats.language ?? captions.spoken,
       tags: tagsOf(details, description),
       category: asString(at(microformat, 'category')),
       is_unlisted: asBoolean(at(microformat, 'isUnlisted')),
@@ -86,8 +84,6 @@ export function parsePlayer(
     metrics: {
       views: asCount(at(details, 'viewCount')) ?? asCount(at(microformat, 'viewCount')),
       likes: likesHidden ? undefined : asCount(at(microformat, 'likeCount')),
-      duration_seconds: duration,
-      channel_id: channel,
     },
     media: {
       image_urls: images.map((image) => image.url),

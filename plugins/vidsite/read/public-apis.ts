@@ -45,7 +45,6 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
   const privacy = asString(at(video, 'status', 'privacyStatus'));
   const description = asString(at(snippet, 'description'));
   const restricted = at(video, 'contentDetails', 'contentRating', 'ytRating') === 'ytAgeRestricted';
-  const duration = parseDuration(asString(at(video, 'contentDetails', 'duration')) ?? '') || undefined;
   const hidden = at(about, 'statistics', 'hiddenSubscriberCount') === true;
   const subscribers = hidden ? undefined : asNumber(at(about, 'statistics', 'subscriberCount'));
   return {
@@ -61,7 +60,7 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       }),
       thumbnail: images[0]?.url,
       published_at: toIsoTime(at(snippet, 'publishedAt')),
-      duration_seconds: duration,
+      duration_seconds: parseDuration(asString(at(video, 'contentDetails', 'duration')) ?? '') || undefined,
       language: asString(at(snippet, 'defaultAudioLanguage')) ?? asString(at(snippet, 'defaultLanguage')),
       tags: textsIn(at(snippet, 'tags')),
       is_unlisted: privacy === undefined ? undefined : privacy === 'unlisted',
@@ -75,7 +74,6 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       ...Object.fromEntries(COUNTERS.map(([metric, name]) => [metric, asNumber(statistics?.[name])])),
       concurrent_viewers: asNumber(at(video, 'liveStreamingDetails', 'concurrentViewers')),
       subscriber_count: subscribers,
-      channel_id: owner,
     },
     media: { image_urls: images.map((image) => image.url), entries: images },
     // The API rounds subscribers to three digits.

@@ -142,6 +142,6 @@ export function parseImages(...lists: readonly unknown[]): MediaEntry[] {
 
 /** Orders pictures. One without a known size is the smallest. */
 export function largerFirst(one: MediaEntry | undefined, other: MediaEntry | undefined): number {
-  const [area, otherArea] = [one, other].map((entry) => (entry?.width ?? 0) * (entry?.height ?? 0));
-  return (otherArea ?? 0) - (area ?? 0);
+  const area = (entry: MediaEntry | undefined) => (entry?.width ?? 0) * (entry?.height ?? 0);
+  return area(other) - area(one);
 }
