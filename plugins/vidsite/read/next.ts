@@ -1,13 +1,4 @@
-import {
-  asArray,
-  asRecord,
-  asString,
-  at,
-  findAll,
-  type JsonRecord,
-  type PartialPost,
-  rawStats,
-} from 'mediagate/plugin';
+import { asArray, asString, at, findAll, type JsonRecord, type PartialPost, rawStats } from 'mediagate/plugin';
 import { bestCount, countsIn, parseComments, parseLikes, parseViews, type ShownCount } from './counters.js';
 import { parseShownDate } from './dates.js';
 import { parseChapters, parseDescription, parseDescriptionPanel, parseMusic } from './description.js';
@@ -188,7 +179,7 @@ export function parseOwners(owner: unknown): { author?: PartialAuthor; subscribe
     ...splitLine(textOf(at(owner, 'expandedSubtitle'))),
     ...splitLine(textOf(at(owner, 'collapsedSubtitle'))),
   ]);
-  return [{ author: shownAuthor(name, endpoint, at(owner, 'thumbnail', 'thumbnails'), verified), subscribers }];
+  return [{ author: shownAuthor(name, endpoint, at(owner, 'thumbnail', 'thumbnails'), { verified }), subscribers }];
 }
 
 /** The picture of the tick behind a channel's name. */
@@ -204,10 +195,10 @@ function parseJointOwners(owner: unknown): ReturnType<typeof parseOwners> {
     if (!name || !endpoint) return {};
     const parts = splitLine(textOf(at(model, 'subtitle')));
     const handle = parts.find((part) => part.startsWith('@'));
-    const link = { ...asRecord(endpoint), ...(handle && { canonicalBaseUrl: `/${handle}` }) };
     const avatars = at(model, 'leadingAccessory', 'avatarViewModel', 'image', 'sources');
     const tick = firstIn(at(model, 'title', 'attachmentRuns'), (node) => TICK.test(asString(node.imageName) ?? ''));
-    return { author: shownAuthor(name, link, avatars, tick !== undefined), subscribers: subscribersIn(parts) };
+    const author = shownAuthor(name, endpoint, avatars, { handle, verified: tick !== undefined });
+    return { author, subscribers: subscribersIn(parts) };
   });
 }
 

@@ -30,7 +30,6 @@ import {
 
 /** Number of countries and territories in ISO 3166-1: a list of all of them is no restriction. */
 const ALL_COUNTRIES = 249;
-const isCountry = (code: unknown) => /^[A-Z]{2}$/.test(asString(code) ?? '');
 
 /**
  * Reads a player reply (`ytInitialPlayerResponse`, `/youtubei/v1/player`), whole or its microformat alone. `post` is
@@ -77,7 +76,7 @@ export function parsePlayer(
       is_unlisted: asBoolean(at(microformat, 'isUnlisted')),
       is_family_safe: familySafe,
       age_limit: familySafe === false ? 18 : undefined,
-      available_countries: countries.length < ALL_COUNTRIES ? textsIn(countries.filter(isCountry)) : undefined,
+      available_countries: countries.length < ALL_COUNTRIES ? textsIn(countries) : undefined,
       ...liveOf(player, details, microformat),
     },
     ids: videoIds(id, channel),

@@ -80,11 +80,16 @@ function usernameIn(url: unknown): string | undefined {
 }
 
 /** The author that a page shows: a name, the endpoint that it links to, and pictures in several sizes. */
-export function shownAuthor(name: string, endpoint: unknown, avatars: unknown, verified = false): PartialAuthor {
+export function shownAuthor(
+  name: string,
+  endpoint: unknown,
+  avatars: unknown,
+  { handle, verified }: { handle?: string | undefined; verified?: boolean } = {},
+): PartialAuthor {
   return channelAuthor({
     name,
     id: channelId(at(endpoint, 'browseId')),
-    url: at(endpoint, 'canonicalBaseUrl'),
+    url: handle ? `/${handle}` : at(endpoint, 'canonicalBaseUrl'),
     avatar: parseImages(avatars)[0]?.url,
     ...(verified && { verified }),
   });
