@@ -71,7 +71,7 @@ function shownOwner(parts: readonly PostPart[]): string | undefined {
 function withoutOwner(post: PartialPost): PartialPost {
   const { author: _author, ...common } = post.common ?? {};
   const { channel_id: _channel, author_id: _id, ...ids } = post.ids ?? {};
-  const { channel_id: _owner, subscriber_count: _subscribers, ...metrics } = post.metrics ?? {};
+  const { subscriber_count: _subscribers, ...metrics } = post.metrics ?? {};
   return { ...post, common, ids, metrics };
 }
 

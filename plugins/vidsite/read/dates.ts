@@ -1,9 +1,7 @@
-import { toIsoTime } from 'mediagate/plugin';
+import { latinDigits, toIsoTime } from 'mediagate/plugin';
 import months from './months.json' with { type: 'json' };
 import { withoutMarks } from './values.js';
 
-/** First code points of the digits of those languages. */
-const DIGIT_ZEROS = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50];
 const BUDDHIST_OFFSET = 543;
 
 /**
@@ -12,14 +10,8 @@ const BUDDHIST_OFFSET = 543;
  */
 export function parseShownDate(text: string): string | undefined {
   if (text.length > 120) return undefined;
-  const plain = withoutMarks(text).replace(/\p{Nd}/gu, latinDigit);
+  const plain = latinDigits(withoutMarks(text));
   return eastAsianDate(plain) ?? numericDate(plain) ?? namedMonthDate(plain);
-}
-
-function latinDigit(digit: string): string {
-  const code = digit.codePointAt(0) ?? 0;
-  const zero = DIGIT_ZEROS.find((start) => code >= start && code < start + 10);
-  return zero === undefined ? digit : String(code - zero);
 }
 
 function isoDay(year: string | number, month: string | number, day: string | number): string | undefined {

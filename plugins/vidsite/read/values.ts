@@ -24,6 +24,12 @@ export function textOf(value: unknown): string | undefined {
   return text?.trim() ? text : undefined;
 }
 
+/** The texts in a list; undefined if there are none. */
+export function textsIn(list: unknown): string[] | undefined {
+  const texts = (asArray(list) ?? []).flatMap((item) => asString(item) ?? []);
+  return texts.length > 0 ? texts : undefined;
+}
+
 /** The label of a node for screen readers. */
 export function accessibilityLabel(value: unknown): string | undefined {
   const holders = ['accessibility', 'accessibilityData'].map((name) => at(value, name));
@@ -74,11 +80,16 @@ function usernameIn(url: unknown): string | undefined {
 }
 
 /** The author that a page shows: a name, the endpoint that it links to, and pictures in several sizes. */
-export function shownAuthor(name: string, endpoint: unknown, avatars: unknown, verified = false): PartialAuthor {
+export function shownAuthor(
+  name: string,
+  endpoint: unknown,
+  avatars: unknown,
+  { handle, verified }: { handle?: string | undefined; verified?: boolean } = {},
+): PartialAuthor {
   return channelAuthor({
     name,
     id: channelId(at(endpoint, 'browseId')),
-    url: at(endpoint, 'canonicalBaseUrl'),
+    url: handle ? `/${handle}` : at(endpoint, 'canonicalBaseUrl'),
     avatar: parseImages(avatars)[0]?.url,
     ...(verified && { verified }),
   });
@@ -136,6 +147,6 @@ export function parseImages(...lists: readonly unknown[]): MediaEntry[] {
 
 /** Orders pictures. One without a known size is the smallest. */
 export function largerFirst(one: MediaEntry | undefined, other: MediaEntry | undefined): number {
-  const [area, otherArea] = [one, other].map((entry) => (entry?.width ?? 0) * (entry?.height ?? 0));
-  return (otherArea ?? 0) - (area ?? 0);
+  const area = (entry: MediaEntry | undefined) => (entry?.width ?? 0) * (entry?.height ?? 0);
+  return area(other) - area(one);
 }
