@@ -70,7 +70,7 @@ function furtherKey(plugins: readonly PluginStatus[]): string {
 }
 
 function firstKey(address: string, key: string, [first, ...others]: readonly SampleRequest[]): string[] {
-  const intro = 'There was no API key yet, so here is one named "local". It is shown this once';
+  const intro = 'Created the API key "local". It is not shown again';
   if (!first) return [`${intro}:`, '', key];
   const width = Math.max(...others.map(({ route }) => route.length));
   return [
@@ -105,7 +105,7 @@ export function describeStartFailure(error: unknown, settings?: Settings): Start
   switch (code) {
     case 'EADDRINUSE':
       return {
-        message: `Port ${settings?.port} of ${settings?.host} is taken by another program. Set PORT to another one.`,
+        message: `Port ${settings?.port} of ${settings?.host} is used by another program. Set PORT to another port.`,
         exitCode: 1,
       };
     case 'EADDRNOTAVAIL':
@@ -115,17 +115,17 @@ export function describeStartFailure(error: unknown, settings?: Settings): Start
     case 'EPERM':
       if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
         return {
-          message: `Port ${settings?.port} may not be listened on by this user. Set PORT to 1024 or above.`,
+          message: `Port ${settings?.port} needs more rights than this user has. Set PORT to 1024 or above.`,
           exitCode: 1,
         };
       }
-      return { message: `${file} may not be written by this user. DATA_DIR names the data folder.`, exitCode: 1 };
+      return { message: `${file} is not writable for this user. Set DATA_DIR to the data folder.`, exitCode: 1 };
     case 'EROFS':
     case 'ENOTDIR':
     case 'EEXIST':
     case 'ENOENT':
       return {
-        message: `${file} cannot be used as or in the data folder (${code}). DATA_DIR names the data folder.`,
+        message: `${file} cannot be used as or in the data folder (${code}). Set DATA_DIR to the data folder.`,
         exitCode: 1,
       };
     case 'ENOSPC':
@@ -168,7 +168,7 @@ export function startNotices({ environment, gateway }: NoticeOptions): string[] 
   );
   return [
     ...misspelt,
-    ...(hasDotEnv() ? [`There is a .env in this folder, which is not read. ${DOT_ENV_ADVICE}`] : []),
+    ...(hasDotEnv() ? [`The .env file in this folder is not read. ${DOT_ENV_ADVICE}`] : []),
     ...describeStandIns(gateway),
   ];
 }
