@@ -15,12 +15,9 @@ import { canonicalUrl } from '../links.js';
 
 /** The text of a node: `{simpleText}`, `{runs: [{text}]}`, `{content}` or a string. Undefined if it is blank. */
 export function textOf(value: unknown): string | undefined {
+  const runs = asArray(at(value, 'runs'))?.map((run) => asString(at(run, 'text')) ?? '');
   const whole = asString(value) ?? asString(at(value, 'simpleText')) ?? asString(at(value, 'content'));
-  const text =
-    whole ??
-    asArray(at(value, 'runs'))
-      ?.map((run) => asString(at(run, 'text')) ?? '')
-      .join('');
+  const text = whole ?? runs?.join('');
   return text?.trim() ? text : undefined;
 }
 
