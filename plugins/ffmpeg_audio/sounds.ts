@@ -198,7 +198,7 @@ export function soundsIn(text: string): readonly Sound[] {
   const sounds = SOUNDS.filter(({ words }) => words.test(text)).slice(0, MOST);
   if (sounds.length > 0) return sounds;
   const known = SOUNDS.map(({ name }) => name).join(', ');
-  const message = `Without a model, there are only these sounds: ${known}. ELEVENLABS_API_KEY connects one that makes others.`;
+  const message = `Offline, only these sound effects exist: ${known}. Set ELEVENLABS_API_KEY to connect a model for others.`;
   throw new GatewayError('plugin_unavailable', message, { param: 'text', retryable: false });
 }
 

@@ -18,7 +18,7 @@ interface HearingOptions {
 const CALLS = 16;
 const RATE = 16_000;
 const LANGUAGES = ['en', 'eng', 'english'];
-const ELSEWHERE = 'TRANSCRIPTION_UPSTREAM_URL connects a model without that limit.';
+const ELSEWHERE = 'Set TRANSCRIPTION_UPSTREAM_URL to connect a model without that limit.';
 
 /** Writes down English speech. */
 export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
@@ -26,7 +26,7 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
 
   return async (call: TranscribeCall): Promise<Transcript> => {
     refuseWhatItCannot(call);
-    const message = `The offline engine takes ${maxSeconds} seconds at most. ${ELSEWHERE}`;
+    const message = `The offline engine accepts at most ${maxSeconds} seconds. ${ELSEWHERE}`;
     const tooLong = new GatewayError('invalid_value', message, { param: 'file' });
     if ((call.audio.seconds ?? 0) > maxSeconds) throw tooLong;
     const leave = places.take(call.signal);
@@ -77,14 +77,14 @@ export function refuseForeign(transcript: Transcript): Transcript {
     length += text.length;
   }
   if (length === 0 || sum / length >= HARDLY_ENGLISH) return transcript;
-  throw unsupported('This is hardly English, and the offline engine translates nothing.', 'file');
+  throw unsupported('This does not seem to be English, and the offline engine cannot translate.', 'file');
 }
 
 function refuseWhatItCannot({ language, granularity }: TranscribeCall): void {
   if (language !== undefined && !LANGUAGES.includes(language.toLowerCase()))
-    throw unsupported('The offline engine hears English alone.', 'language');
+    throw unsupported('The offline engine understands only English.', 'language');
   if (granularity === 'word')
-    throw unsupported('The offline engine gives no times of words.', 'timestamp_granularities[]');
+    throw unsupported('The offline engine has no word timestamps.', 'timestamp_granularities[]');
 }
 
 function unsupported(message: string, param: string): GatewayError {

@@ -183,7 +183,7 @@ export function refusalFailure(refusal: UpstreamRefusal, exchange: Exchange): Tr
   const { about, message } = openaiError(refusal);
   if (refusal.status === 413 && about === 'request') {
     const reason = message === undefined ? undefined : withoutNames(message, names);
-    return callerFailure(new GatewayError('request_too_large', 'The sound is too large for the model.', { reason }));
+    return callerFailure(new GatewayError('request_too_large', 'The audio is too large for the model.', { reason }));
   }
   const now = context.clock.now();
   // What comes back after a reset or a proxy's time-out was perhaps heard or spoken, and paid for.

@@ -210,7 +210,7 @@ describe('createGateway', () => {
       /^textProviders\.0\.models\.0\.routes must be a list$/,
     ],
     [
-      'signs nobody in',
+      'cannot sign in a user',
       offering({ identityProviders: [{}] }, ['identity']),
       /^identityProviders\.0\.open must be a function$/,
     ],
@@ -226,7 +226,7 @@ describe('createGateway', () => {
     [{ use: invented(), timeoutMs: 'x' }, /^timeoutMs must be integer/],
     [{ use: invented(), id: 'BAD ID' }, /^id must match/],
     [{ use: invented(), trustedOrigins: ['nonsense'] }, /^trustedOrigins\.0 must match/],
-    [{ use: invented(), fallback: true }, /^fallback needs serves/],
+    [{ use: invented(), fallback: true }, /^fallback needs "serves"/],
     [{ use: {} }, /^its default export is not a plugin/],
     [
       {
@@ -311,7 +311,7 @@ describe('createGateway', () => {
       'its options must not have "dept", which is not known; "depth" is',
     );
     expect((await stateOf({ use: picky, options: { colour: 1 } }))?.reason).to.match(/"colour", which is not known$/);
-    expect((await stateOf({ use: invented(), options: { any: 1 } }))?.reason).to.match(/takes no options/);
+    expect((await stateOf({ use: invented(), options: { any: 1 } }))?.reason).to.match(/accepts no options/);
   });
 
   it('gives each entry a context of its own, with a cache of its own', async () => {

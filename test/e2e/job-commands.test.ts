@@ -149,7 +149,9 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     const id = await submit();
     await until(() => upstream.requests.length === 1);
     await gateway.kill();
-    expect((await run('list')).stdout).to.match(new RegExp(`${id} .* its worker has ended; waits for another\n`));
+    expect((await run('list')).stdout).to.match(
+      new RegExp(`${id} .* its worker has ended; waits for another worker\n`),
+    );
     gateway = await startGatewayProcess({ dataFolder, environment });
     await until(() => upstream.requests.length === 2);
     expect((await run('show', id)).stdout).to.match(/\nruns +2, of which 1 cut off\n/);

@@ -1,4 +1,5 @@
 import {
+  asId,
   asRecord,
   asRecords,
   asString,
@@ -15,7 +16,7 @@ import {
 import type { SiteConfig } from '../fetch.js';
 import { matchProduct } from '../links.js';
 import { type ProductPart, partOf, readProducts } from './product.js';
-import { readId, readText, readUrl } from './values.js';
+import { readText, readUrl } from './values.js';
 
 /** One place of a page that holds the product. */
 export interface ProductNode {
@@ -124,7 +125,7 @@ function idOf(product: JsonRecord): string | undefined {
     at(product, 'product_model', 'product_id'),
     at(product, 'product_base', 'product_id'),
   ];
-  const [first, ...others] = ids.flatMap((id) => readId(id) ?? []);
+  const [first, ...others] = ids.flatMap((id) => asId(id) ?? []);
   return others.every((id) => id === first) ? first : undefined;
 }
 
@@ -170,7 +171,7 @@ export function isWhole(parts: readonly ProductPart[]): boolean {
 export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig): ShopOutcome {
   if (!/\S/.test(html)) return { kind: 'transient', code: 'upstream_refused', reason: 'an empty answer' };
   const data = readRouterData(html, id, siteConfig.blobs);
-  const parts = data ? readProducts(data, id) : [];
+  const parts = data ? readProducts(data, id, siteConfig.rawStats) : [];
   const refusal = data?.refusal && meaningOf(data.refusal, data, html, siteConfig);
   if (isReadable(parts)) {
     const withdrawn = parts.some(({ notForSale }) => notForSale);

@@ -82,6 +82,31 @@ export function postOf(parts: ClipParts): PartialPost {
   };
 }
 
+/** One post of the few things that a page's tags, its schema.org node or oEmbed state. */
+export function postOfSummary(stated: {
+  id: string;
+  caption: string | undefined;
+  name: string | undefined;
+  handle: unknown;
+  /** The author's address, which often has the handle. */
+  address?: string | undefined;
+  thumbnail: string | undefined;
+}) {
+  const { id, caption, name, address, thumbnail } = stated;
+  const handle = username(stated.handle) ?? username(/\/@([^/?#]+)/.exec(address ?? '')?.[1]);
+  return {
+    common: {
+      caption,
+      description: caption,
+      author: { name, username: handle, url: handle ? profileUrl(handle) : address },
+      thumbnail,
+      tags: tagsOf(caption),
+    },
+    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
+    media: { image_urls: thumbnail ? [thumbnail] : [] },
+  };
+}
+
 /** An `itemStruct`, which all pages since 2020 have for an item. */
 export function parseItem(item: unknown, id: string): PartialPost {
   const video = at(item, 'video');
@@ -153,7 +178,7 @@ export function parseAuthor(item: unknown): Author | undefined {
   };
 }
 
-export function profileUrl(name: string): string {
+function profileUrl(name: string): string {
   return `https://www.tiktok.com/@${name}`;
 }
 

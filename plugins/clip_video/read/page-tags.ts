@@ -1,8 +1,7 @@
 import { absoluteUrl, asId, type Count, metaTags, type PartialPost, parseCount } from 'mediagate/plugin';
-import { canonicalUrl } from '../links.js';
 import { lifeOf } from './files.js';
-import { profileUrl } from './item.js';
-import { tagsOf, username } from './values.js';
+import { postOfSummary } from './item.js';
+import { username } from './values.js';
 
 /** What the tags of a page state for search engines. Undefined unless they are of the requested item. */
 export function parsePageTags(html: string, id: string): PartialPost | undefined {
@@ -17,22 +16,17 @@ export function parsePageTags(html: string, id: string): PartialPost | undefined
   const caption = read.caption ?? heading.caption ?? (heading.name ? summary : undefined);
   if (!name || !(caption ?? heading.name)) return undefined;
   const video = absoluteUrl(tags.get('og:video:secure_url') ?? tags.get('og:video'));
+  const post = postOfSummary({ id, caption, name: read.name ?? heading.name, handle: name, thumbnail });
+  const { likes, comments } = read;
   return {
-    common: {
-      caption,
-      description: caption,
-      author: { name: read.name ?? heading.name, username: name, url: profileUrl(name) },
-      thumbnail,
-      tags: tagsOf(caption),
-    },
-    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
-    metrics: { likes: read.likes?.value, comments: read.comments?.value },
+    ...post,
+    metrics: { likes: likes?.value, comments: comments?.value },
     precision: {
-      ...(read.likes && !read.likes.exact && { likes: 'rounded' as const }),
-      ...(read.comments && !read.comments.exact && { comments: 'rounded' as const }),
+      ...(likes && !likes.exact && { likes: 'rounded' as const }),
+      ...(comments && !comments.exact && { comments: 'rounded' as const }),
     },
     media: {
-      image_urls: thumbnail ? [thumbnail] : [],
+      ...post.media,
       video_urls: video ? [video] : [],
       entries: video ? [{ url: video, kind: 'video', mime: 'video/mp4', ...lifeOf(video) }] : [],
     },

@@ -16,8 +16,7 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
   const listed = readCounterList(tags.counted ?? '', context.siteConfig);
   const name = heading.author ?? authorName(tags, context) ?? tags.from;
   const caption = captionOf(tags, { ...context, fromHeading: heading.text, author: name });
-  const address = tags.canonical ?? tags.address;
-  const username = context.inGroup ? undefined : usernameIn(address);
+  const username = context.inGroup ? undefined : usernameIn(tags.addresses?.[0]);
   const author: Author = {
     name,
     id: context.authorId,
