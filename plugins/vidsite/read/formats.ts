@@ -46,7 +46,7 @@ export function parseFormats(streamingData: unknown) {
 /** The file to take the audio from: of the original track, in the order of the itags, otherwise the smallest. */
 export function chooseAudio(streamingData: unknown, itags: readonly number[]): MediaEntry | undefined {
   const rank = (format: Format) => {
-    const place = format.itag === undefined ? -1 : itags.indexOf(format.itag);
+    const place = itags.indexOf(format.itag ?? -1);
     return [
       format.entry.has_video ? 1 : 0,
       format.isOriginalTrack ? 0 : format.isDefaultTrack ? 1 : 2,
@@ -128,14 +128,11 @@ function lifeOf(url: string): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
 }
 
 function readManifests(streamingData: unknown): MediaEntry[] {
-  const kinds = [
-    ['hlsManifestUrl', HLS],
-    ['dashManifestUrl', 'application/dash+xml'],
-  ] as const;
-  return kinds.flatMap(([name, mime]): MediaEntry[] => {
+  const manifest = (name: string, mime: string): MediaEntry[] => {
     const url = siteUrl(at(streamingData, name));
     return url ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url) }] : [];
-  });
+  };
+  return [...manifest('hlsManifestUrl', HLS), ...manifest('dashManifestUrl', 'application/dash+xml')];
 }
 
 /** Larger first; the more common codec if the size is equal. */

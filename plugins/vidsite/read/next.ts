@@ -1,12 +1,12 @@
 import { asArray, asString, at, findAll, type JsonRecord, type PartialPost, rawStats } from 'mediagate/plugin';
 import { bestCount, countsIn, parseComments, parseLikes, parseViews, type ShownCount } from './counters.js';
-import { parseShownDate } from './dates.js';
 import { parseChapters, parseDescription, parseDescriptionPanel, parseMusic } from './description.js';
 import { olderPhoneRow } from './older/layouts.js';
 import {
   accessibilityLabel,
   channelId,
   type PartialAuthor,
+  parseShownDate,
   rendererIn,
   type Subject,
   shownAuthor,

@@ -127,8 +127,8 @@ export function announcedStart(player: unknown): unknown {
 
 /** The owner's keywords, otherwise the hashtags of the description. */
 function tagsOf(details: unknown, description: string | undefined): string[] | undefined {
-  const keywords = (asArray(at(details, 'keywords')) ?? []).flatMap((keyword) => asString(keyword)?.trim() || []);
-  const tags = [...new Set(keywords.map((tag) => tag.replace(/^#/, '')).filter(Boolean))];
+  const keywords = textsIn(at(details, 'keywords')) ?? [];
+  const tags = [...new Set(keywords.map((keyword) => keyword.trim().replace(/^#/, '')).filter(Boolean))];
   return tags.length > 0 ? tags : hashtagsIn(description);
 }
 
