@@ -149,7 +149,11 @@ describe('createGateway', () => {
       offering({}, ['extractors']),
       /^"provides" has extractors, which is unknown. Known: extractor, image,/,
     ],
-    ['returns no list', offering({ extractors: inventedExtractor() }), /^setup returned extractors that are not a list$/],
+    [
+      'returns no list',
+      offering({ extractors: inventedExtractor() }),
+      /^setup returned extractors that are not a list$/,
+    ],
     ['returns nothing in its list', offering({ extractors: [undefined] }), /^extractors\.0 must be an object$/],
     [
       'misspells its platform',
