@@ -12,8 +12,8 @@ import {
   type Plugin,
   type PluginEntry,
 } from 'mediagate';
-import { createFallbackChain } from 'mediagate/plugin';
 import Type from 'typebox';
+import { createFallbackChain } from '../../core/extraction/fallback-chain.js';
 import { createRootScope, createToken } from '../../core/plugins/instance-services.js';
 import { invented, inventedExtraction, inventedExtractor } from '../support/invented-plugin.js';
 
