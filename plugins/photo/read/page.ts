@@ -9,22 +9,21 @@ import {
   OTHER_POST,
   type PostOutcome,
   type PostReading,
-  type Readings,
   readRuling,
   refused,
   restricted,
 } from './post.js';
-import { findMedia, readMedia } from './reply.js';
+import { findReadings } from './reply.js';
 import { parseTags } from './tags.js';
 
 /** Reads the page of a post: its data, its tags for link previews, or why it has neither. */
 export function readPermalinkPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
   const page = splitScripts(html);
   const { markers } = siteConfig;
-  const searches = readPageBlobs(page, identity, siteConfig).map((blob) => findMedia(blob, identity, markers));
-  const media = searches.flatMap((search) => search.media);
-  const gated = media.length === 0 && searches.some((search) => search.gated);
-  const data: Readings = media.length > 0 ? readMedia(media, identity) : readLinkedData(page, identity);
+  const searches = readPageBlobs(page, identity, siteConfig).map((blob) => findReadings(blob, identity, markers));
+  const listed = searches.flatMap(({ readings }) => readings);
+  const gated = listed.length === 0 && searches.some((search) => search.gated);
+  const data = listed.length > 0 ? listed : readLinkedData(page, identity);
   // The tags would add nothing.
   if (hasAuthorAndContent(data) && hasAllFiles(data)) return { kind: 'found', found: data };
   const tags = parseTags(html, identity, siteConfig);

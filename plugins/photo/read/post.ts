@@ -1,31 +1,22 @@
 import {
-  type Author,
-  asArray,
-  asBoolean,
   asCount,
-  asId,
   asPositive,
-  asRecord,
   asString,
   at,
-  type Common,
   type Count,
   type DefinitiveCode,
-  expiryOf,
   findPhrase,
   hashtagsIn,
-  type JsonRecord,
-  type MediaEntry,
   type Outcome,
   type PartialPost,
   type Precision,
 } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { canonicalUrl, type PostIdentity } from '../links.js';
-import { mediaUrl, type PostMedia } from './media.js';
+import type { postMedia } from './media.js';
 
 interface PostParts extends Omit<NonNullable<PartialPost['common']>, 'description' | 'tags' | 'thumbnail'> {
-  media: PostMedia;
+  media: ReturnType<typeof postMedia>;
 }
 
 /** The part of a document that every source fills in the same way. */
@@ -48,65 +39,6 @@ export function asUsername(value: unknown): string | undefined {
 
 export function profileUrl(username: string | undefined): string | undefined {
   return username && `https://www.instagram.com/${username}/`;
-}
-
-/** The author in a user node, which is the same in both forms of a post's node. */
-export function readAuthor(user: unknown): Author | undefined {
-  const id = asId(at(user, 'pk')) ?? asId(at(user, 'id'));
-  const username = asUsername(at(user, 'username'));
-  if (!id && !username) return undefined;
-  return {
-    id,
-    username,
-    name: asString(at(user, 'full_name')),
-    url: profileUrl(username),
-    avatar: mediaUrl(at(user, 'hd_profile_pic_url_info', 'url')) ?? mediaUrl(at(user, 'profile_pic_url')),
-    verified: asBoolean(at(user, 'is_verified')),
-  };
-}
-
-/** The users who are credited besides the author. */
-export function readCollaborators(list: unknown, authorId: string | undefined): Author[] | undefined {
-  const others = (asArray(list) ?? []).flatMap((user) => readAuthor(user) ?? []).filter(({ id }) => id !== authorId);
-  return others.length > 0 ? others : undefined;
-}
-
-interface MusicReading {
-  music?: Common['music'];
-  /** The music as a file of its own, which posts of images play. */
-  file?: MediaEntry;
-}
-
-/** The music of a post, or the audio of its video that others may use, in either form of its node. */
-export function readMusic(node: JsonRecord): MusicReading {
-  const places = [node.clips_metadata, node.music_metadata, node];
-  const info =
-    places.map((place) => asRecord(at(place, 'music_info', 'music_asset_info'))).find((one) => one !== undefined) ??
-    places.map((place) => asRecord(at(place, 'original_sound_info'))).find((one) => one !== undefined) ??
-    asRecord(node.clips_music_attribution_info);
-  if (!info) return {};
-  const title = asString(info.title) ?? asString(info.original_audio_title) ?? asString(info.song_name);
-  const artist =
-    asString(info.display_artist) ?? asString(at(info.ig_artist, 'username')) ?? asString(info.artist_name);
-  const id = asId(info.audio_cluster_id) ?? asId(info.audio_asset_id) ?? asId(info.audio_id) ?? asId(info.id);
-  return { music: { title, artist, id }, file: musicFile(info, title) };
-}
-
-function musicFile(asset: unknown, label: string | undefined): MediaEntry | undefined {
-  const url =
-    mediaUrl(at(asset, 'progressive_download_url')) ?? mediaUrl(at(asset, 'fast_start_progressive_download_url'));
-  const milliseconds = at(asset, 'duration_in_ms');
-  if (!url) return undefined;
-  return {
-    url,
-    kind: 'audio',
-    mime: 'audio/mp4',
-    has_audio: true,
-    has_video: false,
-    label,
-    duration_seconds: typeof milliseconds === 'number' && milliseconds > 0 ? milliseconds / 1000 : undefined,
-    expires_at: expiryOf(url),
-  };
 }
 
 /** The counters of a post as they are in a reply; undefined or null if it has none. */

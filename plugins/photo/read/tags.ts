@@ -10,7 +10,7 @@ import {
 } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
-import { imageEntry, singleMedia, videoEntry } from './media.js';
+import { imageEntry, postMedia, videoEntry } from './media.js';
 import type { PostReading } from './post.js';
 import { asUsername, buildPost, profileUrl, shownCounters } from './post.js';
 
@@ -43,7 +43,7 @@ export function parseTags(html: string, identity: PostIdentity, { phrases }: Sit
     caption: longer(captionOfTitle(heading), described.caption),
     author: { id: asId(tags.get('instapp:owner_user_id')), username, name, url: profileUrl(username) },
     published_at: timeIn(heading) ?? timeIn(title ?? '') ?? described.published_at,
-    media: singleMedia(image ? [image] : [], video ? [video] : []),
+    media: postMedia(image ? [image] : [], video ? [video] : []),
   });
   const { metrics, precision, raw } = described;
   const reading: PostReading = {

@@ -1,6 +1,6 @@
 import { type LinkedItem, linkedDataNodes, readLinkedItem, type ScriptedPage } from 'mediagate/plugin';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../../links.js';
-import { imageEntry, mediaUrl, singleMedia, videoEntry } from '../media.js';
+import { imageEntry, mediaUrl, postMedia, videoEntry } from '../media.js';
 import type { PostReading } from '../post.js';
 import { asUsername, buildPost, profileUrl, readCounters } from '../post.js';
 
@@ -30,7 +30,7 @@ function readItem(item: LinkedItem, identity: PostIdentity): PostReading {
     author: { username, name: author?.name, url: profileUrl(username), avatar: mediaUrl(author?.avatar) },
     published_at: item.publishedAt ?? videos[0]?.publishedAt,
     duration_seconds: videos[0]?.durationSeconds,
-    media: singleMedia(
+    media: postMedia(
       pictures.flatMap((picture) => imageEntry(picture) ?? []),
       files,
     ),
