@@ -28,15 +28,14 @@ export function readEmbedPage(html: string, identity: PostIdentity, siteConfig: 
   const found = [...searches.flatMap(({ readings }) => readings), ...(shown ? [shown] : [])];
   if (found.length > 0) return { kind: 'found', found };
   const contains = (list: readonly string[]) => list.some((marker) => html.includes(marker));
-  // The same text is shown for a removed post and for one that is not for everybody.
-  if (contains(brokenEmbed)) return restricted('removed', messageIn(html));
+  if (contains(brokenEmbed)) {
+    // The same text is shown for a removed post and for one that is not for everybody.
+    const message = /<div class="ebmMessage">([^<]{1,300})</.exec(html)?.[1];
+    return restricted('removed', message?.trim());
+  }
   if (contains(loginPage)) return refused('a login page in place of the embed');
   if (searches.some((search) => search.otherPostOnly) || html.includes('class="Embed')) return OTHER_POST;
   return refused('another page in place of the embed');
-}
-
-function messageIn(html: string): string | undefined {
-  return /<div class="ebmMessage">([^<]{1,300})</.exec(html)?.[1]?.trim();
 }
 
 const MAX_MARKUP = 200_000;

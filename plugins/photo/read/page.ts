@@ -29,8 +29,11 @@ export function readPermalinkPage(html: string, identity: PostIdentity, siteConf
   const tags = parseTags(html, identity, siteConfig);
   const found = [...data, ...(tags.reading ? [addOwnerId(tags.reading, page, identity)] : [])];
   if (found.length > 0) return { kind: 'found', found, limitations: gated ? ['media_login_only'] : [] };
-  const ruling = rulingIn(html, siteConfig);
-  if (ruling) return ruling;
+  if (html.includes(markers.ruling)) {
+    const reply = findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value;
+    const ruling = readRuling(reply, siteConfig.phrases);
+    if (ruling) return ruling;
+  }
   if (gated || html.includes(`"${markers.closedGate}":{`)) return GATED;
   const restriction = restrictionOf(html, tags.title ?? '', siteConfig);
   if (restriction) return restriction;
@@ -59,11 +62,6 @@ function recordAround(text: string, field: string, mediaId: string): string {
     return before.slice(before.search(/[^{}]*$/)) + /^[^{}]*/.exec(text.slice(at, at + 160))?.[0];
   }
   return '';
-}
-
-function rulingIn(html: string, { markers, phrases }: SiteConfig): PostOutcome | undefined {
-  if (!html.includes(markers.ruling)) return undefined;
-  return readRuling(findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value, phrases);
 }
 
 /** What a page is that has no post; undefined if it does not say. */

@@ -15,12 +15,11 @@ import type { SiteConfig } from '../fetch.js';
 import { canonicalUrl, type PostIdentity } from '../links.js';
 import type { postMedia } from './media.js';
 
-interface PostParts extends Omit<NonNullable<PartialPost['common']>, 'description' | 'tags' | 'thumbnail'> {
-  media: ReturnType<typeof postMedia>;
-}
-
 /** The part of a document that every source fills in the same way. */
-export function buildPost({ shortcode, mediaId }: PostIdentity, { media, ...common }: PostParts) {
+export function buildPost(
+  { shortcode, mediaId }: PostIdentity,
+  { media, ...common }: NonNullable<PartialPost['common']> & { media: ReturnType<typeof postMedia> },
+) {
   const { caption, author } = common;
   return {
     common: { ...common, description: caption, tags: hashtagsIn(caption), thumbnail: media.image_urls[0] },
@@ -42,29 +41,20 @@ export function profileUrl(username: string | undefined): string | undefined {
 }
 
 /** The counters of a post as they are in a reply; undefined or null if it has none. */
-export interface RawCounters {
-  views?: unknown;
-  plays?: unknown;
-  likes?: unknown;
-  comments?: unknown;
-  shares?: unknown;
-  saves?: unknown;
-  subscriber_count?: unknown;
-}
-
-interface CounterContext {
-  /** Whether the post is a single video: only these have views and plays. */
-  isVideo: boolean;
-  /** `like_and_view_counts_disabled`: likes are then not the real number; views may still be. */
-  disabled?: boolean;
-}
+export type RawCounters = Partial<
+  Record<'views' | 'plays' | 'likes' | 'comments' | 'shares' | 'saves' | 'subscriber_count', unknown>
+>;
 
 /**
  * The counters that a reply shows, and which it hides. A hidden counter is -1. Views or plays of 0 are hidden too: every
  * video that is shown has been played. The site shows plays as views.
+ * @param isVideo - whether the post is a single video: only these have views and plays.
+ * @param disabled - `like_and_view_counts_disabled`: likes are then not the real number; views may still be.
  */
-export function readCounters(raw: RawCounters, context: CounterContext): Pick<PartialPost, 'metrics' | 'precision'> {
-  const { isVideo, disabled = false } = context;
+export function readCounters(
+  raw: RawCounters,
+  { isVideo, disabled = false }: { isVideo: boolean; disabled?: boolean },
+): Pick<PartialPost, 'metrics' | 'precision'> {
   const plays = asPositive(raw.plays);
   const views = plays ?? asPositive(raw.views);
   const isHidden = (name: keyof RawCounters) => Number(raw[name] ?? undefined) === -1;
@@ -77,8 +67,7 @@ export function readCounters(raw: RawCounters, context: CounterContext): Pick<Pa
     shares: isHidden('shares'),
     saves: isHidden('saves'),
   };
-  const precision: Record<string, Precision> = {};
-  for (const [name, is] of Object.entries(hidden)) if (is) precision[name] = 'hidden';
+  const names = Object.entries(hidden).flatMap(([name, is]) => (is ? name : []));
   return {
     metrics: {
       views,
@@ -89,7 +78,7 @@ export function readCounters(raw: RawCounters, context: CounterContext): Pick<Pa
       saves: asCount(raw.saves),
       subscriber_count: asCount(raw.subscriber_count),
     },
-    precision,
+    precision: Object.fromEntries(names.map((name) => [name, 'hidden' as const])),
   };
 }
 
