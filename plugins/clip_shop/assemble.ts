@@ -120,7 +120,7 @@ export function explain(error: GatewayError, { outcomes }: ItemCall<ProductPart,
   const meanings = reasons.map((reason) => MEANINGS.findIndex(([, known]) => reason && known.includes(reason)));
   const [code] = MEANINGS[Math.min(...meanings)] ?? [];
   if (!code || meanings.length < 2) return error;
-  return new GatewayError(code, 'No URL of the product leads to it.', {
+  return new GatewayError(code, 'The product has no working URL.', {
     platform: 'clip_shop',
     reason: reasons[meanings.indexOf(Math.min(...meanings))],
     attempts: error.attempts,
