@@ -28,7 +28,7 @@ interface Compose {
 const FOLDER = path.join(packageRoot, 'server', 'deploy');
 const read = (name: string) => readFileSync(path.join(FOLDER, name), 'utf8');
 const { drainSeconds, shutdownSeconds } = readSettings({});
-/** As README has it: requests are taken for the one, and have the other to end, as pictures in the making have beside them. */
+/** As docs/operate/multi-node.md has it: requests are taken for the one, and have the other to end, as pictures in the making have beside them. */
 const LONGEST_STOP_SECONDS = drainSeconds + shutdownSeconds + 10;
 const names = new Set(SETTING_DESCRIPTIONS.map(({ name }) => name));
 const isSetting = (name: string) => names.has(name);

@@ -1,4 +1,4 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -19,7 +19,7 @@ import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
 import { createUsageService } from '../server/usage/index.js';
-import { readReadmeTable, renderTable, writeReadmeTable } from './support/document-tables.js';
+import { documentPages, pageOfTable, readPage, readTable, renderTable, writeTable } from './support/documents.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Who may call a route, in words. */
@@ -37,7 +37,7 @@ const API_ROUTE = / \/(health|v1|api\/(agent|user|payment\/gateway))\b/;
 
 const CONFIG = path.join(packageRoot, 'plugins.config.json');
 
-describe("README's tables equal the code", () => {
+describe('the tables of the pages equal the code', () => {
   let folder: string;
   let state: State;
   let keys: KeyTable;
@@ -67,7 +67,7 @@ describe("README's tables equal the code", () => {
         const { default: plugin }: { default: Plugin } = await import(String(use));
         const schema: { properties?: object } = plugin.options ?? {};
         const options = Object.keys(schema.properties ?? {}).map((name) => `\`${name}\``);
-        const folderLink = `[\`${plugin.name}\`](plugins/${plugin.name})`;
+        const folderLink = `[\`${plugin.name}\`](../../plugins/${plugin.name})`;
         return [folderLink, plugin.provides.join(', '), plugin.summary, options.join(' ') || 'none'];
       }),
     );
@@ -183,37 +183,91 @@ describe("README's tables equal the code", () => {
       .map(([place]) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length));
     // One package for each kind of machine.
     const listed = new Set(names.map((name) => name.replace(/^(@ffmpeg-installer)\/.+/, '$1/*')));
-    const rows = [...(readReadmeTable('install-scripts') ?? '').matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name);
+    const rows = [...readTable('install-scripts').matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name);
     expect(rows).to.have.members([...listed]);
     expect(await readFile(path.join(packageRoot, '.npmrc'), 'utf8')).to.match(/^ignore-scripts=true$/m);
   });
 
-  it('contents: every chapter, in order', async () => {
-    const text = await readFile(path.join(packageRoot, 'README.md'), 'utf8');
-    const chapters = [...text.matchAll(/^## (.+)$/gm)].map(([, title]) => title);
-    const [contents = ''] = text.split('\n## ', 1);
-    const listed = [...contents.matchAll(/\[([^\]]+)\]\(#[a-z-]+\) *(?:·|<br>|\n*$)/g)].map(([, title]) => title);
-    expect(listed).to.deep.equal(chapters);
-  });
-
-  it('commands: the scripts that README tells to run exist', async () => {
-    const readme = await readFile(path.join(packageRoot, 'README.md'), 'utf8');
+  it('commands: the scripts that the pages tell to run exist', async () => {
     const { scripts } = JSON.parse(await readFile(path.join(packageRoot, 'package.json'), 'utf8'));
-    const named = [...readme.matchAll(/\bnpm (?:run (?:-s )?)?([a-z]+)/g)].map(([, name]) => name);
+    const commands = documentPages().flatMap((page) => [
+      ...readPage(page).matchAll(/(?:^|`|&& |; )npm (?:run (?:-s )?)?([a-z]+)/gm),
+    ]);
+    const named = commands.map(([, name]) => name);
     expect(named).to.include.members(['start', 'test', 'demo']);
-    for (const name of new Set(named)) expect([...Object.keys(scripts), 'ci', 'install', 'pack']).to.include(name);
+    for (const name of new Set(named))
+      expect([...Object.keys(scripts), 'ci', 'install', 'pack', 'publish']).to.include(name);
   });
 
-  it('header fields: those of the gateway that README names are sent or read', async () => {
+  it('header fields: those of the gateway that the pages name are sent or read', async () => {
     const ofGateway = /\bx-mediagate-[a-z-]+[a-z]/gi;
-    const readme = await readFile(path.join(packageRoot, 'README.md'), 'utf8');
-    const named = new Set([...readme.matchAll(ofGateway)].map(([name]) => name.toLowerCase()));
+    const found = documentPages().flatMap((page) => [...readPage(page).matchAll(ofGateway)]);
+    const named = new Set(found.map(([name]) => name.toLowerCase()));
     const files = globSync('dist/{core,server,plugins}/**/*.js', { cwd: packageRoot });
     const sources = await Promise.all(files.map((file) => readFile(path.join(packageRoot, file), 'utf8')));
     const known = new Set(sources.flatMap((text) => [...text.matchAll(ofGateway)].map(([name]) => name.toLowerCase())));
     expect([...named].filter((name) => !known.has(name))).to.deep.equal([]);
   });
 });
+
+describe('the pages', () => {
+  it('have one title each, which comes first', () => {
+    for (const page of documentPages()) {
+      const text = withoutCode(readPage(page));
+      expect(text, page).to.match(/^# \S/);
+      expect(text.match(/^# /gm), page).to.have.length(1);
+    }
+  });
+
+  it('are all linked from README', () => {
+    const linked = linksOf('README.md').map(({ target }) => target);
+    expect(linked).to.include.members(documentPages().filter((page) => page !== 'README.md'));
+  });
+
+  it('link to files and headings that exist', () => {
+    const broken = documentPages().flatMap((page) =>
+      linksOf(page)
+        .filter(({ target, anchor }) => !isThere(target, anchor))
+        .map(({ target, anchor }) => `${page}: ${target}#${anchor}`),
+    );
+    expect(broken).to.deep.equal([]);
+  });
+});
+
+interface DocumentLink {
+  /** A path in the project. */
+  readonly target: string;
+  /** Empty where the link has none. */
+  readonly anchor: string;
+}
+
+/** The links of a page to files of the project, itself included. */
+function linksOf(page: string): DocumentLink[] {
+  return [...withoutCode(readPage(page)).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = '']) => {
+    if (/^[a-z]+:/.test(link)) return [];
+    const [file = '', anchor = ''] = link.split('#');
+    return [{ target: file === '' ? page : path.posix.join(path.posix.dirname(page), file), anchor }];
+  });
+}
+
+function isThere(target: string, anchor: string): boolean {
+  if (!existsSync(path.join(packageRoot, target))) return false;
+  if (anchor === '') return true;
+  const headings = [...withoutCode(readPage(target)).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
+  return headings.map(anchorOf).includes(anchor);
+}
+
+/** As forges make it of a heading. */
+function anchorOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+function withoutCode(text: string): string {
+  return text.replace(/^```[\s\S]*?^```$/gm, '');
+}
 
 const PLUGIN_GUIDE = 'docs/develop/plugins.md';
 
@@ -241,7 +295,7 @@ describe('docs/develop/plugins.md', () => {
         .map(([name, schema]) => `\`${name}\` ${kindOf(schema)}`)
         .join(', '),
     ]);
-    expectTable('post-fields', renderTable(['part', 'fields'], rows), PLUGIN_GUIDE);
+    expectTable('post-fields', renderTable(['part', 'fields'], rows));
   });
 
   it('lists the building blocks of an extractor, as their sources describe them', () => {
@@ -262,14 +316,14 @@ describe('docs/develop/plugins.md', () => {
       });
     });
     expect(rows.length).to.be.greaterThan(30);
-    expectTable('building-blocks', renderTable(['function', 'what it does'], rows), PLUGIN_GUIDE);
+    expectTable('building-blocks', renderTable(['function', 'what it does'], rows));
   });
 
   it('names every state and failure of an extractor', () => {
     const rowsOf = (codes: readonly (DefinitiveCode | TransientCode)[]) =>
       codes.map((code) => [`\`${code}\``, FAILURE_MESSAGES[code]]);
-    expectTable('definitive-codes', renderTable(['code', 'meaning'], rowsOf(DEFINITIVE_CODES)), PLUGIN_GUIDE);
-    expectTable('transient-codes', renderTable(['code', 'meaning'], rowsOf(TRANSIENT_CODES)), PLUGIN_GUIDE);
+    expectTable('definitive-codes', renderTable(['code', 'meaning'], rowsOf(DEFINITIVE_CODES)));
+    expectTable('transient-codes', renderTable(['code', 'meaning'], rowsOf(TRANSIENT_CODES)));
   });
 });
 
@@ -291,10 +345,11 @@ function kindOf({ type, pattern = '', items, properties, anyOf }: FieldSchema): 
   return type === 'integer' ? 'count' : type === 'boolean' ? 'true or false' : (type ?? '');
 }
 
-function expectTable(name: string, table: string, file = 'README.md'): void {
-  if (process.env.UPDATE_DOCS === '1') writeReadmeTable(name, table, file);
+function expectTable(name: string, table: string): void {
+  if (process.env.UPDATE_DOCS === '1') writeTable(name, table);
+  const page = pageOfTable(name);
   expect(
-    readReadmeTable(name, file),
-    `${file}'s table "${name}" should read (UPDATE_DOCS=1 npm test writes it):\n${table}\n`,
+    readTable(name),
+    `the table "${name}" of ${page} should read (UPDATE_DOCS=1 npm test writes it):\n${table}\n`,
   ).to.equal(table);
 }

@@ -70,7 +70,10 @@ describe('npm run faults', () => {
     ['restart --rate fast', '--rate must be a whole number, at least 1.'],
     ['restart --drain=-1', '--drain must be a whole number, at least 0.'],
     ['restart --nodes 3', "Unknown option '--nodes'."],
-    ['restart --rounds 5 --update', 'README has no row for this run: 2 × api and 1 × worker, each restarted 5 ×'],
+    [
+      'restart --rounds 5 --update',
+      'docs/operate/multi-node.md has no row for this run: 2 × api and 1 × worker, each restarted 5 ×',
+    ],
     ['hints --times', "Option '--times <value>' argument missing"],
     ['--only kills,fire', '--only must be some of kills,upstream,disk,clock.'],
     ['--engine mysql', '--engine must be some of sqlite,postgres.'],

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import sharp from 'sharp';
+import { snippetsOf } from './support/documents.js';
 import {
   addPluginPackage,
   type InstalledPackage,
@@ -13,7 +14,6 @@ import {
   installPluginPackage,
 } from './support/installed-package.js';
 import { packageRoot } from './support/package-root.js';
-import { readmeSnippets } from './support/readme-snippets.js';
 import { freePort } from './support/redis.js';
 import { until } from './support/until.js';
 
@@ -40,7 +40,7 @@ const ENTRY_POINTS = [
 ];
 
 /** Of which the first takes a network, and is compiled alone. */
-const [links = '', pictures = '', server = '', tests = ''] = readmeSnippets('## Embed it', 'ts');
+const [links = '', pictures = '', server = '', tests = ''] = snippetsOf('docs/develop/embedding.md', 'ts');
 
 /** All that `npm install mediagate-plugin` brings, itself aside. */
 const AUTHOR_PACKAGES = 40;
@@ -107,14 +107,15 @@ describe('the package, as another project has it', function () {
     expect(naming).to.deep.equal([]);
   });
 
-  it('compiles with the strictest settings, its declarations included, and so does what README says', () => compiled);
+  it('compiles with the strictest settings, its declarations included, and so do the examples of embedding', () =>
+    compiled);
 
   it('is to be had by require as well', async () => {
     const script = `for (const name of ${JSON.stringify(ENTRY_POINTS)}) if (Object.keys(require(name)).length === 0) throw name;`;
     await run(process.execPath, ['-e', script], { cwd: installed.folder });
   });
 
-  describe('runs what README says of embedding it:', () => {
+  describe('runs the examples of embedding:', () => {
     it('pictures', async () => {
       await compiled;
       await run(process.execPath, ['pictures.mjs'], { cwd: installed.folder });
@@ -154,7 +155,7 @@ describe('the package, as another project has it', function () {
     });
 
     it('CommonJS', async () => {
-      const [required = ''] = readmeSnippets('## Embed it', 'js');
+      const [required = ''] = snippetsOf('docs/develop/embedding.md', 'js');
       const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', required], {
         cwd: installed.folder,
       });
@@ -182,7 +183,7 @@ describe('the package, as another project has it', function () {
     }
 
     await symlink(place, path.join(installed.folder, 'node_modules', name));
-    const [config = ''] = readmeSnippets('## Load it', 'json', 'docs/develop/plugins.md');
+    const [config = ''] = snippetsOf('docs/develop/plugins.md', 'json', '## Load it');
     await writeFile(path.join(installed.folder, 'plugins.config.json'), config);
     const { stdout } = await run(
       process.execPath,

@@ -49,7 +49,7 @@ export interface Extractor {
   /** Display name, for `/v1/capabilities`. */
   readonly displayName: string;
   /**
-   * Accepted link forms as text or patterns, for `/v1/capabilities` and README. The first one is the example in the
+   * Accepted link forms as text or patterns, for `/v1/capabilities` and the docs. The first one is the example in the
    * message for an unsupported link.
    */
   readonly linkForms: readonly string[];

@@ -27,7 +27,7 @@ export interface Plugin<OptionsSchema extends Schema = Schema> {
   readonly name: string;
   /** Version of this contract. Another number is refused at load. */
   readonly apiVersion: 1;
-  /** One sentence that describes the plugin. README's plugin table shows it. */
+  /** One sentence that describes the plugin. The plugin table of docs/reference shows it. */
   readonly summary: string;
   readonly provides: readonly ContributionKind[];
   /** Optional services that it requires. Using an undeclared one throws. Default: none. */

@@ -9,8 +9,10 @@ import {
 } from './extraction-run.js';
 import { compare } from './matchers.js';
 import { createReplay, type Exchange } from './replay.js';
-import { NestedJson, type Part, putTogether, type ReplyParts, takeApart } from './reply-parts.js';
+import { isRecord, mapLeaves, NestedJson, type Part, putTogether, type ReplyParts, takeApart } from './reply-parts.js';
 import { reportAll } from './runner.js';
+
+/** Replies about another item, or with another item beside the requested one. */
 
 /**
  * Adds another item beside the requested one in every reply that contains it; then makes all replies, and each single
@@ -31,7 +33,10 @@ export async function resistsDecoys(definition: ExtractorDefinition, sample: Fou
     return { ...ran, problems: ran.extraction ? takenFrom(ran.extraction, replies, known, sample.id, where) : [] };
   };
 
-  const beside = await run(decoyed.map(decoyedExchange), 'another item beside it');
+  const beside = await run(
+    decoyed.map((reply) => putTogether(reply)),
+    'another item beside it',
+  );
   const problems = [...beside.problems];
   if (!beside.extraction) problems.push('another item beside it: there is no result');
   else problems.push(...differences(extraction, beside.extraction).map((line) => `another item beside it: ${line}`));
@@ -169,25 +174,13 @@ function foreignBody({ exchange, parts }: ReplyParts, id: string): string {
   return foreignText(`<div>${link}<p>${words.join(' ')}</p></div>`, id);
 }
 
-export function decoyedExchange(reply: DecoyedReply): Exchange {
-  return putTogether(
-    reply,
-    reply.parts.map(({ text }) => text),
-  );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof NestedJson);
-}
-
 /** Numbers below a hundred are kept: they are type codes rather than counters. */
 function foreignValue(value: unknown, id: string): unknown {
-  if (typeof value === 'number') return Math.abs(value) < 100 ? value : Number(String(value).replace(/\d/, otherDigit));
-  if (typeof value === 'string') return foreignBase64(value, id) ?? foreignText(value, id);
-  if (value instanceof NestedJson) return new NestedJson(foreignValue(value.value, id) as object);
-  if (Array.isArray(value)) return value.map((item) => foreignValue(item, id));
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, foreignValue(field, id)]));
+  return mapLeaves(value, (leaf) => {
+    if (typeof leaf === 'string') return foreignBase64(leaf, id) ?? foreignText(leaf, id);
+    const isCounter = typeof leaf === 'number' && Math.abs(leaf) >= 100;
+    return isCounter ? Number(String(leaf).replace(/\d/, otherDigit)) : leaf;
+  });
 }
 
 /** Base64 ids contain what they refer to: `feedback:123`. */

@@ -6,6 +6,8 @@ import { NestedJson, type Part, putTogether, type ReplyParts, takeApart } from '
 import { knownNumbers } from './result-numbers.js';
 import { reportAll } from './runner.js';
 
+/** Replies with random damage, the same for the same seed. */
+
 const PRUNINGS = 500;
 const PROBLEMS_SHOWN = 20;
 /** Spread, so that adjacent seeds begin with different numbers. */
@@ -60,8 +62,12 @@ export interface PrunedReply {
   spoils: readonly unknown[];
 }
 
-/** The path to a field of an object, or to an element of a list. */
-type Path = readonly string[];
+/** A field of an object, an element of a list, or a whole tag. */
+interface Place {
+  part: Part;
+  holder: Record<string, unknown>;
+  key: string;
+}
 
 /** No number that looks like a counter: a result with one has invented it. */
 const OTHER_TYPES: readonly unknown[] = [null, '', -1, true, [], {}, 'spoiled', [null], { spoiled: [[]] }];
@@ -71,94 +77,63 @@ const SOME = 0.7;
 
 /** Removes fields, empties tags, shortens lists and texts and inserts values of other types, in random places. */
 export function pruneReply(reply: ReplyParts, random: () => number): PrunedReply {
-  const { parts } = reply;
-  const pathsOfParts = parts.map(pathsIn);
-  const total = pathsOfParts.reduce((sum, { length }) => sum + length, 0);
+  const places = placesIn(reply);
   const share = random();
-  const wanted = share < ONE ? 1 : Math.ceil(total * (share < SOME ? 0.02 : 0.15));
-  const chosen = parts.map((): Path[] => []);
-  for (let done = 0; done < wanted && total > 0; done += 1) {
-    let index = Math.floor(random() * total);
-    const part = pathsOfParts.findIndex(({ length }) => {
-      if (index < length) return true;
-      index -= length;
-      return false;
-    });
-    chosen[part]?.push(pathsOfParts[part]?.[index] ?? []);
-  }
+  const wanted = share < ONE ? 1 : Math.ceil(places.length * (share < SOME ? 0.02 : 0.15));
+  const chosen = Array.from({ length: wanted }, () => places[Math.floor(random() * places.length)]);
+  const byPart = Map.groupBy(
+    chosen.filter((place) => place !== undefined),
+    ({ part }) => part,
+  );
   const spoils: unknown[] = [];
-  const texts = parts.map((part, index) => {
-    const paths = chosen[index] ?? [];
-    if (paths.length === 0) return part.text;
-    return part.kind === 'json' ? prunedJson(part.value, paths, random, spoils) : prunedTag(part.text, random);
+  const texts = reply.parts.map((part) => {
+    const damaged = byPart.get(part);
+    if (!damaged) return part.text;
+    return part.kind === 'json' ? prunedJson(part.value, damaged, random, spoils) : prunedTag(part.text, random);
   });
   return { exchange: putTogether(reply, texts), spoils };
 }
 
-const known = new WeakMap<Part, readonly Path[]>();
+const known = new WeakMap<ReplyParts, readonly Place[]>();
 
 /** Cached, since the same reply is pruned repeatedly. */
-function pathsIn(part: Part): readonly Path[] {
-  if (part.kind !== 'json') return part.kind === 'tag' ? [[]] : [];
-  const before = known.get(part);
+function placesIn(reply: ReplyParts): readonly Place[] {
+  const before = known.get(reply);
   if (before) return before;
-  const pathsOfParts: Path[] = [];
-  const walk = (value: unknown, path: Path) => {
-    if (value instanceof NestedJson) walk(value.value, [...path, 'value']);
-    else if (typeof value === 'object' && value !== null) {
-      for (const [key, field] of Object.entries(value)) {
-        pathsOfParts.push([...path, key]);
-        walk(field, [...path, key]);
+  const places: Place[] = [];
+  for (const part of reply.parts) {
+    const walk = (value: unknown) => {
+      if (value instanceof NestedJson) walk(value.value);
+      else if (typeof value === 'object' && value !== null) {
+        for (const [key, field] of Object.entries(value)) {
+          places.push({ part, holder: value as Place['holder'], key });
+          walk(field);
+        }
       }
-    }
-  };
-  walk(part.value, []);
-  known.set(part, pathsOfParts);
-  return pathsOfParts;
+    };
+    if (part.kind === 'json') walk(part.value);
+    if (part.kind === 'tag') places.push({ part, holder: {}, key: '' });
+  }
+  known.set(reply, places);
+  return places;
 }
 
 function prunedTag(tag: string, random: () => number): string {
   return random() < 0.5 ? '' : tag.replace(/(content|href)=("[^"]*"|'[^']*')/i, '$1=""').replace(/>[^<]+</, '><');
 }
 
-function prunedJson(value: unknown, paths: readonly Path[], random: () => number, spoils: unknown[]): string {
-  const copy = shallow(value);
-  // Only the path to a place is copied: most of a reply stays shared.
-  const copies = new Set([copy]);
-  for (const path of paths) {
-    const key = path.at(-1)!;
-    const holder = copiedTo(copy, path.slice(0, -1), copies);
-    if (!holder) continue;
-    if (random() < 0.5) {
-      Reflect.deleteProperty(holder, key);
-      continue;
-    }
-    const spoiled = spoil(holder[key], random);
-    spoils.push(spoiled);
-    holder[key] = spoiled;
-  }
-  return JSON.stringify(copy);
-}
-
-/** The parent at the end of a path, copied like all its parents; undefined if a part of the path no longer exists. */
-function copiedTo(root: unknown, path: Path, copies: Set<unknown>): Record<string, unknown> | undefined {
-  let holder = root as Record<string, unknown>;
-  for (const key of path) {
-    let next = holder[key];
-    if (typeof next !== 'object' || next === null) return undefined;
-    if (!copies.has(next)) {
-      next = shallow(next);
-      copies.add(next);
-      holder[key] = next;
-    }
-    holder = next as Record<string, unknown>;
-  }
-  return holder;
-}
-
-function shallow(value: unknown): unknown {
-  if (value instanceof NestedJson) return new NestedJson(value.value);
-  return Array.isArray(value) ? [...value] : { ...(value as object) };
+/** Damages the value, writes it, and restores it: a copy for each damage would take longer than all else. */
+function prunedJson(value: unknown, places: readonly Place[], random: () => number, spoils: unknown[]): string {
+  const intact = places.map(({ holder, key }) => {
+    const field = holder[key];
+    // JSON has no undefined: the field is omitted, and an element of a list becomes null.
+    holder[key] = random() < 0.5 ? undefined : spoil(field, random);
+    if (holder[key] !== undefined) spoils.push(holder[key]);
+    return { holder, key, field };
+  });
+  const text = JSON.stringify(value);
+  for (const { holder, key, field } of intact.reverse()) holder[key] = field;
+  return text;
 }
 
 function spoil(value: unknown, random: () => number): unknown {

@@ -1,6 +1,8 @@
 import { literalEnd, parseJson } from '../extraction/scraping/index.js';
 import type { Exchange } from './replay.js';
 
+/** Replies in parts, so that checks can change the data of a page and leave the rest of it as it was. */
+
 /** A parsed reply: its data can be changed and assembled again. */
 export interface ReplyParts {
   exchange: Exchange;
@@ -32,8 +34,8 @@ export function takeApart(exchange: Exchange): ReplyParts {
   return { exchange, parts: whole === undefined ? partsOf(text) : [{ kind: 'json', text, value: whole }] };
 }
 
-/** @param texts - the replacement of each part. */
-export function putTogether({ exchange }: ReplyParts, texts: readonly string[]): Exchange {
+/** @param texts - the replacement of each part. Default: as it is. */
+export function putTogether({ exchange, parts }: ReplyParts, texts = parts.map(({ text }) => text)): Exchange {
   return { ...exchange, body: Buffer.from(texts.join('')) };
 }
 
@@ -65,20 +67,25 @@ function tagsIn(text: string): Part[] {
 function parseData(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return undefined;
   try {
-    return opened(parseJson(text));
+    return mapLeaves(parseJson(text), (leaf) => {
+      const inner = typeof leaf === 'string' ? parseData(leaf) : undefined;
+      return inner === undefined ? leaf : new NestedJson(inner as object);
+    });
   } catch {
     // Not JSON, so it contains nothing to change.
     return undefined;
   }
 }
 
-/** Replaces strings that contain JSON by their values, at any depth. */
-function opened(value: unknown): unknown {
-  if (typeof value === 'string') {
-    const inner = /^\s*[{[]/.test(value) ? parseData(value) : undefined;
-    return inner === undefined ? value : new NestedJson(inner as object);
-  }
-  if (Array.isArray(value)) return value.map(opened);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, opened(field)]));
+/** The value with each text, number, boolean and null replaced, at any depth. */
+export function mapLeaves(value: unknown, change: (leaf: unknown) => unknown): unknown {
+  if (value instanceof NestedJson) return new NestedJson(mapLeaves(value.value, change) as object);
+  if (Array.isArray(value)) return value.map((item) => mapLeaves(item, change));
+  if (!isRecord(value)) return change(value);
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, mapLeaves(field, change)]));
+}
+
+/** An object of JSON that is no list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof NestedJson);
 }

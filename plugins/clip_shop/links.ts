@@ -1,4 +1,4 @@
-import type { LinkMatch } from 'mediagate/plugin';
+import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate/plugin';
 
 /** Hosts where only some paths are the shop's; the others hold videos and profiles. */
 const SITE_HOSTS: ReadonlySet<string> = new Set(['tiktok.com', 'www.tiktok.com', 'm.tiktok.com']);
@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<string, string>> = {
   product: 'a product link without a product id',
 };
 
-/** Link forms that are accepted, for the capabilities list and README. */
+/** Link forms that are accepted, for the capabilities list and the docs. */
 export const LINK_FORMS = [
   'https://www.tiktok.com/shop/pdp/{name}/{id}',
   'https://www.tiktok.com/shop/pdp/{id}',
@@ -38,52 +38,42 @@ export const LINK_FORMS = [
   'https://www.tiktok.com/view/product/{id}',
 ] as const;
 
-/** The one address of a product in one market; without a region, in the platform's default one. */
-function canonicalUrl(id: string, region?: string): string {
-  return region ? `https://shop.tiktok.com/${region.toLowerCase()}/pdp/${id}` : `https://www.tiktok.com/shop/pdp/${id}`;
-}
-
 /**
- * The product behind a link, without any request; undefined if the link is not the shop's. Price, stock and whether
+ * The product behind a link with its one URL per market; undefined if the link is not the shop's. Price, stock and whether
  * there is a product at all differ by market, hence the `region` (upper case; absent for the default market).
  */
 export function matchProduct(url: URL): LinkMatch {
-  const { protocol, port, username, password, hostname } = url;
-  if (!/^https?:$/.test(protocol) || port !== '' || username !== '' || password !== '') return undefined;
+  const { hostname } = url;
+  if (!isPlainUrl(url)) return undefined;
   if (PORTAL.test(hostname)) return { unsupported: 'a page for sellers' };
   const isShopHost = SHOP_HOSTS.has(hostname);
   if (!isShopHost && !SITE_HOSTS.has(hostname)) return undefined;
-  const segments = url.pathname.split('/').filter((segment) => segment !== '');
-  const product = readPath(segments);
+  const segments = pathSegments(url);
+  const path = segments[0] === 'shop' ? segments.slice(1) : segments;
+  const product = readPath(path);
   if (product) {
+    const { id } = product;
     const region = regionOf(product.region ?? url.searchParams.get('region'));
-    return {
-      kind: 'product',
-      id: product.id,
-      url: canonicalUrl(product.id, region),
-      ...(region && { region }),
-    };
+    if (!region) return { kind: 'product', id, url: `https://www.tiktok.com/shop/pdp/${id}` };
+    return { kind: 'product', id, url: `https://shop.tiktok.com/${region.toLowerCase()}/pdp/${id}`, region };
   }
-  if (!isShopHost && segments[0] !== 'shop' && !isView(segments)) return undefined;
-  return { unsupported: kindOf(segments) };
+  if (!isShopHost && segments[0] !== 'shop' && !isView(path)) return undefined;
+  return { unsupported: kindOf(path) };
 }
 
 function isView([first, second]: readonly string[]): boolean {
   return first === 'view' && second === 'product';
 }
 
-/** `[shop/][{region}/](pdp/[{name}/]|view/product/|product/){id}`. */
-function readPath(segments: readonly string[]): { id: string; region?: string } | undefined {
-  let rest = segments[0] === 'shop' ? segments.slice(1) : segments;
-  const region = rest[0] !== undefined && REGION.test(rest[0]) ? rest[0] : undefined;
-  if (region) rest = rest.slice(1);
-  if (isView(rest)) rest = rest.slice(1);
-  const [form, first, second] = rest;
+/** `[{region}/](pdp/[{name}/]|view/product/|product/){id}`. */
+function readPath(path: readonly string[]): { id: string; region?: string } | undefined {
+  const region = REGION.test(path[0] ?? '') ? path[0] : undefined;
+  const rest = region ? path.slice(1) : path;
+  const [form, first, second, third] = isView(rest) ? rest.slice(1) : rest;
   if (form !== 'pdp' && form !== 'product') return undefined;
-  const named = form === 'pdp' && second !== undefined && PRODUCT_ID.test(second);
-  const id = named ? second : first;
-  if (id === undefined || !PRODUCT_ID.test(id) || rest.length > (named ? 3 : 2)) return undefined;
-  return { id, ...(region && { region }) };
+  const isNamed = form === 'pdp' && PRODUCT_ID.test(second ?? '');
+  const [id = '', further] = isNamed ? [second, third] : [first, second];
+  return PRODUCT_ID.test(id) && further === undefined ? { id, region } : undefined;
 }
 
 /** The default market is the same product, whether a link names it or not. */
@@ -93,14 +83,10 @@ function regionOf(text: string | null | undefined): string | undefined {
   return region === DEFAULT_REGION ? undefined : region;
 }
 
-function kindOf(segments: readonly string[]): string {
-  const path = segments[0] === 'shop' ? segments.slice(1) : segments;
+function kindOf(path: readonly string[]): string {
   const [first, second] = path;
   if (first === undefined) return "the shop's home page";
-  if (REGION.test(first)) return second === undefined ? "a market's home page" : (named(second) ?? 'another page');
-  return isView(path) ? 'a product link without a product id' : (named(first) ?? 'another page of the shop');
-}
-
-function named(segment: string): string | undefined {
-  return Object.hasOwn(KINDS, segment) ? KINDS[segment] : undefined;
+  if (isView(path)) return 'a product link without a product id';
+  if (!REGION.test(first)) return kindOfPage(KINDS, first) ?? 'another page of the shop';
+  return second === undefined ? "a market's home page" : (kindOfPage(KINDS, second) ?? 'another page');
 }

@@ -1,12 +1,12 @@
 import {
   acceptLanguage,
   cookieHeader,
+  type Failure,
   fillUrl,
   followRedirects,
   GatewayError,
   type HttpClient,
   type HttpResponse,
-  isPlainUrl,
   loadSiteConfig,
   matchAddress,
   type ResolveCall,
@@ -15,7 +15,7 @@ import {
   resolveShortLink,
   type SiteConfigOverride,
 } from 'mediagate/plugin';
-import { canonicalUrl, itemIdIn, matchClip, SITE_HOSTS } from './links.js';
+import { canonicalUrl, isShop, itemIdIn, matchClip } from './links.js';
 import shipped from './site-config.json' with { type: 'json' };
 
 /** What the platform changes now and then: addresses, markers, status codes, phrases. */
@@ -27,18 +27,22 @@ export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
 }
 
 /** A page, and what a later fetch of its media must share with this visit. */
-export interface PageReply {
+interface PageReply {
   html: string;
   /** A `cookie` header; absent if the platform set none of those that its media hosts check. */
   cookie: string | undefined;
 }
 
 /**
- * What the page leads to instead of the item. Other methods may still show the item; if none does, this is the reason.
+ * The outcome of a page that leads elsewhere instead of to the item. Other methods may still show the item; if none does,
+ * the cause is the reason.
  */
-export interface Restriction {
-  restriction: 'login_required' | 'geo_blocked' | 'age_restricted' | 'upstream_error';
-  reason: string;
+export function restricted(
+  code: 'login_required' | 'geo_blocked' | 'age_restricted' | 'upstream_error',
+  reason: string,
+): Extract<Failure, { kind: 'transient' }> {
+  const cause = new GatewayError(code, 'The platform does not show the item.', { reason });
+  return { kind: 'transient', code: 'upstream_refused', reason, cause };
 }
 
 export interface RequestOptions {
@@ -47,8 +51,6 @@ export interface RequestOptions {
   /** BCP 47 tag of the interface language. */
   language: string;
 }
-
-export type Requests = ReturnType<typeof createRequests>;
 
 /** The requests that are ever sent for an item. Each throws a GatewayError if no usable reply came. */
 export function createRequests({ http, siteConfig, language }: RequestOptions) {
@@ -59,15 +61,19 @@ export function createRequests({ http, siteConfig, language }: RequestOptions) {
     http.request({ url: fillUrl(urls[name], { id }), headers, signal });
 
   return {
-    async page(id: string, signal: AbortSignal): Promise<PageReply | Restriction> {
-      const end = await followRedirects<Restriction>(http, {
+    async page(id: string, signal: AbortSignal): Promise<PageReply | Failure> {
+      const end = await followRedirects<Failure>(http, {
         url: fillUrl(urls.page, { id }),
         headers: html,
         signal,
         maxRedirects: 2,
         onRedirect(target, response) {
-          const restriction = restrictionOf(target, siteConfig);
-          if (restriction) return { stop: restriction };
+          if (isLogin(target, siteConfig)) {
+            return { stop: restricted('login_required', 'the page leads to the login page') };
+          }
+          if (isClosedRegion(target, siteConfig)) {
+            return { stop: restricted('geo_blocked', 'the page leads to a notice for regions without the service') };
+          }
           if (itemIdIn(target) !== id) requireSuccess(response);
           // Only the path of the target is used: the host stays the platform's own.
           return new URL(`${origin}${target.pathname}`);
@@ -102,16 +108,6 @@ function readPage(response: HttpResponse, { markers, mediaCookies }: SiteConfig)
   return { html, cookie: cookieHeader(readCookies(response, mediaCookies)) };
 }
 
-function restrictionOf(target: URL, siteConfig: SiteConfig): Restriction | undefined {
-  if (isLogin(target, siteConfig)) {
-    return { restriction: 'login_required', reason: 'the page leads to the login page' };
-  }
-  if (isClosedRegion(target, siteConfig)) {
-    return { restriction: 'geo_blocked', reason: 'the page leads to a notice for regions without the service' };
-  }
-  return undefined;
-}
-
 function isLogin({ pathname }: URL, { markers }: SiteConfig): boolean {
   return markers.login.some((path) => pathname.startsWith(path));
 }
@@ -119,9 +115,6 @@ function isLogin({ pathname }: URL, { markers }: SiteConfig): boolean {
 function isClosedRegion({ pathname }: URL, { markers }: SiteConfig): boolean {
   return markers.closedRegion.some((path) => pathname.endsWith(path));
 }
-
-const SHOP_HOST = 'shop.tiktok.com';
-const SHOP_PATH = /^\/(?:shop|view|oec)(?:\/|$)/;
 
 /**
  * Resolves a short link to an item, a product, or another page of the platform.
@@ -145,7 +138,7 @@ export async function resolveClipLink(
     login: { isPage: (url) => isLogin(url, siteConfig), parameter: 'redirect_url' },
     refusal: (url) =>
       isClosedRegion(url, siteConfig)
-        ? new GatewayError('short_link_dead', 'The short link leads nowhere.', {
+        ? new GatewayError('short_link_dead', 'The short link does not work.', {
             reason: 'it leads to a page that says nothing was found',
           })
         : undefined,
@@ -154,10 +147,4 @@ export async function resolveClipLink(
   // Some redirects omit the author's name, without which a link names no item.
   const id = isShop(end) || matchAddress(matchClip, end) ? undefined : itemIdIn(end);
   return id ? new URL(canonicalUrl(id)) : end;
-}
-
-/** Whether a URL is the shop's; the shop's extractor decides what it is. */
-function isShop(url: URL): boolean {
-  if (!isPlainUrl(url)) return false;
-  return url.hostname === SHOP_HOST || (SITE_HOSTS.has(url.hostname) && SHOP_PATH.test(url.pathname));
 }

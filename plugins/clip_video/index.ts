@@ -3,17 +3,19 @@ import {
   definePlugin,
   type ExtractCall,
   extractorFrom,
-  GatewayError,
+  type GatewayError,
   type ItemCall,
+  isGatewayError,
+  type Outcome,
   outcomeError,
   type PartialPost,
   Type,
 } from 'mediagate/plugin';
 import { assemble, audioOf, hasBoundVideos, isComplete, isReadable } from './assemble.js';
-import { createRequests, type Restriction, resolveClipLink, siteConfigOf } from './fetch.js';
+import { createRequests, resolveClipLink, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchClip } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { type ClipOutcome, outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
+import { outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
 import { outcomeOfOembed } from './read/player.js';
 
 const options = Type.Object(
@@ -26,12 +28,11 @@ const options = Type.Object(
   { additionalProperties: false },
 );
 
-/** What the methods of one call share: what the page leads to instead of the item. */
-interface ClipState {
-  restriction?: Restriction;
-}
-
-type ClipCall = ItemCall<PartialPost, ClipState>;
+/** One request for an item. `cookie` is that of a page's visit, for files that are bound to it. */
+type ClipMethod = (
+  call: Pick<ExtractCall, 'link'>,
+  signal: AbortSignal,
+) => Promise<Outcome<PartialPost> & { cookie?: string | undefined }>;
 
 /** Public videos and slideshows of TikTok. */
 export default definePlugin<typeof options>({
@@ -45,42 +46,39 @@ export default definePlugin<typeof options>({
     const siteConfig = siteConfigOf(context.options.siteConfig);
     const requests = createRequests({ http, siteConfig, language: context.options.language });
 
-    async function page(id: string, signal: AbortSignal) {
+    const page: ClipMethod = async ({ link: { id } }, signal) => {
       const reply = await requests.page(id, signal);
-      if ('restriction' in reply) return { outcome: refused(reply), restriction: reply };
-      const outcome = outcomeOfPage(reply.html, id, siteConfig);
-      if ('restriction' in outcome) return { outcome: refused(outcome), restriction: outcome };
-      return { outcome, cookie: reply.cookie };
-    }
-    async function embed(id: string, signal: AbortSignal) {
-      return { outcome: outcomeOfEmbed((await requests.embed(id, signal)).html, id, siteConfig) };
-    }
-    async function player(id: string, signal: AbortSignal) {
-      return { outcome: outcomeOfPlayer(await requests.player(id, signal), id, siteConfig) };
-    }
+      return 'html' in reply ? { ...outcomeOfPage(reply.html, id, siteConfig), cookie: reply.cookie } : reply;
+    };
+    const embed: ClipMethod = async ({ link: { id } }, signal) =>
+      outcomeOfEmbed((await requests.embed(id, signal)).html, id, siteConfig);
+    const player: ClipMethod = async ({ link: { id } }, signal) =>
+      outcomeOfPlayer(await requests.player(id, signal), id, siteConfig);
+    const oembed: ClipMethod = async ({ link: { id } }, signal) =>
+      outcomeOfOembed(await requests.oembed(id, signal), id);
 
     /**
      * The audio is in the page's files, some of which need its cookies, or else in those of the embedded player.
      * @throws GatewayError with what the platform answered about the item, or `audio_unavailable`.
      */
-    async function resolveAudio({ link: { id }, signal }: ExtractCall): Promise<AudioSource> {
+    async function resolveAudio(call: ExtractCall): Promise<AudioSource> {
       let failure: unknown;
       for (const method of [page, embed, player]) {
         try {
-          const { outcome, cookie }: { outcome: ClipOutcome; cookie?: string | undefined } = await method(id, signal);
-          if (outcome.kind === 'found') return audioOf(outcome.found, cookie, siteConfig);
+          const outcome = await method(call, call.signal);
+          if (outcome.kind === 'found') return audioOf(outcome.found, outcome.cookie, siteConfig);
           failure ??= outcomeError(outcome);
           // A refusal by the item's page is final.
           if (outcome.kind === 'definitive' && method === page) break;
         } catch (error) {
-          signal.throwIfAborted();
+          call.signal.throwIfAborted();
           failure ??= error;
         }
       }
       throw failure;
     }
 
-    const extractor = extractorFrom<PartialPost, ClipState>(context, {
+    const extractor = extractorFrom<PartialPost>(context, {
       platform: 'clip_video',
       displayName: 'TikTok',
       linkForms: LINK_FORMS,
@@ -88,39 +86,24 @@ export default definePlugin<typeof options>({
       match: matchClip,
       probeLinks,
       resolve: (call) => resolveClipLink({ http, siteConfig }, call),
-      begin: () => ({}),
       // The page has everything, but its counters may be rounded and its files bound to its cookies. The page of the
       // embedded player has exact counters and free files. Its API and oEmbed are for when neither can be read.
       methods: [
-        {
-          name: 'page',
-          cost: 2,
-          definitive: true,
-          async run({ link, state }, signal) {
-            const { outcome, restriction } = await page(link.id, signal);
-            if (restriction) state.restriction = restriction;
-            return outcome;
-          },
-        },
-        {
-          name: 'embed',
-          cost: 1,
-          definitive: false,
-          run: async ({ link }, signal) => (await embed(link.id, signal)).outcome,
-        },
+        { name: 'page', cost: 2, definitive: true, run: page },
+        { name: 'embed', cost: 1, definitive: false, run: embed },
         {
           name: 'player',
           cost: 1,
           definitive: false,
           usable: (call) => !call.found().some(isComplete),
-          run: async ({ link }, signal) => (await player(link.id, signal)).outcome,
+          run: player,
         },
         {
           name: 'oembed',
           cost: 1,
           definitive: false,
           usable: (call) => !call.found().some(isReadable),
-          run: async ({ link }, signal) => outcomeOfOembed(await requests.oembed(link.id, signal), link.id),
+          run: oembed,
         },
       ],
       isEnough,
@@ -133,15 +116,11 @@ export default definePlugin<typeof options>({
   },
 });
 
-function refused({ reason }: Restriction): ClipOutcome {
-  return { kind: 'transient', code: 'upstream_refused', reason };
-}
-
 /**
  * One complete part is enough. If its counters are rounded or its files bound to cookies, the page of the embedded
  * player is requested too, once.
  */
-function isEnough(found: readonly PartialPost[], { outcomes }: ClipCall): boolean {
+function isEnough(found: readonly PartialPost[], { outcomes }: ItemCall<PartialPost>): boolean {
   const complete = found.find(isComplete);
   if (!complete) return false;
   const isRounded = Object.values(complete.precision ?? {}).includes('rounded');
@@ -149,12 +128,9 @@ function isEnough(found: readonly PartialPost[], { outcomes }: ClipCall): boolea
 }
 
 /** If no method found the item, the restriction that the page led to is the reason. */
-function explain(error: GatewayError, { state: { restriction } }: ClipCall): GatewayError {
-  if (!restriction || !/^(?:upstream_|bot_check)/.test(error.code)) return error;
-  return new GatewayError(restriction.restriction, 'The platform does not show the item here.', {
-    platform: 'clip_video',
-    reason: restriction.reason,
-    attempts: error.attempts,
-    cause: error,
-  });
+function explain(error: GatewayError, { outcomes }: ItemCall<PartialPost>): GatewayError {
+  const page = outcomes.get('page');
+  const restriction = page?.kind === 'transient' ? page.cause : undefined;
+  if (!isGatewayError(restriction) || !/^(?:upstream_|bot_check)/.test(error.code)) return error;
+  return restriction.with({ platform: 'clip_video', attempts: error.attempts, cause: error });
 }

@@ -44,7 +44,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 const PROFILE_TABS: ReadonlySet<string> = new Set(['saved', 'tagged', 'reels', 'channel', 'guide', 'guides', 'live']);
 
-/** For the capabilities list and README. */
+/** For the capabilities list and the docs. */
 export const LINK_FORMS = [
   'https://www.instagram.com/p/{shortcode}/',
   'https://www.instagram.com/reel/{shortcode}/',
@@ -119,7 +119,7 @@ function kindOf(segments: readonly string[], shortcode: string | undefined): str
   const [first = '', second = ''] = segments;
   if (shortcode !== undefined) return 'a link with a malformed shortcode';
   if (first === '') return 'the home page';
-  if (first === 'reels' && second === 'audio') return 'a list of reels that use a sound';
+  if (first === 'reels' && second === 'audio') return 'a list of reels with the same audio';
   const isProfile = USERNAME.test(first) && (second === '' || PROFILE_TABS.has(second));
   return kindOfPage(KINDS, first) ?? (isProfile ? 'a profile' : 'another page of the site');
 }

@@ -13,7 +13,7 @@ import {
   type SiteConfigOverride,
 } from 'mediagate/plugin';
 import { isOwnHost, itemAt, matchItem } from './links.js';
-import { addressOfStory, leadsIn, type PageReply, takeApart } from './read/parts.js';
+import { leadsIn, type PageReply, takeApart } from './read/parts.js';
 import { readPageState, type SiteConfig, stateOfAddress, stateOfRest } from './read/state.js';
 import shipped from './site-config.json' with { type: 'json' };
 
@@ -25,26 +25,14 @@ export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
   return loadSiteConfig(shipped, override);
 }
 
-export interface FetchSettings {
-  http: HttpClient;
-  siteConfig: SiteConfig;
-  /** BCP 47 tag of the interface language. */
-  language: string;
-}
-
 /** The requests that the site receives. Each throws a GatewayError if the site does not reply. */
-export function createFetch({ http, siteConfig, language }: FetchSettings) {
+export function createFetch(http: HttpClient, siteConfig: SiteConfig, language: string) {
   const { urls, markers } = siteConfig;
   const headers = {
     'user-agent': siteConfig.userAgent,
-    accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
     'accept-language': acceptLanguage(language),
     // Without these the site serves a shell that holds no data.
-    'sec-fetch-dest': 'document',
-    'sec-fetch-mode': 'navigate',
-    'sec-fetch-site': 'none',
-    'sec-fetch-user': '?1',
-    'upgrade-insecure-requests': '1',
+    ...siteConfig.headers,
   };
 
   /** A page of the item. Redirects are followed within the site, but not to a login form or a check. */
@@ -77,14 +65,16 @@ export function createFetch({ http, siteConfig, language }: FetchSettings) {
   async function readShortLinkPage(address: URL, signal: AbortSignal): Promise<URL> {
     const reply = await page(address.href, signal);
     const parts = takeApart(reply.html);
-    const { address: stated, canonical } = parts.tags();
-    const addresses = [stated, canonical, ...leadsIn(reply.html), addressOfStory(parts.route())];
+    const stated = parts.tags.addresses.toReversed();
+    const { story } = parts.route;
+    const ofStory = story && `${siteConfig.origin}/${story.author}/posts/${story.posts.at(-1)}`;
+    const addresses = [...stated, ...leadsIn(reply.html), ofStory];
     const item = matchAddress(matchItem, reply.url);
     const named = item?.kind === 'short_link' ? addresses.map(itemAt).find(Boolean) : item;
     if (named) return new URL(named.url);
     const state = readPageState(reply, parts, siteConfig);
     if (state) throw outcomeError(state);
-    const other = [stated, canonical].map((one) => one && URL.parse(one)).find(Boolean);
+    const other = stated.map((one) => URL.parse(one)).find(Boolean);
     if (other && isOwnHost(other)) return other;
     const rest = stateOfRest(parts, siteConfig);
     if (rest) throw outcomeError(rest);

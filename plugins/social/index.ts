@@ -28,7 +28,7 @@ export default definePlugin<typeof options>({
   options,
   setup(context) {
     const siteConfig = siteConfigOf(context.options.siteConfig);
-    const fetch = createFetch({ http: context.http, siteConfig, language: context.options.language });
+    const fetch = createFetch(context.http, siteConfig, context.options.language);
     const extractor = extractorFrom<PartialPost>(context, {
       platform: 'social',
       displayName: 'Facebook',

@@ -3,14 +3,13 @@ import {
   GatewayError,
   type ItemRun,
   limitationNotes,
-  type MediaEntry,
   mergePosts,
   type PartialPost,
   type PostData,
   type PostPart,
 } from 'mediagate/plugin';
 import { limitationFor } from './read/outcomes.js';
-import { area } from './read/values.js';
+import { largerFirst } from './read/values.js';
 
 /** Methods whose refusal is the reason why a video cannot be played. */
 const RESTRICTING = ['innertube_player', 'innertube_microformat', 'watch_page'];
@@ -50,8 +49,8 @@ export function alignParts(parts: readonly PostPart[]): PostPart[] {
     (name === 'concurrent_viewers' && !isLive) ||
     (value === 0 && parts.some(({ found }) => found.precision?.[name] === 'hidden'));
   return parts.map(({ method, found }) => {
-    const post = owner && (found.common?.author?.id ?? found.ids?.channel_id ?? owner) !== owner;
-    const { common, metrics, ...rest } = post ? withoutOwner(found) : found;
+    const isOthers = owner && (found.common?.author?.id ?? found.ids?.channel_id ?? owner) !== owner;
+    const { common, metrics, ...rest } = isOthers ? withoutOwner(found) : found;
     const thumbnail = !largest || common?.thumbnail === largest ? common?.thumbnail : undefined;
     const right = Object.entries(metrics ?? {}).filter(([name, value]) => !isWrong(name, value));
     return { method, found: { ...rest, common: { ...common, thumbnail }, metrics: Object.fromEntries(right) } };
@@ -72,7 +71,7 @@ function shownOwner(parts: readonly PostPart[]): string | undefined {
 function withoutOwner(post: PartialPost): PartialPost {
   const { author: _author, ...common } = post.common ?? {};
   const { channel_id: _channel, author_id: _id, ...ids } = post.ids ?? {};
-  const { channel_id: _owner, subscriber_count: _subscribers, ...metrics } = post.metrics ?? {};
+  const { subscriber_count: _subscribers, ...metrics } = post.metrics ?? {};
   return { ...post, common, ids, metrics };
 }
 
@@ -97,10 +96,6 @@ function orderPictures(data: PostData): PostData {
   const sizes = new Map((data.media.entries ?? []).map((entry) => [entry.url, entry]));
   const image_urls = [...data.media.image_urls].sort((one, other) => largerFirst(sizes.get(one), sizes.get(other)));
   return { ...data, media: { ...data.media, image_urls } };
-}
-
-function largerFirst(one: MediaEntry | undefined, other: MediaEntry | undefined): number {
-  return area(other) - area(one);
 }
 
 function limitationsOf(data: PostData, { limitations, restriction, call }: ItemRun<PartialPost>): string[] {

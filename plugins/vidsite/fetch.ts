@@ -1,5 +1,6 @@
 import {
   acceptLanguage,
+  asString,
   at,
   fillUrl,
   type HttpClient,
@@ -24,20 +25,17 @@ export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
 /** The client that a request to the platform's internal API names. */
 export type Client = SiteConfig['clients']['web'];
 
-interface RequestOptions {
-  /** BCP 47 tag of the interface language. */
-  language: string;
-  /** ISO 3166-1 alpha-2 code of the market. */
-  region: string;
-  /** Key of the official API. */
-  apiKey?: string;
-}
-
 export type Requests = ReturnType<typeof createRequests>;
 
-/** The requests to the site. Each throws a GatewayError for a status other than success. */
-export function createRequests(http: HttpClient, siteConfig: SiteConfig, options: RequestOptions) {
-  const { language, region, apiKey } = options;
+/**
+ * The requests to the site, for an interface language (BCP 47), a market (ISO 3166-1 alpha-2), and with the key of the
+ * official API. Each throws a GatewayError for a status other than success.
+ */
+export function createRequests(
+  http: HttpClient,
+  siteConfig: SiteConfig,
+  { language, region, apiKey = '' }: { language: string; region: string; apiKey?: string },
+) {
   const browser = {
     'user-agent': siteConfig.userAgent,
     'accept-language': acceptLanguage(language),
@@ -48,7 +46,10 @@ export function createRequests(http: HttpClient, siteConfig: SiteConfig, options
 
   async function json(request: HttpRequest): Promise<unknown> {
     const response = await http.request(request);
-    return requireSuccess(response, isQuotaSpent(response) ? { 403: 'upstream_rate_limited' } : {}).json();
+    const refusal = response.status === 403 ? tryParseJson(response.text()) : undefined;
+    const reason = asString(at(refusal, 'error', 'errors', 0, 'reason')) ?? '';
+    const isQuotaSpent = /^(?:quota|rateLimit|dailyLimit)\w{0,20}Exceeded$/i.test(reason);
+    return requireSuccess(response, isQuotaSpent ? { 403: 'upstream_rate_limited' } : {}).json();
   }
 
   return {
@@ -93,14 +94,8 @@ export function createRequests(http: HttpClient, siteConfig: SiteConfig, options
     /** A list of the official API. */
     dataApi(name: 'videos' | 'channels', id: string, signal: AbortSignal) {
       // URLs are logged by proxies, so the key is in a header.
-      const headers = { accept: 'application/json', 'x-goog-api-key': apiKey ?? '' };
+      const headers = { accept: 'application/json', 'x-goog-api-key': apiKey };
       return json({ url: urlOf(name, id), headers, signal });
     },
   };
-}
-
-function isQuotaSpent(response: HttpResponse): boolean {
-  if (response.status !== 403) return false;
-  const reason = at(tryParseJson(response.text()), 'error', 'errors', 0, 'reason');
-  return typeof reason === 'string' && /^(?:quota|rateLimit|dailyLimit)\w{0,20}Exceeded$/i.test(reason);
 }

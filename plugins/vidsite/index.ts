@@ -18,7 +18,7 @@ import { type Client, createRequests, type Requests, siteConfigOf } from './fetc
 import { LINK_FORMS, matchVideo } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { chooseAudio } from './read/formats.js';
-import { isReadable, outcomeOfNext, outcomeOfPlayer, type ReadOptions } from './read/outcomes.js';
+import { isReadable, outcomeOfPage, outcomeOfPlayer, type ReadOptions } from './read/outcomes.js';
 import { itemOf, parseOembed, parseVideo } from './read/public-apis.js';
 import { channelId } from './read/values.js';
 import { readWatchPage } from './read/watch-page.js';
@@ -122,7 +122,7 @@ function createMethods(requests: Requests, readOptions: ReadOptions, hasApiKey: 
       ...innertube('microformat', web, outcomeOfPlayer),
       usable: ({ outcomes }) => outcomes.get('data_api')?.kind !== 'found',
     },
-    innertube('next', web, outcomeOfNext),
+    innertube('next', web, (next, id) => outcomeOfPage(undefined, next, id, readOptions)),
     {
       name: 'watch_page',
       cost: 3,
@@ -178,6 +178,6 @@ function isComplete(posts: readonly PartialPost[], { outcomes }: ItemCall<Partia
 
 /** Two methods that agree that a video is gone or private make further ones unnecessary. */
 function isSettled({ outcomes }: ItemCall<PartialPost>): boolean {
-  const codes = [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'definitive' ? [outcome.code] : []));
-  return (['removed', 'private'] as const).some((code) => codes.filter((one) => one === code).length > 1);
+  const refusals = [...outcomes.values()].filter((outcome) => outcome.kind === 'definitive');
+  return ['removed', 'private'].some((code) => refusals.filter((refusal) => refusal.code === code).length > 1);
 }

@@ -65,7 +65,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       endpoint: 'models',
       summary: 'Models that are ready and that the plan of the key allows',
       description:
-        "Models that are ready and that the plan of the key allows; see also [Anthropic's format](#anthropics-format).",
+        "Models that are ready and that the plan of the key allows; with `anthropic-version`, in Anthropic's form.",
       answers: { 200: { description: 'The list.', name: 'ModelList', schema: ModelList } },
       async handler(context) {
         const key = keyOf(context);
@@ -86,7 +86,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       async handler(context) {
         const { id = '' } = context.params;
         if (!modelsFor(context).includes(id)) {
-          const message = `There is no model "${id.slice(0, 100)}". GET /v1/models has those there are.`;
+          const message = `There is no model "${id.slice(0, 100)}". GET /v1/models lists the models.`;
           throw new GatewayError('model_not_found', message, { param: 'model' });
         }
         checkModel(keyOf(context), id);

@@ -41,7 +41,7 @@ export function personalDataRoutes(server: AccountContext): Route[] {
     return erasures.work(accountId, work).then(
       () => true,
       (error: unknown) => {
-        if (!work.signal.aborted) logger.warn('an erasure is not complete; it is repeated every minute', { error });
+        if (!work.signal.aborted) logger.warn('an erasure is not complete; retried every minute', { error });
         return false;
       },
     );
@@ -80,8 +80,7 @@ export function personalDataRoutes(server: AccountContext): Route[] {
       path: '/api/user',
       endpoint: 'user',
       summary: 'Deletes the account',
-      description:
-        'Deletes the account for good, from a browser session only: see [Personal data](#personal-data) for what stays.',
+      description: 'Deletes the account for good, from a browser session only. The accounting records of orders stay.',
       answers: {
         200: {
           description: 'Erased. `complete` is false while jobs and files are still being deleted.',
@@ -156,7 +155,7 @@ export function startErasureSweep({ erasures, logger, ...parts }: ErasureSweepOp
       await erasures.sweep({ ...erasureWork(parts), signal });
     },
     report: (error) => {
-      if (!signal.aborted) logger.warn('erasures could not be continued; the next minute tries again', { error });
+      if (!signal.aborted) logger.warn('erasures could not be continued; retried in a minute', { error });
     },
   });
   return {

@@ -91,7 +91,7 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   shutdownSeconds: number;
 }
 
-/** For README and `--help`: every variable of the gateway itself, without values. */
+/** For docs/reference/settings.md and `--help`: every variable of the gateway itself, without values. */
 export const SETTING_DESCRIPTIONS: readonly SettingDescription[] = SETTINGS;
 
 /** Invalid settings; the message has one line for each. */

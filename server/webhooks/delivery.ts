@@ -12,8 +12,8 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 /**
- * Delays after the first attempt, the second, and so on; the attempt after the last delay is the last one. README lists
- * them.
+ * Delays after the first attempt, the second, and so on; the attempt after the last delay is the last one.
+ * docs/guides/webhooks.md lists them.
  */
 const PAUSES_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
 /** Deadline of one attempt, everything included; the lease is longer. */
@@ -55,7 +55,7 @@ export interface WebhookDeliveryOptions {
   logger: Logger;
   /** Called with the result of each attempt. Default: none. */
   tried?(outcome: WebhookOutcome): void;
-  /** Default: the delays of the README. Tests set it, as the following options. */
+  /** Default: the delays of docs/guides/webhooks.md. Tests set it, as the following options. */
   pausesMs?: readonly number[];
   tryMs?: number;
   leaseMs?: number;
@@ -88,8 +88,12 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
     tried?.(outcome);
     const fields = { jobId, attempt, ...answer };
     if (outcome === 'delivered') logger.debug('a webhook was delivered', fields);
-    else if (outcome === 'postponed') logger.info('a webhook was not taken and is tried again', fields);
-    else logger.warn(outcome === 'gone' ? 'a webhook is not wanted any more' : 'a webhook was given up', fields);
+    else if (outcome === 'postponed') logger.info('a webhook was not accepted; it is retried', fields);
+    else
+      logger.warn(
+        outcome === 'gone' ? 'a webhook endpoint is gone (410)' : 'a webhook was given up after its last retry',
+        fields,
+      );
   }
 
   /** The result; undefined if this process aborted it. */

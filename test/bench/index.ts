@@ -1,5 +1,5 @@
 import { cpus } from 'node:os';
-import { renderTable, writeReadmeTable } from '../support/document-tables.js';
+import { renderTable, writeTable } from '../support/documents.js';
 import { readFlags, refuse } from '../support/program-flags.js';
 import { measureAudio } from './audio.js';
 import { measureCachedExtract } from './cached-extract.js';
@@ -81,5 +81,5 @@ const where = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} core
 const report = `${table}\n\nMeasured ${new Date().toISOString().slice(0, 10)} on ${where}.`;
 console.log(report);
 if (failed.length > 0) refuse(`These parts failed: ${failed.join(', ')}.`);
-if (flags.update) writeReadmeTable('bench', report);
+if (flags.update) writeTable('bench', report);
 process.exitCode = figures.every(({ met }) => met) ? 0 : 1;

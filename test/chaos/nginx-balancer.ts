@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { until } from '../support/until.js';
 
-/** nginx before the nodes, set up as README tells to; it asks nobody whether he is ready. */
+/** nginx before the nodes, set up as docs/operate/multi-node.md says; it asks nobody whether he is ready. */
 export async function startNginx(
   addresses: readonly string[],
 ): Promise<{ readonly url: string; close(): Promise<void> }> {

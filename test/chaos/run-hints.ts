@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeReadmeRow } from '../support/document-tables.js';
+import { writeRow } from '../support/documents.js';
 import { openNodes } from '../support/nodes.js';
 import { startPostgres } from '../support/postgres.js';
 import { readFlags, refuse } from '../support/program-flags.js';
 
 /*
  * `npm run faults -- hints [--times 25] [--update]`: how long it takes until another node begins a job, tells of its end, and
- * knows of a revoked key. `--update` writes README's rows.
+ * knows of a revoked key. `--update` writes the rows of docs/operate/multi-node.md.
  */
 const { times, update } = readFlags({
   command: 'npm run faults -- hints',
@@ -51,8 +51,8 @@ try {
   console.table({ begun: begins, told: tells, revoked: refuses });
   if (update) {
     const jobs = `median ${begins.median} ms and ${tells.median} ms, longest ${begins.longest} ms and ${tells.longest} ms of ${times}`;
-    writeReadmeRow('nodes', [JOBS, jobs]);
-    writeReadmeRow('nodes', [KEYS, `median ${inSeconds(refuses.median)}, longest ${inSeconds(refuses.longest)}`]);
+    writeRow('nodes', [JOBS, jobs]);
+    writeRow('nodes', [KEYS, `median ${inSeconds(refuses.median)}, longest ${inSeconds(refuses.longest)}`]);
   }
 } finally {
   await nodes.close();

@@ -1,4 +1,4 @@
-import { renderTable, writeReadmeTable } from '../support/document-tables.js';
+import { renderTable, writeTable } from '../support/documents.js';
 import { startPostgres } from '../support/postgres.js';
 import { readFlags, refuse } from '../support/program-flags.js';
 import { tortureByClock } from './image-clock-jumps.js';
@@ -10,7 +10,7 @@ import { tortureByUpstream } from './image-upstream-faults.js';
 
 /*
  * `npm run faults [-- --only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200] [--jobs 50] [--update]`:
- * ends with 1 where a counter is not 0. `--update` writes README's table.
+ * ends with 1 where a counter is not 0. `--update` writes the table of docs/develop/faults.md.
  */
 
 interface Row {
@@ -66,7 +66,7 @@ const table = renderTable(
   ]),
 );
 console.log(table);
-if (flags.update) writeReadmeTable('faults', table);
+if (flags.update) writeTable('faults', table);
 process.exitCode = rows.every(({ report, good }) => good && (!report || isClean(report))) ? 0 : 1;
 
 async function faultsByKills(engine: string, databaseUrl?: string): Promise<Row[]> {

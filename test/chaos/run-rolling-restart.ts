@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { hasReadmeRow, writeReadmeRow } from '../support/document-tables.js';
+import { hasRow, pageOfTable, writeRow } from '../support/documents.js';
 import { startPostgres } from '../support/postgres.js';
 import { readFlags, refuse } from '../support/program-flags.js';
 import { startNginx } from './nginx-balancer.js';
@@ -8,7 +8,7 @@ import { type RollingReport, restartUnderLoad } from './rolling-restart.js';
 /*
  * `npm run faults -- restart [--rounds 2] [--api 2] [--workers 1] [--rate 200] [--drain 2] [--nginx] [--update]`: ends with 1
  * where a request failed, a stream was cut, a job was lost or a node ended badly. `--nginx` has that stand before the nodes,
- * which asks nobody whether he is ready. `--update` writes README's row.
+ * which asks nobody whether he is ready. `--update` writes the row of docs/operate/multi-node.md.
  */
 const flags = readFlags({
   command: 'npm run faults -- restart',
@@ -29,7 +29,7 @@ const front = flags.nginx ? 'nginx set as above' : 'a balancer that asks for `/h
 const run =
   `${flags.api} × api and ${flags.workers} × worker, each restarted ${flags.rounds} × at ${flags.rate} requests/s and ` +
   `${STREAMS} streams of ${STREAM_SECONDS} s, behind ${front}, \`DRAIN_SECONDS=${flags.drain}\``;
-if (flags.update && !hasReadmeRow('nodes', run)) refuse(`README has no row for this run: ${run}`);
+if (flags.update && !hasRow('nodes', run)) refuse(`${pageOfTable('nodes')} has no row for this run: ${run}`);
 
 if (flags.nginx && spawnSync('nginx', ['-v']).error) refuse('There is no nginx on the PATH.');
 const postgres = await startPostgres();
@@ -47,7 +47,7 @@ try {
     environment: { DRAIN_SECONDS: String(flags.drain) },
   });
   console.log(report);
-  if (flags.update) writeReadmeRow('nodes', [run, outcomeOf(report)]);
+  if (flags.update) writeRow('nodes', [run, outcomeOf(report)]);
   process.exitCode = failuresOf(report) + report.cutStreams + report.lostJobs + report.badExits === 0 ? 0 : 1;
 } finally {
   await postgres.stop();

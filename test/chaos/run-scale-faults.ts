@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { createTerminal } from '../demo/terminal.js';
-import { renderTable, writeReadmeTable } from '../support/document-tables.js';
+import { renderTable, writeTable } from '../support/documents.js';
 import { readFlags } from '../support/program-flags.js';
 import { isClean } from './image-findings.js';
 import { type ScaleReport, tortureNodes } from './scale-run.js';
@@ -8,7 +8,7 @@ import { openScaleSite } from './scale-site.js';
 
 /*
  * `npm run faults -- scale [--faults 300] [--seed N] [--at-once 6] [--update]`: ends with 1 where a counter is not 0.
- * `--update` writes README's table.
+ * `--update` writes the table of docs/develop/faults.md.
  */
 const flags = readFlags({
   command: 'npm run faults -- scale',
@@ -43,7 +43,7 @@ try {
   console.table([...report.faults].map(([kind, times]) => ({ kind, times })));
   for (const line of report.logged) console.log(line);
   console.log(table);
-  if (flags.update) writeReadmeTable('faults-scale', table);
+  if (flags.update) writeTable('faults-scale', table);
   const { unexplainedCalls, staleCommits, abandoned, wrongLinks } = report;
   process.exitCode = isClean(report) && unexplainedCalls + staleCommits + abandoned + wrongLinks === 0 ? 0 : 1;
 } finally {

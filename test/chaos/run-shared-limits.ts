@@ -1,11 +1,11 @@
-import { hasReadmeRow, writeReadmeRow } from '../support/document-tables.js';
+import { hasRow, pageOfTable, writeRow } from '../support/documents.js';
 import { startPostgres } from '../support/postgres.js';
 import { readFlags, refuse } from '../support/program-flags.js';
 import { LIMIT, LIMITS, REQUESTS, tortureSharedLimits } from './shared-limits.js';
 
 /*
  * `npm run faults -- limits [--rounds 100] [--update]`: ends with 1 where a limit let in one more or one less. `--update`
- * writes README's row.
+ * writes the row of docs/operate/multi-node.md.
  */
 const { rounds, update } = readFlags({
   command: 'npm run faults -- limits',
@@ -18,7 +18,7 @@ const { rounds, update } = readFlags({
 const run =
   `${REQUESTS} requests at once over two nodes where ${LIMIT} are allowed, ${rounds} times each: ` +
   Object.keys(LIMITS).join(', ');
-if (update && !hasReadmeRow('nodes', run)) refuse(`README has no row for this run: ${run}`);
+if (update && !hasRow('nodes', run)) refuse(`${pageOfTable('nodes')} has no row for this run: ${run}`);
 
 const postgres = await startPostgres();
 if ('unavailable' in postgres) refuse(`There is no PostgreSQL: ${postgres.unavailable}.`);
@@ -27,7 +27,7 @@ try {
   console.table(reports);
   const exact = reports.reduce((sum, report) => sum + report.exact, 0);
   const tried = reports.length * rounds;
-  if (update) writeReadmeRow('nodes', [run, `exactly ${LIMIT} let in, ${exact} of ${tried} times`]);
+  if (update) writeRow('nodes', [run, `exactly ${LIMIT} let in, ${exact} of ${tried} times`]);
   process.exitCode = exact === tried ? 0 : 1;
 } finally {
   await postgres.stop();

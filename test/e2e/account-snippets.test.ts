@@ -8,21 +8,22 @@ import { readCatalogue } from '../../server/plans/plans-file.js';
 import { readSettings } from '../../server/settings/settings.js';
 import { SECRETS } from '../http/payment-app.js';
 import { createBrowserSession } from '../support/browser-session.js';
+import { snippetsOf } from '../support/documents.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
-import { readmeSnippets } from '../support/readme-snippets.js';
 
 const run = promisify(execFile);
 const ADDRESS = 'http://127.0.0.1:8787';
 const CODE = 'MG7K3M9QXD';
+const PAGES = ['sign-in', 'plans', 'payments'].map((name) => `docs/accounts/${name}.md`);
 
-describe("README's account section, as it stands there", () => {
+describe('the account pages, as they stand there', () => {
   let folder: string;
   let gateway: GatewayProcess;
   let token = '';
 
   /** The only one that says this. */
   function snippet(says: string): string {
-    const found = readmeSnippets('## Accounts', 'sh').filter((code) => code.includes(says));
+    const found = PAGES.flatMap((page) => snippetsOf(page, 'sh')).filter((code) => code.includes(says));
     expect(found, says).to.have.length(1);
     return found[0] ?? '';
   }
@@ -87,7 +88,7 @@ describe("README's account section, as it stands there", () => {
   });
 
   it('has a file of plans that is read as it is', async () => {
-    const [text = '', ...others] = readmeSnippets('## Accounts', 'json');
+    const [text = '', ...others] = PAGES.flatMap((page) => snippetsOf(page, 'json'));
     expect(others).to.deep.equal([]);
     const file = path.join(folder, 'example.json');
     await writeFile(file, text);
@@ -97,7 +98,7 @@ describe("README's account section, as it stands there", () => {
   });
 
   it('is run for real with settings that are accepted', () => {
-    const [text = ''] = readmeSnippets('## Run it for real', 'sh');
+    const [text = ''] = snippetsOf('docs/operate/deploy.md', 'sh');
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const environment = Object.fromEntries(
       lines.map((line) => {

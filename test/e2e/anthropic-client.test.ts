@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk';
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import { expect } from 'chai';
+import { snippetsOf } from '../support/documents.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { packageRoot } from '../support/package-root.js';
-import { readmeSnippets } from '../support/readme-snippets.js';
 import { rejection } from '../support/rejection.js';
 import { startTextSite, type TextSite } from '../support/text-site.js';
 import { until } from '../support/until.js';
@@ -122,10 +122,10 @@ describe("Anthropic's client before a running gateway", () => {
       }
     });
 
-    it("gets echoes by README's lines", async () => {
+    it('gets echoes by the lines of the client guide', async () => {
       gateway = await startGatewayProcess({ environment: { MESSAGES_ENABLED: 'on' } });
       const { key } = await gateway.makeKey({ grants: ['text'] });
-      const [code = '', ...others] = readmeSnippets("### Anthropic's format", 'ts');
+      const [code = '', ...others] = snippetsOf('docs/guides/clients.md', 'ts', "## Anthropic's format");
       expect(others).to.deep.equal([]);
       const script = path.join(folder, 'message.mts');
       await writeFile(script, code.replaceAll('http://127.0.0.1:8787', gateway.url));

@@ -4,19 +4,21 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { snippetsOf } from '../support/documents.js';
 import { readEvents } from '../support/event-reading.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { packageRoot } from '../support/package-root.js';
-import { readmeSnippets } from '../support/readme-snippets.js';
 import { soundSeconds } from '../support/vendor-sounds.js';
 import { countWordErrors } from '../support/word-errors.js';
 
 const run = promisify(execFile);
-const HEADING = '## Models';
+const PAGES = ['guides/models', 'guides/audio', 'guides/clients', 'operate/keys-and-budgets'].map(
+  (name) => `docs/${name}.md`,
+);
 const ADDRESS = 'http://127.0.0.1:8787';
 const ECHO = /echo.*You said: Ahoy!/;
 
-describe("README's requests to models, as they stand there", () => {
+describe('requests to models of the guides, as they stand there', () => {
   let folder: string;
   let gateway: GatewayProcess;
   let key: string;
@@ -34,7 +36,7 @@ describe("README's requests to models, as they stand there", () => {
 
   /** One snippet, which is the only one of its language that says this. */
   function snippet(language: string, says: string): string {
-    const found = readmeSnippets(HEADING, language).filter((code) => code.includes(says));
+    const found = PAGES.flatMap((page) => snippetsOf(page, language)).filter((code) => code.includes(says));
     expect(found, `${language} with ${says}`).to.have.length(1);
     return (found[0] ?? '').replaceAll(ADDRESS, gateway.url).replaceAll('sk-mg-…', key);
   }

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock } from 'mediagate';
 import { Webhook } from 'standardwebhooks';
+import { snippetsOf } from '../support/documents.js';
 import { createDarkroom } from '../support/invented-image.js';
 import { packageRoot } from '../support/package-root.js';
-import { readmeSnippets } from '../support/readme-snippets.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
 import { type ReceivedWebhook, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
@@ -127,7 +127,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     await client.cancel(await submit('gone'));
     await client.cancel(await submit('dead'));
     await receiver.heard('dead', PAUSES_MS.length + 1);
-    for (const message of ['a webhook was given up', 'a webhook is not wanted any more'])
+    for (const message of ['a webhook was given up after its last retry', 'a webhook endpoint is gone (410)'])
       await until(() => app.log.some((line) => line.message === message));
     await settled();
     expect([receiver.of('gone').length, receiver.of('dead').length]).to.deep.equal([1, PAUSES_MS.length + 1]);
@@ -200,10 +200,10 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect((await waiting).status).to.equal(200);
   });
 
-  it("are understood by README's receiver, and none that somebody else has sent", async () => {
-    await client.cancel(await submit('readme'));
-    const [event] = await receiver.heard('readme');
-    const [code = ''] = readmeSnippets('### Webhooks', 'js');
+  it('are understood by the receiver of the webhook guide, and none that somebody else has sent', async () => {
+    await client.cancel(await submit('guide'));
+    const [event] = await receiver.heard('guide');
+    const [code = ''] = snippetsOf('docs/guides/webhooks.md', 'js');
     const listens = '.listen(0, function () { console.log(this.address().port); })';
     const program = spawn(process.execPath, ['--input-type=module', '-e', code.replace('.listen(3000)', listens)], {
       cwd: packageRoot,

@@ -2,25 +2,28 @@ import {
   asArray,
   asBoolean,
   asCount,
+  asId,
+  asNumber,
+  asPositive,
   asRecord,
   asRecords,
   asString,
   at,
+  expiryOf,
   type JsonRecord,
+  type MediaEntry,
   type Product,
+  toIsoTime,
   tryParseJson,
 } from 'mediagate/plugin';
 import { originPrice, readAmount, readMoney, salePrice } from './price.js';
-import { anyKnown, filled, known, readId, readImageUrl, readText } from './values.js';
+import { anyKnown, filled, known, readImageUrl, readText, readUrl } from './values.js';
 
-export interface FoundDescription {
-  text?: string;
-  /** Blocks that hold a picture. */
-  pictures: readonly unknown[];
-}
-
-/** The description is a list of blocks, mostly as a JSON text; text, lists and pictures are what they hold. */
-export function readDescription(product: JsonRecord): FoundDescription {
+/**
+ * The description is a list of blocks, mostly as a JSON text; text, lists and pictures are what they hold. `pictures` are
+ * the blocks with one.
+ */
+export function readDescription(product: JsonRecord) {
   const written = at(product, 'product_model', 'description') ?? at(product, 'product_base', 'desc_detail');
   const blocks = asArray(typeof written === 'string' ? tryParseJson(written) : written);
   if (!blocks) {
@@ -51,24 +54,21 @@ export function readCategories(around: JsonRecord, product: JsonRecord): string[
   return levels.sort((one, other) => one.level - other.level).flatMap(({ name }) => name ?? []);
 }
 
-type Specification = NonNullable<Product['specifications']>[number];
-
-export function readSpecifications(product: JsonRecord): Specification[] {
-  const listed = (asArray(at(product, 'product_model', 'product_properties')) ?? []).flatMap((property) => {
-    const values = (asArray(at(property, 'property_values')) ?? []).flatMap(
+export function readSpecifications(product: JsonRecord) {
+  const listed = asRecords(at(product, 'product_model', 'product_properties')).flatMap((property) => {
+    const values = (asArray(property.property_values) ?? []).flatMap(
       (value) => readText(at(value, 'property_value_name')) ?? [],
     );
-    return specification(at(property, 'property_name'), values.join(', '));
+    return namedValue(property.property_name, values.join(', '));
   });
   if (listed.length > 0) return listed;
-  return (asArray(at(product, 'product_base', 'specifications')) ?? []).flatMap((one) =>
-    specification(at(one, 'name'), at(one, 'value')),
-  );
+  return asRecords(at(product, 'product_base', 'specifications')).flatMap(({ name, value }) => namedValue(name, value));
 }
 
-function specification(name: unknown, value: unknown): Specification[] {
-  const [key, text] = [readText(name), readText(value)];
-  return key && text ? [{ name: key, value: text }] : [];
+/** Empty if the name or the value is no text. */
+function namedValue(first: unknown, second: unknown) {
+  const [name, value] = [readText(first), readText(second)];
+  return name && value ? [{ name, value }] : [];
 }
 
 /** The way of sending that the page offers first. */
@@ -92,15 +92,11 @@ export function readShipping(product: JsonRecord): Product['shipping'] {
 
 type Variant = NonNullable<Product['variants']>[number];
 
-export interface FoundVariants {
-  /** Each once, in the page's order. */
-  variants: Variant[];
-  /** What is left of all together; absent where one of them does not say, since part of a sum is no sum. */
-  stock?: number;
-}
-
-/** The variants of a product, in either generation of the schema. */
-export function readVariants(product: JsonRecord): FoundVariants {
+/**
+ * The variants of a product, in either generation of the schema: each once, in the page's order. `stock` is what is left
+ * of all together; absent where one of them does not say, since part of a sum is no sum.
+ */
+export function readVariants(product: JsonRecord) {
   const model = asRecords(at(product, 'product_model', 'skus'));
   const skus = model.length > 0 ? model : asRecords(product.skus);
   const images = imagesOfValues(product);
@@ -108,64 +104,121 @@ export function readVariants(product: JsonRecord): FoundVariants {
   const variants = new Map<string, Variant>();
   let stock: number | undefined = skus.length > 0 ? 0 : undefined;
   for (const sku of skus) {
-    const id = readId(sku.sku_id);
+    const id = asId(sku.sku_id);
     if (id !== undefined && variants.has(id)) continue;
     const left = asCount(at(sku, 'sku_quantity', 'available_quantity')) ?? asCount(sku.stock);
     stock = left === undefined || stock === undefined ? undefined : stock + left;
-    if (id !== undefined) variants.set(id, readVariant(sku, { id, stock: left, price: prices?.[id] }, images));
+    if (id === undefined) continue;
+    variants.set(id, known({ id, ...readVariant(sku, prices?.[id], images), stock: left }));
   }
   return { variants: [...variants.values()], stock };
 }
 
-interface KnownOfVariant {
-  id: string;
-  stock: number | undefined;
-  /** Its price, where prices stand apart. */
-  price: unknown;
-}
-
-function readVariant(
-  sku: JsonRecord,
-  { id, stock, price: apart }: KnownOfVariant,
-  images: ReadonlyMap<string, string>,
-): Variant {
+/** @param apart - its price, where prices stand apart. */
+function readVariant(sku: JsonRecord, apart: unknown, images: ReadonlyMap<string | undefined, string>) {
   const pairs = asRecords(sku.property_pairs ?? sku.sku_sale_props);
-  const properties = pairs.flatMap((pair) => {
-    const name = readText(pair.sku_property_name ?? pair.prop_name);
-    const value = readText(pair.sku_property_value_name ?? pair.prop_value);
-    return name && value ? [{ name, value }] : [];
-  });
-  const pictured = images.size === 0 ? [] : pairs.flatMap((pair) => images.get(valueId(pair)) ?? []);
-  return known({
-    id,
+  const properties = pairs.flatMap((pair) =>
+    namedValue(pair.sku_property_name ?? pair.prop_name, pair.sku_property_value_name ?? pair.prop_value),
+  );
+  const pictured = pairs.flatMap((pair) => images.get(asId(pair.sku_property_value_id ?? pair.prop_value_id)) ?? []);
+  return {
     name: properties.map(({ value }) => value).join(', ') || readText(sku.sku_name),
     properties: filled(properties),
     price: apart ? salePrice(apart).value : readAmount(at(sku, 'price', 'real_price', 'price_val')).value,
     original_price: apart ? originPrice(apart).value : readAmount(at(sku, 'price', 'original_price_value')).value,
-    stock,
     image: readImageUrl(sku.sku_origin_image) ?? readImageUrl(sku.sku_image) ?? pictured[0],
-  });
-}
-
-function valueId(pair: JsonRecord): string {
-  return readId(pair.sku_property_value_id ?? pair.prop_value_id) ?? '';
+  };
 }
 
 /** Pictures belong to values of a property, such as a colour, and so to all variants that have it. */
-function imagesOfValues(product: JsonRecord): Map<string, string> {
-  const axes = [
-    ...(asArray(at(product, 'product_model', 'sale_properties')) ?? []),
-    ...(asArray(product.sale_props) ?? []),
-  ];
-  const values = axes.flatMap((axis) => [
-    ...(asArray(at(axis, 'property_values')) ?? []),
-    ...(asArray(at(axis, 'sale_prop_values')) ?? []),
-  ]);
+function imagesOfValues(product: JsonRecord): Map<string | undefined, string> {
+  const axes = [...asRecords(at(product, 'product_model', 'sale_properties')), ...asRecords(product.sale_props)];
+  const values = axes.flatMap((axis) => asRecords(axis.property_values ?? axis.sale_prop_values));
   return new Map(
     values.flatMap((value) => {
-      const id = readId(at(value, 'property_value_id')) ?? readId(at(value, 'prop_value_id'));
-      const url = readImageUrl(at(value, 'image'));
+      const id = asId(value.property_value_id) ?? asId(value.prop_value_id);
+      const url = readImageUrl(value.image);
       return id && url ? [[id, url] as const] : [];
     }),
   );
+}
+
+/**
+ * Pictures and videos of the product itself, videos best first; then those in its description, and what creators made of
+ * it. `pictures` are the description's.
+ */
+export function readMedia(product: JsonRecord, around: JsonRecord, pictures: readonly unknown[]) {
+  const listed = at(product, 'product_model', 'images') ?? at(product, 'product_base', 'images');
+  const images = (asArray(listed) ?? []).flatMap((image) => imageEntry(image));
+  const videos = videosOf(product);
+  const described = pictures.flatMap((block) => imageEntry(block, 'description'));
+  const media = new Map<string, MediaEntry>();
+  for (const entry of [...images, ...videos, ...described, ...creatorVideos(around)]) {
+    if (!media.has(entry.url)) media.set(entry.url, entry);
+  }
+  return {
+    image_urls: [...new Set(images.map(({ url }) => url))],
+    video_urls: [...new Set(videos.map(({ url }) => url))],
+    media: filled([...media.values()]),
+  };
+}
+
+function imageEntry(image: unknown, label?: string): MediaEntry[] {
+  return mediaEntry(readImageUrl(image), asRecord(at(image, 'image')) ?? image, { kind: 'image', label });
+}
+
+function videosOf(product: JsonRecord): MediaEntry[] {
+  const model = at(product, 'product_model', 'videos');
+  const videos = asArray(model) ?? Object.values(asRecord(model) ?? {});
+  return [...videos, at(product, 'product_base', 'desc_video')]
+    .flatMap((video) => asRecords(at(video, 'video_infos')).flatMap((file) => videoEntry(file, at(video, 'duration'))))
+    .sort((one, other) => (other.height ?? 0) - (one.height ?? 0) || (other.bitrate ?? 0) - (one.bitrate ?? 0));
+}
+
+function videoEntry(file: JsonRecord, duration: unknown): MediaEntry[] {
+  const format = asString(file.format)?.toLowerCase();
+  const seconds = asNumber(duration) ?? 0;
+  return mediaEntry(readUrl(file.main_url) ?? readUrl(file.backup_url), file, {
+    kind: 'video',
+    mime: format && /^[a-z0-9]{2,5}$/.test(format) ? `video/${format}` : undefined,
+    bitrate: asPositive(file.bitrate),
+    size: asPositive(file.size),
+    duration_seconds: seconds > 0 ? seconds : undefined,
+    quality: readText(file.video_quality),
+    endsAt: file.url_expire,
+  });
+}
+
+/** Posts of others that show the product: listed, and kept apart from the product's own. Their lengths are in milliseconds. */
+function creatorVideos(around: JsonRecord): MediaEntry[] {
+  return asRecords(around.related_videos).flatMap((post) =>
+    mediaEntry(readUrl(post.content_url), post, {
+      kind: 'video',
+      label: 'creator',
+      duration_seconds: (asPositive(post.duration) ?? 0) / 1000 || undefined,
+      endsAt: post.expiration_time,
+    }),
+  );
+}
+
+interface EntryFields extends Omit<MediaEntry, 'url'> {
+  /** When the URL ends, where the page says so beside it. */
+  endsAt?: unknown;
+}
+
+/** An entry with the size that a file's record has; none without a URL. */
+function mediaEntry(url: string | undefined, file: unknown, { endsAt, ...fields }: EntryFields): MediaEntry[] {
+  if (!url) return [];
+  // The sooner of what stands beside the address and what it carries itself.
+  const [expires_at] = [toIsoTime(asPositive(endsAt)), expiryOf(url)].flatMap((time) => time ?? []).sort();
+  return [
+    known<MediaEntry>({
+      ...fields,
+      url,
+      has_video: fields.kind === 'video' || undefined,
+      width: asPositive(at(file, 'width')),
+      height: asPositive(at(file, 'height')),
+      expires_at,
+    }),
+  ];
 }

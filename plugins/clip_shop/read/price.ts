@@ -1,13 +1,15 @@
-import { asArray, asNumber, asRecord, asRecords, asString, at, type JsonRecord, type Product } from 'mediagate/plugin';
+import {
+  asArray,
+  asNumber,
+  asRecord,
+  asRecords,
+  asString,
+  at,
+  type JsonRecord,
+  type Product,
+  rawStats,
+} from 'mediagate/plugin';
 import { anyKnown, readText } from './values.js';
-
-/** What a page says about the price; `masked` where it hides digits. */
-export interface FoundPrice {
-  price?: Product['price'];
-  masked: boolean;
-  /** The page's own words, masked ones included. */
-  words: Readonly<Record<string, string>>;
-}
 
 /** A price as one field has it. */
 interface Amount {
@@ -21,50 +23,69 @@ const PLAIN = /^\d{1,12}(?:\.\d{1,2})?$/;
 /** Points by which the platform's own percentage may be off what its two prices make. */
 const DISCOUNT_TOLERANCE = 1;
 
-export function readPrice(product: JsonRecord): FoundPrice {
+/**
+ * What a page says about the price: `masked` if it hides digits, `words` as the page has them, masked ones included.
+ */
+export function readPrice(product: JsonRecord) {
   const model = asRecord(at(product, 'promotion_model', 'promotion_product_price'));
-  return model ? readModelPrice(model) : readFlatPrice(product);
+  const { min, max, original, skus, currency, printed, stated } = model ? modelPrice(model) : flatPrice(product);
+  const values = skus.flatMap(({ value }) => value ?? []);
+  const clear = skus.length > 0 && values.length === skus.length;
+  const lowest = min.value ?? (clear ? Math.min(...values) : undefined);
+  const highest = max.value ?? (clear ? Math.max(...values) : undefined);
+  const hidden = lowest === undefined && (min.masked || skus.some(({ masked }) => masked) || MASK.test(printed ?? ''));
+  // Next to a hidden price, an end of the range would give it away or be it.
+  const top = hidden || highest === undefined || (lowest !== undefined && highest < lowest) ? undefined : highest;
+  const before = original.value;
+  const discount = lowest === undefined || before === undefined ? undefined : (1 - lowest / before) * 100;
+  const isDenied = discount !== undefined && stated !== undefined && Math.abs(discount - stated) > DISCOUNT_TOLERANCE;
+  const price: Product['price'] = anyKnown({
+    amount: lowest,
+    min: lowest,
+    max: top,
+    currency: currency && /^[A-Z]{3}$/.test(currency) ? currency : undefined,
+    original_amount: before,
+    discount_percent: isDenied ? undefined : stated,
+    text: printed && !MASK.test(printed) ? printed : undefined,
+  });
+  return {
+    price,
+    masked: hidden || (max.masked && top === undefined) || (original.masked && before === undefined),
+    words: rawStats({ price_text: printed }),
+  };
 }
 
-function readFlatPrice(product: JsonRecord): FoundPrice {
+/** Both generations of the schema have these: the page's own prices, those of its variants, its words and percentage. */
+function flatPrice(product: JsonRecord) {
   const price = asRecord(at(product, 'product_base', 'price'));
-  const skus = (asArray(product.skus) ?? []).map((sku) => at(sku, 'price', 'real_price', 'price_val'));
-  const printed = readText(price?.real_price);
-  const amounts = {
+  // A JSON text of a few members, of which one matters; a number is all that is taken.
+  const note = /"discount_percentage"\s*:\s*"?(\d{1,3})/.exec(asString(price?.da_info) ?? '')?.[1];
+  return {
     min: readAmount(price?.min_sku_price),
     max: readAmount(price?.max_sku_price),
     original: firstAmount(price?.min_sku_original_price, price?.original_price),
+    skus: (asArray(product.skus) ?? []).map((sku) => readAmount(at(sku, 'price', 'real_price', 'price_val'))),
+    currency: readText(price?.currency) ?? readText(at(product, 'skus', 0, 'price', 'real_price', 'currency')),
+    printed: readText(price?.real_price),
+    stated: percentOf(price?.discount) ?? percentOf(note),
   };
-  const currency = readText(price?.currency) ?? readText(at(product, 'skus', 0, 'price', 'real_price', 'currency'));
-  const stated = percentOf(price?.discount) ?? percentOf(percentInNote(price?.da_info));
-  return assemble(
-    amounts,
-    skus.map((value) => readAmount(value)),
-    { currency, printed, stated },
-  );
 }
 
-function percentInNote(note: unknown): unknown {
-  // A JSON text of a few members, of which one matters; a number is all that is taken.
-  return /"discount_percentage"\s*:\s*"?(\d{1,3})/.exec(asString(note) ?? '')?.[1];
-}
-
-function readModelPrice(model: JsonRecord): FoundPrice {
+function modelPrice(model: JsonRecord) {
   // The range is written as two prices, or as two plain texts.
   const [lowest, highest] = [at(model, 'range_price', 'min_price'), at(model, 'range_price', 'max_price')];
   const least = asRecord(model.min_price) ?? asRecord(lowest) ?? { sale_price_decimal: lowest };
   const most = asRecord(model.max_price) ?? asRecord(highest) ?? { sale_price_decimal: highest };
   const skus = Object.values(asRecord(model.skus_price) ?? {});
-  const amounts = {
+  return {
     min: salePrice(least),
     max: salePrice(most),
     original: originPrice(least),
+    skus: skus.map((sku) => salePrice(sku)),
+    currency: readText(least.currency_name) ?? readText(asRecords(skus)[0]?.currency_name),
+    printed: printedPrice(least),
+    stated: percentOf(least.discount_format) ?? fractionOf(least.discount_decimal),
   };
-  const [first] = asRecords(skus);
-  const currency = readText(least.currency_name) ?? readText(first?.currency_name);
-  const stated = percentOf(least.discount_format) ?? fractionOf(least.discount_decimal);
-  const sold = skus.map((sku) => salePrice(sku));
-  return assemble(amounts, sold, { currency, printed: printedPrice(least), stated });
 }
 
 /** What one variant, or the cheapest, costs now. */
@@ -90,53 +111,6 @@ function printedPrice(price: JsonRecord): string | undefined {
   if (!format || !symbol || format.includes(symbol)) return format;
   const space = price.show_currency_space === true ? ' ' : '';
   return Number(price.symbol_position) === 2 ? `${format}${space}${symbol}` : `${symbol}${space}${format}`;
-}
-
-interface Stated {
-  currency?: string;
-  /** As the page prints the price. */
-  printed?: string;
-  /** Percent, as the page says. */
-  stated?: number;
-}
-
-function assemble(
-  { min, max, original }: Readonly<Record<'min' | 'max' | 'original', Amount>>,
-  skus: readonly Amount[],
-  { currency, printed, stated }: Stated,
-): FoundPrice {
-  const clear = skus.length > 0 && skus.every(({ value }) => value !== undefined);
-  const values = clear ? skus.flatMap(({ value }) => value ?? []) : [];
-  const lowest = min.value ?? (clear ? Math.min(...values) : undefined);
-  const highest = max.value ?? (clear ? Math.max(...values) : undefined);
-  const hidden = lowest === undefined && (min.masked || skus.some(({ masked }) => masked) || MASK.test(printed ?? ''));
-  // Next to a hidden price, an end of the range would give it away or be it.
-  const top = hidden || highest === undefined || (lowest !== undefined && highest < lowest) ? undefined : highest;
-  const before = original.value;
-  const percent = agreed(stated, lowest, before);
-  return {
-    price: anyKnown({
-      amount: lowest,
-      min: lowest,
-      max: top,
-      currency: currency && /^[A-Z]{3}$/.test(currency) ? currency : undefined,
-      original_amount: before,
-      discount_percent: percent,
-      text: printed && !MASK.test(printed) ? printed : undefined,
-    }),
-    masked: hidden || (max.masked && top === undefined) || (original.masked && before === undefined),
-    words: { ...(printed && { price_text: printed }) },
-  };
-}
-
-/** The page's percentage, unless its own two prices say otherwise. */
-function agreed(
-  stated: number | undefined,
-  sale: number | undefined,
-  original: number | undefined,
-): number | undefined {
-  if (stated === undefined || sale === undefined || original === undefined) return stated;
-  return Math.abs((1 - sale / original) * 100 - stated) <= DISCOUNT_TOLERANCE ? stated : undefined;
 }
 
 function percentOf(value: unknown): number | undefined {
@@ -174,13 +148,7 @@ export function readMoney(value: unknown): Amount {
   const numbers = text.replace(/[\s\u00a0\u202f'’]/g, '').match(/\d(?:[\d.,]*\d)?/g) ?? [];
   const [digits] = numbers;
   if (digits === undefined || numbers.length > 1) return { masked: false };
-  const number = Number(toPlain(digits));
+  const [, whole = digits, fraction = '0'] = /^(.*)[.,](\d{1,2})$/.exec(digits) ?? [];
+  const number = Number(`${whole.replace(/[.,]/g, '')}.${fraction}`);
   return Number.isFinite(number) ? { value: number, masked: false } : { masked: false };
-}
-
-function toPlain(digits: string): string {
-  const decimals = /^(.*)[.,](\d{1,2})$/.exec(digits);
-  const [whole, fraction] = decimals ? [decimals[1] ?? '', decimals[2]] : [digits, undefined];
-  const grouped = whole.replace(/[.,]/g, '');
-  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }

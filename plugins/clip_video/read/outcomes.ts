@@ -3,76 +3,67 @@ import {
   asId,
   asString,
   at,
-  type DefinitiveCode,
+  type Failure,
   type Outcome,
   type PartialPost,
   type TransientCode,
 } from 'mediagate/plugin';
 import { hasFiles, isReadable } from '../assemble.js';
-import type { Restriction, SiteConfig } from '../fetch.js';
+import { restricted, type SiteConfig } from '../fetch.js';
 import { parseItem } from './item.js';
 import { parseVideoObject } from './older/pages.js';
-import { type PageReading, readPageNodes } from './page.js';
-import { isItem, isVideoData, type PageState } from './page-nodes.js';
+import { isItem, type PageReading, type PageState, readPageNodes } from './page.js';
 import { parsePageTags } from './page-tags.js';
 import { parsePlayerItem, parseVideoData } from './player.js';
 
-export type ClipOutcome = Outcome<PartialPost>;
+type ClipOutcome = Outcome<PartialPost>;
 
-const OTHER_ITEM: ClipOutcome = {
-  kind: 'transient',
-  code: 'upstream_refused',
-  reason: 'the answer was about another item',
-};
+const OTHER_ITEM = transient('upstream_refused', 'the answer was about another item');
 
 /** The outcome of an item's page. Despite a restriction, other methods may show the item. */
-export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig): ClipOutcome | Restriction {
+export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig): ClipOutcome {
   const reading = readPageNodes(html, id);
   const item = reading.items.find((node) => isItem(node, id));
-  if (item) return outcomeOfItem(item, id, reading);
-  const data = reading.videoData.find((node) => isVideoData(node, id));
+  if (item) return outcomeOfItem(item, id);
+  const data = reading.videoData.find((node) => asId(at(node, 'itemInfos', 'id')) === id);
   if (data) return { kind: 'found', found: parseVideoData(data, id) };
   const [state] = reading.states;
-  if (state) {
-    const meaning = readState(state, siteConfig);
-    return meaning.kind === 'restricted' ? { restriction: meaning.code, reason: meaning.reason } : meaning;
-  }
+  if (state) return readState(state, siteConfig);
   if (reading.items.length > 0 || reading.videoData.length > 0) return OTHER_ITEM;
   const tags = html.includes(id) ? (parseVideoObject(html, id) ?? parsePageTags(html, id)) : undefined;
   if (tags) return { kind: 'found', found: tags, limitations: ['fallback_source: page_tags'] };
-  return { kind: 'transient', ...classify(html, reading, siteConfig) };
+  return classify(html, reading, siteConfig);
 }
 
-function outcomeOfItem(item: unknown, id: string, { users, userStats }: PageReading): ClipOutcome | Restriction {
-  const post = parseItem(item, id, { users, userStats });
+function outcomeOfItem(item: unknown, id: string): ClipOutcome {
+  const post = parseItem(item, id);
   const limitations = at(item, 'itemMute') === true ? ['no_audio_track'] : [];
   if (at(item, 'isContentClassified') !== true || hasFiles(post.media?.entries)) {
     return { kind: 'found', found: post, limitations };
   }
   // The page shows the files to signed-in adults only, and the rest to everyone.
-  const reason = 'the page shows the item to signed-in adults only';
-  if (!isReadable(post)) return { restriction: 'age_restricted', reason };
+  if (!isReadable(post)) return restricted('age_restricted', 'the page shows the item to signed-in adults only');
   return { kind: 'found', found: post, limitations: [...limitations, 'age_restricted'] };
 }
 
-function classify(html: string, { scripts }: PageReading, { markers }: SiteConfig) {
+/** The outcome of a page without the item or a state. */
+function classify(html: string, { scripts }: PageReading, { markers }: SiteConfig): ClipOutcome {
   const has = (marks: readonly string[]) => marks.some((mark) => html.includes(mark));
-  if (scripts === 'read') {
-    return { code: 'upstream_refused', reason: 'a page without the item in the place of the item’s' } as const;
-  }
-  if (scripts === 'unreadable') {
-    return { code: 'upstream_changed', reason: 'the page’s data could not be read' } as const;
-  }
-  if (has(markers.challenge)) return { code: 'bot_check', reason: 'a challenge in the place of the page' } as const;
-  if (has(markers.captcha)) return { code: 'bot_check', reason: 'a captcha in the place of the page' } as const;
-  return { code: 'upstream_refused', reason: 'another page in the place of the item’s' } as const;
+  if (scripts === 'read') return transient('upstream_refused', 'a page without the item in the place of the item’s');
+  if (scripts === 'unreadable') return transient('upstream_changed', 'the page’s data could not be read');
+  if (has(markers.challenge)) return transient('bot_check', 'a challenge in the place of the page');
+  if (has(markers.captcha)) return transient('bot_check', 'a captcha in the place of the page');
+  return transient('upstream_refused', 'another page in the place of the item’s');
+}
+
+function transient(code: TransientCode, reason: string): Failure {
+  return { kind: 'transient', code, reason };
 }
 
 /** The outcome of the embedded player's page. If an item is removed or private, it shows nothing and does not tell which. */
 export function outcomeOfEmbed(html: string, id: string, siteConfig: SiteConfig): ClipOutcome {
   const outcome = outcomeOfPage(html, id, siteConfig);
-  if ('restriction' in outcome) return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
-  if (outcome.kind === 'transient' && /"isError"\s*:\s*true/.test(html)) {
+  if (outcome.kind === 'transient' && !outcome.cause && /"isError"\s*:\s*true/.test(html)) {
     return { kind: 'definitive', code: 'removed', reason: 'the embedded player does not show the item' };
   }
   return outcome;
@@ -87,47 +78,36 @@ export function outcomeOfPlayer(reply: unknown, id: string, siteConfig: SiteConf
   const result = (asArray(at(reply, 'results')) ?? []).find((one) => asId(at(one, 'id_str')) === id);
   const written = at(result, 'code');
   const message = typeof written === 'number' ? String(written) : asString(written);
-  if (message === undefined) return { kind: 'transient', code: 'upstream_changed', reason: 'no item in the answer' };
+  if (message === undefined) return transient('upstream_changed', 'no item in the answer');
   const numbered = /^-?\d+$/.test(message) ? readState({ code: message }, siteConfig) : undefined;
   if (numbered?.kind === 'definitive') return numbered;
   const code = stateInWords(message, siteConfig);
   if (code) return { kind: 'definitive', code, reason: message };
-  return { kind: 'transient', code: 'upstream_refused', reason: message };
+  return transient('upstream_refused', message);
 }
 
 const DEFINITIVE = ['under_review', 'private', 'geo_blocked', 'age_restricted', 'removed', 'unavailable'] as const;
-const BY_NUMBER = ['private', 'geo_blocked', 'age_restricted', 'under_review', 'removed', 'unavailable'] as const;
 const TRANSIENT = ['bot_check', 'upstream_refused', 'upstream_rate_limited'] as const;
-
-export type ItemState =
-  | { kind: 'definitive'; code: DefinitiveCode; reason: string }
-  /** Other methods may show the item; if none does, this is the reason. */
-  | { kind: 'restricted'; code: 'login_required' | 'upstream_error'; reason: string }
-  | { kind: 'transient'; code: TransientCode; reason: string };
 
 /**
  * The meaning of a status code and its message. One number has several meanings (a private item may be reported as
  * missing), so the words of the message come first.
  */
-export function readState({ code, message }: PageState, siteConfig: SiteConfig): ItemState {
+export function readState({ code, message }: PageState, siteConfig: SiteConfig): Failure {
   const reason = message ? `${message} (${code})` : `status ${code}`;
   const has = (name: keyof SiteConfig['states']) => siteConfig.states[name].includes(code);
-  if (has('login_required')) return { kind: 'restricted', code: 'login_required', reason };
+  if (has('login_required')) return restricted('login_required', reason);
   const refused = TRANSIENT.find(has);
-  if (refused) return { kind: 'transient', code: refused, reason };
-  const named = stateInWords(message, siteConfig);
-  const numbered = BY_NUMBER.find(has);
+  if (refused) return transient(refused, reason);
+  const numbered = DEFINITIVE.find(has);
   // A number with a more precise meaning than "missing" needs no words.
-  const state = numbered && numbered !== 'removed' && numbered !== 'unavailable' ? numbered : (named ?? numbered);
-  if (state) return { kind: 'definitive', code: state, reason };
-  return { kind: 'restricted', code: 'upstream_error', reason };
+  const isPrecise = numbered !== undefined && numbered !== 'removed' && numbered !== 'unavailable';
+  const state = isPrecise ? numbered : (stateInWords(message, siteConfig) ?? numbered);
+  return state ? { kind: 'definitive', code: state, reason } : restricted('upstream_error', reason);
 }
 
 /** The state that a message of the site names in its own terms. */
-export function stateInWords(
-  message: string | undefined,
-  { words }: SiteConfig,
-): (typeof DEFINITIVE)[number] | undefined {
+function stateInWords(message: string | undefined, { words }: SiteConfig): (typeof DEFINITIVE)[number] | undefined {
   const spaced = (text: string) => text.replaceAll('_', ' ');
   const text = spaced(message?.toLowerCase() ?? '');
   return text ? DEFINITIVE.find((state) => words[state].some((word) => text.includes(spaced(word)))) : undefined;

@@ -1,8 +1,8 @@
 import {
+  asPositive,
   asString,
   at,
   decodeEntities,
-  type JsonRecord,
   linkedDataNodes,
   metaTags,
   splitScripts,
@@ -18,85 +18,51 @@ export interface PageReply {
   html: string;
 }
 
-/** The parts of a page. Tags and route are read once, when they are needed. */
-export interface PageParts {
-  html: string;
-  /** The page without its scripts. */
-  markup: readonly string[];
-  /** Texts of the scripts of JSON and of those of code, and the markup. */
-  scripts: readonly string[];
-  /** Texts of the scripts of code, and the markup. */
-  code: readonly string[];
-  linkedData: readonly JsonRecord[];
-  tags(): PageTags;
-  route(): PageRoute;
-}
+/** The parts of a page. */
+export type PageParts = ReturnType<typeof takeApart>;
 
-export function takeApart(html: string): PageParts {
+export function takeApart(html: string) {
   const { scripts: all, markup } = splitScripts(html);
-  const scripts: string[] = [];
-  const code: string[] = [];
-  for (const { tag, text } of all) {
-    if (!tag.includes('application/ld+json')) scripts.push(text);
-    if (!tag.includes('json')) code.push(text);
-  }
+  const textsOf = (scripts: typeof all) => scripts.map(({ text }) => text);
+  const data = all.filter(({ tag }) => !tag.includes('application/ld+json'));
   // In a damaged page, a script may be among the markup.
-  scripts.push(...markup);
-  code.push(...markup);
-  let tags: PageTags | undefined;
-  let route: PageRoute | undefined;
+  const scripts = [...textsOf(data), ...markup];
   return {
     html,
+    /** The page without its scripts. */
     markup,
+    /** Texts of the scripts of JSON and of those of code, and the markup. */
     scripts,
-    code,
+    /** Texts of the scripts of code, and the markup. */
+    code: [...textsOf(all.filter(({ tag }) => !tag.includes('json'))), ...markup],
     linkedData: linkedDataNodes(all),
-    tags() {
-      tags ??= readPageTags(html);
-      return tags;
-    },
-    route() {
-      route ??= readRoute(scripts);
-      return route;
-    },
+    tags: readPageTags(html),
+    route: readRoute(scripts),
   };
-}
-
-/** The numeric ids in the id of a story. */
-export interface StoryId {
-  author: string;
-  posts: readonly string[];
-}
-
-/** The screen that a page's router shows. */
-export interface PageRoute {
-  /** Component of the screen, e.g. `CometSinglePostDialogRoot.react`. */
-  root?: string;
-  /** The title of an error screen. */
-  title?: string;
-  /** Numeric ids and aliases of what the route shows. */
-  subjects: ReadonlySet<string>;
-  story?: StoryId;
 }
 
 const ROUTE_LENGTH = 8_000;
 const SUBJECT =
   /"(?:story_token|story_fbid|video_id|v|fbid|photo_id|node_id|nodeID|videoID|photoID|post_id|permalink_id)":"?(\d{5,20}|pfbid\w{16,150})\b/g;
 
-/** Reads the route, which one script of a page has, in a few kilobytes. */
-function readRoute(scripts: readonly string[]): PageRoute {
-  const holder = scripts.find((text) => text.includes('"rootView"'));
-  if (holder === undefined) return { subjects: new Set() };
+/** The screen that a page's router shows: one script of the page has it, in a few kilobytes. */
+function readRoute(scripts: readonly string[]) {
+  const holder = scripts.find((text) => text.includes('"rootView"')) ?? '';
   const view = holder.indexOf('"rootView"');
   const route = holder.slice(view, view + ROUTE_LENGTH);
-  const root = /"__dr":"([\w.$]{3,120})"/.exec(route)?.[1];
-  const story = readStoryId(/"storyID":"([\w=+/-]{8,400})"/.exec(route)?.[1]);
-  const subjects = new Set(Array.from(route.matchAll(SUBJECT), ([, id]) => id as string));
-  return { root, title: readNotice(route), subjects, story };
+  return {
+    /** Component of the screen, e.g. `CometSinglePostDialogRoot.react`. */
+    root: /"__dr":"([\w.$]{3,120})"/.exec(route)?.[1],
+    /** The title of an error screen. */
+    title: readNotice(route),
+    /** Numeric ids and aliases of what the route shows. */
+    subjects: new Set(Array.from(route.matchAll(SUBJECT), ([, id]) => id)),
+    story: readStoryId(/"storyID":"([\w=+/-]{8,400})"/.exec(route)?.[1]),
+  };
 }
 
-/** A story's id is `S:_I{author}:{post}…` or `S:_I{author}:VK:{video}`, in base64 or bare. */
-export function readStoryId(id: string | undefined): StoryId | undefined {
+/** The numeric ids in a story's id: `S:_I{author}:{post}…` or `S:_I{author}:VK:{video}`, in base64 or bare. */
+export function readStoryId(id: string | undefined) {
   if (!id) return undefined;
   const text = id.startsWith('S:') ? id : Buffer.from(id, 'base64').toString('latin1');
   const parts = /^S:_I(\d{3,20}):([\w:]{1,200})$/.exec(text);
@@ -121,33 +87,6 @@ export function leadsIn(html: string): string[] {
   return [...(script ? [script.replaceAll('\\/', '/')] : []), ...(refresh ? [decodeEntities(refresh)] : [])];
 }
 
-/** The address of the post that a page's route shows. */
-export function addressOfStory({ story }: PageRoute): string | undefined {
-  const post = story?.posts.at(-1);
-  return story && post ? `https://www.facebook.com/${story.author}/posts/${post}` : undefined;
-}
-
-/** The tags in the head of a page. */
-export interface PageTags {
-  canonical?: string;
-  /** `og:url`. */
-  address?: string;
-  /** The text of the title element. */
-  title?: string;
-  /** `og:title`. */
-  heading?: string;
-  /** The longest of the descriptions; they are cut at various lengths. */
-  description?: string;
-  /** The counters before the text of a description: `14K views, 233 likes`. */
-  counted?: string;
-  /** The author before the text of a description. */
-  from?: string;
-  image?: string;
-  video?: string;
-  videoWidth?: number;
-  videoHeight?: number;
-}
-
 /** `14K views, 233 likes, Facebook Watch Videos from Name: the text`. */
 const PREFIX = /^(?:(?<counted>\p{Nd}[^:]{0,250}), )?Facebook (?<kind>[^:,]{1,120})(?::\s+|$)/u;
 
@@ -157,7 +96,10 @@ const OF_OWNER = /^(?<name>.{1,150}?)\. \p{Nd}[^·:]{0,60}?(?: · \p{Nd}|\b(?:li
 /** Pictures at this address are served to crawlers only. */
 const FOR_CRAWLERS = 'lookaside.fbsbx.com/lookaside/crawler';
 
-export function readPageTags(html: string): PageTags {
+/** The tags in the head of a page. */
+export type PageTags = Partial<ReturnType<typeof readPageTags>>;
+
+export function readPageTags(html: string) {
   const tags = metaTags(html);
   const image = tags.get('og:image') ?? tags.get('twitter:image');
   const names = ['og:description', 'description', 'twitter:description'];
@@ -166,17 +108,21 @@ export function readPageTags(html: string): PageTags {
   const descriptions = ofItem.map(readDescription);
   const [longest] = [...descriptions].sort((one, other) => (other.text?.length ?? 0) - (one.text?.length ?? 0));
   return {
-    canonical: tags.get('canonical'),
-    address: tags.get('og:url'),
+    /** The canonical one and `og:url`. */
+    addresses: [tags.get('canonical'), tags.get('og:url')].filter((address) => address !== undefined),
+    /** The text of the title element. */
     title: tags.get('title'),
     heading,
+    /** The longest of the descriptions, which are cut at various lengths. */
     description: longest?.text,
+    /** The counters before the text of a description: `14K views, 233 likes`. */
     counted: descriptions.find(({ counted }) => counted)?.counted,
+    /** The author before the text of a description. */
     from: descriptions.find(({ from }) => from)?.from,
     image: image?.includes(FOR_CRAWLERS) ? undefined : image,
     video: tags.get('og:video:secure_url') ?? tags.get('og:video:url') ?? tags.get('og:video'),
-    videoWidth: sizeIn(tags.get('og:video:width')),
-    videoHeight: sizeIn(tags.get('og:video:height')),
+    videoWidth: asPositive(tags.get('og:video:width')),
+    videoHeight: asPositive(tags.get('og:video:height')),
   };
 }
 
@@ -192,8 +138,4 @@ function readDescription(description: string): { text?: string; counted?: string
   const counted = prefix?.groups?.counted;
   if (!prefix || !(from ?? counted)) return { text: description };
   return { text: description.slice(prefix[0].length) || undefined, counted, from };
-}
-
-function sizeIn(text: string | undefined): number | undefined {
-  return text && /^\d{1,5}$/.test(text) ? Number(text) : undefined;
 }

@@ -89,22 +89,16 @@ export function createListShortener(): (text: string) => string {
   };
 }
 
+const MAX_RECORDS = 400_000;
+
+export type RelayStore = ReturnType<typeof createRelayStore>;
+
 /**
  * All records of a page by their id. The members of one thing are spread over many records with the same id, and records
  * of different things are nested in one another.
+ * @param storyFields Each is a field of records of posts only.
  */
-export interface RelayStore {
-  add(blocks: readonly RelayBlock[]): void;
-  of(id: string | undefined): readonly JsonRecord[];
-  /** The outermost records; some have no id. */
-  readonly roots: readonly JsonRecord[];
-  /** The records of posts. */
-  readonly stories: readonly JsonRecord[];
-}
-
-const MAX_RECORDS = 400_000;
-
-export function createRelayStore(): RelayStore {
+export function createRelayStore(storyFields: readonly string[]) {
   const byId = new Map<string, JsonRecord[]>();
   const roots: JsonRecord[] = [];
   const stories: JsonRecord[] = [];
@@ -119,12 +113,10 @@ export function createRelayStore(): RelayStore {
     }
     const record = value as JsonRecord;
     const id = asString(record.id);
-    if (id !== undefined) {
-      const known = byId.get(id);
-      if (known) known.push(record);
-      else byId.set(id, [record]);
-    }
-    if (isStory(record)) stories.push(record);
+    const known = id === undefined ? undefined : byId.get(id);
+    if (known) known.push(record);
+    else if (id !== undefined) byId.set(id, [record]);
+    if (storyFields.some((name) => record[name] !== undefined) || record.__typename === 'Story') stories.push(record);
     for (const key in record) {
       const member = record[key];
       if (typeof member === 'object' && member !== null) index(member);
@@ -132,10 +124,12 @@ export function createRelayStore(): RelayStore {
   }
 
   return {
-    roots,
-    stories,
-    of: (id) => (id === undefined ? [] : (byId.get(id) ?? [])),
-    add(blocks) {
+    /** The outermost records; some have no id. */
+    roots: roots as readonly JsonRecord[],
+    /** The records of posts. */
+    stories: stories as readonly JsonRecord[],
+    of: (id: string | undefined): readonly JsonRecord[] => (id === undefined ? undefined : byId.get(id)) ?? [],
+    add(blocks: readonly RelayBlock[]) {
       for (const { data } of blocks) {
         roots.push(data);
         index(data);
@@ -144,30 +138,14 @@ export function createRelayStore(): RelayStore {
   };
 }
 
-function isStory(record: JsonRecord): boolean {
-  return (
-    record.__typename === 'Story' ||
-    record.post_id !== undefined ||
-    record.short_form_video_context !== undefined ||
-    record.comet_sections !== undefined ||
-    record.wwwURL !== undefined
-  );
-}
-
-/** The first value that one of the records has, in their order. */
-export function firstValue<Value>(
-  records: readonly JsonRecord[],
-  read: (record: JsonRecord) => Value | undefined,
+/** The first value that is read from one of the items, in their order. */
+export function firstValue<Item, Value>(
+  items: readonly Item[],
+  read: (item: Item) => Value | undefined,
 ): Value | undefined {
-  for (const record of records) {
-    const value = read(record);
+  for (const item of items) {
+    const value = read(item);
     if (value !== undefined) return value;
   }
   return undefined;
-}
-
-/** The id of a post or profile: digits, as text. */
-export function numericId(value: unknown): string | undefined {
-  const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
-  return typeof text === 'string' && /^\d{3,20}$/.test(text) ? text : undefined;
 }

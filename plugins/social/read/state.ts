@@ -32,7 +32,7 @@ export function readPageState(reply: PageReply, page: PageParts, siteConfig: Sit
   const isGone = status === 404 || status === 410;
   if (html === '' && !isGone)
     return transient('upstream_refused', status >= 300 ? 'redirected to another site' : 'empty answer');
-  const { root, title } = page.route();
+  const { root, title } = page.route;
   const { markers } = siteConfig;
   const isRoot = (names: readonly string[]) => names.some((name) => root?.includes(name));
   if (isRoot(markers.ageRoots)) return definitive('age_restricted', `page: ${root}`);
@@ -42,7 +42,7 @@ export function readPageState(reply: PageReply, page: PageParts, siteConfig: Sit
     return stateOfNotice(title, siteConfig) ?? definitive('unavailable', title);
   }
   if (isGone) return definitive('unavailable', `HTTP ${status}`);
-  return stateOfTags(page.tags(), siteConfig) ?? stateOfMarks(html, siteConfig);
+  return stateOfTags(page, siteConfig) ?? stateOfMarks(html, siteConfig);
 }
 
 /** The refusal that an address alone stands for: a login form, a check, a consent form, or a feed. */
@@ -57,15 +57,15 @@ export function stateOfAddress(url: URL, { paths }: SiteConfig): Failure | undef
   return undefined;
 }
 
-function stateOfTags(tags: PageTags, siteConfig: SiteConfig): Failure | undefined {
-  for (const address of [tags.canonical, tags.address]) {
-    const url = address === undefined ? null : URL.parse(address);
+function stateOfTags({ tags }: PageParts, siteConfig: SiteConfig): Failure | undefined {
+  for (const address of tags.addresses) {
+    const url = URL.parse(address);
     const state = url && url.pathname !== '/' ? stateOfAddress(url, siteConfig) : undefined;
     if (state) return state;
   }
   // The title of an item may be about logging in; then the page states the address of the item.
-  if (tags.canonical ?? tags.address) return undefined;
-  return tags.title === undefined ? undefined : stateOfNotice(tags.title, siteConfig);
+  if (tags.addresses.length > 0 || tags.title === undefined) return undefined;
+  return stateOfNotice(tags.title, siteConfig);
 }
 
 function stateOfNotice(text: string, { phrases }: SiteConfig): Failure | undefined {
@@ -106,7 +106,7 @@ export function isLoginForm({ title, heading, description }: PageTags, { phrases
 export function stateOfRest(page: PageParts, siteConfig: SiteConfig): Failure | undefined {
   const { html } = page;
   const { markers } = siteConfig;
-  if (page.route().root !== undefined || html.length > NOTICE_LENGTH) return undefined;
+  if (page.route.root !== undefined || html.length > NOTICE_LENGTH) return undefined;
   const notice = readNotice(html);
   const state = notice === undefined ? undefined : stateOfNotice(notice, siteConfig);
   if (state) return state;

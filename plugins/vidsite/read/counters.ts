@@ -1,20 +1,21 @@
 import { asArray, asRecord, asString, at, type Count, findAll, parseCount } from 'mediagate/plugin';
-import type { PageLayout } from './next.js';
 import { olderCommentsText, olderLikeTexts } from './older/layouts.js';
 import { panelsOf, textOf } from './values.js';
 
 /** A count and the text on the page that it was read from. */
 export type ShownCount = Count & { text: string };
 
-/** The first exact count of the texts, otherwise the first rounded one. */
-export function countIn(texts: readonly (string | undefined)[]): ShownCount | undefined {
-  let rounded: ShownCount | undefined;
-  for (const text of texts) {
-    const count = text === undefined ? undefined : parseCount(text);
-    if (count?.exact && text !== undefined) return { ...count, text };
-    if (count && text !== undefined) rounded ??= { ...count, text };
-  }
-  return rounded;
+/** The counts in texts. Texts without one are left out. */
+export function countsIn(texts: readonly (string | undefined)[]): ShownCount[] {
+  return texts.flatMap((text = '') => {
+    const count = parseCount(text);
+    return count ? [{ ...count, text }] : [];
+  });
+}
+
+/** The first exact count, otherwise the first count. */
+export function bestCount(counts: readonly (ShownCount | undefined)[]): ShownCount | undefined {
+  return counts.find((count) => count?.exact) ?? counts.find(Boolean);
 }
 
 /**
@@ -22,56 +23,49 @@ export function countIn(texts: readonly (string | undefined)[]): ShownCount | un
  * number. Undefined if the button has no number, e.g. because the owner hides it.
  */
 export function parseLikes(buttons: readonly unknown[], next: unknown): ShownCount | undefined {
-  const shown = countIn(buttons.map((button) => likeTexts(button) ?? olderLikeTexts(button)).find(Boolean) ?? []);
-  if (shown?.exact) return shown;
-  const inEntity = countIn(entityTexts(next));
-  return inEntity?.exact ? inEntity : (shown ?? inEntity);
+  const texts = buttons.map((button) => likeTexts(button) ?? olderLikeTexts(button)).find(Boolean) ?? [];
+  return bestCount(countsIn([...texts, ...entityTexts(next)]));
 }
 
 /** Since 2023. The state after a click would count one more. */
-function likeTexts(button: unknown): string[] | undefined {
+function likeTexts(button: unknown): (string | undefined)[] | undefined {
   const model = at(button, 'segmentedLikeDislikeButtonViewModel', 'likeButtonViewModel');
   if (model === undefined) return undefined;
   const toggle = at(model, 'likeButtonViewModel', 'toggleButtonViewModel', 'toggleButtonViewModel');
   const before = at(toggle, 'defaultButtonViewModel', 'buttonViewModel');
-  return [asString(at(before, 'accessibilityText')), asString(at(before, 'title'))].filter(
-    (text) => text !== undefined,
-  );
+  return [asString(at(before, 'accessibilityText')), asString(at(before, 'title'))];
 }
 
 /** Newer replies have the number in an entity that the button refers to by a key, not by the video id. */
-function entityTexts(next: unknown): string[] {
+function entityTexts(next: unknown): (string | undefined)[] {
   const mutations = asArray(at(next, 'frameworkUpdates', 'entityBatchUpdate', 'mutations')) ?? [];
   const entities = mutations.map((mutation) => at(mutation, 'payload', 'likeCountEntity')).filter(Boolean);
   // Several entities include those of other videos.
   if (entities.length !== 1) return [];
   const found = findAll(entities[0], (_node, key) => key === 'expandedLikeCountIfIndifferent', { maxNodes: 50 });
-  return [asString(at(entities[0], 'likeCountIfIndifferentNumber')), ...found.map(textOf)].filter(
-    (text) => text !== undefined,
-  );
-}
-
-export interface Views {
-  total?: Count | undefined;
-  watching?: Count | undefined;
-  live: boolean;
-  /** A stream that has not started, or is off the air. */
-  waiting: boolean;
-  text: string | undefined;
+  return [asString(at(entities[0], 'likeCountIfIndifferentNumber')), ...found.map(textOf)];
 }
 
 /**
- * During a stream the line counts the viewers, before it those who wait; the player's "live" sign distinguishes the two
- * in every interface language.
+ * The line with the views. During a stream it counts the viewers, before it those who wait; the player's "live" sign
+ * distinguishes the two in every interface language. `isStream` is undefined if the layout does not tell streams from
+ * videos.
  */
-export function parseViews(layout: PageLayout | undefined, hasLiveSign: boolean): Views {
-  const text = layout?.viewsText;
-  const count = text === undefined ? undefined : parseCount(text);
-  const watching = /\bwatching\b/i.test(text ?? '');
-  const isStream = layout?.isStream ?? (hasLiveSign || watching || /\bwaiting\b/i.test(text ?? ''));
-  if (!isStream) return { live: false, waiting: false, text, total: count };
-  const live = hasLiveSign || watching;
-  return { live, waiting: !live, text, ...(live && { watching: count }) };
+export function parseViews(text: string | undefined, isStream: boolean | undefined, hasLiveSign: boolean) {
+  const [count] = countsIn([text]);
+  const hasViewers = /\bwatching\b/i.test(text ?? '');
+  const hasWaiting = /\bwaiting\b/i.test(text ?? '');
+  const streams = isStream ?? (hasLiveSign || hasViewers || hasWaiting);
+  const live = streams && (hasLiveSign || hasViewers);
+  // The stream has not started, or is off the air.
+  const waiting = streams && !live;
+  return {
+    total: streams ? undefined : count,
+    watching: live ? count : undefined,
+    live,
+    waiting,
+    announced: waiting && hasWaiting,
+  };
 }
 
 /** The number of comments, above them, on the card that leads to them, or on their panel. */
@@ -84,7 +78,7 @@ export function parseComments(next: unknown, items: readonly unknown[]): ShownCo
   const inPanels = panelsOf(next).flatMap(({ name, renderer }) =>
     name.includes('comment') ? [at(renderer, 'header', 'engagementPanelTitleHeaderRenderer', 'contextualInfo')] : [],
   );
-  return countIn([...shown, ...inPanels].map(textOf));
+  return bestCount(countsIn([...shown, ...inPanels].map(textOf)));
 }
 
 /** Since 2024 a carousel below the video has one card for the comments. */

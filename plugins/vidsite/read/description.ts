@@ -10,9 +10,9 @@ import {
   parseDuration,
 } from 'mediagate/plugin';
 import { canonicalUrl } from '../links.js';
-import { countIn, type ShownCount } from './counters.js';
+import { countsIn, type ShownCount } from './counters.js';
 import { olderMusic } from './older/layouts.js';
-import { channelAuthor, channelId, largestImage, type PartialAuthor, panelsOf, rendererIn, textOf } from './values.js';
+import { panelsOf, rendererIn, shownAuthor, textOf } from './values.js';
 
 /**
  * The description as its owner wrote it. The page shortens URLs in it and links to a redirect, which has the whole URL.
@@ -68,20 +68,8 @@ function targetOf(command: unknown, shown: string): string | undefined {
   return plain !== '' && target?.startsWith(plain) ? undefined : target;
 }
 
-/** The data of the description panel. */
-export interface DescriptionPanel {
-  title?: string | undefined;
-  author?: PartialAuthor | undefined;
-  views?: ShownCount | undefined;
-  likes?: ShownCount;
-  /** True if the panel shows likes without a number. */
-  likesHidden?: boolean;
-  dateText?: string | undefined;
-  description?: string | undefined;
-}
-
 /** Since 2022 a panel repeats the data below the player. It is read if the data below the player is incomplete. */
-export function parseDescriptionPanel(next: unknown): DescriptionPanel | undefined {
+export function parseDescriptionPanel(next: unknown) {
   const items = descriptionItems(next);
   const header = rendererIn(items, 'videoDescriptionHeaderRenderer');
   const body = rendererIn(items, 'expandableVideoDescriptionBodyRenderer');
@@ -91,13 +79,10 @@ export function parseDescriptionPanel(next: unknown): DescriptionPanel | undefin
   const shown = factoids.length > 0 ? header : undefined;
   const name = textOf(header?.channel);
   const endpoint = at(header, 'channelNavigationEndpoint', 'browseEndpoint');
-  const avatar = largestImage(at(header, 'channelThumbnail', 'thumbnails'));
   return {
     title: textOf(header?.title),
-    author: name
-      ? channelAuthor({ name, id: channelId(at(endpoint, 'browseId')), url: at(endpoint, 'canonicalBaseUrl'), avatar })
-      : undefined,
-    views: countIn([textOf(shown?.views)]),
+    author: name ? shownAuthor(name, endpoint, at(header, 'channelThumbnail', 'thumbnails')) : undefined,
+    views: countsIn([textOf(shown?.views)])[0],
     ...likesOf(factoids),
     dateText: textOf(shown?.publishDate),
     description: parseAttributed(body?.attributedDescriptionBodyText) ?? textOf(body?.descriptionBodyText),
@@ -112,7 +97,7 @@ function descriptionItems(next: unknown): readonly unknown[] {
 }
 
 /** Likes, views and day, in this order, unless one is marked as the likes. Hidden likes have no number. */
-function likesOf(factoids: readonly unknown[]): Pick<DescriptionPanel, 'likes' | 'likesHidden'> {
+function likesOf(factoids: readonly unknown[]): { likes?: ShownCount; likesHidden?: boolean } {
   const sentiment = factoids.map((fact) => asRecord(at(fact, 'sentimentFactoidRenderer'))).find(Boolean);
   const plain = factoids.length === 3 ? factoids[0] : undefined;
   if (!sentiment && !plain) return {};
@@ -130,19 +115,15 @@ function sentimentLikes(sentiment: JsonRecord): ShownCount | undefined {
 }
 
 function likesIn(fact: unknown): ShownCount | undefined {
-  return countIn([textOf(at(fact, 'factoidRenderer', 'value'))]);
+  return countsIn([textOf(at(fact, 'factoidRenderer', 'value'))])[0];
 }
 
 type Chapters = NonNullable<Common['chapters']>;
 
 /** The chapters of the progress bar, otherwise of the chapter panel, otherwise of time stamps in the description. */
 export function parseChapters(next: unknown, description: string | undefined): Chapters | undefined {
-  for (const read of [progressBarChapters, panelChapters]) {
-    const chapters = read(next);
-    if (chapters.length > 1) return chapters;
-  }
-  const chapters = describedChapters(description ?? '');
-  return chapters.length > 1 ? chapters : undefined;
+  const lists = [progressBarChapters(next), panelChapters(next), describedChapters(description ?? '')];
+  return lists.find((chapters) => chapters.length > 1);
 }
 
 function progressBarChapters(next: unknown): Chapters {

@@ -1,77 +1,61 @@
-import {
-  asArray,
-  asString,
-  at,
-  type Count,
-  findAll,
-  type JsonRecord,
-  type PartialPost,
-  parseCount,
-  rawStats,
-} from 'mediagate/plugin';
-import { parseComments, parseLikes, parseViews, type ShownCount } from './counters.js';
-import { parseShownDate } from './dates.js';
+import { asArray, asString, at, findAll, type JsonRecord, type PartialPost, rawStats } from 'mediagate/plugin';
+import { bestCount, countsIn, parseComments, parseLikes, parseViews, type ShownCount } from './counters.js';
 import { parseChapters, parseDescription, parseDescriptionPanel, parseMusic } from './description.js';
 import { olderPhoneRow } from './older/layouts.js';
 import {
   accessibilityLabel,
-  channelAuthor,
   channelId,
-  largestImage,
   type PartialAuthor,
+  parseShownDate,
   rendererIn,
   type Subject,
+  shownAuthor,
   subjectOf,
   textOf,
   videoIds,
   withoutMarks,
 } from './values.js';
 
-/** The data of a `next` reply, which describes the page around the player. */
-export interface NextReply {
-  subject: Subject;
-  /** Empty unless the reply is about the requested video. */
-  post: PartialPost;
-  /** The reason that the page shows instead of a video. */
-  refusal?: string;
-}
-
 /**
  * Reads `ytInitialData` of a watch page, or the reply of `/youtubei/v1/next`, which is the same. Fields that are known
- * from the player reply are not computed again.
+ * from the player reply are not computed again. `post` is empty unless the reply is about the requested video;
+ * `refusal` is the reason that the page shows instead of a video.
  */
-export function parseNext(next: unknown, id: string, known: PartialPost['common'] = {}): NextReply {
+export function parseNext(
+  next: unknown,
+  id: string,
+  known: PartialPost['common'] = {},
+): { subject: Subject; post: PartialPost; refusal?: string | undefined } {
   const items = columnItems(next);
   const layout = readLayout(items);
   const endpoint = at(next, 'currentVideoEndpoint');
   const named = at(endpoint, 'watchEndpoint', 'videoId') ?? at(endpoint, 'reelWatchEndpoint', 'videoId');
   const stated = subjectOf([named, layout?.id], id);
   // Without any other id, the buttons say which video it is.
-  const subject = stated === 'unknown' ? subjectOf(layout?.buttonIds() ?? [], id) : stated;
+  const subject = stated === 'unknown' ? subjectOf(idsIn(layout?.actions), id) : stated;
   const panel = layout?.complete ? undefined : parseDescriptionPanel(next);
   if (subject !== 'requested' || !(layout ?? panel)) {
     const refusal = textOf(rendererIn(items, 'backgroundPromoRenderer')?.title);
-    return { subject: subject === 'requested' ? 'unknown' : subject, post: {}, ...(refusal && { refusal }) };
+    return { subject: subject === 'requested' ? 'unknown' : subject, post: {}, refusal };
   }
-  const owner = parseOwner(layout?.owner);
+  const [owner, ...others] = parseOwners(layout?.owner);
+  const collaborators = others.flatMap(({ author }) => author ?? []);
   const likes = parseLikes(layout?.buttons ?? [], next) ?? panel?.likes;
-  const views = parseViews(
-    layout,
-    at(next, 'playerOverlays', 'playerOverlayRenderer', 'liveIndicatorText') !== undefined,
-  );
+  const liveSign = at(next, 'playerOverlays', 'playerOverlayRenderer', 'liveIndicatorText');
+  const views = parseViews(layout?.viewsText, layout?.isStream, liveSign !== undefined);
   const comments = parseComments(next, items);
-  const total = layout?.isStream === undefined ? better(views.total, panel?.views) : views.total;
   const dateText = layout?.dateText ?? panel?.dateText;
   const description = known.description ?? parseDescription(layout?.described) ?? panel?.description;
-  const author = owner.author ?? panel?.author;
-  const channel = author?.id;
-  const announced = views.waiting && /\bwaiting\b/i.test(views.text ?? '');
+  const author = owner?.author ?? panel?.author;
+  const isUnlisted = (asArray(layout?.badges) ?? []).some(
+    (badge) => at(badge, 'metadataBadgeRenderer', 'icon', 'iconType') === 'PRIVACY_UNLISTED',
+  );
   const counts = {
-    views: total,
+    views: layout?.isStream === undefined ? bestCount([views.total, panel?.views]) : views.total,
     concurrent_viewers: views.watching,
     likes,
     comments,
-    subscriber_count: owner.subscribers,
+    subscriber_count: owner?.subscribers,
   };
   const post: PartialPost = {
     common: {
@@ -81,18 +65,15 @@ export function parseNext(next: unknown, id: string, known: PartialPost['common'
       author,
       // Before a stream begins, the line has the day of its start.
       published_at: known.published_at || views.waiting ? undefined : parseShownDate(dateText ?? ''),
-      is_unlisted: isUnlisted(layout?.badges) || undefined,
+      is_unlisted: isUnlisted || undefined,
       is_live: views.live || undefined,
-      live_status: views.live ? 'live' : announced ? 'upcoming' : undefined,
+      live_status: views.live ? 'live' : views.announced ? 'upcoming' : undefined,
       chapters: parseChapters(next, description),
-      collaborators: owner.collaborators,
+      collaborators: collaborators.length > 0 ? collaborators : undefined,
       music: parseMusic(next, layout?.described, description),
     },
-    ids: videoIds(id, channel),
-    metrics: {
-      ...Object.fromEntries(Object.entries(counts).map(([metric, count]) => [metric, count?.value])),
-      channel_id: channel,
-    },
+    ids: videoIds(id, author?.id),
+    metrics: Object.fromEntries(Object.entries(counts).map(([metric, count]) => [metric, count?.value])),
     precision: {
       ...(!likes && panel?.likesHidden && { likes: 'hidden' }),
       ...Object.fromEntries(
@@ -100,47 +81,14 @@ export function parseNext(next: unknown, id: string, known: PartialPost['common'
       ),
     },
     raw_stats: rawStats({
-      viewCountText: views.text,
+      viewCountText: layout?.viewsText,
       likeText: likes?.text,
-      subscriberCountText: owner.subscribers?.text,
+      subscriberCountText: owner?.subscribers?.text,
       commentCountText: comments?.text,
       dateText,
     }),
   };
   return { subject, post };
-}
-
-/** The first exact count, otherwise the first count. */
-function better(one: Count | undefined, other: Count | undefined): Count | undefined {
-  return one?.exact || !other?.exact ? (one ?? other) : other;
-}
-
-function isUnlisted(badges: unknown): boolean {
-  return (asArray(badges) ?? []).some(
-    (badge) => at(badge, 'metadataBadgeRenderer', 'icon', 'iconType') === 'PRIVACY_UNLISTED',
-  );
-}
-
-/** Where a page shows the data of its video, in the desktop and in the phone layout. */
-export interface PageLayout {
-  /** False if the layout shows only a part, and the description panel may show the rest. */
-  complete: boolean;
-  title: unknown;
-  /** The line with the views, or with the viewers of a running stream. */
-  viewsText: string | undefined;
-  /** Whether the line is of a stream; undefined if the layout does not distinguish streams from videos. */
-  isStream: boolean | undefined;
-  dateText: string | undefined;
-  badges: unknown;
-  /** The buttons under the title, without the wrappers of the phone layout. */
-  buttons: readonly unknown[];
-  owner: unknown;
-  /** The node with the description; see {@link parseDescription}. */
-  described: unknown;
-  /** The id that the layout states. */
-  id: string | undefined;
-  /** Ids of the videos that its buttons refer to. */
-  buttonIds(): string[];
 }
 
 /** Sections whose items belong to the same column. */
@@ -154,32 +102,38 @@ function columnItems(next: unknown): readonly unknown[] {
   return items.flatMap((item) => [item, ...SECTIONS.flatMap((name) => asArray(at(item, name, 'contents')) ?? [])]);
 }
 
-/** Undefined if the column shows no video. */
-function readLayout(items: readonly unknown[]): PageLayout | undefined {
+/** Where a page shows the data of its video, in the desktop or in the phone layout. Undefined if it shows no video. */
+function readLayout(items: readonly unknown[]) {
   const primary = rendererIn(items, 'videoPrimaryInfoRenderer');
   const secondary = rendererIn(items, 'videoSecondaryInfoRenderer');
   return primary || secondary ? desktopLayout(primary, secondary) : phoneLayout(items);
 }
 
-function desktopLayout(primary: JsonRecord | undefined, secondary: JsonRecord | undefined): PageLayout {
+function desktopLayout(primary: JsonRecord | undefined, secondary: JsonRecord | undefined) {
   const views = at(primary, 'viewCount', 'videoViewCountRenderer');
   return {
+    /** False if the layout shows only a part, and the description panel may show the rest. */
     complete: primary !== undefined && secondary !== undefined,
+    id: asString(at(primary, 'updatedMetadataEndpoint', 'updatedMetadataEndpoint', 'videoId')),
     title: primary?.title,
+    /** The line with the views, or with the viewers of a running stream. */
     viewsText: textOf(at(views, 'viewCount')),
+    /** Whether the line is of a stream; undefined if the layout does not distinguish streams from videos. */
     isStream: primary && at(views, 'isLive') === true,
     dateText: textOf(primary?.dateText),
     badges: primary?.badges,
+    /** The node with the buttons, which refer to the video. */
+    actions: primary?.videoActions,
+    /** The buttons under the title, without the wrappers of the phone layout. */
     buttons: asArray(at(primary, 'videoActions', 'menuRenderer', 'topLevelButtons')) ?? [],
     owner: at(secondary, 'owner', 'videoOwnerRenderer'),
+    /** The node with the description; see {@link parseDescription}. */
     described: secondary,
-    id: asString(at(primary, 'updatedMetadataEndpoint', 'updatedMetadataEndpoint', 'videoId')),
-    buttonIds: () => idsIn(primary?.videoActions),
   };
 }
 
 /** One renderer for each row; until 2020 a single one for all rows. */
-function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
+function phoneLayout(items: readonly unknown[]): ReturnType<typeof desktopLayout> | undefined {
   const whole = olderPhoneRow(items);
   const info = whole ?? rendererIn(items, 'slimVideoInformationRenderer');
   if (!info) return undefined;
@@ -188,87 +142,64 @@ function phoneLayout(items: readonly unknown[]): PageLayout | undefined {
   const section = whole ?? rendererIn(items, 'slimVideoMetadataSectionRenderer');
   return {
     complete: false,
+    id: asString(section?.videoId),
     title: info.title,
     viewsText: textOf(info.expandedSubtitle) ?? textOf(info.collapsedSubtitle),
     isStream: undefined,
     dateText: textOf(description?.dateText) ?? textOf(description?.publishDate),
     badges: info.badges,
+    actions: bar?.buttons,
     buttons: (asArray(bar?.buttons) ?? []).map(
       (button) => at(button, 'slimMetadataButtonRenderer', 'button') ?? button,
     ),
     owner: at(whole, 'owner', 'slimOwnerRenderer') ?? rendererIn(items, 'slimOwnerRenderer'),
     described: description,
-    id: asString(section?.videoId),
-    buttonIds: () => idsIn(bar?.buttons),
   };
 }
 
 /** The ids of the videos that buttons refer to. */
-function idsIn(buttons: unknown): string[] {
-  return findAll(buttons, (node) => typeof node.videoId === 'string', { maxNodes: 5_000 }).flatMap(
-    (node) => asString(node.videoId) ?? [],
-  );
+function idsIn(actions: unknown): unknown[] {
+  const found = findAll(actions, (node) => typeof node.videoId === 'string', { maxNodes: 5_000 });
+  return found.map(({ videoId }) => videoId);
 }
 
-export interface Owner {
-  author?: PartialAuthor;
-  subscribers?: ShownCount | undefined;
-  /** The other channels of a joint video. */
-  collaborators?: PartialAuthor[];
-}
-
-/** Reads the line under the title with the channel, or with the channels of a joint video. */
-export function parseOwner(owner: unknown): Owner {
+/** Reads the line under the title: the channel, or the channels of a joint video, the uploader first. */
+export function parseOwners(owner: unknown): { author?: PartialAuthor; subscribers?: ShownCount | undefined }[] {
   const name = textOf(at(owner, 'title'));
   if (name === undefined) return parseJointOwners(owner);
   const run = at(owner, 'title', 'runs', 0, 'navigationEndpoint', 'browseEndpoint');
   const endpoint = at(owner, 'navigationEndpoint', 'browseEndpoint') ?? run;
-  const badges = asArray(at(owner, 'badges')) ?? [];
-  const verified = badges.some((badge) =>
+  const verified = (asArray(at(owner, 'badges')) ?? []).some((badge) =>
     asString(at(badge, 'metadataBadgeRenderer', 'style'))?.startsWith('BADGE_STYLE_TYPE_VERIFIED'),
   );
-  return {
-    author: channelAuthor({
-      name,
-      id: channelId(at(endpoint, 'browseId')),
-      url: at(endpoint, 'canonicalBaseUrl'),
-      avatar: largestImage(at(owner, 'thumbnail', 'thumbnails')),
-      ...(verified && { verified }),
-    }),
-    subscribers: subscribersIn([
-      textOf(at(owner, 'subscriberCountText')),
-      accessibilityLabel(at(owner, 'subscriberCountText')),
-      // The phone layout.
-      ...splitLine(textOf(at(owner, 'expandedSubtitle'))),
-      ...splitLine(textOf(at(owner, 'collapsedSubtitle'))),
-    ]),
-  };
+  const subscribers = subscribersIn([
+    textOf(at(owner, 'subscriberCountText')),
+    accessibilityLabel(at(owner, 'subscriberCountText')),
+    // The phone layout.
+    ...splitLine(textOf(at(owner, 'expandedSubtitle'))),
+    ...splitLine(textOf(at(owner, 'collapsedSubtitle'))),
+  ]);
+  return [{ author: shownAuthor(name, endpoint, at(owner, 'thumbnail', 'thumbnails'), { verified }), subscribers }];
 }
 
-/** Since 2025 the channels of a joint video are in a dialog, the uploader first. */
-function parseJointOwners(owner: unknown): Owner {
+/** The picture of the tick behind a channel's name. */
+const TICK = /^(?:CHECK_CIRCLE|MUSIC|AUDIO_BADGE|OFFICIAL_ARTIST)/;
+
+/** Since 2025 the channels of a joint video are in a dialog. One that cannot be read keeps its place. */
+function parseJointOwners(owner: unknown): ReturnType<typeof parseOwners> {
   const list = firstIn(owner, (node) => Array.isArray(node.listItems), 2_000);
-  const channels = (asArray(list?.listItems) ?? []).map((item): Owner => {
+  return (asArray(list?.listItems) ?? []).map((item) => {
     const model = at(item, 'listItemViewModel');
     const name = textOf(at(model, 'title'));
     const endpoint = browseEndpointIn(at(model, 'title')) ?? browseEndpointIn(at(model, 'rendererContext'));
     if (!name || !endpoint) return {};
     const parts = splitLine(textOf(at(model, 'subtitle')));
     const handle = parts.find((part) => part.startsWith('@'));
-    const verified = firstIn(at(model, 'title', 'attachmentRuns'), isTick) !== undefined;
-    const author = channelAuthor({
-      name,
-      id: channelId(at(endpoint, 'browseId')),
-      url: handle ? `/${handle}` : at(endpoint, 'canonicalBaseUrl'),
-      avatar: largestImage(at(model, 'leadingAccessory', 'avatarViewModel', 'image', 'sources')),
-      ...(verified && { verified }),
-    });
+    const avatars = at(model, 'leadingAccessory', 'avatarViewModel', 'image', 'sources');
+    const tick = firstIn(at(model, 'title', 'attachmentRuns'), (node) => TICK.test(asString(node.imageName) ?? ''));
+    const author = shownAuthor(name, endpoint, avatars, { handle, verified: tick !== undefined });
     return { author, subscribers: subscribersIn(parts) };
   });
-  // Only the first is the uploader, also if it cannot be read.
-  const [first, ...others] = channels;
-  const collaborators = others.flatMap(({ author }) => author ?? []);
-  return { ...first, ...(collaborators.length > 0 && { collaborators }) };
 }
 
 function firstIn(value: unknown, test: (node: JsonRecord) => boolean, maxNodes = 500): JsonRecord | undefined {
@@ -279,17 +210,9 @@ function browseEndpointIn(value: unknown): unknown {
   return firstIn(value, (node) => channelId(at(node, 'browseEndpoint', 'browseId')) !== undefined)?.browseEndpoint;
 }
 
-function isTick(node: JsonRecord): boolean {
-  return /^(?:CHECK_CIRCLE|MUSIC|AUDIO_BADGE|OFFICIAL_ARTIST)/.test(asString(node.imageName) ?? '');
-}
-
 /** The first count; a handle is none. */
 function subscribersIn(texts: readonly (string | undefined)[]): ShownCount | undefined {
-  for (const text of texts) {
-    const count = text === undefined || text.startsWith('@') ? undefined : parseCount(text);
-    if (count && text !== undefined) return { ...count, text };
-  }
-  return undefined;
+  return countsIn(texts.filter((text) => !text?.startsWith('@')))[0];
 }
 
 /** The parts of a line such as `@handle • 1.2M subscribers`. */

@@ -5,6 +5,7 @@ import {
   asString,
   at,
   type DefinitiveCode,
+  type Failure,
   findAll,
   findPhrase,
   type Outcome,
@@ -13,12 +14,11 @@ import {
 } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { parseNext } from './next.js';
-import { parsePlayer } from './player.js';
+import { announcedStart, parsePlayer } from './player.js';
 import { textOf } from './values.js';
 
-/** Parts of the document, best first. */
-export type Found = readonly PartialPost[];
-export type VideoOutcome = Outcome<Found>;
+/** Holds parts of the document, best first. */
+export type VideoOutcome = Outcome<readonly PartialPost[]>;
 
 /** The settings that replies are read with. */
 export interface ReadOptions {
@@ -34,7 +34,7 @@ const OTHER_VIDEO: VideoOutcome = {
 };
 
 /** Whether the parts have the minimum for an answer: title and author. */
-export function isReadable(posts: Found): boolean {
+export function isReadable(posts: readonly PartialPost[]): boolean {
   return posts.some((post) => post.common?.title) && posts.some((post) => post.common?.author?.name);
 }
 
@@ -42,58 +42,46 @@ export function isReadable(posts: Found): boolean {
 export function outcomeOfPlayer(player: unknown, id: string, readOptions: ReadOptions): VideoOutcome {
   const { subject, post, limitations } = parsePlayer(player, id);
   if (subject === 'other') return OTHER_VIDEO;
-  const state = readPlayState(player, readOptions.siteConfig, readOptions.region);
+  const state = readPlayState(player, readOptions);
   if (subject === 'requested') return outcomeOf(state, [post], limitations);
   if (state.kind !== 'playable') return outcomeOf(state);
   return { kind: 'transient', code: 'upstream_changed', reason: 'the answer names no video and no reason' };
 }
 
-/** The outcome of a `next` reply. */
-export function outcomeOfNext(next: unknown, id: string, readOptions: ReadOptions): VideoOutcome {
-  const { subject, post, refusal } = parseNext(next, id);
-  if (subject === 'other') return OTHER_VIDEO;
-  if (subject === 'requested') return { kind: 'found', found: [post] };
-  return refusal ? outcomeOfRefusal(refusal, readOptions) : { kind: 'found', found: [] };
-}
-
-/** The outcome of the player and the `next` data of one watch page. */
+/** The outcome of the player and the `next` data of one watch page, or of a `next` reply alone. */
 export function outcomeOfPage(player: unknown, next: unknown, id: string, readOptions: ReadOptions): VideoOutcome {
   const ofPlayer = parsePlayer(player, id);
   const ofNext = parseNext(next, id, ofPlayer.post.common);
   if (ofPlayer.subject === 'other' || ofNext.subject === 'other') return OTHER_VIDEO;
   const posts = [ofPlayer, ofNext].flatMap(({ subject, post }) => (subject === 'requested' ? [post] : []));
-  const state = readPlayState(player, readOptions.siteConfig, readOptions.region);
+  const state = readPlayState(player, readOptions);
   if (state.kind === 'playable' && posts.length === 0 && ofNext.refusal) {
-    return outcomeOfRefusal(ofNext.refusal, readOptions);
+    // The page shows a reason instead of a video, in the words of a player reply.
+    const playabilityStatus = { status: 'ERROR', reason: ofNext.refusal };
+    return outcomeOf(readPlayState({ playabilityStatus }, readOptions));
   }
   return outcomeOf(state, posts, ofPlayer.limitations);
 }
 
-/** The outcome of a reason that the page shows instead of a video, in the words of a player reply. */
-function outcomeOfRefusal(reason: string, { siteConfig, region }: ReadOptions): VideoOutcome {
-  return outcomeOf(readPlayState({ playabilityStatus: { status: 'ERROR', reason } }, siteConfig, region));
-}
-
-function outcomeOf(state: PlayState, posts: Found = [], limitations: readonly string[] = []): VideoOutcome {
+function outcomeOf(
+  state: PlayState,
+  posts: readonly PartialPost[] = [],
+  limitations: readonly string[] = [],
+): VideoOutcome {
   if (state.kind === 'playable') return { kind: 'found', found: posts, limitations };
-  const found = posts.map(withoutFiles);
+  const shown = (common?: PartialPost['common']) => posts.map((post) => withoutFiles(post, common));
   if (state.kind === 'offline') {
-    const note = state.upcoming ? 'live_upcoming' : 'live_offline';
-    return {
-      kind: 'found',
-      found: state.upcoming ? found.map(asUpcoming) : found,
-      limitations: [...limitations, note],
-    };
+    const found = shown(state.upcoming ? { is_live: false, live_status: 'upcoming' } : {});
+    return { kind: 'found', found, limitations: [...limitations, state.upcoming ? 'live_upcoming' : 'live_offline'] };
   }
-  const { code, reason } = state;
   // Nothing of a private video is shown, even if the reply has some of it.
-  if (code === 'private') return { kind: 'definitive', code, reason };
+  if (state.code === 'private') return state;
   if (isReadable(posts)) {
-    const shown = code === 'age_restricted' ? found.map(withAgeLimit) : found;
-    return { kind: 'found', found: shown, limitations: [...limitations, limitationFor(code)] };
+    const found = shown(state.code === 'age_restricted' ? { age_limit: 18 } : {});
+    return { kind: 'found', found, limitations: [...limitations, limitationFor(state.code)] };
   }
-  if (state.kind === 'refused') return { kind: 'transient', code: state.code, reason };
-  return { kind: 'definitive', code: state.code, reason, ...(found.length > 0 && { found }) };
+  if (state.kind === 'transient' || posts.length === 0) return state;
+  return { ...state, found: shown() };
 }
 
 /** Codes whose name would be unclear as a limitation. */
@@ -110,19 +98,12 @@ export function limitationFor(code: DefinitiveCode | TransientCode): string {
   return NOTES[code] ?? code;
 }
 
-function asUpcoming(post: PartialPost): PartialPost {
-  return { ...post, common: { ...post.common, is_live: false, live_status: 'upcoming' } };
-}
-
-function withAgeLimit(post: PartialPost): PartialPost {
-  return { ...post, common: { ...post.common, age_limit: 18 } };
-}
-
-/** Without audio and files: a restricted video has none that can be fetched. */
-function withoutFiles({ audio: _audio, media, ...post }: PartialPost): PartialPost {
+/** Without audio and files, since a restricted video has none that can be fetched, and with other values in `common`. */
+function withoutFiles({ audio: _audio, media, ...post }: PartialPost, common: PartialPost['common']): PartialPost {
   const { image_urls, entries } = media ?? {};
   return {
     ...post,
+    common: { ...post.common, ...common },
     ...(media && {
       media: { image_urls, entries: entries?.filter(({ kind }) => kind === 'image' || kind === 'subtitle') },
     }),
@@ -134,11 +115,9 @@ export type PlayState =
   /** Playable, or no status given. */
   | { kind: 'playable' }
   /** Announced and not started, or a live channel that is off the air. */
-  | { kind: 'offline'; upcoming: boolean; reason?: string }
-  /** The video is restricted or gone. */
-  | { kind: 'restricted'; code: DefinitiveCode; reason?: string }
-  /** The site refuses the request; nothing is known about the video. */
-  | { kind: 'refused'; code: TransientCode; reason?: string };
+  | { kind: 'offline'; upcoming: boolean }
+  /** Restricted or gone; if transient, the site refuses the request and nothing is known about the video. */
+  | Failure;
 
 type Code = DefinitiveCode | 'bot_check' | 'upstream_rate_limited';
 
@@ -156,33 +135,36 @@ const TOPICS: readonly (readonly [keyof SiteConfig['phrases'], Code])[] = [
 ];
 
 /** The code for each status, if neither markers nor phrases are more precise. */
-const STATUSES: Readonly<Record<string, DefinitiveCode>> = {
-  ERROR: 'removed',
-  LOGIN_REQUIRED: 'login_required',
-  AGE_CHECK_REQUIRED: 'age_restricted',
-  AGE_VERIFICATION_REQUIRED: 'age_restricted',
-  CONTENT_CHECK_REQUIRED: 'age_restricted',
-};
+const STATUSES: ReadonlyMap<string, DefinitiveCode> = new Map([
+  ['ERROR', 'removed'],
+  ['LOGIN_REQUIRED', 'login_required'],
+  ['AGE_CHECK_REQUIRED', 'age_restricted'],
+  ['AGE_VERIFICATION_REQUIRED', 'age_restricted'],
+  ['CONTENT_CHECK_REQUIRED', 'age_restricted'],
+]);
 
 /**
  * Reads `playabilityStatus`: first the status and structural markers, then the phrases of the reason, which is in the
  * interface language.
  */
-export function readPlayState(player: unknown, siteConfig: SiteConfig, region: string): PlayState {
+export function readPlayState(player: unknown, { siteConfig, region }: ReadOptions): PlayState {
   const playability = at(player, 'playabilityStatus');
   const status = asString(at(playability, 'status')) ?? 'OK';
   const isPrivate = at(player, 'videoDetails', 'isPrivate') === true;
-  if (status === 'OK') return isPrivate ? { kind: 'restricted', code: 'private' } : { kind: 'playable' };
+  if (status === 'OK') return isPrivate ? { kind: 'definitive', code: 'private' } : { kind: 'playable' };
+  if (status === 'LIVE_STREAM_OFFLINE') {
+    const upcoming = at(player, 'videoDetails', 'isUpcoming') === true || announcedStart(player) !== undefined;
+    return { kind: 'offline', upcoming };
+  }
   const reason = reasonOf(playability);
-  if (status === 'LIVE_STREAM_OFFLINE') return { kind: 'offline', upcoming: isUpcoming(player, playability), reason };
   const words = reason?.toLowerCase().replaceAll('’', "'");
   const worded = TOPICS.find(([topic]) => findPhrase(words, siteConfig.phrases[topic]))?.[1];
   // An offer may also be of a membership: then the words say so.
   const screen = codeOfScreen(playability, siteConfig, isPrivate);
   const code = (screen === 'paid' ? worded : screen) ?? screen ?? worded ?? codeOfStatus(player, status, region);
   return code === 'bot_check' || code === 'upstream_rate_limited'
-    ? { kind: 'refused', code, reason }
-    : { kind: 'restricted', code, reason };
+    ? { kind: 'transient', code, reason }
+    : { kind: 'definitive', code, reason };
 }
 
 /** The platform's reason: the headline, and the explanation below it if there is one. */
@@ -209,14 +191,8 @@ function codeOfScreen(playability: unknown, { helpPages }: SiteConfig, isPrivate
 }
 
 function codeOfStatus(player: unknown, status: string, region: string): DefinitiveCode {
-  const known = Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined;
+  const known = STATUSES.get(status);
   if (known) return known;
   const countries = asArray(at(player, 'microformat', 'playerMicroformatRenderer', 'availableCountries')) ?? [];
   return countries.length > 0 && !countries.includes(region) ? 'geo_blocked' : 'unavailable';
-}
-
-function isUpcoming(player: unknown, playability: unknown): boolean {
-  if (at(player, 'videoDetails', 'isUpcoming') === true) return true;
-  const slate = at(playability, 'liveStreamability', 'liveStreamabilityRenderer', 'offlineSlate');
-  return at(slate, 'liveStreamOfflineSlateRenderer', 'scheduledStartTime') !== undefined;
 }

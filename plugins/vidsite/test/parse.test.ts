@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { parseLikes } from '../read/counters.js';
-import { parseShownDate } from '../read/dates.js';
 import { parseChapters, parseDescription, parseMusic } from '../read/description.js';
 import { chooseAudio, parseFormats } from '../read/formats.js';
-import { parseNext, parseOwner } from '../read/next.js';
+import { parseNext, parseOwners } from '../read/next.js';
 import { parseCaptions, parsePlayer } from '../read/player.js';
+import { parseShownDate } from '../read/values.js';
 
 const ID = 'Tugs0fOst3n';
 
@@ -112,19 +112,19 @@ describe('vidsite: channel', () => {
       '912 subscribers': 912,
     };
     for (const [text, value] of Object.entries(texts)) {
-      expect(parseOwner(owner(text)).subscribers?.value, text).to.equal(value);
+      expect(parseOwners(owner(text))[0]?.subscribers?.value, text).to.equal(value);
     }
   });
 
   it('has a user name for handles and old user pages only', () => {
-    const username = (address: string) => parseOwner(owner('1', address)).author?.username;
+    const username = (address: string) => parseOwners(owner('1', address))[0]?.author?.username;
     expect(username('/@Loom')).to.equal('Loom');
     expect(username('/user/LoomTV')).to.equal('LoomTV');
     expect(username('/channel/UCvillageLoom000000003-A')).to.equal(undefined);
   });
 
   it('makes the picture’s address absolute', () => {
-    expect(parseOwner(owner('1')).author?.avatar).to.equal('https://yt3.ggpht.com/a=s48');
+    expect(parseOwners(owner('1'))[0]?.author?.avatar).to.equal('https://yt3.ggpht.com/a=s48');
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { decoyedExchange, withDecoys } from '../../../core/testing/decoys.js';
+import { withDecoys } from '../../../core/testing/decoys.js';
 import type { Exchange } from '../../../core/testing/index.js';
 import { pruneReply, seededRandom } from '../../../core/testing/pruning.js';
 import { putTogether, takeApart } from '../../../core/testing/reply-parts.js';
@@ -13,7 +13,7 @@ function exchangeOf(body: string): Exchange {
 
 const decoyed = (body: string) => {
   const reply = withDecoys(takeApart(exchangeOf(body)), [ID, 'alias']);
-  return { decoys: reply.decoys, body: decoyedExchange(reply).body.toString() };
+  return { decoys: reply.decoys, body: putTogether(reply).body.toString() };
 };
 
 describe('replies taken apart', () => {

@@ -1,6 +1,7 @@
 import { asArray, at, type Common, findJsonAfter, type JsonRecord, tryParseJson } from 'mediagate/plugin';
 import type { SiteConfig } from '../../fetch.js';
 import { accessibilityLabel, rendererIn, textOf } from '../values.js';
+import musicRows from './music-rows.json' with { type: 'json' };
 
 /** Readers for parts of pages from before 2024. Recorded pages still have them. */
 
@@ -25,48 +26,26 @@ export function olderCommentsText(item: unknown): unknown {
 }
 
 /** The texts of a like button of 2020 to 2023, most exact first; undefined for another button. */
-export function olderLikeTexts(button: unknown): string[] | undefined {
+export function olderLikeTexts(button: unknown): (string | undefined)[] | undefined {
+  const phone = at(button, 'slimMetadataToggleButtonRenderer');
+  const single = at(button, 'toggleButtonRenderer');
   const toggle =
     at(button, 'segmentedLikeDislikeButtonRenderer', 'likeButton', 'toggleButtonRenderer') ??
-    phoneToggle(at(button, 'slimMetadataToggleButtonRenderer')) ??
-    likeToggle(at(button, 'toggleButtonRenderer'));
+    (at(phone, 'isLike') === true ? at(phone, 'button', 'toggleButtonRenderer') : undefined) ??
+    (at(single, 'defaultIcon', 'iconType') === 'LIKE' ? single : undefined);
   if (toggle === undefined) return undefined;
   const text = at(toggle, 'defaultText');
-  return [accessibilityLabel(text), accessibilityLabel(toggle), textOf(text)].filter((found) => found !== undefined);
-}
-
-function phoneToggle(wrapper: unknown): unknown {
-  return at(wrapper, 'isLike') === true ? at(wrapper, 'button', 'toggleButtonRenderer') : undefined;
-}
-
-function likeToggle(toggle: unknown): unknown {
-  return at(toggle, 'defaultIcon', 'iconType') === 'LIKE' ? toggle : undefined;
+  return [accessibilityLabel(text), accessibilityLabel(toggle), textOf(text)];
 }
 
 type Music = NonNullable<Common['music']>;
-
-const MUSIC_ROWS: Readonly<Record<string, keyof Music>> = {
-  song: 'title',
-  artist: 'artist',
-  album: 'album',
-  titel: 'title',
-  künstler: 'artist',
-  interpret: 'artist',
-  titre: 'title',
-  artiste: 'artist',
-  canción: 'title',
-  artista: 'artist',
-  álbum: 'album',
-  música: 'title',
-  brano: 'title',
-};
 
 /** Until 2022: a table below the description, with titles in the interface language. */
 export function olderMusic(described: unknown): Music | undefined {
   const music: Music = {};
   for (const row of asArray(at(described, 'metadataRowContainer', 'metadataRowContainerRenderer', 'rows')) ?? []) {
     const name = (textOf(at(row, 'metadataRowRenderer', 'title')) ?? '').trim().toLowerCase();
-    const field = Object.hasOwn(MUSIC_ROWS, name) ? MUSIC_ROWS[name] : undefined;
+    const field = (['title', 'artist', 'album'] as const).find((one) => musicRows[one].includes(name));
     const value = textOf(at(row, 'metadataRowRenderer', 'contents', 0));
     if (!field || !value) continue;
     // A second song.
