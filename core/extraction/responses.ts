@@ -107,7 +107,7 @@ export function followRedirects<Stop = never>(http: HttpClient, walk: RedirectWa
     send: (url) => http.request({ ...request, url }),
     onRedirect,
     tooMany: () =>
-      new GatewayError('upstream_refused', 'The platform redirects the request without end.', {
+      new GatewayError('upstream_refused', 'The platform redirects the request in a loop.', {
         reason: 'too many redirects',
       }),
   });
@@ -235,7 +235,7 @@ export async function resolveShortLink(resolution: ShortLinkResolution): Promise
   if (isItem(end)) return end;
   if (isShort(end)) {
     if (resolution.readPage) return resolution.readPage(end);
-    throw new GatewayError('upstream_refused', 'The platform does not say where the short link leads.');
+    throw new GatewayError('upstream_refused', 'The platform gave no target for the short link.');
   }
   if (end.pathname === '/') throw deadLink('it leads to the home page');
   if (login?.isPage(end)) {

@@ -45,11 +45,11 @@ const STARTS_PER_MINUTE = 60;
 const POLLS_PER_MINUTE = 1_200;
 
 const REFUSALS: Readonly<Record<Exclude<DevicePoll['status'], 'granted'>, string>> = {
-  authorization_pending: 'Nobody has answered yet. Poll again after the interval.',
-  slow_down: 'This poll came too soon: wait 5 seconds longer between polls from now on.',
-  access_denied: 'Whoever was asked said no.',
-  expired_token: 'The code is too old. Start again.',
-  invalid_grant: 'There is no such device code, or it was used before.',
+  authorization_pending: 'The person has not answered yet. Poll again after the interval.',
+  slow_down: 'This poll came too soon. From now on, wait 5 seconds longer between polls.',
+  access_denied: 'The person denied the request.',
+  expired_token: 'The code has expired. Start again.',
+  invalid_grant: 'The device code is unknown or was used before.',
 };
 
 /**
@@ -90,7 +90,7 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
     const fields = await readFields(context.req, context.res, limitsOf(address, publicBodies));
     const { grant_type: type = DEVICE_GRANT_TYPE, device_code: code } = fields;
     if (type !== DEVICE_GRANT_TYPE) {
-      return refuse(context, 'unsupported_grant_type', `The only grant_type here is ${DEVICE_GRANT_TYPE}.`);
+      return refuse(context, 'unsupported_grant_type', `grant_type must be ${DEVICE_GRANT_TYPE}.`);
     }
     if (typeof code !== 'string' || code === '') {
       throw new GatewayError('missing_required_parameter', 'device_code is missing.', { param: 'device_code' });

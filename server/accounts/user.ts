@@ -211,7 +211,7 @@ function decodeRevocationBody({ jobs = 'cancel', ...rest }: Readonly<Record<stri
 function refuseFields(body: Readonly<Record<string, unknown>>): void {
   const [field] = Object.keys(body);
   if (field === undefined) return;
-  throw new GatewayError('unsupported_parameter', 'The body has a member that is not known here.', {
+  throw new GatewayError('unsupported_parameter', 'The body has an unknown field.', {
     param: field.slice(0, 100),
   });
 }
@@ -357,7 +357,7 @@ export function createAccountView(options: AccountViewOptions): AccountView {
 
   async function find({ accountId }: UserRecord): Promise<AccountRecord> {
     const found = await accounts.find(accountId);
-    if (!found) throw new Error('a user is there without their account');
+    if (!found) throw new Error('a user has no account');
     return found;
   }
 
@@ -419,8 +419,8 @@ const keyBody = createValidator(KeyBodySchema);
 const rotationBody = createValidator(RotationBodySchema);
 
 const ACCEPTED: Readonly<Record<string, string>> = {
-  name: `a string of 1 to ${MAX_NAME} characters, none of them invisible`,
-  keyId: 'the id of a key: 8 characters',
+  name: `a string of 1 to ${MAX_NAME} visible characters`,
+  keyId: 'a key id of 8 characters',
   overlapHours: `a number from 0 to ${MAX_OVERLAP_HOURS}`,
 };
 
@@ -474,7 +474,7 @@ function check<Body>(validator: Validator<Body>, body: Readonly<Record<string, u
   const [issue] = checked.issues;
   if (issue?.keyword !== 'additionalProperties') throw unaccepted(issue?.path ?? '');
   const param = String(issue.params.additionalProperty).slice(0, 100);
-  throw new GatewayError('unsupported_parameter', 'The body has a member that is not known here.', { param });
+  throw new GatewayError('unsupported_parameter', 'The body has an unknown field.', { param });
 }
 
 function unaccepted(param: string): GatewayError {

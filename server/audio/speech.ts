@@ -263,7 +263,7 @@ const KNOWN_FIELDS: readonly string[] = [...VOICE_FIELDS, 'model', 'response_for
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
 export function decodeVoiceChange(fields: FormFields): Omit<ChangeVoiceCall, 'audio' | 'signal'> {
-  const model = requiredField(fields, 'model', 'the name of a model that changes voices');
+  const model = requiredField(fields, 'model', 'the name of a voice conversion model');
   const [named, identified] = VOICE_FIELDS.map((field) => fieldOf(fields, field));
   const voice = oneOfTwo('voice', [named, identified], '"voice" and "voice_id"');
   if (voice === undefined) throw missingField('voice');

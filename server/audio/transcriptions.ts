@@ -202,7 +202,7 @@ const FIELDS: ReadonlySet<string> = new Set([
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
 export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'translate'): TranscriptionInput {
-  const model = requiredField(fields, 'model', 'the name of a model that hears');
+  const model = requiredField(fields, 'model', 'the name of a transcription model');
   if (model.length > MAX_NAME_LENGTH) throw invalid('model', 'the name of a model');
   const prompt = fieldOf(fields, 'prompt');
   if (prompt !== undefined && prompt.length > MAX_TEXT_LENGTH) {
@@ -255,7 +255,7 @@ function readGranularities(fields: FormFields, format: TranscriptionFormat): rea
   const sent = [...(fields.get(`${param}[]`) ?? []), ...(fields.get(param) ?? [])];
   if (sent.length === 0) return ['segment'];
   if (format !== 'verbose_json') {
-    const message = `${param} needs response_format=verbose_json: no other format shows such times.`;
+    const message = `${param} needs response_format=verbose_json: no other format has timestamps.`;
     throw new GatewayError('invalid_value', message, { param });
   }
   return sent.map((one) => oneOf(param, ['segment', 'word'], one));

@@ -43,7 +43,7 @@ const LINK = 'an https link, a data URI, or a list of at most 4 of them';
 const ACCEPTED = {
   model: 'the name of an image model, e.g. "gen-img-2"',
   prompt: `a text of 1 to ${MAX_PROMPT_LENGTH} characters`,
-  n: '1, since each request makes one image',
+  n: '1: each request generates one image. Submit several jobs for several images',
   size: `"auto", ${NAMED_SIZES.map((size) => `"${size}"`).join(', ')}`,
   response_format: '"url" or "b64_json"',
   upload_to_storage: 'true or false',
@@ -227,7 +227,7 @@ function readReferences(body: ImageBody, item: Item | undefined): ReferenceInput
   ];
   const extra = references[MAX_REFERENCES];
   if (!extra) return references;
-  const message = `A request takes at most ${MAX_REFERENCES} input images; this one has ${references.length}.`;
+  const message = `A request accepts at most ${MAX_REFERENCES} input images; this one has ${references.length}.`;
   throw new GatewayError('too_many_images', message, { param: fieldOf(extra.param) });
 }
 

@@ -76,7 +76,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       async handler(context) {
         const { id = '' } = context.params;
         if (!modelsFor(context).includes(id)) {
-          const message = `There is no model "${id.slice(0, 100)}". GET /v1/models has those there are.`;
+          const message = `There is no model "${id.slice(0, 100)}". GET /v1/models lists the models.`;
           throw new GatewayError('model_not_found', message, { param: 'model' });
         }
         checkModel(keyOf(context), id);

@@ -126,7 +126,7 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {}, s
     },
     checks: runChecks,
     startDraining() {
-      draining.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
+      draining.abort(new GatewayError('shutting_down', 'The gateway is shutting down. Retry the request.'));
     },
     drain: draining.signal,
     close() {

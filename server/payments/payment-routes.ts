@@ -210,7 +210,7 @@ const RETRY_SECONDS = 5;
 /** The public status of an order, for clients with its code. */
 export function paymentStatusRoutes({ account, clock, addressOf, drain }: AccountContext): Route[] {
   const { payments } = account;
-  const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many questions about orders' });
+  const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many order status requests' });
   const waiting = createSemaphore(WAITING);
 
   async function sendStatus(context: RequestContext): Promise<void> {
@@ -324,7 +324,7 @@ export function paymentWebhookRoutes(server: AccountContext): Route[] {
         throw new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds, cause: error });
       }
       if (isForged) failures.add(address);
-      logger.warn('a payment notice was refused', { id: provider, code: error.code, member: error.param });
+      logger.warn('a bank-transfer webhook was refused', { id: provider, code: error.code, member: error.param });
       throw error;
     }
   }
@@ -334,7 +334,7 @@ export function paymentWebhookRoutes(server: AccountContext): Route[] {
     const { id, review } = transaction;
     // The purchase is effective on this node from this answer on; other nodes follow within seconds.
     if (order?.state === 'paid') await keys.refresh();
-    if (replayed) logger.info('a transfer was told again', { id: `${provider}:${id}` });
+    if (replayed) logger.info('a transfer was reported again', { id: `${provider}:${id}` });
     else if (review) logger.warn('a transfer waits for an operator', { id: `${provider}:${id}`, code: review });
     else logger.info('a transfer was counted', { id: order?.code });
   }

@@ -23,7 +23,7 @@ export function decodePaymentBody(body: Readonly<Record<string, unknown>>): { pl
   const [issue] = checked.issues;
   if (issue?.keyword === 'additionalProperties') {
     const param = String(issue.params.additionalProperty).slice(0, 100);
-    throw new GatewayError('unsupported_parameter', 'The body takes planId alone; prices are those of the plans.', {
+    throw new GatewayError('unsupported_parameter', 'The body may only have planId; the price comes from the plan.', {
       param,
     });
   }

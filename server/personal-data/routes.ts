@@ -41,7 +41,7 @@ export function personalDataRoutes(server: AccountContext): Route[] {
     return erasures.work(accountId, work).then(
       () => true,
       (error: unknown) => {
-        if (!work.signal.aborted) logger.warn('an erasure is not complete; it is repeated every minute', { error });
+        if (!work.signal.aborted) logger.warn('an erasure is not complete; retried every minute', { error });
         return false;
       },
     );
@@ -141,7 +141,7 @@ export function startErasureSweep({ erasures, logger, ...parts }: ErasureSweepOp
       await erasures.sweep({ ...erasureWork(parts), signal });
     },
     report: (error) => {
-      if (!signal.aborted) logger.warn('erasures could not be continued; the next minute tries again', { error });
+      if (!signal.aborted) logger.warn('erasures could not be continued; retried in a minute', { error });
     },
   });
   return {

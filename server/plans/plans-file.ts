@@ -127,17 +127,17 @@ function readPlans(given: NonNullable<PlansFile['plans']>, file: string): Plan[]
   for (const [index, change] of given.entries()) {
     const { id } = change;
     if (id === DEFAULT_CATALOGUE.freeTier.id) {
-      throw new PlansFileError(`${file}: plans.${index}.id is that of the free tier, which has a member of its own.`);
+      throw new PlansFileError(`${file}: plans.${index}.id is the id of the free tier; use the field freeTier for it.`);
     }
     if (given.findIndex((plan) => plan.id === id) < index) {
-      throw new PlansFileError(`${file}: plans.${index}.id ${id} is there twice.`);
+      throw new PlansFileError(`${file}: plans.${index}.id ${id} is given twice.`);
     }
     if (change.price && !isCurrency(change.price.currency)) {
-      throw new PlansFileError(`${file}: plans.${index}.price.currency is no currency of ISO 4217.`);
+      throw new PlansFileError(`${file}: plans.${index}.price.currency must be an ISO 4217 code.`);
     }
     for (const [field, instead] of Object.entries(NOT_ENFORCED) as [keyof typeof NOT_ENFORCED, string][]) {
       if (typeof change[field] !== 'number') continue;
-      throw new PlansFileError(`${file}: plans.${index}.${field} is a limit that nothing keeps here; ${instead}.`);
+      throw new PlansFileError(`${file}: plans.${index}.${field} has no effect here; ${instead}.`);
     }
     const whole = changePlan(plans.get(id), change);
     if (whole.includedRpm > whole.maxRpm) {
@@ -157,7 +157,7 @@ async function readJson(file: string): Promise<unknown> {
   try {
     text = await readFile(file, 'utf8');
   } catch (cause) {
-    throw new PlansFileError(`${file} cannot be read. PLANS_FILE names the file of plans.`, { cause });
+    throw new PlansFileError(`${file} cannot be read. Set PLANS_FILE to the file of plans.`, { cause });
   }
   try {
     return JSON.parse(text);

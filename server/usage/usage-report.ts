@@ -99,7 +99,7 @@ export function addUp(totals: readonly UsageCounts[]): UsageCounts {
 export function readRangeQuery(query: Readonly<Record<string, string | string[] | undefined>>, now: number): DayRange {
   const { from, to } = query;
   for (const [param, value] of Object.entries({ from, to })) {
-    if (Array.isArray(value)) throw new GatewayError('invalid_value', `${param} is there twice.`, { param });
+    if (Array.isArray(value)) throw new GatewayError('invalid_value', `${param} is given twice.`, { param });
   }
   const range = readDayRange({ from: from as string | undefined, to: to as string | undefined }, now);
   if (!('problem' in range)) return range;

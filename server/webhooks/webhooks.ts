@@ -42,7 +42,11 @@ const WebhookEvent = Type.Object(
 export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
   const secrets = webhooks?.secrets;
   const answer = (work: keyof Pick<WebhookSecrets, 'newest' | 'rotate'>) => async (context: RequestContext) => {
-    if (!secrets) throw new GatewayError('route_not_allowed', 'Webhooks are switched off at this gateway.');
+    if (!secrets)
+      throw new GatewayError(
+        'route_not_allowed',
+        'Webhooks are disabled on this gateway. The operator enables them with IMAGE_WEBHOOKS.',
+      );
     const { id, accountId } = keyOf(context);
     polls.admit(id);
     const secret = await secrets[work](accountId);

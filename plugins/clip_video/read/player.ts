@@ -1,26 +1,24 @@
 import {
   absoluteUrl,
-  asArray,
   asId,
   asNumber,
   asPositive,
+  asRecords,
   asString,
   at,
-  type MediaEntry,
   type Outcome,
   type PartialPost,
 } from 'mediagate/plugin';
-import { canonicalUrl } from '../links.js';
 import { coverEntry, firstCovers, parseListedFiles, parsePictures, parsePlayerFiles } from './files.js';
-import { ofPlayer, parseAuthor, parseCounters, parseFollowers, postOf, profileUrl } from './item.js';
-import { languageTag, member, tagsOf, username } from './values.js';
+import { ofPlayer, parseAuthor, parseCounters, parseFollowers, postOf, postOfSummary } from './item.js';
+import { languageTag, member } from './values.js';
 
 /** `videoData`, which the page of the embedded player has for an item, and all pages had until 2020. */
 export function parseVideoData(data: unknown, id: string): PartialPost {
   const item = at(data, 'itemInfos');
   const video = at(item, 'video');
-  const listed = (asArray(at(data, 'challengeInfoList')) ?? []).map((one) => member(one, 'challengeName'));
-  const written = (asArray(at(data, 'textExtra')) ?? []).map((one) => member(one, 'hashtagName', 'HashtagName'));
+  const written = asRecords(at(data, 'textExtra')).map((one) => member(one, 'hashtagName', 'HashtagName'));
+  const listed = asRecords(at(data, 'challengeInfoList')).map(({ challengeName }) => challengeName);
   return postOf({
     id,
     caption: at(item, 'text'),
@@ -49,7 +47,7 @@ export function parsePlayerItem(item: unknown, id: string): PartialPost {
     author: parseAuthor({ author: at(item, 'author_info') }),
     createdAt: at(item, 'create_time'),
     durationSeconds: milliseconds >= LEAST_MILLISECONDS ? milliseconds / 1000 : undefined,
-    hashtags: (asArray(at(item, 'text_extra')) ?? []).map((extra) => at(extra, 'hashtag_name')),
+    hashtags: asRecords(at(item, 'text_extra')).map(({ hashtag_name }) => hashtag_name),
     files: parsePlayerFiles(video),
     pictures: parsePictures(at(item, 'image_post_info', 'images')),
     covers: firstCovers(at(video, 'cover'), at(video, 'origin_cover')),
@@ -60,42 +58,28 @@ export function parsePlayerItem(item: unknown, id: string): PartialPost {
   });
 }
 
-/** The outcome of the oEmbed reply. */
+/** The outcome of the oEmbed reply, in which every id must be the requested item's. */
 export function outcomeOfOembed(reply: unknown, id: string): Outcome<PartialPost> {
-  const post = parseOembed(reply, id);
-  if (post) return { kind: 'found', found: post };
-  return { kind: 'transient', code: 'upstream_refused', reason: 'the oEmbed answer was not about the item' };
-}
-
-/** The oEmbed reply; undefined unless the player in it is the requested item's. */
-export function parseOembed(reply: unknown, id: string): PartialPost | undefined {
   const html = asString(at(reply, 'html')) ?? '';
   const stated = [
     asId(/data-video-id="(\d+)"/.exec(html)?.[1]),
     asId(/\bcite="[^"]*\/(?:video|photo)\/(\d+)/.exec(html)?.[1]),
     asId(at(reply, 'embed_product_id')),
   ].filter((value) => value !== undefined);
-  if (stated.length === 0 || stated.some((value) => value !== id)) return undefined;
-  const caption = asString(at(reply, 'title'))?.trim() || undefined;
-  const address = absoluteUrl(at(reply, 'author_url'));
-  const name = username(at(reply, 'author_unique_id')) ?? username(/\/@([^/?#]+)/.exec(address ?? '')?.[1]);
+  if (stated.length === 0 || stated.some((value) => value !== id)) {
+    return { kind: 'transient', code: 'upstream_refused', reason: 'the oEmbed answer was not about the item' };
+  }
   const thumbnail = absoluteUrl(at(reply, 'thumbnail_url'));
-  const image: MediaEntry | undefined = thumbnail
-    ? {
-        ...coverEntry(thumbnail),
-        width: asPositive(at(reply, 'thumbnail_width')),
-        height: asPositive(at(reply, 'thumbnail_height')),
-      }
-    : undefined;
-  return {
-    common: {
-      caption,
-      description: caption,
-      author: { name: asString(at(reply, 'author_name')), username: name, url: name ? profileUrl(name) : address },
-      thumbnail,
-      tags: tagsOf(caption),
-    },
-    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
-    media: { image_urls: image ? [image.url] : [], entries: image ? [image] : [] },
-  };
+  const post = postOfSummary({
+    id,
+    caption: asString(at(reply, 'title'))?.trim() || undefined,
+    name: asString(at(reply, 'author_name')),
+    handle: at(reply, 'author_unique_id'),
+    address: absoluteUrl(at(reply, 'author_url')),
+    thumbnail,
+  });
+  const width = asPositive(at(reply, 'thumbnail_width'));
+  const height = asPositive(at(reply, 'thumbnail_height'));
+  const entries = thumbnail ? [{ ...coverEntry(thumbnail), width, height }] : [];
+  return { kind: 'found', found: { ...post, media: { ...post.media, entries } } };
 }
