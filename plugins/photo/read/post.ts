@@ -9,7 +9,6 @@ import {
   asString,
   at,
   type Common,
-  type Count,
   type DefinitiveCode,
   expiryOf,
   findPhrase,
@@ -159,18 +158,6 @@ export function readCounters(raw: RawCounters, context: CounterContext): Pick<Pa
     },
     precision,
   };
-}
-
-/** Counters that a page shows as text. */
-export function shownCounters(counts: Readonly<Record<string, Count | undefined>>) {
-  const metrics: Record<string, number> = {};
-  const precision: Record<string, Precision> = {};
-  for (const [name, count] of Object.entries(counts)) {
-    if (!count) continue;
-    metrics[name] = count.value;
-    precision[name] = count.exact ? 'exact' : 'rounded';
-  }
-  return { metrics, precision };
 }
 
 /**

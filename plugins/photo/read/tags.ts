@@ -6,13 +6,14 @@ import {
   type PartialPost,
   type Precision,
   parseCount,
+  shownCounters,
   toIsoTime,
 } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
 import { imageEntry, singleMedia, videoEntry } from './media.js';
 import type { PostReading } from './post.js';
-import { asUsername, buildPost, profileUrl, shownCounters } from './post.js';
+import { asUsername, buildPost, profileUrl } from './post.js';
 
 interface TagsReading {
   /** Undefined if the tags are not about the requested post. */
