@@ -94,16 +94,13 @@ function isPriceHidden({ product }: ProductData, found: readonly ProductPart[]):
   return found.some((part) => part.masked && (amount === undefined || part.product.price?.amount === amount));
 }
 
-function reviewNotes(groups: readonly ReviewGroup[]): string[] {
+function reviewNotes(groups: readonly ReviewGroup[]) {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   const count = sum(groups.map(({ reviews }) => reviews.length));
   const wanted = sum(groups.map((group) => Math.max(group.wanted, group.reviews.length)));
-  const picked = groups.some(({ asked, reviews }) => !asked && reviews.length > 0);
-  return [
-    ...(count < wanted ? [`reviews_partial: ${count} of ${wanted}`] : []),
-    // The reviews in a page are neither the latest of all nor the first of the platform's order.
-    ...(picked ? ['reviews_from_page'] : []),
-  ];
+  const isPicked = groups.some(({ asked, reviews }) => !asked && reviews.length > 0);
+  // The reviews in a page are neither the latest of all nor the first of the platform's order.
+  return [count < wanted && `reviews_partial: ${count} of ${wanted}`, isPicked && 'reviews_from_page'];
 }
 
 /** Reasons for which one URL alone shows nothing, and what they mean if no other shows more, the most telling first. */

@@ -101,7 +101,7 @@ interface ConfigurationOptions {
   people: People;
 }
 
-/** One client, the code flow with PKCE, and no consent: whoever signs in has agreed. */
+/** One client, the code flow with PKCE, and no consent page. */
 function configure(options: ConfigurationOptions): Configuration {
   const { clientId, clientSecret, redirectUri, key, people } = options;
   return {
@@ -163,7 +163,7 @@ const MAX_PEOPLE = 1_000;
 
 type People = ReturnType<typeof createPeople>;
 
-/** Whoever signed in here. Their address, in lower case, is who they are. */
+/** The person who signed in, identified by the email address in lower case. */
 function createPeople() {
   const names = new LRUCache<string, string>({ max: MAX_PEOPLE });
   return {

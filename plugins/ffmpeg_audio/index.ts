@@ -91,7 +91,7 @@ function createVoiceChange(ffmpeg: AudioFilters) {
   };
 }
 
-/** Counted, however short it says that it is: half of a sound would be a wrong answer that looks like a right one. */
+/** Counted, whatever duration the file states: half of the audio would be a wrong answer that looks right. */
 async function isTooLong(audio: AudioInputFile, ffmpeg: AudioFilters, signal: AbortSignal): Promise<boolean> {
   if (audio.seconds !== undefined && audio.seconds > MAX_SECONDS) return true;
   let bytes = 0;

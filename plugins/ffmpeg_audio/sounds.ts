@@ -7,7 +7,7 @@ import {
   resumeBody,
 } from 'mediagate/plugin';
 
-/** A sound that can be made without a model. */
+/** A sound effect that needs no model. */
 interface Sound {
   /** For people. */
   name: string;
@@ -222,7 +222,7 @@ function createSeeds(words: string): () => number {
 /** Samples a second of a `pcm`. */
 export const RATE = 24_000;
 
-/** A sound whose first bytes have been waited for, so that what hinders them is told before there is an answer. */
+/** Audio whose first bytes have arrived, so that an error comes before the answer. */
 export async function begun(
   samples: AsyncIterable<Uint8Array>,
   failEmpty?: () => never,

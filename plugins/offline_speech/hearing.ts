@@ -10,7 +10,7 @@ import { createPlaces, type Engines } from './engines.js';
 interface HearingOptions {
   engine: Engines['hearing'];
   ffmpeg: AudioFilters;
-  /** Of a sound; longer ones are refused. */
+  /** Seconds of audio; longer files are refused. */
   maxSeconds: number;
 }
 
@@ -105,7 +105,7 @@ interface SpeechPiece {
   samples: Float32Array<ArrayBuffer>;
 }
 
-/** Cuts a sound that comes bit by bit into pieces with speech in them; keeps no more of it than one piece. */
+/** Cuts streamed audio into pieces with speech; at most one piece is in memory. */
 interface SpeechCutter {
   /** Seconds so far. */
   readonly seconds: number;

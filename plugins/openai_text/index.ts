@@ -166,7 +166,7 @@ async function somebodysPage({ body }: HttpStream): Promise<TryFailure> {
 
 interface StartOptions {
   clock: Clock;
-  /** Milliseconds to wait for the first bytes; what comes later comes to whoever reads. Default: until they are here. */
+  /** Milliseconds to wait for the first bytes; the reader receives later ones. Default: no limit. */
   patienceMs?: number;
   /** Default false. */
   mayBeEmpty?: boolean;

@@ -154,7 +154,7 @@ export async function useUpload(
     fingerprinted: key !== undefined,
   };
   await useAudioForm(request, response, form, ({ fields, audio, fingerprint }) =>
-    use({ fields, audio: audio ?? missing(audioFields[0], 'a sound'), key, fingerprint }),
+    use({ fields, audio: audio ?? missing(audioFields[0], 'an audio file'), key, fingerprint }),
   );
 }
 

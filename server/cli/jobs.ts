@@ -302,7 +302,7 @@ function attemptTable(error: JobFailure | null): string {
     sanitizeForTerminal(outcome),
     grouped(ms),
   ]);
-  return `${renderTable(['RUNG', 'OUTCOME', 'MS'], rows)}\n`;
+  return `${renderTable(['METHOD', 'OUTCOME', 'MS'], rows)}\n`;
 }
 
 function auditTable(audit: readonly AuditEntry[]): string {
@@ -333,7 +333,7 @@ export function renderLease(
 
 /** Why a job waits. */
 export function renderWait({ attempts, crashCount }: Pick<ListedJob, 'attempts' | 'crashCount'>): string {
-  if (attempts === 0) return 'queued';
+  if (attempts === 0) return 'waits for a worker';
   if (crashCount === 0) return 'released; queued again';
   return `interrupted ${crashCount === 1 ? 'once' : `${crashCount} times`}; queued again`;
 }

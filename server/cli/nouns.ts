@@ -161,7 +161,7 @@ export function addPaymentCommands(program: Command): void {
 
 const LIST_HELP = `
 Jobs that wait or run are listed newest first, those of another state by when they ended, latest first.
-The last column says why a job ended as it did, or whether its worker shows life. One whose worker is gone is given to another
+The last column gives the reason of the end, or the heartbeat of the worker. A job whose worker is gone moves to another worker
 when its lease is over, 15 s after its last sign of life.`;
 
 const SHOW_HELP = `

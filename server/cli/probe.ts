@@ -70,7 +70,7 @@ function render(targets: readonly ProbeTarget[], trials: readonly MethodTrial[])
     outcome === 'ok' ? String(filled.length) : '',
     missing.length > 0 ? `missing ${missing.join(', ')}` : (reason ?? ''),
   ]);
-  const table = renderTable(['', 'PLATFORM', 'RUNG', 'OUTCOME', 'MS', 'FIELDS', ''], rows);
+  const table = renderTable(['', 'PLATFORM', 'METHOD', 'OUTCOME', 'MS', 'FIELDS', ''], rows);
   const asked = targets.map(({ platform, url }) => `${platform.key.padEnd(12)}  ${url}`).join('\n');
   const failed = trials.filter(({ level }) => level === 'fail');
   const summary =

@@ -183,7 +183,9 @@ function describeStandIns(gateway: NoticeOptions['gateway']): string[] {
     const canBeReal = plugins.every(({ standIn }) => standIn) && variables.size > 0;
     return canBeReal ? [`  ${kind.padEnd(WORK_WIDTH)}  ${[...variables].join(' or ')}`] : [];
   });
-  return lines.length > 0 ? [['Stand-ins answer until these connect real models:', ...lines].join('\n')] : [];
+  return lines.length > 0
+    ? [['Mocks and offline engines answer until these settings connect real models:', ...lines].join('\n')]
+    : [];
 }
 
 function workOf({ provides, serves }: PluginStatus, gateway: NoticeOptions['gateway']): string[] {
@@ -203,7 +205,7 @@ export interface SampleRequest {
   route: string;
   /** Undefined: a GET. */
   body?: object;
-  /** Whether it needs the network. Default false: a model that has no upstream yet is answered by a stand-in. */
+  /** Whether it needs the network. Default false: a mock answers for a model without an upstream. */
   needsNetwork?: boolean;
 }
 

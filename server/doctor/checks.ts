@@ -355,7 +355,7 @@ function adviceFor(failed: readonly PluginStatus[]): string {
 
 /** Names methods that this machine or the settings lack: their data is then missing. */
 function describeReady({ id, serves, standIn }: PluginStatus, platforms: readonly PlatformInfo[]): string {
-  if (standIn) return `${id} (stand-in for ${serves.join(', ')})`;
+  if (standIn) return `${id} (mock for ${serves.join(', ')})`;
   const missing = platforms
     .filter(({ key }) => serves.includes(key))
     .flatMap(({ methods }) => methods.flatMap(({ name, available }) => (available ? [] : [name])));

@@ -105,7 +105,7 @@ describe('the probe', () => {
     expect(code, stdout + stderr).to.equal(0);
     expect(stdout)
       .to.contain(`vidsite       ${url}\n`)
-      .and.to.match(/\n {6}PLATFORM +RUNG +OUTCOME +MS +FIELDS\n/)
+      .and.to.match(/\n {6}PLATFORM +METHOD +OUTCOME +MS +FIELDS\n/)
       .and.to.match(/\nok +vidsite +innertube_next +ok +\d+ +\d+\n/)
       .and.to.match(/\ninfo +vidsite +watch_page +upstream_refused +\d+ +HTTP 404\n/)
       .and.to.contain('All methods that should answer do.');

@@ -17,9 +17,9 @@ describe('how a worker fares, in words', () => {
   });
 
   it('says why a job waits', () => {
-    expect(renderWait({ attempts: 0, crashCount: 0 })).to.equal('queued');
+    expect(renderWait({ attempts: 0, crashCount: 0 })).to.equal('waits for a worker');
     expect(renderWait({ attempts: 1, crashCount: 0 })).to.equal('released; queued again');
-    expect(renderWait({ attempts: 1, crashCount: 1 })).to.equal('was cut off once; waits to run again');
-    expect(renderWait({ attempts: 3, crashCount: 2 })).to.equal('was cut off 2 times; waits to run again');
+    expect(renderWait({ attempts: 1, crashCount: 1 })).to.equal('interrupted once; queued again');
+    expect(renderWait({ attempts: 3, crashCount: 2 })).to.equal('interrupted 2 times; queued again');
   });
 });

@@ -1,9 +1,9 @@
 import {
-  asArray,
   asBoolean,
   asCount,
   asId,
   asPositive,
+  asRecords,
   asString,
   at,
   type Common,
@@ -126,7 +126,13 @@ export function parseItem(item: unknown, id: string): PartialPost {
     counters: [
       parseCounters(at(item, 'stats'), at(item, 'statsV2')),
       parseFollowers(at(item, 'authorStats') ?? at(item, 'author'), at(item, 'authorStatsV2')),
-      { raw_stats: rawStats({ createTime: at(item, 'createTime'), locationCreated: at(item, 'locationCreated') }) },
+      {
+        raw_stats: rawStats({
+          createTime: at(item, 'createTime'),
+          locationCreated: at(item, 'locationCreated'),
+          repostCount: at(item, 'statsV2', 'repostCount') ?? at(item, 'stats', 'repostCount'),
+        }),
+      },
     ],
     muted,
     subtitles: parseSubtitles(video),
@@ -142,10 +148,9 @@ export function parseItem(item: unknown, id: string): PartialPost {
 
 /** Hashtags as the page lists them: in the text, and apart from it. */
 function tagNames(item: unknown): unknown[] {
-  const texts = [at(item, 'textExtra'), ...(asArray(at(item, 'contents')) ?? []).map((part) => at(part, 'textExtra'))];
-  const written = texts.flatMap((list) => asArray(list) ?? []).map((extra) => member(extra, 'hashtagName'));
-  const challenges = (asArray(at(item, 'challenges')) ?? []).map((challenge) => member(challenge, 'title'));
-  return [...written, ...challenges];
+  const written = [item, ...asRecords(at(item, 'contents'))].flatMap((text) => asRecords(at(text, 'textExtra')));
+  const challenges = asRecords(at(item, 'challenges'));
+  return [...written.map(({ hashtagName }) => hashtagName), ...challenges.map(({ title }) => title)];
 }
 
 type Author = NonNullable<Common['author']>;
@@ -182,17 +187,18 @@ function profileUrl(name: string): string {
   return `https://www.tiktok.com/@${name}`;
 }
 
+type Counters = Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>;
+type CounterNames = Partial<Record<keyof NonNullable<PartialPost['metrics']>, readonly string[]>>;
+
 /** Our counter → the names that the site's replies have for it. */
 const COUNTERS = {
+  views: ['playCount', 'play_count'],
   plays: ['playCount', 'play_count'],
   likes: ['diggCount', 'digg_count'],
   comments: ['commentCount', 'comment_count'],
   shares: ['shareCount', 'share_count'],
   saves: ['collectCount', 'collect_count'],
-} as const;
-
-type Counter = keyof typeof COUNTERS;
-export type Counters = Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>;
+} as const satisfies CounterNames;
 
 /** From here on the site may write what it shows ("76K", "1.7M") out as a number. */
 const ROUNDED_FROM = 10_000;
@@ -202,40 +208,28 @@ const ROUNDED_FROM = 10_000;
  * strings. Some visitors get it rounded as well, equal to the first one.
  */
 export function parseCounters(stats: unknown, exact?: unknown): Counters {
-  const isExact = differs(stats, exact);
-  const metrics: NonNullable<PartialPost['metrics']> = {};
-  const precision: Record<string, Precision> = {};
-  const raw: Record<string, unknown> = {};
-  const note = (name: string, value: number) => {
-    precision[name] = isExact || !isRounded(value) ? 'exact' : 'rounded';
-  };
-  for (const [name, spellings] of Object.entries(COUNTERS) as [Counter, readonly string[]][]) {
-    const written = member(exact, ...spellings) ?? member(stats, ...spellings);
-    const value = asCount(written);
-    if (value === undefined) continue;
-    metrics[name] = value;
-    note(name, value);
-    raw[spellings[0] ?? name] = written;
-  }
-  if (metrics.plays !== undefined) {
-    metrics.views = metrics.plays;
-    note('views', metrics.plays);
-  }
-  const reposts = member(exact, 'repostCount') ?? member(stats, 'repostCount');
-  return { metrics, precision, raw_stats: rawStats({ ...raw, repostCount: reposts }) };
+  return readCounters(COUNTERS, stats, exact);
 }
 
 /** How many follow the author. */
 export function parseFollowers(stats: unknown, exact?: unknown): Counters {
-  const written = member(exact, 'followerCount', 'follower_count') ?? member(stats, 'followerCount', 'follower_count');
-  const followers = asCount(written);
-  if (followers === undefined) return {};
-  const fineness = isRounded(followers) && !differs(stats, exact) ? 'rounded' : 'exact';
-  return {
-    metrics: { subscriber_count: followers },
-    precision: { subscriber_count: fineness },
-    raw_stats: rawStats({ followerCount: written }),
-  };
+  return readCounters({ subscriber_count: ['followerCount', 'follower_count'] }, stats, exact);
+}
+
+function readCounters(names: CounterNames, stats: unknown, exact: unknown): Counters {
+  const isExact = differs(stats, exact);
+  const metrics: Record<string, number> = {};
+  const precision: Record<string, Precision> = {};
+  const raw: Record<string, unknown> = {};
+  for (const [name, [first = '', ...others]] of Object.entries(names)) {
+    const written = member(exact, first, ...others) ?? member(stats, first, ...others);
+    const value = asCount(written);
+    if (value === undefined) continue;
+    metrics[name] = value;
+    precision[name] = isExact || !isRounded(value) ? 'exact' : 'rounded';
+    raw[first] = written;
+  }
+  return { metrics, precision, raw_stats: rawStats(raw) };
 }
 
 /** Counters of the embedded player, which all are exact or all are rounded: one that is not round shows which. */

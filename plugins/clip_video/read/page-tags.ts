@@ -8,16 +8,18 @@ export function parsePageTags(html: string, id: string): PartialPost | undefined
   const tags = metaTags(html);
   const stated = [tags.get('og:url'), tags.get('canonical')].filter((value) => value !== undefined);
   if (stated.length === 0 || stated.some((address) => idIn(address) !== id)) return undefined;
-  const name = username(stated.map((address) => /\/@([^/?#]+)\//.exec(address)?.[1]).find((one) => one && one !== 'i'));
+  const handle = username(
+    stated.map((address) => /\/@([^/?#]+)\//.exec(address)?.[1]).find((one) => one && one !== 'i'),
+  );
+  if (!handle) return undefined;
   const summary = tags.get('og:description') ?? tags.get('description');
-  const read = name ? readSummary([summary, tags.get('description')], name) : {};
-  const heading = readHeading(tags.get('og:title'), read.name, name);
-  const thumbnail = absoluteUrl(tags.get('og:image'));
+  const { likes, comments, ...read } = readSummary([summary, tags.get('description')], handle);
+  const heading = readHeading(tags.get('og:title'), read.name, handle);
   const caption = read.caption ?? heading.caption ?? (heading.name ? summary : undefined);
-  if (!name || !(caption ?? heading.name)) return undefined;
+  if (!caption && !heading.name) return undefined;
+  const thumbnail = absoluteUrl(tags.get('og:image'));
   const video = absoluteUrl(tags.get('og:video:secure_url') ?? tags.get('og:video'));
-  const post = postOfSummary({ id, caption, name: read.name ?? heading.name, handle: name, thumbnail });
-  const { likes, comments } = read;
+  const post = postOfSummary({ id, caption, name: read.name ?? heading.name, handle, thumbnail });
   return {
     ...post,
     metrics: { likes: likes?.value, comments: comments?.value },
@@ -61,7 +63,7 @@ function readSummary(texts: readonly (string | undefined)[], handle: string): Su
 }
 
 /** The title is the caption, or names the author: "Name on TikTok", "Name (@handle) on TikTok". */
-function readHeading(title: string | undefined, name: string | undefined, handle: string | undefined) {
+function readHeading(title: string | undefined, name: string | undefined, handle: string) {
   const owner = /^(.{1,100}?)(?:\s*\(@([\w.-]+)\))? (?:on TikTok|\| TikTok)$/.exec(title ?? '');
   const isOwner = owner && (owner[2] === undefined ? name === undefined || owner[1] === name : owner[2] === handle);
   return isOwner ? { name: owner[1] } : { caption: title };

@@ -1,9 +1,9 @@
 import {
   absoluteUrl,
-  asArray,
   asId,
   asNumber,
   asPositive,
+  asRecords,
   asString,
   at,
   type Outcome,
@@ -17,8 +17,8 @@ import { languageTag, member } from './values.js';
 export function parseVideoData(data: unknown, id: string): PartialPost {
   const item = at(data, 'itemInfos');
   const video = at(item, 'video');
-  const listed = (asArray(at(data, 'challengeInfoList')) ?? []).map((one) => member(one, 'challengeName'));
-  const written = (asArray(at(data, 'textExtra')) ?? []).map((one) => member(one, 'hashtagName', 'HashtagName'));
+  const written = asRecords(at(data, 'textExtra')).map((one) => member(one, 'hashtagName', 'HashtagName'));
+  const listed = asRecords(at(data, 'challengeInfoList')).map(({ challengeName }) => challengeName);
   return postOf({
     id,
     caption: at(item, 'text'),
@@ -47,7 +47,7 @@ export function parsePlayerItem(item: unknown, id: string): PartialPost {
     author: parseAuthor({ author: at(item, 'author_info') }),
     createdAt: at(item, 'create_time'),
     durationSeconds: milliseconds >= LEAST_MILLISECONDS ? milliseconds / 1000 : undefined,
-    hashtags: (asArray(at(item, 'text_extra')) ?? []).map((extra) => at(extra, 'hashtag_name')),
+    hashtags: asRecords(at(item, 'text_extra')).map(({ hashtag_name }) => hashtag_name),
     files: parsePlayerFiles(video),
     pictures: parsePictures(at(item, 'image_post_info', 'images')),
     covers: firstCovers(at(video, 'cover'), at(video, 'origin_cover')),

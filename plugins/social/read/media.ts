@@ -15,10 +15,8 @@ export function siteUrl(value: unknown): string | undefined {
   return absoluteUrl(value, 'https://www.facebook.com/');
 }
 
-type AddressFields = Pick<MediaEntry, 'expires_at' | 'bitrate' | 'duration_seconds' | 'quality'>;
-
 /** What a URL of the media hosts states: `efg` is JSON in base64 with the duration and the encoding. */
-export function readAddress(address: string): AddressFields {
+export function readAddress(address: string) {
   const query = URL.parse(address)?.searchParams;
   const efg = tryParseJson(Buffer.from(query?.get('efg') ?? '', 'base64').toString('utf8'));
   const tag = [at(efg, 'vencode_tag'), query?.get('tag')].find((one) => typeof one === 'string' && one !== '');
@@ -49,8 +47,8 @@ export function videoEntry(url: string, label?: string): MediaEntry {
   return { url, kind: 'video', mime: 'video/mp4', has_video: true, has_audio: true, bitrate, quality, expires_at };
 }
 
-/** The files that a DASH manifest lists, with video or audio each. */
-export function manifestFiles(xml: string): MediaEntry[] {
+/** The files that the text of a DASH manifest lists, with video or audio each. */
+export function manifestFiles(xml: unknown): MediaEntry[] {
   const { files, durationSeconds } = readDashManifest(xml);
   return files.map((file) => ({
     ...file,

@@ -1,7 +1,6 @@
 import type { Failure, ItemCall, LinkRef, Outcome, PartialPost } from 'mediagate/plugin';
 import { isAlias, itemAt } from '../links.js';
 import { parseMessage, parsePlugin } from './embed.js';
-
 import { parseLinkedData, parsePublishTime, parseScript, parseStoryAuthor } from './older/pages.js';
 import { type PageParts, type PageReply, takeApart } from './parts.js';
 import { parseRelay } from './post.js';

@@ -2,6 +2,7 @@ import {
   type Author,
   asArray,
   asBoolean,
+  asCount,
   asId,
   asRecord,
   asRecords,
@@ -213,8 +214,7 @@ function largestAlbum(record: JsonRecord): { media: unknown[]; declared: number 
   for (const [name, value] of Object.entries(record)) {
     if (!name.endsWith('subattachments')) continue;
     const nodes = asArray(at(value, 'nodes')) ?? [];
-    const count = at(value, 'count');
-    if (typeof count === 'number' && Number.isSafeInteger(count)) declared = Math.max(declared, count);
+    declared = Math.max(declared, asCount(at(value, 'count')) ?? 0);
     if (nodes.length > media.length) media = nodes.map((node) => at(node, 'media'));
   }
   return { media, declared };

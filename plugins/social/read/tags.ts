@@ -1,9 +1,22 @@
-import { type Author, hashtagsIn, type PartialPost, parseCount } from 'mediagate/plugin';
+import { hashtagsIn, type PartialPost, parseCount } from 'mediagate/plugin';
 import { usernameIn } from '../links.js';
 import { addCounter, type CounterTexts } from './counters.js';
 import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';
 import type { PageTags } from './parts.js';
 import type { SiteConfig } from './state.js';
+
+/** What is known besides the tags. */
+export interface TagsContext {
+  siteConfig: SiteConfig;
+  /** In a group, titles have the name of the group. */
+  inGroup: boolean;
+  isVideo: boolean;
+  isPhoto?: boolean;
+  /** Numeric id of the author, from the page's route. */
+  authorId?: string;
+  /** The text in the markup; it may be that of another post. */
+  message?: string;
+}
 
 /**
  * Reads the tags of a page. Titles have the forms "author", "author - text…", "counters | text | author",
@@ -17,12 +30,8 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
   const name = heading.author ?? authorName(tags, context) ?? tags.from;
   const caption = captionOf(tags, { ...context, fromHeading: heading.text, author: name });
   const username = context.inGroup ? undefined : usernameIn(tags.addresses?.[0]);
-  const author: Author = {
-    name,
-    id: context.authorId,
-    username,
-    url: username || context.authorId ? `https://www.facebook.com/${username ?? context.authorId}` : undefined,
-  };
+  const profile = username ?? context.authorId;
+  const url = profile && `https://www.facebook.com/${profile}`;
   const image = siteUrl(tags.image);
   const video = siteUrl(tags.video);
   return {
@@ -30,7 +39,7 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
       caption,
       description: caption,
       title: titleOf(tags, heading, { ...context, name, caption }),
-      author: name || username || context.authorId ? author : undefined,
+      author: name || profile ? { name, id: context.authorId, username, url } : undefined,
       thumbnail: image,
       tags: hashtagsIn(caption),
     },
@@ -62,12 +71,9 @@ function readHeading({ heading, description }: PageTags, { siteConfig, inGroup }
   if (!counted && rest.length < 2) return none;
   // "author | text" without counters, else "text | author".
   const isLeading = !counted && rest.length === 2 && startsAs(description, rest[1] ?? '');
-  const named = isLeading ? rest[0] : rest.length > 1 ? rest.at(-1) : undefined;
+  const named = rest.length < 2 ? undefined : isLeading ? rest.shift() : rest.pop();
   const author = named?.trim().replace(/^By (?=\S)/, '');
-  const text = rest
-    .filter((_part, index) => named === undefined || index !== (isLeading ? 0 : rest.length - 1))
-    .join(' | ')
-    .trim();
+  const text = rest.join(' | ').trim();
   return { ...(counted ?? none), author: author || undefined, text: text || undefined };
 }
 
@@ -89,18 +95,16 @@ function captionOf(
   { siteConfig, fromHeading, author, message }: TagsContext & { fromHeading?: string; author?: string },
 ): string | undefined {
   const { description, title } = tags;
-  const rest =
-    author && title?.startsWith(`${author} - `) ? title.slice(author.length + 3).replace(/\s\|\sFacebook$/, '') : '';
-  const behind = isSiteTitle(rest, siteConfig) ? '' : rest;
-  const whole = description && !isCut(description) ? description : undefined;
-  if (whole) return fromHeading && fromHeading.length > whole.length ? fromHeading : whole;
-  const candidates = [fromHeading, behind, description && message].filter(
-    (text) => text && isSameText(text, description),
-  );
-  const uncut = candidates
-    .filter((text) => text && !isCut(text))
-    .sort((one, other) => (other?.length ?? 0) - (one?.length ?? 0))[0];
-  return uncut || description || fromHeading;
+  if (description && !isCut(description)) {
+    return fromHeading && fromHeading.length > description.length ? fromHeading : description;
+  }
+  const isBehind = author && title?.startsWith(`${author} - `);
+  const behind = isBehind ? title?.slice(author.length + 3).replace(/\s\|\sFacebook$/, '') : undefined;
+  const texts = [fromHeading, behind, description && message].filter((text) => text !== undefined);
+  const [longest] = texts
+    .filter((text) => !isSiteTitle(text, siteConfig) && !isCut(text) && isSameText(text, description))
+    .sort((one, other) => other.length - one.length);
+  return longest ?? (description || fromHeading);
 }
 
 function isSameText(text: string, description: string | undefined): boolean {
@@ -108,19 +112,6 @@ function isSameText(text: string, description: string | undefined): boolean {
   return (
     essence(text).startsWith(essence(description).slice(0, 60)) && essence(text).length >= essence(description).length
   );
-}
-
-/** What is known besides the tags. */
-export interface TagsContext {
-  siteConfig: SiteConfig;
-  /** In a group, titles have the name of the group. */
-  inGroup: boolean;
-  isVideo: boolean;
-  isPhoto?: boolean;
-  /** Numeric id of the author, from the page's route. */
-  authorId?: string;
-  /** The text in the markup; it may be that of another post. */
-  message?: string;
 }
 
 /** Whether a text begins with a part of it. */

@@ -15,6 +15,8 @@ import type { ItemNodes } from './item.js';
 import { imageIn, manifestFiles, readAddress, siteUrl, unique, videoEntry } from './media.js';
 import { firstValue } from './relay.js';
 
+const HLS = 'application/vnd.apple.mpegurl';
+
 /** Reads the nodes of one video: files, duration, pictures, subtitles, live state. */
 export function parseVideo(videos: readonly JsonRecord[], prefetched: ItemNodes['prefetched']): PartialPost {
   const first = <Value>(read: (video: JsonRecord) => Value | undefined) => firstValue(videos, read);
@@ -27,14 +29,16 @@ export function parseVideo(videos: readonly JsonRecord[], prefetched: ItemNodes[
     // The duration of the node is exact, that of the URL is not.
     duration_seconds: duration_seconds ?? file.duration_seconds,
   }));
-  const listed = videos.flatMap((video) => manifestTexts(video).flatMap(manifestFiles));
+  const listed = videos.flatMap(filesInManifests);
   // The files that the page prefetches are a part of the same list.
   const separate = unique(listed.length > 0 ? listed : prefetchedFiles(videos, prefetched));
   const playlists = unique(videos.flatMap(playlistsOf));
   const pictures = picturesOf(videos);
   const subtitles = unique(videos.flatMap(subtitlesOf));
   const playable =
-    whole.length > 0 ? whole : [...playlists.filter(isHls), ...separate.filter(({ has_video }) => has_video)];
+    whole.length > 0
+      ? whole
+      : [...playlists.filter(({ mime }) => mime === HLS), ...separate.filter(({ has_video }) => has_video)];
   const hasAudio = whole.some(({ has_audio }) => has_audio) || separate.some(({ has_audio }) => has_audio);
   return {
     common: {
@@ -75,10 +79,6 @@ function liveState(video: JsonRecord): PartialPost['common'] {
   }
   if (status?.startsWith('VOD') || video.is_video_broadcast === true) return { is_live: false, live_status: 'ended' };
   return video.is_live_streaming === false ? { is_live: false, live_status: 'none' } : undefined;
-}
-
-function isHls({ mime }: MediaEntry): boolean {
-  return mime === 'application/vnd.apple.mpegurl';
 }
 
 /** The chosen picture first, the first frame last. */
@@ -143,17 +143,16 @@ function rank({ quality }: MediaEntry): number {
   return Number.isNaN(lines) ? 1 : lines >= 720 ? 0 : 1;
 }
 
-/** The texts of DASH manifests. */
-function manifestTexts(video: JsonRecord): string[] {
+function filesInManifests(video: JsonRecord): MediaEntry[] {
   const delivered = asArray(at(video, ...DELIVERY, 'dash_manifests')) ?? [];
-  const texts = [
+  const manifests = [
     at(video, 'videoDeliveryLegacyFields', 'dash_manifest_xml_string'),
     video.dash_manifest_xml_string,
     video.dash_manifest,
     video.playlist,
     ...delivered.map((one) => at(one, 'manifest_xml')),
   ];
-  return texts.flatMap((text) => asString(text) ?? []).filter((text) => text.includes('<MPD'));
+  return manifests.flatMap(manifestFiles);
 }
 
 /** The files of a video that the page prefetches. */
@@ -188,7 +187,7 @@ function prefetchedFiles(videos: readonly JsonRecord[], prefetched: ItemNodes['p
 /** Playlists for players; those on the site's own host are for debugging. */
 function playlistsOf(video: JsonRecord): MediaEntry[] {
   const kinds = [
-    ['hls_playlist_urls', 'hls_playlist_url', 'application/vnd.apple.mpegurl'],
+    ['hls_playlist_urls', 'hls_playlist_url', HLS],
     ['dash_manifest_urls', 'manifest_url', 'application/dash+xml'],
   ] as const;
   return kinds.flatMap(([list, member, mime]) =>
