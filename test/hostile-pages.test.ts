@@ -13,9 +13,8 @@ import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../
 import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
 import { parseVideoObject } from '../plugins/clip_video/read/older/pages.js';
-import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
+import { outcomeOfOembed, outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
-import { parseOembed } from '../plugins/clip_video/read/player.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
 import { identityOf } from '../plugins/photo/links.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';
@@ -188,7 +187,7 @@ const PARTS: Readonly<Record<string, readonly [read: Reader, ...made: readonly M
     ...['video from a⟨ ⟩', '⟨video from ⟩', 'a⟨ ⟩', 'video from a (@tom): “⟨”.⟩'],
   ],
   'oEmbed replies of clip_video': [
-    (html) => parseOembed({ html }, CLIP_ID),
+    (html) => outcomeOfOembed({ html }, CLIP_ID),
     ...['⟨cite="/video/⟩', 'cite="⟨/video/⟩', '⟨data-video-id="1⟩'],
   ],
   'data of vidsite': [

@@ -163,7 +163,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     try {
       for (let hops = 0; target.link.kind === 'short_link'; hops += 1) {
         if (hops === MAX_SHORT_LINKS)
-          throw new GatewayError('short_link_dead', 'The short link leads to further short links without end.');
+          throw new GatewayError('short_link_dead', 'The short link leads to an endless chain of short links.');
         target = await resolveShortLink(target, signal);
       }
       return target;
@@ -241,7 +241,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const target = matched.link.kind === 'short_link' ? await walk(matched, request.signal) : matched;
     const { contribution } = target.extractor;
     const all = registry.extractors.map((extractor) => extractor.contribution);
-    return itemOf(target, readRequestOptions(contribution, request.options, all));
+    return itemOf(target, readRequestOptions(contribution, request, all));
   }
 
   const platformOf = ({ extractor }: Item) => extractor.contribution.platform;

@@ -95,8 +95,7 @@ export function mergePosts(parts: readonly PostPart[]): PostData {
     note(sources, 'common.title', sources['common.caption']);
   }
   const provenance: Provenance = { sources, precision };
-  const dated = fitted.find((part) => part.method === sources['common.published_at'] && part.publishedAtSource);
-  if (dated) provenance.published_at_source = 'id';
+  if (common.published_at !== undefined && !isTimeStated(fitted)) provenance.published_at_source = 'id';
   const raw_stats = Object.assign({}, ...fitted.map((part) => part.raw_stats).reverse());
   return { common, ids, metrics, media, raw_stats, provenance };
 }
@@ -136,8 +135,7 @@ function takeFirst<Group extends 'common' | 'ids' | 'metrics'>(
 }
 
 function mergeCommon(parts: readonly FittedPart[], sources: Record<string, string>): Common {
-  // A stated time beats a computed one.
-  const stated = parts.some((part) => part.common.published_at && !part.publishedAtSource);
+  const stated = isTimeStated(parts);
   const usable = parts.map((part) => {
     if (!stated || !part.publishedAtSource) return part;
     const { published_at: _computed, ...rest } = part.common;
@@ -148,6 +146,11 @@ function mergeCommon(parts: readonly FittedPart[], sources: Record<string, strin
   delete sources['common.author'];
   if (author) common.author = author;
   return common;
+}
+
+/** Whether a part states the time of publication: that beats a computed one. */
+function isTimeStated(parts: readonly FittedPart[]): boolean {
+  return parts.some((part) => part.common.published_at && !part.publishedAtSource);
 }
 
 /** Merges the fields of one author from several parts, unless they are different persons. */

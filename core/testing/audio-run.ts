@@ -57,7 +57,7 @@ export function audioCall(
   const { operation } = sample;
   return {
     method: `${operation}()`,
-    result: takesAudio(operation) ? 'a transcript' : 'a sound',
+    result: takesAudio(operation) ? 'a transcript' : 'audio',
     answer: (request) => answerOf(definition, operation, request),
     describe: describeAudio,
     async run(options) {
@@ -153,7 +153,7 @@ async function readAudio({ body, usage, ...rest }: AudioStream, onChunk?: () => 
 
 export function describeAudio({ transcript, made, error }: AudioRun): string {
   if (transcript) return 'a transcript';
-  return made ? `a sound of ${made.bytes.length} bytes` : describeError(error);
+  return made ? `audio of ${made.bytes.length} bytes` : describeError(error);
 }
 
 export const SPEECH_FORMATS: readonly SpeechFormat[] = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'];

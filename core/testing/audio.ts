@@ -230,7 +230,7 @@ async function withText(definition: AudioProviderDefinition, text: string): Prom
   const sent = Buffer.concat(http.requests.map(({ body = '' }) => Buffer.from(body as Uint8Array)));
   const isSent = sent.includes(JSON.stringify(text).slice(1, -1)) || sent.includes(text);
   reportAll([
-    ...unless(run.made !== undefined, `expected a sound, got ${describeAudio(run)}`),
+    ...unless(run.made !== undefined, `expected audio, got ${describeAudio(run)}`),
     ...unless(!definition.upstream || isSent, 'the text is not sent as it is'),
   ]);
 }
@@ -294,7 +294,7 @@ function resultProblems({ upstream }: AudioProviderDefinition, sample: AudioSamp
     const wanted = upstream ? { ...rest, ...(isTimed && { words }) } : (sample.expectedTranscript ?? {});
     return [...transcriptProblems(transcript), ...ignored, ...compare(wanted, transcript)];
   }
-  if (!made) return [`expected a sound, got ${describeAudio(run)}`];
+  if (!made) return [`expected audio, got ${describeAudio(run)}`];
   const isHandedOn = !upstream || made.bytes.equals(inventAudio(made.format));
   return [
     ...audioProblems(made),

@@ -34,7 +34,7 @@ export function isComplete(post: PartialPost): boolean {
 
 /** Whether the item's own files are listed: its video, or the pictures of a slideshow. */
 export function hasFiles(entries: readonly MediaEntry[] = []): boolean {
-  return entries.some((entry) => entry.kind === 'video' || (entry.kind === 'image' && !isCover(entry)));
+  return entries.some((entry) => isVideo(entry) || isPicture(entry));
 }
 
 /** Whether a direct fetch of every video needs something of our visit. */
@@ -43,28 +43,77 @@ export function hasBoundVideos(entries: readonly MediaEntry[]): boolean {
   return videos.length > 0 && videos.every(({ bound_to }) => bound_to);
 }
 
-const EPOCH_SHIFT = 32n;
+function isVideo({ kind }: MediaEntry): boolean {
+  return kind === 'video';
+}
+
+/** Whether an entry is a picture of a slideshow. */
+function isPicture(entry: MediaEntry): boolean {
+  return entry.kind === 'image' && !isCover(entry);
+}
 
 /** Makes one document of the parts. */
-export function assemble(run: ItemRun<PartialPost, unknown>): Omit<Extraction, 'method'> {
-  const { link } = run.call;
-  const parts = alignMedia(run.parts);
-  const data = orderVideos(mergePosts(dateById(parts, link.id)));
-  const entries = data.media.entries ?? [];
-  const listed = new Set(data.media.video_urls);
+export function assemble(run: ItemRun<PartialPost>): Omit<Extraction, 'method'> {
+  const data = mergeParts(run.parts, run.call.link.id);
+  const { entries = [], video_urls } = data.media;
+  const listed = new Set(video_urls);
   return {
     data,
     limitations: limitationNotes(
       run,
       data,
-      fallbackSource(parts, 'page'),
+      fallbackSource(run.parts, 'page'),
       !hasFiles(entries) && 'metadata_only',
       hasBoundVideos(entries.filter(({ url }) => listed.has(url))) && 'media_cookie_bound',
     ),
-    audio: parts.some(({ found }) => found.audio),
+    audio: run.parts.some(({ found }) => found.audio),
     // A complete part lacks no more than the last digits of its counters.
-    partial: run.partial && !parts.some(({ found }) => isComplete(found)),
+    partial: run.partial && !run.parts.some(({ found }) => isComplete(found)),
   };
+}
+
+const EPOCH_SHIFT = 32n;
+
+/** Merges the parts, with the videos of all of them in one order. If no part states the time, it is that in the id. */
+export function mergeParts(parts: readonly PostPart[], id: string): PostData {
+  // The upper half of an id is a Unix time in seconds.
+  const published_at = toIsoTime(Number(BigInt(id) >> EPOCH_SHIFT));
+  const dated: PartialPost = { common: { published_at }, publishedAtSource: 'id' };
+  const { media, ...fields } = mergePosts([
+    ...alignMedia(parts),
+    ...parts.slice(0, 1).map(({ method }) => ({ method, found: dated })),
+  ]);
+  const { entries = [] } = media;
+  const videos = entries.filter(isVideo).sort(betterFirst);
+  const urls = new Set(media.video_urls);
+  const ordered = videos.map(({ url }) => url).filter((url) => urls.has(url));
+  return {
+    ...fields,
+    media: {
+      ...media,
+      video_urls: [...new Set([...ordered, ...urls])],
+      ...(entries.length > 0 && { entries: [...videos, ...entries.filter((entry) => !isVideo(entry))] }),
+    },
+  };
+}
+
+/**
+ * Every method lists the same pictures and the same audio under other URLs, so only those of one part are kept; for
+ * pictures it is a part with more than a cover. The videos of every method are kept.
+ */
+function alignMedia(parts: readonly PostPart[]): PostPart[] {
+  const owners: Partial<Record<MediaEntry['kind'], PostPart>> = {
+    image:
+      parts.find(({ found }) => found.media?.entries?.some(isPicture)) ??
+      parts.find(({ found }) => found.media?.image_urls?.length),
+    audio: parts.find(({ found }) => found.media?.entries?.some(({ kind }) => kind === 'audio')),
+  };
+  return parts.map((part) => {
+    const { method, found } = part;
+    const image_urls = owners.image === part ? found.media?.image_urls : undefined;
+    const entries = found.media?.entries?.filter(({ kind }) => (owners[kind] ?? part) === part);
+    return { method, found: { ...found, media: { ...found.media, image_urls, entries } } };
+  });
 }
 
 /**
@@ -83,55 +132,4 @@ export function audioOf(post: PartialPost, cookie: string | undefined, { userAge
     },
     durationSeconds: file?.kind === 'video' ? post.common?.duration_seconds : undefined,
   });
-}
-
-/**
- * Every method lists the same pictures and the same audio under other URLs, so only those of one part are kept; for
- * pictures it is a part with more than a cover. The videos of every method are kept.
- */
-export function alignMedia(parts: readonly PostPart[]): PostPart[] {
-  const pictured = parts.find((part) => imagesOf(part).some((entry) => !isCover(entry)));
-  const owners: Partial<Record<MediaEntry['kind'], PostPart>> = {
-    image: pictured ?? parts.find(({ found }) => found.media?.image_urls?.length),
-    audio: parts.find(({ found }) => found.media?.entries?.some(({ kind }) => kind === 'audio')),
-  };
-  return parts.map((part) => {
-    const { method, found } = part;
-    const keeps = ({ kind }: MediaEntry) => owners[kind] === undefined || owners[kind] === part;
-    const image_urls = owners.image === part ? found.media?.image_urls : undefined;
-    const media = { ...found.media, image_urls, entries: found.media?.entries?.filter(keeps) };
-    return { method, found: { ...found, media } };
-  });
-}
-
-function imagesOf({ found }: PostPart): MediaEntry[] {
-  return found.media?.entries?.filter(({ kind }) => kind === 'image') ?? [];
-}
-
-/** Puts the videos of several parts in one order. */
-export function orderVideos(data: PostData): PostData {
-  const entries = data.media.entries ?? [];
-  const files = new Map(entries.map((entry) => [entry.url, entry]));
-  const known = data.media.video_urls.flatMap((url) => files.get(url) ?? []).sort(betterFirst);
-  const video_urls =
-    known.length === data.media.video_urls.length ? known.map(({ url }) => url) : data.media.video_urls;
-  const ordered = [...entries.filter(isVideo).sort(betterFirst), ...entries.filter((entry) => !isVideo(entry))];
-  return { ...data, media: { ...data.media, video_urls, ...(ordered.length > 0 && { entries: ordered }) } };
-}
-
-function isVideo({ kind }: MediaEntry): boolean {
-  return kind === 'video';
-}
-
-/**
- * Adds the time in the item's id if no part states one: the upper half of an id is a Unix time in seconds.
- */
-export function dateById(parts: readonly PostPart[], id: string): PostPart[] {
-  const [first] = parts;
-  const seconds = Number(BigInt(id) >> EPOCH_SHIFT);
-  if (!first || parts.some(({ found }) => found.common?.published_at)) return [...parts];
-  return [
-    ...parts,
-    { method: first.method, found: { common: { published_at: toIsoTime(seconds) }, publishedAtSource: 'id' } },
-  ];
 }

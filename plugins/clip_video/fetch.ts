@@ -7,7 +7,6 @@ import {
   GatewayError,
   type HttpClient,
   type HttpResponse,
-  isPlainUrl,
   loadSiteConfig,
   matchAddress,
   type ResolveCall,
@@ -16,7 +15,7 @@ import {
   resolveShortLink,
   type SiteConfigOverride,
 } from 'mediagate/plugin';
-import { canonicalUrl, itemIdIn, matchClip, SITE_HOSTS } from './links.js';
+import { canonicalUrl, isShop, itemIdIn, matchClip } from './links.js';
 import shipped from './site-config.json' with { type: 'json' };
 
 /** What the platform changes now and then: addresses, markers, status codes, phrases. */
@@ -28,7 +27,7 @@ export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
 }
 
 /** A page, and what a later fetch of its media must share with this visit. */
-export interface PageReply {
+interface PageReply {
   html: string;
   /** A `cookie` header; absent if the platform set none of those that its media hosts check. */
   cookie: string | undefined;
@@ -42,7 +41,7 @@ export function restricted(
   code: 'login_required' | 'geo_blocked' | 'age_restricted' | 'upstream_error',
   reason: string,
 ): Extract<Failure, { kind: 'transient' }> {
-  const cause = new GatewayError(code, 'The platform does not show the item here.', { reason });
+  const cause = new GatewayError(code, 'The platform does not show the item.', { reason });
   return { kind: 'transient', code: 'upstream_refused', reason, cause };
 }
 
@@ -52,8 +51,6 @@ export interface RequestOptions {
   /** BCP 47 tag of the interface language. */
   language: string;
 }
-
-export type Requests = ReturnType<typeof createRequests>;
 
 /** The requests that are ever sent for an item. Each throws a GatewayError if no usable reply came. */
 export function createRequests({ http, siteConfig, language }: RequestOptions) {
@@ -119,9 +116,6 @@ function isClosedRegion({ pathname }: URL, { markers }: SiteConfig): boolean {
   return markers.closedRegion.some((path) => pathname.endsWith(path));
 }
 
-const SHOP_HOST = 'shop.tiktok.com';
-const SHOP_PATH = /^\/(?:shop|view|oec)(?:\/|$)/;
-
 /**
  * Resolves a short link to an item, a product, or another page of the platform.
  * @throws GatewayError as the `resolveShortLink` of core.
@@ -144,7 +138,7 @@ export async function resolveClipLink(
     login: { isPage: (url) => isLogin(url, siteConfig), parameter: 'redirect_url' },
     refusal: (url) =>
       isClosedRegion(url, siteConfig)
-        ? new GatewayError('short_link_dead', 'The short link leads nowhere.', {
+        ? new GatewayError('short_link_dead', 'The short link does not work.', {
             reason: 'it leads to a page that says nothing was found',
           })
         : undefined,
@@ -153,10 +147,4 @@ export async function resolveClipLink(
   // Some redirects omit the author's name, without which a link names no item.
   const id = isShop(end) || matchAddress(matchClip, end) ? undefined : itemIdIn(end);
   return id ? new URL(canonicalUrl(id)) : end;
-}
-
-/** Whether a URL is the shop's; the shop's extractor decides what it is. */
-function isShop(url: URL): boolean {
-  if (!isPlainUrl(url)) return false;
-  return url.hostname === SHOP_HOST || (SITE_HOSTS.has(url.hostname) && SHOP_PATH.test(url.pathname));
 }

@@ -1,6 +1,6 @@
 import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate/plugin';
 
-export const SITE_HOSTS: ReadonlySet<string> = new Set([
+const SITE_HOSTS: ReadonlySet<string> = new Set([
   'tiktok.com',
   'www.tiktok.com',
   'm.tiktok.com',
@@ -26,6 +26,7 @@ const BEFORE_ITEM = /^(?:(?:@|%40).+|share)$/i;
 const PLAYERS: ReadonlySet<string> = new Set(['embed', 'player']);
 /** First segments of addresses that may name an item outside of the path. */
 const SHARING: ReadonlySet<string> = new Set(['', 'share', 'i18n', 'h5', 'foryou']);
+const SHOP_HOST = 'shop.tiktok.com';
 /** First segments that belong to the shop. */
 const SHOP_SEGMENTS: ReadonlySet<string> = new Set(['shop', 'view', 'oec']);
 
@@ -76,6 +77,13 @@ export function canonicalUrl(id: string): string {
 /** The id in an address of the platform's own, such as a redirect, which may leave the author's name empty. */
 export function itemIdIn(url: URL): string | undefined {
   return SITE_HOSTS.has(url.hostname) && isPlainUrl(url) ? idOf(url, pathSegments(url)) : undefined;
+}
+
+/** Whether a URL is the shop's; the shop's extractor decides what it is. */
+export function isShop(url: URL): boolean {
+  if (!isPlainUrl(url)) return false;
+  const [first = ''] = pathSegments(url);
+  return url.hostname === SHOP_HOST || (SITE_HOSTS.has(url.hostname) && SHOP_SEGMENTS.has(first));
 }
 
 /** The item or short link behind a link, without any request; undefined if it is not the site's, or is the shop's. */

@@ -178,6 +178,6 @@ function isComplete(posts: readonly PartialPost[], { outcomes }: ItemCall<Partia
 
 /** Two methods that agree that a video is gone or private make further ones unnecessary. */
 function isSettled({ outcomes }: ItemCall<PartialPost>): boolean {
-  const codes = [...outcomes.values()].flatMap((outcome) => (outcome.kind === 'definitive' ? [outcome.code] : []));
-  return (['removed', 'private'] as const).some((code) => codes.filter((one) => one === code).length > 1);
+  const refusals = [...outcomes.values()].filter((outcome) => outcome.kind === 'definitive');
+  return ['removed', 'private'].some((code) => refusals.filter((refusal) => refusal.code === code).length > 1);
 }

@@ -71,7 +71,7 @@ export function signInRoutes({ account, sessions, gateway, clock, addressOf }: A
         : undefined;
     if (typeof state !== 'string' || !attempt) {
       const message =
-        'This sign-in is over, it began in another browser, or this one keeps no cookies of the site. Allow them, and sign in again.';
+        'This sign-in has expired, was started in another browser, or the browser blocks cookies of this site. Allow cookies and sign in again.';
       throw new GatewayError('sign_in_failed', message);
     }
     const { nonce, codeVerifier, returnTo } = attempt;

@@ -129,7 +129,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       return;
     }
     const file = await gateway.images.content(image);
-    if (!file) throw new GatewayError('file_expired', 'The time of this image is over.');
+    if (!file) throw new GatewayError('file_expired', 'This image has expired.');
     const { bytes, length } = encodeAround(file, (base64) => encodeImageResult(image, { ...result, base64 }));
     response.setHeader('Content-Length', length);
     sendBytes(context, bytes);

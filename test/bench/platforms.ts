@@ -4,7 +4,7 @@ import { mergeProducts } from '../../plugins/clip_shop/assemble.js';
 import { siteConfigOf as shopConfig } from '../../plugins/clip_shop/fetch.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';
 import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/read/page.js';
-import { alignMedia, orderVideos } from '../../plugins/clip_video/assemble.js';
+import { mergeParts } from '../../plugins/clip_video/assemble.js';
 import { siteConfigOf as clipSiteConfig } from '../../plugins/clip_video/fetch.js';
 import { matchClip } from '../../plugins/clip_video/links.js';
 import { outcomeOfPage as outcomeOfClipPage } from '../../plugins/clip_video/read/outcomes.js';
@@ -99,8 +99,8 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
     build: ({ id }) => buildClipPage(id),
     read(html, { id }) {
       const outcome = outcomeOfClipPage(html, id, facts.clipVideo);
-      if ('restriction' in outcome || outcome.kind !== 'found') return undefined;
-      return ofPost(orderVideos(mergePosts(alignMedia([{ method: 'page', found: outcome.found }]))));
+      if (outcome.kind !== 'found') return undefined;
+      return ofPost(mergeParts([{ method: 'page', found: outcome.found }], id));
     },
   },
   clip_shop: {

@@ -1,8 +1,10 @@
 import {
   absoluteUrl,
   asArray,
+  asBoolean,
   asNumber,
   asPositive,
+  asRecords,
   asString,
   at,
   expiryOf,
@@ -19,85 +21,81 @@ const SUBTITLES: Readonly<Record<string, string>> = {
   creator_caption: 'application/json',
 };
 
-/** The files of one video, each URL once. */
-function createFileList(hasAudio: boolean) {
-  const files = new Map<string, MediaEntry>();
-  return {
-    files,
-    /** Adds the first URL of an address that can be fetched, unless it is an audio file. */
-    add(address: unknown, entry: Partial<MediaEntry>): void {
-      const url = urlsIn(address).find(isFetchable);
-      const mime = (url && mimeOf(url)) ?? 'video/mp4';
-      if (!url || files.has(url) || mime.startsWith('audio/')) return;
-      files.set(url, { url, kind: 'video', mime, has_video: true, has_audio: hasAudio, ...entry, ...lifeOf(url) });
-    },
-    /** Adds the list of qualities, in the spellings of all replies. */
-    addQualities(qualities: unknown): void {
-      for (const quality of asArray(qualities) ?? []) {
-        const address = member(quality, 'PlayAddr', 'playAddr', 'play_addr');
-        const codec = asString(member(quality, 'CodecType', 'codec_type'));
-        // Only the app plays this codec.
-        if (codec?.includes('bytevc2')) continue;
-        this.add(address, {
-          codecs: codecOf(codec),
-          bitrate: asPositive(member(quality, 'Bitrate', 'bit_rate', 'bitrate')),
-          fps: asPositive(member(quality, 'BitrateFPS', 'FPS', 'fps')),
-          width: asPositive(member(address, 'Width', 'width')),
-          height: asPositive(member(address, 'Height', 'height')),
-          size: asPositive(member(address, 'DataSize', 'data_size')),
-          quality: qualityOf(address, quality),
-        });
-      }
-    },
-  };
-}
-
 /** The files of an item's `video` node: every quality, the shown one, the one with a watermark. */
 export function parseVideoFiles(video: unknown, muted: boolean): MediaEntry[] {
-  const list = createFileList(!muted);
-  list.addQualities(member(video, 'bitrateInfo', 'bit_rate'));
+  const qualities = parseQualities(member(video, 'bitrateInfo', 'bit_rate'));
   const shown = at(video, 'PlayAddrStruct');
-  const [url] = [...urlsIn(at(video, 'playAddr')), ...urlsIn(shown)].filter(isFetchable);
-  if (url && !isListed(list.files, url)) {
-    list.add(url, {
+  const url = [...urlsIn(at(video, 'playAddr')), ...urlsIn(shown)].find(isFetchable);
+  const listed = url !== undefined && isListed(qualities, url);
+  const files = [
+    ...qualities,
+    ...videoAt(listed ? undefined : url, {
       codecs: codecOf(asString(at(video, 'codecType'))),
       width: asPositive(at(video, 'width')),
       height: asPositive(at(video, 'height')),
       bitrate: asPositive(at(video, 'bitrate')),
       size: asPositive(at(video, 'size')) ?? asPositive(at(shown, 'DataSize')),
       quality: asString(at(video, 'definition')) ?? asString(at(video, 'ratio')),
-    });
-  }
-  list.add(at(video, 'downloadAddr'), { label: WATERMARKED });
-  return [...list.files.values()];
+    }),
+    ...videoAt(at(video, 'downloadAddr'), { label: 'watermarked' }),
+  ];
+  return unique(files).map((file) => ({ ...file, has_audio: !muted }));
 }
 
 /** The files of a `video_info` node, of the API of the embedded player. */
 export function parsePlayerFiles(video: unknown): MediaEntry[] {
-  const list = createFileList(true);
   const meta = at(video, 'meta');
-  list.addQualities(at(video, 'profiles'));
-  list.add(at(video, 'url_list'), { ...sizeOf(meta), bitrate: asPositive(at(meta, 'bitrate')) });
-  return [...list.files.values()];
+  const shown = videoAt(at(video, 'url_list'), { ...sizeOf(meta), bitrate: asPositive(at(meta, 'bitrate')) });
+  return unique([...parseQualities(at(video, 'profiles')), ...shown]);
 }
 
 /** The files of a `videoData` node, which lists URLs of one quality. */
 export function parseListedFiles(video: unknown): MediaEntry[] {
-  const list = createFileList(true);
-  for (const url of urlsIn(at(video, 'urls'))) list.add(url, sizeOf(at(video, 'videoMeta')));
-  return [...list.files.values()];
+  return urlsIn(at(video, 'urls')).flatMap((url) => videoAt(url, sizeOf(at(video, 'videoMeta'))));
+}
+
+/** The list of qualities, in the spellings of all replies. */
+function parseQualities(qualities: unknown): MediaEntry[] {
+  return (asArray(qualities) ?? []).flatMap((quality) => {
+    const address = member(quality, 'PlayAddr', 'playAddr', 'play_addr');
+    const codec = asString(member(quality, 'CodecType', 'codec_type'));
+    // Only the app plays this codec.
+    if (codec?.includes('bytevc2')) return [];
+    return videoAt(address, {
+      codecs: codecOf(codec),
+      bitrate: asPositive(member(quality, 'Bitrate', 'bit_rate', 'bitrate')),
+      fps: asPositive(member(quality, 'BitrateFPS', 'FPS', 'fps')),
+      width: asPositive(member(address, 'Width', 'width')),
+      height: asPositive(member(address, 'Height', 'height')),
+      size: asPositive(member(address, 'DataSize', 'data_size')),
+      quality: qualityOf(address, quality),
+    });
+  });
+}
+
+/** The first URL of an address that can be fetched, as a video with audio; none if it is an audio file. */
+function videoAt(address: unknown, entry: Partial<MediaEntry>): MediaEntry[] {
+  const url = urlsIn(address).find(isFetchable);
+  const mime = (url && mimeOf(url)) ?? 'video/mp4';
+  if (!url || mime.startsWith('audio/')) return [];
+  return [{ url, kind: 'video', mime, has_video: true, has_audio: true, ...entry, ...lifeOf(url) }];
+}
+
+/** Each URL once, the first one. */
+function unique(entries: readonly MediaEntry[]): MediaEntry[] {
+  const first = new Map<string, MediaEntry>();
+  for (const entry of entries) if (!first.has(entry.url)) first.set(entry.url, entry);
+  return [...first.values()];
 }
 
 function sizeOf(node: unknown): Pick<MediaEntry, 'width' | 'height'> {
   return { width: asPositive(at(node, 'width')), height: asPositive(at(node, 'height')) };
 }
 
-/** Whether the list of qualities has the same file, under a URL with another signature. */
-function isListed(files: ReadonlyMap<string, MediaEntry>, url: string): boolean {
+/** Whether a file is in the list already, under a URL with another signature. */
+function isListed(files: readonly MediaEntry[], url: string): boolean {
   const path = URL.parse(url)?.pathname;
-  return (
-    path !== undefined && path.length > 20 && [...files.keys()].some((known) => URL.parse(known)?.pathname === path)
-  );
+  return path !== undefined && path.length > 20 && files.some((file) => URL.parse(file.url)?.pathname === path);
 }
 
 /** The site's label, which is in the middle of longer names. */
@@ -110,31 +108,26 @@ function qualityOf(address: unknown, quality: unknown): string | undefined {
 
 /** Subtitles: those that were heard, and those that were translated from them. */
 export function parseSubtitles(video: unknown): MediaEntry[] {
-  const subtitles = new Map<string, MediaEntry>();
-  for (const subtitle of [
-    ...(asArray(at(video, 'subtitleInfos')) ?? []),
-    ...(asArray(at(video, 'claInfo', 'captionInfos')) ?? []),
-  ]) {
-    const url = absoluteUrl(member(subtitle, 'Url', 'url'));
-    if (!url || subtitles.has(url)) continue;
-    const source = asString(at(subtitle, 'Source'));
-    const generated = at(subtitle, 'isAutoGen');
-    const format = asString(member(subtitle, 'Format', 'captionFormat'))?.toLowerCase() ?? '';
-    subtitles.set(url, {
-      url,
-      kind: 'subtitle',
-      mime: Object.hasOwn(SUBTITLES, format) ? SUBTITLES[format] : undefined,
-      language: languageTag(member(subtitle, 'LanguageCodeName', 'language')),
-      size: asPositive(at(subtitle, 'Size')),
-      auto_generated: source
-        ? source === 'ASR' || source === 'MT'
-        : typeof generated === 'boolean'
-          ? generated
-          : undefined,
-      ...lifeOf(url, member(subtitle, 'UrlExpire', 'expire')),
-    });
-  }
-  return [...subtitles.values()];
+  const subtitles = [...asRecords(at(video, 'subtitleInfos')), ...asRecords(at(video, 'claInfo', 'captionInfos'))];
+  return unique(
+    subtitles.flatMap((subtitle): MediaEntry[] => {
+      const url = absoluteUrl(member(subtitle, 'Url', 'url'));
+      if (!url) return [];
+      const source = asString(at(subtitle, 'Source'));
+      const format = asString(member(subtitle, 'Format', 'captionFormat'))?.toLowerCase() ?? '';
+      return [
+        {
+          url,
+          kind: 'subtitle',
+          mime: Object.hasOwn(SUBTITLES, format) ? SUBTITLES[format] : undefined,
+          language: languageTag(member(subtitle, 'LanguageCodeName', 'language')),
+          size: asPositive(at(subtitle, 'Size')),
+          auto_generated: source ? source === 'ASR' || source === 'MT' : asBoolean(at(subtitle, 'isAutoGen')),
+          ...lifeOf(url, member(subtitle, 'UrlExpire', 'expire')),
+        },
+      ];
+    }),
+  );
 }
 
 /** The still pictures of an item's video, the one shown first. */
@@ -149,7 +142,7 @@ export function firstCovers(...addresses: readonly unknown[]): MediaEntry[] {
 }
 
 export function coverEntry(url: string): MediaEntry {
-  return { url, kind: 'image', label: COVER, ...lifeOf(url) };
+  return { url, kind: 'image', label: 'cover', ...lifeOf(url) };
 }
 
 /** The pictures of a slideshow, each once, in a format that everything shows. */
@@ -182,11 +175,6 @@ export function parseMusicFile(music: unknown): MediaEntry | undefined {
   };
 }
 
-const MIMES: Readonly<Record<string, string>> = {
-  video_mp4: 'video/mp4',
-  audio_mpeg: 'audio/mpeg',
-  audio_mp4: 'audio/mp4',
-};
 const ENDINGS: Readonly<Record<string, string>> = { mp3: 'audio/mpeg', m4a: 'audio/mp4', mp4: 'video/mp4' };
 /** Codec names of the site → what the media type's `codecs` parameter begins with. */
 const CODECS: Readonly<Record<string, string>> = {
@@ -199,25 +187,21 @@ const CODECS: Readonly<Record<string, string>> = {
 
 /** When an address expires, and what a fetch must share with the visit that got it. */
 export function lifeOf(url: string, stated?: unknown): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
-  const seconds = typeof stated === 'string' && /^\d{10}$/.test(stated) ? stated : hexTime(url);
+  // `/<signature>/<seconds in hexadecimal>/video/…`
+  const hex = /^https?:\/\/[^/]+\/[0-9a-f]{32}\/([0-9a-f]{8})\//.exec(url)?.[1];
+  const seconds = typeof stated === 'string' && /^\d{10}$/.test(stated) ? stated : hex && Number.parseInt(hex, 16);
   const bound = queryValue(url, 'tk')?.startsWith('tt_') === true;
   return { expires_at: expiryOf(url) ?? toIsoTime(seconds), ...(bound && { bound_to: ['cookie', 'referer'] }) };
-}
-
-/** `/<signature>/<seconds in hexadecimal>/video/…` */
-function hexTime(url: string): string | undefined {
-  const hex = /^https?:\/\/[^/]+\/[0-9a-f]{32}\/([0-9a-f]{8})\//.exec(url)?.[1];
-  return hex && String(Number.parseInt(hex, 16));
 }
 
 /** The media type that an address names. */
 export function mimeOf(url: string): string | undefined {
   const ending = /^[^?#]*\.([a-z0-9]{3})(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? '';
-  const stated = queryValue(url, 'mime_type') ?? '';
-  return Object.hasOwn(MIMES, stated) ? MIMES[stated] : ENDINGS[ending];
+  const stated = /^(video|audio)_(mp4|mpeg)$/.exec(queryValue(url, 'mime_type') ?? '');
+  return stated ? `${stated[1]}/${stated[2]}` : ENDINGS[ending];
 }
 
-export function codecOf(name: string | undefined): string | undefined {
+function codecOf(name: string | undefined): string | undefined {
   const known = name?.toLowerCase() ?? '';
   return Object.hasOwn(CODECS, known) ? CODECS[known] : undefined;
 }
@@ -241,17 +225,13 @@ export function betterFirst(one: MediaEntry, other: MediaEntry): number {
   );
 }
 
-/** Marks the still picture of a video, as opposed to the pictures of a slideshow. */
-export const COVER = 'cover';
-
+/** Whether an entry is the still picture of a video, as opposed to the pictures of a slideshow. */
 export function isCover({ label }: MediaEntry): boolean {
-  return label === COVER;
+  return label === 'cover';
 }
 
-export const WATERMARKED = 'watermarked';
-
 export function isWatermarked({ label }: MediaEntry): boolean {
-  return label === WATERMARKED;
+  return label === 'watermarked';
 }
 
 /**

@@ -1,9 +1,10 @@
 import {
-  asArray,
   asBoolean,
   asCount,
   asId,
+  asNumber,
   asPositive,
+  asRecords,
   asString,
   at,
   type Common,
@@ -16,17 +17,20 @@ import {
 import { canonicalUrl } from '../links.js';
 import {
   betterFirst,
+  firstCovers,
   isWatermarked,
   parseCovers,
+  parseListedFiles,
   parseMusicFile,
   parsePictures,
+  parsePlayerFiles,
   parseSubtitles,
   parseVideoFiles,
 } from './files.js';
 import { languageTag, member, tagsOf, urlsIn, username } from './values.js';
 
 /** What the nodes of an item hold, in the spelling of any reply. */
-export interface ClipParts {
+interface ClipParts {
   id: string;
   caption: unknown;
   author: Author | undefined;
@@ -49,7 +53,7 @@ export interface ClipParts {
 }
 
 /** One post of the parts of an item. */
-export function postOf(parts: ClipParts): PartialPost {
+function postOf(parts: ClipParts): PartialPost {
   const { id, author, pictures, covers, music, counters, muted = false } = parts;
   const isSlideshow = pictures.length > 0;
   const files = isSlideshow ? [] : [...parts.files].sort(betterFirst);
@@ -82,6 +86,31 @@ export function postOf(parts: ClipParts): PartialPost {
   };
 }
 
+/** One post of the few things that a page's tags, its schema.org node or oEmbed state. */
+export function postOfSummary(stated: {
+  id: string;
+  caption: string | undefined;
+  name: string | undefined;
+  handle: unknown;
+  /** The author's address, which often has the handle. */
+  address?: string | undefined;
+  thumbnail: string | undefined;
+}) {
+  const { id, caption, name, address, thumbnail } = stated;
+  const handle = username(stated.handle) ?? username(/\/@([^/?#]+)/.exec(address ?? '')?.[1]);
+  return {
+    common: {
+      caption,
+      description: caption,
+      author: { name, username: handle, url: handle ? profileUrl(handle) : address },
+      thumbnail,
+      tags: tagsOf(caption),
+    },
+    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
+    media: { image_urls: thumbnail ? [thumbnail] : [] },
+  };
+}
+
 /** An `itemStruct`, which all pages since 2020 have for an item. */
 export function parseItem(item: unknown, id: string): PartialPost {
   const video = at(item, 'video');
@@ -101,7 +130,13 @@ export function parseItem(item: unknown, id: string): PartialPost {
     counters: [
       parseCounters(at(item, 'stats'), at(item, 'statsV2')),
       parseFollowers(at(item, 'authorStats') ?? at(item, 'author'), at(item, 'authorStatsV2')),
-      { raw_stats: rawStats({ createTime: at(item, 'createTime'), locationCreated: at(item, 'locationCreated') }) },
+      {
+        raw_stats: rawStats({
+          createTime: at(item, 'createTime'),
+          locationCreated: at(item, 'locationCreated'),
+          repostCount: at(item, 'statsV2', 'repostCount') ?? at(item, 'stats', 'repostCount'),
+        }),
+      },
     ],
     muted,
     subtitles: parseSubtitles(video),
@@ -115,12 +150,56 @@ export function parseItem(item: unknown, id: string): PartialPost {
   });
 }
 
+/** `videoData`, which the page of the embedded player has for an item, and all pages had until 2020. */
+export function parseVideoData(data: unknown, id: string): PartialPost {
+  const item = at(data, 'itemInfos');
+  const video = at(item, 'video');
+  const written = asRecords(at(data, 'textExtra')).map((one) => member(one, 'hashtagName', 'HashtagName'));
+  const listed = asRecords(at(data, 'challengeInfoList')).map(({ challengeName }) => challengeName);
+  return postOf({
+    id,
+    caption: at(item, 'text'),
+    author: parseAuthor({ author: at(data, 'authorInfos'), authorId: at(item, 'authorId') }),
+    createdAt: at(item, 'createTime'),
+    durationSeconds: asPositive(at(video, 'videoMeta', 'duration')),
+    hashtags: [...written, ...listed],
+    files: parseListedFiles(video),
+    pictures: parsePictures(at(data, 'imagePostInfo', 'displayImages')),
+    covers: firstCovers(at(item, 'covers'), at(item, 'coversOrigin')),
+    music: at(data, 'musicInfos'),
+    counters: [ofPlayer(parseCounters(item)), parseFollowers(at(data, 'authorStats'))],
+  });
+}
+
+/** Durations are milliseconds here; a number below this one is none. */
+const LEAST_MILLISECONDS = 1_000;
+
+/** An element of `items` in the reply that the embedded player requests. It has no count of plays. */
+export function parsePlayerItem(item: unknown, id: string): PartialPost {
+  const video = at(item, 'video_info');
+  const milliseconds = asNumber(at(video, 'meta', 'duration')) ?? 0;
+  return postOf({
+    id,
+    caption: at(item, 'desc'),
+    author: parseAuthor({ author: at(item, 'author_info') }),
+    createdAt: at(item, 'create_time'),
+    durationSeconds: milliseconds >= LEAST_MILLISECONDS ? milliseconds / 1000 : undefined,
+    hashtags: asRecords(at(item, 'text_extra')).map(({ hashtag_name }) => hashtag_name),
+    files: parsePlayerFiles(video),
+    pictures: parsePictures(at(item, 'image_post_info', 'images')),
+    covers: firstCovers(at(video, 'cover'), at(video, 'origin_cover')),
+    music: at(item, 'music_info'),
+    playAddress: at(video, 'url_list'),
+    counters: [ofPlayer(parseCounters(at(item, 'statistics_info')))],
+    more: { language: languageTag(at(item, 'desc_language')) },
+  });
+}
+
 /** Hashtags as the page lists them: in the text, and apart from it. */
 function tagNames(item: unknown): unknown[] {
-  const texts = [at(item, 'textExtra'), ...(asArray(at(item, 'contents')) ?? []).map((part) => at(part, 'textExtra'))];
-  const written = texts.flatMap((list) => asArray(list) ?? []).map((extra) => member(extra, 'hashtagName'));
-  const challenges = (asArray(at(item, 'challenges')) ?? []).map((challenge) => member(challenge, 'title'));
-  return [...written, ...challenges];
+  const written = [item, ...asRecords(at(item, 'contents'))].flatMap((text) => asRecords(at(text, 'textExtra')));
+  const challenges = asRecords(at(item, 'challenges'));
+  return [...written.map(({ hashtagName }) => hashtagName), ...challenges.map(({ title }) => title)];
 }
 
 type Author = NonNullable<Common['author']>;
@@ -136,7 +215,7 @@ const AVATARS = [
 ];
 
 /** The author of an item: usually a node of its own, sometimes only the handle. */
-export function parseAuthor(item: unknown): Author | undefined {
+function parseAuthor(item: unknown): Author | undefined {
   const node = at(item, 'author');
   const name = username(member(node, 'uniqueId', 'unique_id')) ?? username(node);
   const id = asId(member(node, 'id', 'uid', 'userId')) ?? asId(at(item, 'authorId'));
@@ -153,21 +232,22 @@ export function parseAuthor(item: unknown): Author | undefined {
   };
 }
 
-export function profileUrl(name: string): string {
+function profileUrl(name: string): string {
   return `https://www.tiktok.com/@${name}`;
 }
 
+type Counters = Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>;
+type CounterNames = Partial<Record<keyof NonNullable<PartialPost['metrics']>, readonly string[]>>;
+
 /** Our counter → the names that the site's replies have for it. */
 const COUNTERS = {
+  views: ['playCount', 'play_count'],
   plays: ['playCount', 'play_count'],
   likes: ['diggCount', 'digg_count'],
   comments: ['commentCount', 'comment_count'],
   shares: ['shareCount', 'share_count'],
   saves: ['collectCount', 'collect_count'],
-} as const;
-
-type Counter = keyof typeof COUNTERS;
-export type Counters = Pick<PartialPost, 'metrics' | 'precision' | 'raw_stats'>;
+} as const satisfies CounterNames;
 
 /** From here on the site may write what it shows ("76K", "1.7M") out as a number. */
 const ROUNDED_FROM = 10_000;
@@ -177,40 +257,28 @@ const ROUNDED_FROM = 10_000;
  * strings. Some visitors get it rounded as well, equal to the first one.
  */
 export function parseCounters(stats: unknown, exact?: unknown): Counters {
-  const isExact = differs(stats, exact);
-  const metrics: NonNullable<PartialPost['metrics']> = {};
-  const precision: Record<string, Precision> = {};
-  const raw: Record<string, unknown> = {};
-  const note = (name: string, value: number) => {
-    precision[name] = isExact || !isRounded(value) ? 'exact' : 'rounded';
-  };
-  for (const [name, spellings] of Object.entries(COUNTERS) as [Counter, readonly string[]][]) {
-    const written = member(exact, ...spellings) ?? member(stats, ...spellings);
-    const value = asCount(written);
-    if (value === undefined) continue;
-    metrics[name] = value;
-    note(name, value);
-    raw[spellings[0] ?? name] = written;
-  }
-  if (metrics.plays !== undefined) {
-    metrics.views = metrics.plays;
-    note('views', metrics.plays);
-  }
-  const reposts = member(exact, 'repostCount') ?? member(stats, 'repostCount');
-  return { metrics, precision, raw_stats: rawStats({ ...raw, repostCount: reposts }) };
+  return readCounters(COUNTERS, stats, exact);
 }
 
 /** How many follow the author. */
 export function parseFollowers(stats: unknown, exact?: unknown): Counters {
-  const written = member(exact, 'followerCount', 'follower_count') ?? member(stats, 'followerCount', 'follower_count');
-  const followers = asCount(written);
-  if (followers === undefined) return {};
-  const fineness = isRounded(followers) && !differs(stats, exact) ? 'rounded' : 'exact';
-  return {
-    metrics: { subscriber_count: followers },
-    precision: { subscriber_count: fineness },
-    raw_stats: rawStats({ followerCount: written }),
-  };
+  return readCounters({ subscriber_count: ['followerCount', 'follower_count'] }, stats, exact);
+}
+
+function readCounters(names: CounterNames, stats: unknown, exact: unknown): Counters {
+  const isExact = differs(stats, exact);
+  const metrics: Record<string, number> = {};
+  const precision: Record<string, Precision> = {};
+  const raw: Record<string, unknown> = {};
+  for (const [name, [first = '', ...others]] of Object.entries(names)) {
+    const written = member(exact, first, ...others) ?? member(stats, first, ...others);
+    const value = asCount(written);
+    if (value === undefined) continue;
+    metrics[name] = value;
+    precision[name] = isExact || !isRounded(value) ? 'exact' : 'rounded';
+    raw[first] = written;
+  }
+  return { metrics, precision, raw_stats: rawStats(raw) };
 }
 
 /** Counters of the embedded player, which all are exact or all are rounded: one that is not round shows which. */
@@ -236,7 +304,7 @@ function isRounded(value: number): boolean {
 }
 
 /** The music or audio that a post is set to, in the spellings of all replies. */
-export function parseMusic(music: unknown): Common['music'] {
+function parseMusic(music: unknown): Common['music'] {
   const title = asString(member(music, 'title', 'musicName'));
   const artist = asString(member(music, 'authorName', 'author'));
   if (!title && !artist) return undefined;

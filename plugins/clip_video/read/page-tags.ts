@@ -1,38 +1,34 @@
 import { absoluteUrl, asId, type Count, metaTags, type PartialPost, parseCount } from 'mediagate/plugin';
-import { canonicalUrl } from '../links.js';
 import { lifeOf } from './files.js';
-import { profileUrl } from './item.js';
-import { tagsOf, username } from './values.js';
+import { postOfSummary } from './item.js';
+import { username } from './values.js';
 
 /** What the tags of a page state for search engines. Undefined unless they are of the requested item. */
 export function parsePageTags(html: string, id: string): PartialPost | undefined {
   const tags = metaTags(html);
   const stated = [tags.get('og:url'), tags.get('canonical')].filter((value) => value !== undefined);
   if (stated.length === 0 || stated.some((address) => idIn(address) !== id)) return undefined;
-  const name = username(stated.map((address) => /\/@([^/?#]+)\//.exec(address)?.[1]).find((one) => one && one !== 'i'));
+  const handle = username(
+    stated.map((address) => /\/@([^/?#]+)\//.exec(address)?.[1]).find((one) => one && one !== 'i'),
+  );
+  if (!handle) return undefined;
   const summary = tags.get('og:description') ?? tags.get('description');
-  const read = name ? readSummary([summary, tags.get('description')], name) : {};
-  const heading = readHeading(tags.get('og:title'), read.name, name);
-  const thumbnail = absoluteUrl(tags.get('og:image'));
+  const { likes, comments, ...read } = readSummary([summary, tags.get('description')], handle);
+  const heading = readHeading(tags.get('og:title'), read.name, handle);
   const caption = read.caption ?? heading.caption ?? (heading.name ? summary : undefined);
-  if (!name || !(caption ?? heading.name)) return undefined;
+  if (!caption && !heading.name) return undefined;
+  const thumbnail = absoluteUrl(tags.get('og:image'));
   const video = absoluteUrl(tags.get('og:video:secure_url') ?? tags.get('og:video'));
+  const post = postOfSummary({ id, caption, name: read.name ?? heading.name, handle, thumbnail });
   return {
-    common: {
-      caption,
-      description: caption,
-      author: { name: read.name ?? heading.name, username: name, url: profileUrl(name) },
-      thumbnail,
-      tags: tagsOf(caption),
-    },
-    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
-    metrics: { likes: read.likes?.value, comments: read.comments?.value },
+    ...post,
+    metrics: { likes: likes?.value, comments: comments?.value },
     precision: {
-      ...(read.likes && !read.likes.exact && { likes: 'rounded' as const }),
-      ...(read.comments && !read.comments.exact && { comments: 'rounded' as const }),
+      ...(likes && !likes.exact && { likes: 'rounded' as const }),
+      ...(comments && !comments.exact && { comments: 'rounded' as const }),
     },
     media: {
-      image_urls: thumbnail ? [thumbnail] : [],
+      ...post.media,
       video_urls: video ? [video] : [],
       entries: video ? [{ url: video, kind: 'video', mime: 'video/mp4', ...lifeOf(video) }] : [],
     },
@@ -67,7 +63,7 @@ function readSummary(texts: readonly (string | undefined)[], handle: string): Su
 }
 
 /** The title is the caption, or names the author: "Name on TikTok", "Name (@handle) on TikTok". */
-function readHeading(title: string | undefined, name: string | undefined, handle: string | undefined) {
+function readHeading(title: string | undefined, name: string | undefined, handle: string) {
   const owner = /^(.{1,100}?)(?:\s*\(@([\w.-]+)\))? (?:on TikTok|\| TikTok)$/.exec(title ?? '');
   const isOwner = owner && (owner[2] === undefined ? name === undefined || owner[1] === name : owner[2] === handle);
   return isOwner ? { name: owner[1] } : { caption: title };

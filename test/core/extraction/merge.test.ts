@@ -88,6 +88,9 @@ describe('mergePosts', () => {
     const both = mergePosts([computed, stated]);
     expect(both.common.published_at).to.equal('2024-01-01T00:01:00+02:00');
     expect(both.provenance).to.not.have.property('published_at_source');
+    const ofOneMethod = mergePosts([stated, { ...computed, method: 'b' }]);
+    expect(ofOneMethod.common.published_at).to.equal('2024-01-01T00:01:00+02:00');
+    expect(ofOneMethod.provenance).to.not.have.property('published_at_source');
   });
 
   it('takes the first line of the caption where there is no title', () => {

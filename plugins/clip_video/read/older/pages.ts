@@ -7,10 +7,8 @@ import {
   readLinkedItem,
   splitScripts,
 } from 'mediagate/plugin';
-import { canonicalUrl } from '../../links.js';
-import { profileUrl } from '../item.js';
+import { postOfSummary } from '../item.js';
 import { idIn } from '../page-tags.js';
-import { tagsOf, username } from '../values.js';
 
 /** Pages of 2021 to 2023: items and accounts in tables of their own, which are put together as in today's pages. */
 export function readSigi(blob: unknown, id: string): unknown[] {
@@ -42,21 +40,13 @@ export function parseVideoObject(html: string, id: string): PartialPost | undefi
       return type === 'VideoObject' && stated.length > 0 && stated.every((one) => one === id);
     });
   if (!item) return undefined;
-  const { author, thumbnail, durationSeconds, counts } = item;
-  const name = username(author?.username) ?? username(/\/@([^/?#]+)/.exec(author?.url ?? '')?.[1]);
+  const { author, thumbnail, publishedAt: published_at, durationSeconds: duration_seconds, counts } = item;
   const caption = item.description ?? item.name;
+  const { username: handle, name, url: address } = author ?? {};
+  const post = postOfSummary({ id, caption, name, handle, address, thumbnail });
   return {
-    common: {
-      caption,
-      description: caption,
-      author: { name: author?.name, username: name, url: name && profileUrl(name) },
-      thumbnail,
-      published_at: item.publishedAt,
-      duration_seconds: durationSeconds,
-      tags: tagsOf(caption),
-    },
-    ids: { video_id: id, post_id: id, canonical_url: canonicalUrl(id) },
-    metrics: { ...counts, plays: counts.views, duration_seconds: durationSeconds },
-    media: { image_urls: thumbnail ? [thumbnail] : [] },
+    ...post,
+    common: { ...post.common, published_at, duration_seconds },
+    metrics: { ...counts, plays: counts.views, duration_seconds },
   };
 }
