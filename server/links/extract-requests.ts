@@ -99,7 +99,7 @@ export interface ExtractRequests {
   checkBatch(body: Readonly<Record<string, unknown>>): BatchBody;
   decode(body: ExtractBody, signal?: AbortSignal): ExtractRequest;
   /** Everything but the links. */
-  decodeOptions(body: Omit<ExtractBody, 'url'>): Pick<ExtractRequest, 'options' | 'includeAudioMp3'>;
+  decodeOptions(body: Omit<ExtractBody, 'url'>): Pick<ExtractRequest, 'options' | 'optionName' | 'includeAudioMp3'>;
   /** Fields that were sent but have no effect on this platform, as notes for `limitations`. */
   ignoredOptions(body: Omit<ExtractBody, 'url'>, platform: string): string[];
 }
@@ -129,7 +129,7 @@ export function createExtractRequests(gateway: Pick<Gateway, 'platforms' | 'plat
       return option === undefined || value === undefined ? [] : [[option, value] as const];
     });
     const wanted: RequestOptions | undefined = sent.length > 0 ? Object.fromEntries(sent) : undefined;
-    return { ...(wanted && { options: wanted }), includeAudioMp3: body.include_audio_mp3 };
+    return { ...(wanted && { options: wanted, optionName: fieldOf }), includeAudioMp3: body.include_audio_mp3 };
   }
 
   return {
