@@ -11,6 +11,7 @@ export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
       path: '/v1/images/files/:name',
       endpoint: 'imageFile',
       parameter: 'filename',
+      params: { name: 'Name of the file.' },
       summary: 'The file of a finished image',
       headers: { Range: 'Bytes of it.' },
       answers: {

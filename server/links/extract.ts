@@ -154,6 +154,7 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       path: '/v1/extract/jobs/:id',
       endpoint: 'extractJob',
       parameter: 'job_id',
+      params: { id: 'Id of the job.' },
       summary: 'How a background job is doing',
       description: 'How a background job is doing, and its document once there is one.',
       answers: {
@@ -172,6 +173,7 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       path: '/v1/extract/jobs/:id',
       endpoint: 'extractJob',
       parameter: 'job_id',
+      params: { id: 'Id of the job.' },
       summary: 'Cancels a background job that has not ended',
       description: 'Cancels a background job that has not ended, for the account that asks.',
       answers: {

@@ -1,4 +1,4 @@
-import { type StoredResponseAction, Type } from '../../core/contracts/index.js';
+import { field, type StoredResponseAction, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   Count,
@@ -17,18 +17,27 @@ import { describeModel, encodeModelPage } from './messages/model-page.js';
 import { encodeModel, encodeModelList, orderModels } from './model-list.js';
 import { endWithCaller, RESPONSE, TEXT_ROUTE } from './text.js';
 
-const Model = Type.Object({
-  id: Text,
-  object: Type.Literal('model'),
-  created: Count,
-  owned_by: Text,
-});
+const Model = Type.Object(
+  {
+    id: field(Text, 'Id of the model.', 'm-5.5'),
+    object: field(Type.Literal('model'), 'Always `model`.'),
+    created: field(Count, 'Start of the list, in seconds since 1970; the same for all models.'),
+    owned_by: field(Text, 'Owner of the model, for clients that expect one.'),
+  },
+  { description: 'A model.' },
+);
 
-const ModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) });
+const ModelList = Type.Object(
+  {
+    object: field(Type.Literal('list'), 'Always `list`.'),
+    data: field(Type.Array(Model), 'The models.'),
+  },
+  { description: 'A list of models.' },
+);
 
 const FOR_ANTHROPIC = {
   'anthropic-version':
-    "With any version, the answer has Anthropic's form, of text models alone, where the operator has enabled messages; the key may then be in X-API-Key.",
+    "With any version, the answer has Anthropic's format and only text models, if the operator has enabled messages. The key may then be in X-API-Key.",
 } as const;
 
 /**
@@ -70,6 +79,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       path: '/v1/models/:id',
       endpoint: 'model',
       parameter: 'model',
+      params: { id: 'Id of the model.' },
       summary: 'One of them',
       answers: { 200: { description: 'The model.', name: 'Model', schema: Model } },
       errors: ['model_not_found'],
@@ -108,7 +118,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
     ({
       ...TEXT_ROUTE,
       parameter: 'response_id',
-      answers: { 200: { description: 'As it was made.', ...answer } },
+      params: { id: 'Id of the response.' },
+      answers: { 200: { description: 'The answer of the upstream that stores it.', ...answer } },
       errors: ['response_not_found'],
     }) as const;
   return [

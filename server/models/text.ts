@@ -1,4 +1,4 @@
-import { Type } from '../../core/contracts/index.js';
+import { field, optional, Type } from '../../core/contracts/index.js';
 import { findVendorFields, type PreparedText, type TextExchange, type TextRequest } from '../../core/text/index.js';
 import {
   defineRoute,
@@ -36,18 +36,36 @@ export const MODEL_ERRORS = [
 /** Declarations that all text routes share. */
 export const TEXT_ROUTE = { grant: 'text', format: 'model', tag: 'Models' } as const;
 
-export const ModelId = Type.String({ description: 'Id of a model; GET /v1/models lists them.' });
-export const Stream = Type.Optional(Type.Boolean({ description: 'Answers in events as it is made.' }));
-const Input = Type.Union([Type.String(), Type.Array(Type.Object({}))]);
+export const ModelId = field(Type.String(), 'Id of a model; `GET /v1/models` lists them.', 'm-5.5');
+export const Stream = optional(
+  Type.Boolean(),
+  'Send the answer as server-sent events while it is made. Default false.',
+);
+const Input = field(
+  Type.Union([Type.String(), Type.Array(Type.Object({}))]),
+  "A text, or a list of input items in OpenAI's format.",
+);
 /**
  * The fields of a chat and of a response that the gateway reads; every other field is passed to the model unchanged.
  */
-const ChatBody = Type.Object({ model: ModelId, stream: Stream, messages: Type.Array(Type.Object({})) });
+const ChatBody = Type.Object({
+  model: ModelId,
+  stream: Stream,
+  messages: field(Type.Array(Type.Object({})), "The conversation: messages in OpenAI's format."),
+});
 const ResponseBody = Type.Object({ model: ModelId, stream: Stream, input: Input });
 const TaskBody = Type.Object({ model: ModelId, input: Type.Optional(Input) });
 
 /** In the form of the upstream: the gateway passes it on. */
-const passedOn = (description: string) => Type.Object({ id: Text, object: Text, model: Text }, { description });
+const passedOn = (description: string) =>
+  Type.Object(
+    {
+      id: field(Text, 'Id of the answer.'),
+      object: field(Text, 'Kind of the answer.'),
+      model: field(Text, 'Id of the model.'),
+    },
+    { description: `${description} Further fields are passed on from the model.` },
+  );
 const CHAT_COMPLETION = {
   name: 'ChatCompletion',
   schema: passedOn("A chat completion in OpenAI's format."),
@@ -128,8 +146,11 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       body: { schema: TaskBody, example: INPUT_EXAMPLE },
       answers: {
         200: {
-          description: 'Its tokens.',
-          schema: Type.Object({ object: Type.String(), input_tokens: Type.Integer() }),
+          description: 'The number of tokens.',
+          schema: Type.Object({
+            object: field(Text, 'Kind of the answer.'),
+            input_tokens: field(Type.Integer(), 'Input tokens of the request.'),
+          }),
         },
       },
       errors: [...MODEL_ERRORS, 'previous_response_not_found'],

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Gateway } from 'mediagate';
-import { type Need, type PlatformInfo, Type } from '../../core/contracts/index.js';
+import { field, type Need, optional, type PlatformInfo, Type } from '../../core/contracts/index.js';
 import { type Clock, endsWithin, GatewayError, isGatewayError, type TransientCode } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
 import { defineRoute, type Route, Text } from '../http/index.js';
@@ -148,7 +148,24 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
 
 /** Health of the process. No key needed; contains nothing secret. */
 export function healthRoutes(health: Health): Route[] {
-  const answer = { name: 'Health', schema: Type.Object({ ok: Type.Boolean(), status: Text }) };
+  const schema = Type.Object(
+    {
+      ok: field(Type.Boolean(), 'Whether requests may be sent to this process.'),
+      status: field(
+        Text,
+        '`ok`, or `degraded` if a part fails while others work; `live`; `ready`, or why it is not ready.',
+        'ok',
+      ),
+      version: optional(Text, 'Version of the package. Only in `/health`.'),
+      uptime_seconds: optional(Type.Integer(), 'Seconds since the start. Only in `/health`.'),
+      checks: optional(
+        Type.Object({}),
+        'The state of each part: plugins, platforms, browser, ffmpeg, database. Only in `/health`.',
+      ),
+    },
+    { description: 'Health of the process.' },
+  );
+  const answer = { name: 'Health', schema };
   const common = {
     method: 'GET',
     grant: 'none',

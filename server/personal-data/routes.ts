@@ -1,5 +1,5 @@
 import type { Gateway } from 'mediagate';
-import { type Storage, Type } from '../../core/contracts/index.js';
+import { field, type Storage, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError, type Logger, type PollLoop, startPollLoop } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import {
@@ -56,7 +56,12 @@ export function personalDataRoutes(server: AccountContext): Route[] {
       summary: 'A copy of your data',
       description:
         'Everything stored about the account as one JSON file: profile, keys without secrets, orders, usage, jobs.',
-      answers: { 200: { description: 'The copy, as an attachment.', schema: Type.Object({ exportedAt: Time }) } },
+      answers: {
+        200: {
+          description: 'The copy, as an attachment.',
+          schema: Type.Object({ exportedAt: field(Time, 'When the copy was made (RFC 3339).') }),
+        },
+      },
       errors: ['rate_limit_exceeded'],
       async handler(context) {
         const { user } = await sessions.require(context);
@@ -79,7 +84,16 @@ export function personalDataRoutes(server: AccountContext): Route[] {
       answers: {
         200: {
           description: 'Erased. `complete` is false while jobs and files are still being deleted.',
-          schema: Type.Object({ erased: Type.Object({ id: Text, erasedAt: Time }), complete: Type.Boolean() }),
+          schema: Type.Object({
+            erased: field(
+              Type.Object({
+                id: field(Text, 'Id of the user.'),
+                erasedAt: field(Time, 'When the erasure began (RFC 3339).'),
+              }),
+              'The erased user.',
+            ),
+            complete: field(Type.Boolean(), 'False while jobs and files are still being deleted.'),
+          }),
         },
       },
       async handler(context) {

@@ -119,6 +119,7 @@ export function assetRoutes(): Route[] {
     defineRoute({
       ...FILE_ROUTE,
       path: '/assets/:version/:name',
+      params: { version: 'Version of the file.', name: 'Name of the file.' },
       summary: 'A file of the pages',
       description: 'Style, scripts and fonts of the pages; kept for ever by whoever asks.',
       handler: sendAsset,

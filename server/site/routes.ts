@@ -166,6 +166,7 @@ export function siteRoutes(server: AccountContext): Route[] {
     defineRoute({
       ...OWN_PAGE_ROUTE,
       path: '/pay/:code',
+      params: { code: 'Code of the order.' },
       summary: 'An order, and how it is paid',
       description: 'Page of an order of its account: QR code, where the money goes, how it stands.',
       handler: sendPayment,
@@ -227,6 +228,7 @@ function referenceRoutes({ find, send }: ReferenceRoutes): Route[] {
       ...FILE_ROUTE,
       format: 'page',
       path: '/docs/:version/:name',
+      params: { version: 'Version of the file.', name: 'Name of the file.' },
       summary: 'A file of the viewer of this reference',
       description: 'Files of its viewer.',
       handler: sendViewerFile,
