@@ -184,7 +184,7 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
     checkQueue: (request) => submissions.checkQueue(request),
     maxActiveJobs: jobs?.maxActive ?? null,
     async audioFile(request) {
-      if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway makes no MP3 files.');
+      if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway cannot create MP3 files.');
       return audioFiles.open(request);
     },
     images: images ?? absentImages,

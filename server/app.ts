@@ -70,7 +70,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     const { path, grant, apiKeyHeader } = route;
     if (grant === 'none' || grant === 'signature') return undefined;
     if (grant !== 'session') return auth({ grant, apiKeyHeader });
-    if (!ofSession) throw new Error(`${path} needs accounts, and there are none`);
+    if (!ofSession) throw new Error(`${path} needs accounts, but this app has none`);
     return ofSession(route);
   };
   return assemble(createRoutes(server, accounts), {
@@ -115,7 +115,7 @@ function assemble(routes: readonly Route[], options: AssembleOptions): Koa<Reque
   addRoutes(router, routes, guardOf);
   const app = new App();
   // Connections that break during an answer; failures of the request itself are handled elsewhere.
-  app.on('error', (error: unknown) => logger.debug('an answer did not reach its client', { error }));
+  app.on('error', (error: unknown) => logger.debug('a response did not reach its client', { error }));
   app.use(receive(options));
   app.use(answerErrors(logger, renderFailure));
   const route = dispatch(router);

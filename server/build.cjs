@@ -2,12 +2,13 @@
 // What only a checkout can do: compile what changed, make the package, and run the tests and tools of developers. An installed
 // package is compiled and lacks this file; run.cjs then starts the command line at once.
 
-const { spawnSync } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
 const root = path.resolve(__dirname, '..');
 const SOURCES = ['core', 'plugins', 'server', 'test'];
+const PROGRESS_MS = 3_000;
 
 function newestSource(folder) {
   let newest = 0;
@@ -24,7 +25,7 @@ const config = path.join(root, 'tsconfig.json');
 const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
 
 /** Compiles when a source is newer than the last build. */
-function compile(node) {
+async function compile(node) {
   if (!fs.existsSync(config) || !fs.existsSync(compiler)) return;
   // Not the compiler's own file: it writes that one without compiling as well (`tsc --noEmit`).
   const stamp = path.join(root, 'dist', '.built');
@@ -40,14 +41,31 @@ function compile(node) {
       .map(newestSource),
   );
   if (built > newest) return;
-  if (built === 0) console.error('Compiling. This takes up to a minute, and only the first time.');
-  runCompiler(node, []);
+  const endProgress = built === 0 ? showProgress() : () => {};
+  await runCompiler(node, []);
+  endProgress();
   fs.writeFileSync(stamp, '');
 }
 
-function runCompiler(node, flags) {
-  const result = spawnSync(node, [compiler, '-p', root, ...flags], { stdio: ['ignore', 2, 2] });
-  if (result.status !== 0) process.exit(result.status ?? 1);
+/** Says every few seconds that the first compilation still runs. @returns What ends it. */
+function showProgress() {
+  console.error('Compiling. This takes up to a minute, and only the first time.');
+  const startedAt = Date.now();
+  const seconds = () => Math.round((Date.now() - startedAt) / 1000);
+  const timer = setInterval(() => console.error(`  still compiling: ${seconds()} s`), PROGRESS_MS);
+  return () => {
+    clearInterval(timer);
+    console.error(`Compiled in ${seconds()} s.`);
+  };
+}
+
+async function runCompiler(node, flags) {
+  const child = spawn(node, [compiler, '-p', root, ...flags], { stdio: ['ignore', 2, 2] });
+  const status = await new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', resolve);
+  });
+  if (status !== 0) process.exit(status ?? 1);
   for (const module of BUNDLED) bundle(module);
   bringWeights();
 }
@@ -91,10 +109,10 @@ function bringWeights() {
 }
 
 /** Compiles for the packages: all of it, and without the lines that point to maps, which the package has not. */
-function compilePackage(node) {
+async function compilePackage(node) {
   fs.rmSync(path.join(root, 'dist'), { recursive: true, force: true });
   // Without its record of the build the checkout compiles once more, maps and all, when it is next used.
-  runCompiler(node, ['--sourceMap', 'false', '--incremental', 'false', '--tsBuildInfoFile', 'null']);
+  await runCompiler(node, ['--sourceMap', 'false', '--incremental', 'false', '--tsBuildInfoFile', 'null']);
   const dist = path.join(root, 'dist');
   const declarations = fs.readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'));
   for (const name of declarations) restoreAttributes(path.join(dist, name));
@@ -128,11 +146,11 @@ function toolOf(command, rest) {
 
 /**
  * Compiles what changed.
- * @returns Arguments for Node where these are a command of developers; undefined for a command of the product.
+ * @returns Resolves with arguments for Node where these are a command of developers; undefined for a command of the product.
  */
-function prepare(node, [command, ...rest]) {
-  if (command === '--package') compilePackage(node);
-  else compile(node);
+async function prepare(node, [command, ...rest]) {
+  if (command === '--package') await compilePackage(node);
+  else await compile(node);
   if (command === '--build' || command === '--package') process.exit(0);
   const tool = toolOf(command, rest);
   return tool && [...(command === '--bench' ? ['--expose-gc'] : []), path.join(root, tool), ...rest];

@@ -64,7 +64,9 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   address = await listen(listening, settings);
   const stored = storedInFolder(settings);
   if (role !== 'all' && stored.length > 0)
-    logger.warn(`all nodes have to share this DATA_DIR, which keeps what is the same for all: ${stored.join(', ')}`);
+    logger.warn(
+      `all nodes must share this DATA_DIR, since it holds secrets that must be equal on all nodes: ${stored.join(', ')}`,
+    );
   return {
     logger,
     banner: {
@@ -117,7 +119,7 @@ function announce({ firstRun, role, print }: ServeOptions, banner: Banner): void
     return;
   }
   const { settings, address, metricsAddress, notices } = banner;
-  const what = role === 'worker' ? 'runs jobs, and tells how they fare' : 'listens';
+  const what = role === 'worker' ? 'runs jobs and reports their state' : 'listens';
   const links = describeLinks(settings, address);
   const lines = [
     `mediagate ${what} on ${describeListening(settings, address)}`,
@@ -135,7 +137,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   // Last: a reader of this line may send a signal at once, which must already be handled.
   announce(options, serving.banner);
   const exitCode = await ended;
-  if (exitCode === 0) options.print('\nFinishing what is in flight; another Ctrl-C ends it at once.\n');
+  if (exitCode === 0) options.print('\nFinishing running requests. Press Ctrl-C again to stop at once.\n');
   await serving.stop();
   return exitCode;
 }
@@ -153,13 +155,13 @@ function untilItEnds({ logger }: Serving): Promise<number> {
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
     // An unhandled rejection of a plugin is that plugin's failure; others continue.
-    process.on('unhandledRejection', (error) => logger.error('a promise failed and nobody waited for it', { error }));
+    process.on('unhandledRejection', (error) => logger.error('unhandled promise rejection', { error }));
     process.on('uncaughtException', (error) => {
       if (isBrokenConnection(error)) {
-        logger.error('a connection broke and nobody listened to it', { error });
+        logger.error('unhandled connection error', { error });
         return;
       }
-      logger.error('something was thrown outside of any request; the process ends', { error });
+      logger.error('uncaught error outside of a request; the process ends', { error });
       resolve(1);
     });
   });

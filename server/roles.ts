@@ -12,7 +12,7 @@ export function settingsOfRole(settings: Settings, role: Role): Settings {
   const { databaseUrl, extractWorkers, imageWorkers } = settings;
   if (databaseUrl === undefined) {
     throw new SettingsError(
-      `DATABASE_URL must be set for "--role ${role}": only nodes that share a PostgreSQL can share the work.`,
+      `DATABASE_URL must be set for "--role ${role}": nodes share work only through one PostgreSQL database.`,
     );
   }
   if (role === 'api') return { ...settings, extractWorkers: 0, imageWorkers: 0 };

@@ -65,10 +65,17 @@ function run(node, args) {
   child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)));
 }
 
-const node = findNode();
-const args = process.argv.slice(2);
-const build = path.join(__dirname, 'build.cjs');
-const tool = fs.existsSync(build) ? require(build).prepare(node, args) : undefined;
-const [command, ...rest] = args;
-const words = command === 'start' ? ['serve', '--first-run', ...rest] : args;
-run(node, tool ?? [path.join(root, 'dist', 'server', 'cli', 'cli.js'), ...words]);
+async function main() {
+  const node = findNode();
+  const args = process.argv.slice(2);
+  const build = path.join(__dirname, 'build.cjs');
+  const tool = fs.existsSync(build) ? await require(build).prepare(node, args) : undefined;
+  const [command, ...rest] = args;
+  const words = command === 'start' ? ['serve', '--first-run', ...rest] : args;
+  run(node, tool ?? [path.join(root, 'dist', 'server', 'cli', 'cli.js'), ...words]);
+}
+
+main().catch((error) => {
+  console.error(`mediagate could not be compiled: ${error.message}`);
+  process.exit(1);
+});

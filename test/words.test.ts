@@ -48,6 +48,24 @@ const RETIRED_IN_COMMENTS: Readonly<Record<string, string>> = {
   'whoever|whom|whatever|nobody|anybody|somebody|everybody': 'the role: client, caller, owner, operator',
 };
 
+/**
+ * Likewise for what people read: docs, messages, log lines, help and pages. Names of public APIs may have them, such as
+ * the header `x-mediagate-stand-in`.
+ */
+const RETIRED_IN_TEXTS: Readonly<Record<string, string>> = {
+  desk: 'service',
+  'wish(es)?': 'request',
+  'rungs?|ladders?': 'method, fallback chain',
+  'climb(ed|s)?': 'run',
+  'kept answers?|hand-over|waiting room': 'idempotent response, tee, semaphore',
+  'torture|canary|upkeep|makings|cut_offs': 'chaos, live probe, maintenance, transcodes, crash count',
+  '(?<!x-mediagate-)stand-ins?': 'mock, offline engine',
+  'to be had|is believed|at hand|is told of': 'available, is trusted, cached, receives',
+  'a sound(?![- ]effect)': 'audio',
+  'keys go on|goes on alone|in the making|shows life': 'keep working, continues, running, heartbeat',
+  'whoever|whom': 'the role: client, caller, owner, operator',
+};
+
 const files = ['core', 'server']
   .flatMap((folder) =>
     readdirSync(path.join(packageRoot, folder), { recursive: true, encoding: 'utf8' }).map(
@@ -78,6 +96,40 @@ describe('words of core and server', () => {
   });
 });
 
+describe('words of messages and docs', () => {
+  it('texts in the code have the standard terms', () => {
+    const wrong = ['core', 'server', 'plugins'].flatMap((folder) =>
+      list(folder, /\.ts$/).flatMap((file) =>
+        parse(file)
+          .texts.filter((text) => /[a-z] [a-z]/i.test(text))
+          .flatMap((text) => complain(RETIRED_IN_TEXTS, text, `${file}: ${text}`, '\\b', '\\b')),
+      ),
+    );
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('pages have the standard terms', () => {
+    const pages = [
+      'README.md',
+      'CONTRIBUTING.md',
+      ...['docs', 'examples', 'server'].flatMap((folder) => list(folder, /\.(md|ya?ml)$/)),
+    ];
+    const wrong = pages.flatMap((file) =>
+      readFileSync(path.join(packageRoot, file), 'utf8')
+        .split('\n')
+        .flatMap((line, index) => complain(RETIRED_IN_TEXTS, line, `${file}:${index + 1}`, '\\b', '\\b')),
+    );
+    expect(wrong).to.deep.equal([]);
+  });
+});
+
+function list(folder: string, names: RegExp): string[] {
+  return readdirSync(path.join(packageRoot, folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}/${name}`)
+    .filter((file) => names.test(file) && !/\/(test|fixtures|node_modules)\//.test(file))
+    .sort();
+}
+
 function complain(words: Readonly<Record<string, string>>, text: string, where: string, before: string, after: string) {
   return Object.entries(words)
     .filter(([word]) => new RegExp(`${before}(${word})${after}`, 'i').test(text))
@@ -94,15 +146,17 @@ const TOKENS =
   /\/\*[\s\S]*?\*\/|\/\/.*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|(?<=[(,=:[!&|?{};>]\s*|return\s+)\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*|#?[A-Za-z_$][\w$]*|[`{}]/g;
 const TEMPLATE_TEXT = /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(`|\$\{)/y;
 
-function parse(file: string): { identifiers: string[]; comments: string[] } {
+function parse(file: string): { identifiers: string[]; comments: string[]; texts: string[] } {
   const text = readFileSync(path.join(packageRoot, file), 'utf8');
   const identifiers: string[] = [];
   const comments: string[] = [];
+  const texts: string[] = [];
   /** Open braces; true for those of a template's expression. */
   const open: boolean[] = [];
   const skipTemplateText = (from: number): number => {
     TEMPLATE_TEXT.lastIndex = from;
     const [whole = '', end] = TEMPLATE_TEXT.exec(text) ?? [];
+    texts.push(whole);
     if (end === '${') open.push(true);
     return from + whole.length;
   };
@@ -113,6 +167,7 @@ function parse(file: string): { identifiers: string[]; comments: string[] } {
     else if (token === '{') open.push(false);
     else if (/^\/[*/]/.test(token)) comments.push(token);
     else if (/^[#\w$]/.test(token)) identifiers.push(token);
+    else if (/^['"]/.test(token)) texts.push(token);
   }
-  return { identifiers, comments };
+  return { identifiers, comments, texts };
 }

@@ -216,8 +216,8 @@ function findModel(registry: Registry, model: string, operation: AudioOperation)
   if (found) return found;
   const fitting = registry.audioModels(operation).join(', ') || 'none, since no provider of such models is ready';
   const isKnown = registry.models().some(({ id }) => id === model);
-  const message = isKnown ? 'This model does other work' : 'There is no model of this name';
-  throw new GatewayError(isKnown ? 'model_not_supported' : 'model_not_found', `${message}. Here work: ${fitting}.`, {
+  const message = isKnown ? 'This model is of another kind' : 'There is no model with this name';
+  throw new GatewayError(isKnown ? 'model_not_supported' : 'model_not_found', `${message}. Available: ${fitting}.`, {
     param: 'model',
   });
 }
@@ -262,7 +262,7 @@ export async function openAudioResponse(options: AudioResponseOptions): Promise<
     const source = limited(stream.body, { signal: life.signal, idleMs });
     const body = convertSpeech({ body: source, from: stream.format, to: format, ffmpeg, signal: life.signal });
     const first = await unlessAborted(life.signal, body.next());
-    if (first.done) throw new GatewayError('upstream_changed', 'The model made no sound.');
+    if (first.done) throw new GatewayError('upstream_changed', 'The model returned no audio.');
     return { stream, body, first: first.value };
   }
 
@@ -289,7 +289,7 @@ export async function openAudioResponse(options: AudioResponseOptions): Promise<
     } finally {
       signal.removeEventListener('abort', stop);
       ended.resolve({ usage: await usageOf(stream, failure), ...(failure && { failure }) });
-      life.abort(new Error('the sound has ended'));
+      life.abort(new Error('the audio has ended'));
     }
   }
 
@@ -317,7 +317,7 @@ async function* limited(
       const next = await (bytes === 0 ? coming : withDeadline(idleMs, () => coming, { error: stoppedInTheMiddle }));
       if (next.done) return;
       bytes += next.value.length;
-      if (bytes > MAX_BYTES) throw new GatewayError('upstream_changed', 'The sound of the model does not end.');
+      if (bytes > MAX_BYTES) throw new GatewayError('upstream_changed', 'The audio of the model does not end.');
       if (next.value.length > 0) yield next.value;
     }
   } finally {
@@ -327,9 +327,9 @@ async function* limited(
 }
 
 function stoppedInTheMiddle(): GatewayError {
-  return new GatewayError('upstream_timeout', 'The model stopped in the middle of its sound.');
+  return new GatewayError('upstream_timeout', 'The model stopped in the middle of its audio.');
 }
 
 function abandoned(): GatewayError {
-  return new GatewayError('bad_request', 'Nobody heard the sound to its end.');
+  return new GatewayError('bad_request', 'The client left before the end of the audio.');
 }

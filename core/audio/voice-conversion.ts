@@ -63,7 +63,7 @@ async function* beginningWith(first: Uint8Array, rest: AsyncIterator<Uint8Array>
 
 async function* encode({ body, from, to, ffmpeg, signal }: SpeechToConvert): AsyncGenerator<Uint8Array> {
   if (!ffmpeg) {
-    const message = `This gateway has no ffmpeg, without which the model's ${from} cannot be brought into ${to}.`;
+    const message = `This gateway has no ffmpeg, which is needed to convert the model's ${from} to ${to}.`;
     throw new GatewayError('plugin_unavailable', message, { param: 'response_format' });
   }
   const made = new PassThrough();
@@ -84,14 +84,14 @@ async function* encode({ body, from, to, ffmpeg, signal }: SpeechToConvert): Asy
     yield* to === 'wav' ? withHeader(made) : made;
   } finally {
     signal.removeEventListener('abort', stop);
-    left.abort(new Error('nobody reads the sound any more'));
+    left.abort(new Error('the audio has no reader any more'));
   }
 }
 
 /** ffmpeg names an input file in its errors; here it is the model's audio. */
 function toFailure(error: unknown): Error {
   if (isGatewayError(error) && error.code === 'audio_unavailable') {
-    return new GatewayError('upstream_changed', 'The sound of the model cannot be read.', { cause: error });
+    return new GatewayError('upstream_changed', 'The audio of the model cannot be read.', { cause: error });
   }
   return error instanceof Error ? error : new Error(String(error));
 }
@@ -183,18 +183,18 @@ async function write(handle: FileHandle, { chunks, maxBytes, param, signal }: Au
     }
     await handle.writeFile(chunk);
   }
-  if (size === 0) throw invalid(param, `${param} is empty: send a sound (${ACCEPTED}).`);
+  if (size === 0) throw invalid(param, `${param} is empty: send an audio file (${ACCEPTED}).`);
   return { size, container: container ?? judge(head, param) };
 }
 
 function judge(head: Uint8Array, param: string): Container {
   const container = sniffContainer(head);
   if (container && TYPES[container]) return container;
-  throw invalid(param, `${param} is not a sound of an accepted format: ${ACCEPTED}.`);
+  throw invalid(param, `${param} is not audio in an accepted format: ${ACCEPTED}.`);
 }
 
 function unreadable(param: string, cause: GatewayError): GatewayError {
-  const message = `${param} cannot be read as sound: it is damaged, or has none. Accepted: ${ACCEPTED}.`;
+  const message = `${param} cannot be read as audio: it is damaged or has no audio track. Accepted: ${ACCEPTED}.`;
   return new GatewayError('invalid_value', message, { param, cause });
 }
 
@@ -233,7 +233,7 @@ function isTime(seconds: number): boolean {
 }
 
 function notATranscript(): GatewayError {
-  return new GatewayError('upstream_changed', 'The answer of the model is no transcript.');
+  return new GatewayError('upstream_changed', 'The answer of the model is not a transcript.');
 }
 
 const HEAD_BYTES = 36;

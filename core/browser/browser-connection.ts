@@ -85,7 +85,7 @@ function scopedPage(
     async goto(url, options) {
       const target = URL.parse(url);
       if (!target)
-        throw new GatewayError('upstream_refused', 'What was to be opened is not a URL.', { retryable: false });
+        throw new GatewayError('upstream_refused', 'The address to open is not a URL.', { retryable: false });
       checkUrl(target);
       const response = await page.goto(target.href, options).catch(met);
       // Chrome shows an error page for a refusal without a body, and fails; the headless shell shows an empty page.
@@ -138,7 +138,7 @@ export function createPipeTransport({ input, output, onBroken }: PipeEnds): Prot
   const take = (part: Buffer) => {
     parts.push(part);
     length += part.length;
-    if (length > MAX_MESSAGE_BYTES) throw new RangeError('the browser says too much');
+    if (length > MAX_MESSAGE_BYTES) throw new RangeError('the browser sent too many messages');
   };
   const read = (chunk: Buffer) => {
     let start = 0;
@@ -170,7 +170,7 @@ export function createPipeTransport({ input, output, onBroken }: PipeEnds): Prot
 const FAILURES: readonly (readonly [RegExp, 'upstream_error' | 'upstream_timeout', string])[] = [
   [/net::ERR_(?:TIMED_OUT|CONNECTION_TIMED_OUT)/, 'upstream_timeout', 'The origin did not answer in time.'],
   [/net::ERR_(?:TUNNEL_CONNECTION_FAILED|PROXY_)/, 'upstream_error', 'The origin could not be reached.'],
-  [/net::ERR_(?:CERT_|SSL_)/, 'upstream_error', 'No secure connection to the origin could be made.'],
+  [/net::ERR_(?:CERT_|SSL_)/, 'upstream_error', 'The TLS connection to the origin failed.'],
   [/net::ERR_/, 'upstream_error', 'The page could not be loaded.'],
   [/has been closed|Target closed|crashed/i, 'upstream_error', 'The page was closed.'],
 ];
@@ -182,7 +182,7 @@ const FAILURES: readonly (readonly [RegExp, 'upstream_error' | 'upstream_timeout
 export function browserFailure(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   if (error.name === 'TimeoutError') {
-    return new GatewayError('upstream_timeout', 'The page did not get ready in time.', { cause: error });
+    return new GatewayError('upstream_timeout', 'The page was not ready in time.', { cause: error });
   }
   const known = FAILURES.find(([message]) => message.test(error.message));
   return known ? new GatewayError(known[1], known[2], { cause: error }) : error;

@@ -39,7 +39,7 @@ export function createLauncher({ behindEgressProxy, logger }: LauncherOptions): 
   const authorities = behindEgressProxy ? getCACertificates('extra') : [];
   // Chromium refuses to start as root with its sandbox.
   let sandbox = process.getuid?.() !== 0;
-  if (!sandbox) logger.warn('the browser has no sandbox, for the gateway runs as root');
+  if (!sandbox) logger.warn('the browser has no sandbox, since the gateway runs as root');
 
   async function start(executable: BrowserExecutable, proxyPort: number): Promise<RunningBrowser> {
     const profile = await createProfile();
@@ -80,7 +80,7 @@ export function createLauncher({ behindEgressProxy, logger }: LauncherOptions): 
       } catch (error) {
         if (!sandbox || !(error instanceof Error && NO_SANDBOX.test(error.message))) throw error;
         sandbox = false;
-        logger.warn('the browser has no sandbox, for this system gives it none', { error });
+        logger.warn('the browser has no sandbox, since this system offers none', { error });
         return start(executable, proxyPort);
       }
     },

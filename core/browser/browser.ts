@@ -117,9 +117,9 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
       leader: browser.pid,
       maxBytes: maxMemoryBytes,
       onExceeded(bytes) {
-        exceed(new GatewayError('upstream_error', 'The page takes too much memory.'));
+        exceed(new GatewayError('upstream_error', 'The page uses too much memory.'));
         void browser.kill();
-        logger.warn('a browser was ended, for its page takes too much memory; BROWSER_MEMORY_MB is the bound', {
+        logger.warn('a browser was ended: its page used more memory than BROWSER_MEMORY_MB', {
           bytes,
         });
       },
@@ -164,7 +164,7 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
             signal.throwIfAborted();
             return supply.use((browser) => visit(browser, call, limits, signal));
           });
-        const error = () => new GatewayError('upstream_timeout', 'The browser was not done in time.');
+        const error = () => new GatewayError('upstream_timeout', 'The browser did not finish in time.');
         return withDeadline(timeoutMs, run, { signals, error });
       },
     }),

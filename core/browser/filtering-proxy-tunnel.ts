@@ -246,7 +246,7 @@ function openEgressTunnel(dial: Dial, authority: string, signal: AbortSignal): P
       signal.addEventListener('abort', () => socket.destroy(), { once: true });
       if (statusCode !== 200 || signal.aborted) {
         socket.destroy();
-        reject(new GatewayError('upstream_error', 'The egress proxy did not let the request through.'));
+        reject(new GatewayError('upstream_error', 'The egress proxy refused the request.'));
         return;
       }
       if (head.length > 0) socket.unshift(head);

@@ -59,7 +59,7 @@ export function translateDatabaseError(error: unknown): unknown {
       : error;
   }
   if (isReadOnly(error)) {
-    return new GatewayError('upstream_unavailable', 'The database takes no writes: it is read-only.', { cause: error });
+    return new GatewayError('upstream_unavailable', 'The database is read-only.', { cause: error });
   }
   return isUnavailable(error) ? databaseUnavailable(error) : error;
 }
@@ -82,22 +82,22 @@ const DEFAULT_PORT = '5432';
 
 /** Reasons for a failed connection: SQLSTATEs, system codes, and messages of pg without a code. */
 const OPENING_REASONS: readonly (readonly [RegExp, string])[] = [
-  [/^ECONNREFUSED$/, 'nothing listens there (connection refused)'],
-  [/^(ENOTFOUND|EAI_AGAIN)$/, 'no host of this name was found'],
-  [/^(EHOSTUNREACH|ENETUNREACH)$/, 'there is no way to that host'],
-  [/^(ENOENT|EACCES)$/, 'its socket cannot be opened'],
+  [/^ECONNREFUSED$/, 'connection refused'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'host name not found'],
+  [/^(EHOSTUNREACH|ENETUNREACH)$/, 'no route to the host'],
+  [/^(ENOENT|EACCES)$/, 'the socket cannot be opened'],
   [
     /^ETIMEDOUT$|^timeout exceeded when trying|^Connection terminated due to connection timeout/,
     'it did not answer in time',
   ],
-  [/^28P01$|password must be a string/, 'it refuses the password'],
-  [/^28000$/, 'it refuses the user, or connections from here'],
-  [/^3D000$/, 'it has no database of that name'],
-  [/^42501$/, 'the user may not do there what is needed'],
-  [/^53300$/, 'it has no connection left'],
+  [/^28P01$|password must be a string/, 'wrong password'],
+  [/^28000$/, 'user or client address refused'],
+  [/^3D000$/, 'no database with that name'],
+  [/^42501$/, 'the user lacks a privilege'],
+  [/^53300$/, 'too many connections'],
   [/^57P0[123]$/, 'it is starting or stopping'],
   [/^ECONNRESET$|^Connection terminated unexpectedly/, 'it closed the connection'],
-  [/does not support SSL/, 'it speaks no TLS'],
+  [/does not support SSL/, 'it does not support TLS'],
 ];
 
 /**
@@ -130,10 +130,10 @@ function addressOf(databaseUrl: string): string {
 
 /** SQLSTATEs and codes of SQLite, with the operator's remedy. */
 const MIGRATION_REASONS: readonly (readonly [RegExp, string])[] = [
-  [/^(SQLITE_FULL|53100)$/, 'there is no room left on its disk'],
+  [/^(SQLITE_FULL|53100)$/, 'its disk is full'],
   [
     /^42501$/,
-    'its user may not make or change tables. Run "mediagate migrate" with the DATABASE_URL of one who may, and start again',
+    'its user may not create or change tables. Run "mediagate migrate" with a DATABASE_URL of a user who may, and start again',
   ],
 ];
 
@@ -141,11 +141,11 @@ const MIGRATION_REASONS: readonly (readonly [RegExp, string])[] = [
 export function describeMigrationFailure(error: unknown, { done, pending }: SchemaStatus): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const reason = isServerLock(error)
-    ? 'other sessions have kept its tables busy, as a dump does'
+    ? 'other sessions, such as a dump, lock its tables'
     : MIGRATION_REASONS.find(([pattern]) => pattern.test(code))?.[1];
   if (reason === undefined) return error;
   const [latest, wanted] = [done.at(-1), pending.at(-1)];
   const state = latest === undefined ? 'is empty' : `is at ${latest}`;
-  const message = `The database ${state} and was left so; it could not be brought to ${wanted}: ${reason}.`;
+  const message = `The database ${state} and was left there; the migration to ${wanted} failed: ${reason}.`;
   return new GatewayError('upstream_unavailable', message, { cause: error });
 }

@@ -77,7 +77,7 @@ export function createGroupCommit<Item, Answer>(options: GroupCommitOptions<Item
     const now = performance.now();
     return group.filter((waiter) => {
       if (now - waiter.since < database.timeoutMs) return true;
-      waiter.reject(databaseUnavailable(new Error('Others waited for the database before this one.')));
+      waiter.reject(databaseUnavailable(new Error('Earlier requests still wait for the database.')));
       return false;
     });
   }
@@ -237,7 +237,7 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
       }
       if (!(await writeOneByOne())) return false;
     }
-    if (isUnavailable) logger.info(`${name} are being written again`);
+    if (isUnavailable) logger.info(`${name} are written again`);
     isUnavailable = false;
     batch = [];
     return true;
@@ -258,7 +258,7 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
         await tryWriting([one]);
       } catch (error) {
         if (isGatewayError(error)) return false;
-        logger.error(`one of the ${name} cannot be written and is given up`, { error });
+        logger.error(`one of the ${name} cannot be written and is dropped`, { error });
         done([one]);
       }
       batch = rest;
@@ -285,14 +285,14 @@ export function createWriteBehind<Item>(options: WriteBehindOptions<Item>): Writ
     clearTimeout(timer);
     await running;
     const lost = batch.length + waiting.length;
-    if (lost > 0) logger.error(`${name} could not be written before the end`, { count: lost });
+    if (lost > 0) logger.error(`${name} could not be written before shutdown`, { count: lost });
   }
 
   let finished: Promise<void> | undefined;
   return {
     push(item) {
       if (closing.signal.aborted) {
-        logger.error(`${name} came after the end and are lost`, { count: 1 });
+        logger.error(`${name} came after shutdown and are lost`, { count: 1 });
         return;
       }
       waiting.push(item);

@@ -267,7 +267,7 @@ export function createInstances({
       hasRow = true;
       writtenAt = begunAt;
     } finally {
-      if (isLost) logger.warn('this process was taken for dead by others and goes on under a new id');
+      if (isLost) logger.warn('other processes took this one for dead; it continues under a new id');
       if (isLost || (hasRow && !isFresh())) for (const listener of lostListeners) listener();
     }
   }

@@ -99,7 +99,7 @@ function refuseForeign(newer: readonly string[], known: readonly string[]): void
   if (blocking === undefined) return;
   throw new GatewayError(
     'invalid_value',
-    `A newer release has brought the database to ${newer.at(-1)}, which this release (${latest}) cannot use. Start that release, or one between the two.`,
+    `A newer release migrated the database to ${newer.at(-1)}; this release (${latest}) cannot use it. Start that release or one between the two.`,
     { param: 'databaseUrl' },
   );
 }

@@ -51,7 +51,7 @@ export async function openSqliteSource(
   } catch (error) {
     sqlite.close();
     if (alone && isSqliteLock(error)) {
-      const message = `Another process has ${file} open. Stop the gateway that uses it, or give a backup of it.`;
+      const message = `Another process has ${file} open. Stop the gateway that uses it, or use a backup of it.`;
       throw new GatewayError('invalid_value', message, { param: 'from', cause: error });
     }
     throw describeFailure(error, file);
@@ -136,7 +136,7 @@ function describeFailure(error: unknown, file: string): unknown {
 }
 
 function foreign(file: string, cause?: unknown): GatewayError {
-  return new GatewayError('invalid_value', `${file} is no database of this gateway.`, { param: 'from', cause });
+  return new GatewayError('invalid_value', `${file} is not a database of this gateway.`, { param: 'from', cause });
 }
 
 /** The operating system decides when later writes reach the disk. */

@@ -87,7 +87,7 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
     try {
       const item = itemOf(summary);
       const { cached, cache } = refresh ? await extraction.refresh(item, signal) : await extraction.fetch(item, signal);
-      logger.info('an extraction job is done', { ...fields, ms: Math.round(clock.monotonic() - startedAt) });
+      logger.info('an extraction job completed', { ...fields, ms: Math.round(clock.monotonic() - startedAt) });
       return { cached, stale: cache === 'stale' };
     } catch (error) {
       if (!signal.aborted && isGatewayError(error)) {
@@ -245,7 +245,7 @@ export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptio
       } catch (error) {
         signal?.throwIfAborted();
         if (isGatewayError(error)) return { url, error };
-        logger.error('a link of a batch failed in a way nobody foresaw', { error });
+        logger.error('a link of a batch failed unexpectedly', { error });
         return { url, error: new GatewayError('internal_error', 'The gateway failed.') };
       }
     }

@@ -163,7 +163,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     try {
       for (let hops = 0; target.link.kind === 'short_link'; hops += 1) {
         if (hops === MAX_SHORT_LINKS)
-          throw new GatewayError('short_link_dead', 'The short link leads to further short links without end.');
+          throw new GatewayError('short_link_dead', 'The short link leads to an endless chain of short links.');
         target = await resolveShortLink(target, signal);
       }
       return target;

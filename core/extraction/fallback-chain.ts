@@ -334,7 +334,7 @@ async function runInTime<Found, Call>(options: MethodRunOptions<Found, Call>): P
   } catch (error) {
     if (running && isCut()) {
       const fields = { platform, extractionMethod: method.name };
-      watchAborted(running, () => logger.warn('a method ignores its abort signal: it goes on after its end', fields));
+      watchAborted(running, () => logger.warn('a method ignores its abort signal: it continues after its end', fields));
     }
     if (!isOverdue(signal)) signal.throwIfAborted();
     outcome = readFailure(isCut() ? late : error);
@@ -346,7 +346,7 @@ async function runInTime<Found, Call>(options: MethodRunOptions<Found, Call>): P
   if (outcome.kind === 'transient') {
     const fields = { platform, extractionMethod: method.name, code: outcome.code, ms, error: outcome.cause };
     if (missingPackageOf(outcome)) logger.error('a method needs a package that is not installed', fields);
-    else if (outcome.code === 'upstream_changed') logger.warn('a method could not be understood', fields);
+    else if (outcome.code === 'upstream_changed') logger.warn('the answer of a method could not be read', fields);
     else logger.debug('a method failed', fields);
   }
   return { outcome, ms, cut: isCut() };

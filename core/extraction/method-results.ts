@@ -37,12 +37,12 @@ export const FAILURE_MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, s
   paid: 'The item must be paid for.',
   under_review: 'The platform is still reviewing the item.',
   unavailable: 'The platform does not show the item.',
-  short_link_dead: 'The short link leads nowhere.',
+  short_link_dead: 'The short link does not work.',
   redirected_to_unsupported: 'The short link leads to something that is not supported.',
-  bot_check: 'The platform asked for a check that only a person can pass.',
-  upstream_rate_limited: 'The platform limits requests for now.',
+  bot_check: 'The platform asked for a check that only a person can solve.',
+  upstream_rate_limited: 'The platform limits requests at the moment.',
   upstream_refused: 'The platform refused the request.',
-  upstream_changed: 'The answer of the platform could not be understood.',
+  upstream_changed: 'The answer of the platform could not be read.',
   upstream_error: 'The platform could not be reached or failed.',
   upstream_timeout: 'The platform did not answer in time.',
 };
@@ -105,7 +105,7 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
   const asked = tried.some((one) => one.outcome);
   return asked
     ? new GatewayError('upstream_changed', 'The platform answered without the data of the item.')
-    : new GatewayError('plugin_unavailable', 'No way to get this item is set up on this gateway.');
+    : new GatewayError('plugin_unavailable', 'No method for this item is configured on this gateway.');
 }
 
 /** The error for clients, if a method lacks a package: then the platform was not asked. */

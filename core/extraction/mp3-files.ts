@@ -63,7 +63,7 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       return { extractor, link, fileName: links.fileName(link) };
     } catch (cause) {
       // The link is genuine, so its platform was supported when it was made.
-      throw new GatewayError('plugin_unavailable', 'The platform of this link is not served now.', { cause });
+      throw new GatewayError('plugin_unavailable', 'The platform of this link is not available now.', { cause });
     }
   }
 
@@ -74,7 +74,7 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     } catch (error) {
       if (!isDamagedFile(error)) throw error;
       const { platform } = extractor.contribution;
-      logger.warn('a stored MP3 is damaged; its next download makes it again', { platform, id: link.id, error });
+      logger.warn('a stored MP3 is damaged; its next download creates it again', { platform, id: link.id, error });
       return undefined;
     }
   }
@@ -91,10 +91,11 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     const { ffmpeg } = options;
     // Another process may have stored it in the meantime.
     if (await statOf(item)) return undefined;
-    if (!ffmpeg) throw new GatewayError('plugin_unavailable', 'This gateway has no ffmpeg to make MP3 files with.');
+    if (!ffmpeg)
+      throw new GatewayError('plugin_unavailable', 'This gateway has no ffmpeg, which is needed for MP3 files.');
     const source = await host.call('extractor', entry, signal, async (callSignal) => {
       if (!contribution.resolveAudio) {
-        throw new GatewayError('audio_unavailable', 'The platform gives no sound.', { retryable: false });
+        throw new GatewayError('audio_unavailable', 'The platform has no audio for this item.', { retryable: false });
       }
       const options = defaultRequestOptions(contribution);
       const found = await contribution.resolveAudio({ link, options, signal: callSignal });
@@ -127,9 +128,9 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       const ms = () => Math.round(clock.monotonic() - startedAt);
       try {
         const bytes = await produce(item, signal, begin);
-        if (bytes !== undefined) logger.info('an MP3 was made', { platform, id, bytes, ms: ms() });
+        if (bytes !== undefined) logger.info('an MP3 was created', { platform, id, bytes, ms: ms() });
       } catch (error) {
-        logger.warn('an MP3 could not be made', { platform, id, ms: ms(), error });
+        logger.warn('an MP3 could not be created', { platform, id, ms: ms(), error });
         throw explain(error, platform);
       }
     };
@@ -152,7 +153,7 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       }
       await unlessAborted(signal, transcode.stored);
       const made = await find(item);
-      if (!made) throw new GatewayError('upstream_unavailable', 'The file was made, and is not in the storage.');
+      if (!made) throw new GatewayError('upstream_unavailable', 'The file was created but is not in the storage.');
       return { ...described, ...made };
     },
     close: () => transcodes.close(),

@@ -90,7 +90,7 @@ async function spool(target: string, work: AudioWork): Promise<Container> {
   const judge = () => {
     container = sniffContainer(head);
     if (!container) {
-      const message = 'What the source sent is no sound or video file.';
+      const message = 'The source did not send an audio or video file.';
       throw new GatewayError('audio_unavailable', message, { retryable: false });
     }
   };
@@ -127,7 +127,7 @@ async function convert(input: string, container: Container, growing: GrowingFile
   const seconds = growing.size / MP3_BYTES_PER_SECOND;
   refuseTooLong(seconds);
   if (isCutShort(seconds, source.durationSeconds, report)) {
-    throw new GatewayError('audio_unavailable', 'The source ends before it should.');
+    throw new GatewayError('audio_unavailable', 'The source ended early.');
   }
 }
 
@@ -197,7 +197,8 @@ export function createTranscodes(clock: Clock): Transcodes {
   const closing = new AbortController();
 
   function start(key: string, make: RunTranscode): Transcode {
-    if (limit.pendingCount >= MAX_WAITING) throw new GatewayError('queue_full', 'Too many MP3 files are being made.');
+    if (limit.pendingCount >= MAX_WAITING)
+      throw new GatewayError('queue_full', 'Too many MP3 files are being created.');
     const begun = Promise.withResolvers<GrowingFile>();
     let over = Promise.resolve();
     const run = (signal: AbortSignal) => {
@@ -241,7 +242,7 @@ export function createTranscodes(clock: Clock): Transcodes {
 }
 
 function tooSlow(): GatewayError {
-  return new GatewayError('audio_timeout', `The MP3 could not be made within ${TIME_MS / 1000} s.`);
+  return new GatewayError('audio_timeout', `The MP3 could not be created within ${TIME_MS / 1000} s.`);
 }
 
 /** A failure of the source, not a temporary condition of this gateway. */
@@ -290,13 +291,11 @@ export async function fetchSource(fetch: SourceFetch): Promise<void> {
     const piece = readContentRange(reply.headers['content-range']);
     if (piece?.start !== position || piece.total > MAX_SOURCE_BYTES) {
       discard(reply);
-      throw piece?.start === position
-        ? tooLarge()
-        : unavailable('The source answers with another part than asked for.');
+      throw piece?.start === position ? tooLarge() : unavailable('The source sent another byte range than requested.');
     }
     total = piece.total;
     const received = await copy(reply, fetch);
-    if (received === 0) throw unavailable('The source ends before it should.');
+    if (received === 0) throw unavailable('The source ended early.');
     position += received;
   }
 }
@@ -345,7 +344,7 @@ async function explain<Result>({ signal }: SourceFetch, work: () => Promise<Resu
     if (!isGatewayError(error)) throw error;
     if (error.code === 'upstream_timeout') throw new GatewayError('audio_timeout', error.message, { cause: error });
     if (error.code !== 'upstream_error' && error.code !== 'upstream_refused') throw error;
-    throw new GatewayError('audio_unavailable', `The sound could not be fetched. ${error.message}`, {
+    throw new GatewayError('audio_unavailable', `The audio could not be fetched. ${error.message}`, {
       cause: error,
       retryable: error.retryable,
     });
@@ -358,8 +357,7 @@ function checkHost(url: URL, { mediaHosts, trustedOrigins }: SourceFetch): void 
     mediaHost.startsWith('.') ? host === mediaHost.slice(1) || host.endsWith(mediaHost) : host === mediaHost,
   );
   const secure = url.protocol === 'https:' || trustedOrigins.includes(url.origin);
-  if (!known || !secure)
-    throw unavailable('The sound lies on a host that the platform does not keep its media on.', false);
+  if (!known || !secure) throw unavailable('The audio is on a host that is not a media host of the platform.', false);
 }
 
 /** `bytes 0-99/1000`; an unknown total is rejected, since the end could not be detected. */
@@ -370,12 +368,12 @@ function readContentRange(text = ''): { start: number; total: number } | undefin
 
 function parseUrl(text: string): URL {
   const url = URL.parse(text);
-  if (!url) throw unavailable('The platform names a source that is not a URL.');
+  if (!url) throw unavailable('The platform gave an audio source that is not a URL.');
   return url;
 }
 
 function refused(status: number): GatewayError {
-  return unavailable(`The source refuses to give the sound: it answers ${status}.`);
+  return unavailable(`The source refused the audio file with status ${status}.`);
 }
 
 function tooLarge(): GatewayError {

@@ -97,7 +97,7 @@ export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): 
       const cached = { extraction, fetchedAt: clock.now() };
       const size = estimateBytes(cached);
       if (size > MAX_CHARACTERS * BYTES_PER_CHARACTER) {
-        throw new GatewayError('upstream_changed', 'The source gave more than an item can have.');
+        throw new GatewayError('upstream_changed', 'The source sent more than an item can have.');
       }
       memory.set(key, cached, { size });
       refusals.delete(key);

@@ -82,8 +82,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     );
     const usage = readReportedUsage(reported);
     const impossible = impossibleUsage(reported).join(', ');
-    if (impossible)
-      logger.warn('a plugin reported usage that is no amount', { entry: provider.entry, member: impossible });
+    if (impossible) logger.warn('a plugin reported an invalid usage', { entry: provider.entry, member: impossible });
     const { format, quality } = outputOf(task.options);
     const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
     const image = await resultFiles.store(resultTarget, { raw, fit }, signal);
@@ -104,11 +103,11 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     });
     try {
       const result = await make(task, id, signal);
-      logger.info('an image is made', { ...fields(), bytes: result.image.bytes });
+      logger.info('an image was generated', { ...fields(), bytes: result.image.bytes });
       return result;
     } catch (error) {
       if (!signal.aborted && isGatewayError(error)) {
-        logger.warn('an image could not be made', { ...fields(), code: error.code, error: error.cause });
+        logger.warn('an image could not be generated', { ...fields(), code: error.code, error: error.cause });
       }
       throw error;
     }
@@ -154,7 +153,7 @@ export async function downloadReference(download: ReferenceDownload): Promise<Ui
   const { signal } = download;
   try {
     const work = async (deadline: AbortSignal) => readBody(await walk({ ...download, signal: deadline }));
-    const error = () => new GatewayError('upstream_timeout', 'It took too long.');
+    const error = () => new GatewayError('upstream_timeout', 'The download took too long.');
     return await withDeadline(DEADLINE_MS, work, { signals: [signal], error });
   } catch (error) {
     signal.throwIfAborted();
@@ -166,7 +165,7 @@ export async function downloadReference(download: ReferenceDownload): Promise<Ui
 async function walk({ http, url, signal }: ReferenceDownload): Promise<HttpStream> {
   let hop: Hop = { url: new URL(url), method: 'GET', headers: {} };
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-    if (hop.url.protocol !== 'https:') throw failed('Its host redirects to another scheme.', { retryable: false });
+    if (hop.url.protocol !== 'https:') throw failed('The host redirects to another scheme.', { retryable: false });
     const reply = await http.stream({
       url: hop.url,
       // Images are already compressed; a second compression would hide their size.
@@ -181,18 +180,18 @@ async function walk({ http, url, signal }: ReferenceDownload): Promise<HttpStrea
     discard(reply);
     hop = next;
   }
-  throw failed('Its host redirects too often.');
+  throw failed('The host redirects too often.');
 }
 
 async function readBody(reply: HttpStream): Promise<Uint8Array> {
   const { 'content-encoding': coding = 'identity', 'content-length': length } = reply.headers;
   if (reply.status !== 200) {
     discard(reply);
-    throw failed(`Its host answers ${reply.status}.`);
+    throw failed(`The host answered ${reply.status}.`);
   }
   if (coding.toLowerCase() !== 'identity') {
     discard(reply);
-    throw failed('Its host encodes it in a way that was not asked for.', { retryable: false });
+    throw failed('The host sent an encoding that was not requested.', { retryable: false });
   }
   if (Number(length) > MAX_IMAGE_BYTES) {
     discard(reply);

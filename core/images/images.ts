@@ -364,7 +364,7 @@ function checkModel(registry: Registry, { model, references }: ImageRequest): vo
     .models()
     .filter(({ kind }) => kind === 'image')
     .map(({ id }) => id);
-  const message = `There is no image model of this name. There are: ${known.join(', ') || 'none, since no provider is ready'}.`;
+  const message = `There is no image model with this name. Available: ${known.join(', ') || 'none, since no provider is ready'}.`;
   throw new GatewayError('model_not_supported', message, { param: 'model' });
 }
 
@@ -374,8 +374,8 @@ function checkReferences({ id, maxReferences }: ImageModel, references: readonly
   if (!extra) return;
   const { param } = extra;
   if (maxReferences === 0)
-    throw new GatewayError('unsupported_value', `The model ${id} takes no input images.`, { param });
-  const message = `The model ${id} takes at most ${maxReferences} input images; this request has ${references.length}.`;
+    throw new GatewayError('unsupported_value', `The model ${id} accepts no input images.`, { param });
+  const message = `The model ${id} accepts at most ${maxReferences} input images; this request has ${references.length}.`;
   throw new GatewayError('too_many_images', message, { param });
 }
 
@@ -389,7 +389,7 @@ function namesOf({ image: { name, rawName } }: ImageResult): string[] {
 }
 
 async function refuse(): Promise<never> {
-  throw new GatewayError('plugin_unavailable', 'This gateway keeps no jobs or no files, so it makes no images.');
+  throw new GatewayError('plugin_unavailable', 'This gateway has no job store or no file store, which images need.');
 }
 
 /** Replaces the service if no job store or file storage is configured. */

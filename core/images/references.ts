@@ -78,7 +78,7 @@ export function createReferences({ http, images, trustedOrigins }: ReferencesOpt
   return {
     async check(inputs) {
       if (inputs.length > MAX_REFERENCES) {
-        const message = `A request takes at most ${MAX_REFERENCES} input images; this one has ${inputs.length}.`;
+        const message = `A request accepts at most ${MAX_REFERENCES} input images; this one has ${inputs.length}.`;
         throw new GatewayError('too_many_images', message, { param: inputs[MAX_REFERENCES]?.param });
       }
       const references: Reference[] = [];
@@ -99,7 +99,7 @@ export function createReferences({ http, images, trustedOrigins }: ReferencesOpt
       try {
         return await Promise.all(references.map((reference) => fetchOne(reference, either)));
       } finally {
-        siblings.abort(new GatewayError('interrupted', 'Another input image of the request could not be had.'));
+        siblings.abort(new GatewayError('interrupted', 'Another input image of the request could not be fetched.'));
       }
     },
   };
@@ -238,12 +238,12 @@ export function isDataUri(text: string): boolean {
 export function decodeDataUri(uri: string): Uint8Array {
   const prefix = PREFIX.exec(uri.slice(0, MAX_PREFIX_LENGTH))?.[0];
   if (prefix === undefined) {
-    const message = 'The data URI is not of the form data:image/<type>;base64,<data>.';
+    const message = 'The data URI must have the form data:image/<type>;base64,<data>.';
     throw new GatewayError('invalid_base64_image', message);
   }
   if (uri.length - prefix.length > MAX_BASE64_LENGTH) throw fileTooLarge();
   const bytes = decodeBase64(uri.slice(prefix.length));
-  if (!bytes) throw new GatewayError('invalid_base64_image', 'The data URI holds something that is not base64.');
+  if (!bytes) throw new GatewayError('invalid_base64_image', 'The data URI is not valid base64.');
   return bytes;
 }
 

@@ -61,14 +61,14 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       try {
         return await storage.write(file);
       } catch (error) {
-        logger.warn('an image could not be stored; it is tried again', { error });
+        logger.warn('an image could not be stored; it is retried', { error });
       }
       await clock.sleep(retryMs, signal);
     }
     try {
       return await storage.write(file);
     } catch (cause) {
-      throw new GatewayError('storage_error', 'The image was made, and could not be stored.', { cause });
+      throw new GatewayError('storage_error', 'The image was generated but could not be stored.', { cause });
     }
   }
 
@@ -115,7 +115,7 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       const file = expiresAt === undefined ? undefined : await storage.stat(name);
       if (file) return { file, read: (range) => storage.read(name, range) };
       if (expiresAt !== undefined && expiresAt <= clock.now()) {
-        throw new GatewayError('file_expired', 'The time of this file is over.');
+        throw new GatewayError('file_expired', 'This file has expired.');
       }
       throw new GatewayError('file_not_found', 'There is no such file.');
     },

@@ -158,7 +158,7 @@ export function* acceptGroup(
 }
 
 function jobGone(): GatewayError {
-  return new GatewayError('job_not_found', 'The job of the earlier request is not there any more.');
+  return new GatewayError('job_not_found', 'The job of the earlier request no longer exists.');
 }
 
 /*

@@ -215,7 +215,7 @@ async function findMark(queries: Kysely<Tables>, id: string): Promise<Mark> {
   const marks = queries.selectFrom('jobs').select(['id', 'createdAt', 'finishedAt']).where('id', '=', id);
   const mark = kindOfJob(id) && (await marks.executeTakeFirst());
   if (mark) return mark;
-  throw new GatewayError('job_not_found', 'There is no job with the id that the list is to go on from.');
+  throw new GatewayError('job_not_found', 'There is no job with the id after which the list continues.');
 }
 
 function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined): Promise<ListedRow[]> {

@@ -232,7 +232,7 @@ export function createRunWatch(options: RunWatchOptions): RunWatch {
     if (!job) return;
     if (fails) endedUnrun?.(job);
     meter?.jobCutOff({ kind, fails });
-    const message = `a background job was cut off and ${fails ? 'has failed' : 'will run again'}`;
+    const message = `a background job was interrupted and ${fails ? 'has failed' : 'will run again'}`;
     logger.warn(message, { ...namesOf(run), attempt: run.attempts });
   }
 
@@ -240,7 +240,7 @@ export function createRunWatch(options: RunWatchOptions): RunWatch {
     if (maxQueuedMs === undefined) return;
     const expired = await ends.expire(kind, maxQueuedMs);
     if (expired.length === 0) return;
-    logger.warn('background jobs waited too long for their turn and have failed', { count: expired.length });
+    logger.warn('background jobs waited too long in the queue and failed', { count: expired.length });
     for (const job of expired) endedUnrun?.(job);
   }
 

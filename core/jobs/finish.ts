@@ -205,13 +205,13 @@ const CANCELLED = toJson({
 
 const INTERRUPTED = toJson({
   code: 'interrupted',
-  message: 'The job was cut off too often while it ran.',
+  message: 'The job was interrupted too often.',
   retryable: true,
 } satisfies JobFailure);
 
 const EXPIRED = toJson({
   code: 'queue_expired',
-  message: 'The job waited too long for its turn.',
+  message: 'The job waited too long in the queue.',
   retryable: true,
 } satisfies JobFailure);
 

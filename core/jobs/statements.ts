@@ -350,7 +350,7 @@ export function hashText(text: string): string {
 /** What clients may read of a job. */
 export function toFailure(error: unknown): JobFailure {
   if (!isGatewayError(error)) {
-    return { code: 'internal_error', message: 'The gateway failed at this job.', retryable: false };
+    return { code: 'internal_error', message: 'The gateway failed while running this job.', retryable: false };
   }
   const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts }: GatewayError = error;
   return { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts };

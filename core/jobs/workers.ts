@@ -113,7 +113,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     } catch (error) {
       // An abort by this process says nothing about the job, except a timeout.
       if (!abort.signal.aborted || (error === abort.signal.reason && isTimeout(error))) {
-        if (!isGatewayError(error)) logger.error('a background job failed unforeseen', { ...namesOf(row), error });
+        if (!isGatewayError(error)) logger.error('a background job failed unexpectedly', { ...namesOf(row), error });
         code = failureOf(error);
         outcome = { error: toJson(toFailure(error)) };
       }
@@ -139,7 +139,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   async function finish({ row, abort }: Run, outcome: Outcome, refused: () => void): Promise<JobRunOutcome> {
     if (await ends.finish(row, outcome, claims)) return 'error' in outcome ? 'failed' : 'completed';
     refused();
-    logger.warn('a background job had ended or was given to another worker; this result is refused', {
+    logger.warn('a background job had ended or moved to another worker; this result is refused', {
       ...namesOf(row),
       attempt: row.attempts,
     });
@@ -222,7 +222,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     await endsWithin(STOP_MS, () => Promise.all(ending));
     await watching.stop();
     await watch.stop();
-    if (runs.size > 0) logger.warn('background jobs ignored that they were to stop', { count: runs.size });
+    if (runs.size > 0) logger.warn('background jobs ignored their abort signal', { count: runs.size });
   }
 
   let stopped: Promise<void> | undefined;

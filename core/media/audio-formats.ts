@@ -163,7 +163,7 @@ async function containerOf(path: string): Promise<Container> {
   const { bytesRead, buffer } = await file.read(Buffer.alloc(SNIFF_BYTES), 0, SNIFF_BYTES, 0);
   const container = sniffContainer(buffer.subarray(0, bytesRead));
   if (container) return container;
-  throw new GatewayError('audio_unavailable', 'The file is in no form that sound is read from.', { retryable: false });
+  throw new GatewayError('audio_unavailable', 'The file is not in a supported audio format.', { retryable: false });
 }
 
 /** Converts a writer to a stream; each chunk waits for the reader. */
@@ -250,5 +250,5 @@ export async function openAudioAnswer({ headers, body }: HttpStream, asked: Spee
   const audio = isText ? undefined : await openAudio(body, asked);
   if (audio) return audio;
   await body[Symbol.asyncIterator]().return?.();
-  throw uselessAnswer('The upstream answered with something that is not a sound.');
+  throw uselessAnswer('The upstream answered with something that is not audio.');
 }

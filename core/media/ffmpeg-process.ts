@@ -105,7 +105,7 @@ async function give(feed: AsyncIterable<Uint8Array>, input: Writable): Promise<v
 /** Not an error of its input, as after a crash: memory was short, or it was killed. */
 function endedFromOutside(signal: NodeJS.Signals): GatewayError {
   const cause = new Error(`ffmpeg ended with ${signal}`);
-  return new GatewayError('plugin_unavailable', 'ffmpeg was ended before it was done.', { cause });
+  return new GatewayError('plugin_unavailable', 'ffmpeg was stopped before it finished.', { cause });
 }
 
 function notStarted(cause: unknown): GatewayError {
@@ -150,10 +150,10 @@ export function createReportReader() {
     /** The error for this exit code (null: by a signal that was not ours). */
     failure(code: number | null): GatewayError {
       const cause = new Error(`ffmpeg ended with ${code ?? 'a signal'}`);
-      if (/matches no streams/.test(tail)) return unavailable('The source has no sound.', cause);
+      if (/matches no streams/.test(tail)) return unavailable('The source has no audio.', cause);
       if (/not on whitelist|Decoder .* not found|Decoding requested, but no decoder/.test(tail))
-        return unavailable('The sound of the source is in a form that is not converted.', cause);
-      return unavailable('The source cannot be read as sound: it is damaged, or not what it seems to be.', cause);
+        return unavailable('The audio of the source is in a format that cannot be converted.', cause);
+      return unavailable('The source cannot be read as audio: it is damaged or of another type.', cause);
     },
   };
 }

@@ -128,7 +128,7 @@ function createQueue(atATime: number) {
   const limit = pLimit(atATime);
   return async (run: () => Promise<ConversionReport>): Promise<ConversionReport> => {
     if (limit.pendingCount < MAX_WAITING) return limit(() => inSpan({ name: 'ffmpeg' }, run));
-    throw new GatewayError('queue_full', 'Too many sounds are waiting to be converted.');
+    throw new GatewayError('queue_full', 'Too many audio files are waiting to be converted.');
   };
 }
 

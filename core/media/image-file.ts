@@ -224,13 +224,13 @@ export function checkImage(bytes: Uint8Array): ImageHeader {
 /** As {@link checkImage}, for bytes with a number that is already limited. */
 export function checkHeader(bytes: Uint8Array): ImageHeader {
   if (!sniffImage(bytes)) {
-    const message = 'The image is not a PNG, JPEG, WebP or GIF file, whatever it is labelled.';
+    const message = 'The image is not a PNG, JPEG, WebP or GIF file, although its label may say so.';
     throw new GatewayError('unsupported_image_media_type', message);
   }
   const header = readImageHeader(bytes);
   if (!header) throw new GatewayError('invalid_image', 'The image is damaged: its header cannot be read.');
   if (!isDecodable(header)) {
-    const message = `The image has ${header.width} x ${header.height} pixels, more than are decoded of its kind.`;
+    const message = `The image has ${header.width} x ${header.height} pixels, more than the limit for its format.`;
     throw new GatewayError('image_too_large', message);
   }
   return header;
@@ -257,9 +257,9 @@ export async function explainDecoding<Result>(decode: () => Promise<Result>): Pr
     return await decode();
   } catch (cause) {
     if (cause instanceof Error && cause.message.startsWith('timeout')) {
-      throw new GatewayError('image_too_large', 'The image takes too long to be decoded.', { cause });
+      throw new GatewayError('image_too_large', 'Decoding the image takes too long.', { cause });
     }
-    throw new GatewayError('invalid_image', 'The image is damaged: it cannot be decoded to its end.', { cause });
+    throw new GatewayError('invalid_image', 'The image is damaged: it cannot be decoded completely.', { cause });
   }
 }
 
@@ -273,5 +273,7 @@ const OF_INPUTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** The same failure for a model's image; other failures stay unchanged. */
 export function ofModel(error: unknown): unknown {
   if (!isGatewayError(error) || !OF_INPUTS.has(error.code)) return error;
-  return new GatewayError('upstream_error', `What the model gave cannot be used. ${error.message}`, { cause: error });
+  return new GatewayError('upstream_error', `The image of the model cannot be used. ${error.message}`, {
+    cause: error,
+  });
 }

@@ -52,10 +52,10 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
     isTrusted,
     checkUrl(url, trustedOrigins) {
       if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refusal('Only http and https can be fetched.');
-      if (url.username !== '' || url.password !== '') throw refusal('A URL with user info is not fetched.');
+      if (url.username !== '' || url.password !== '') throw refusal('A URL with user info cannot be fetched.');
       if (url.href.length > MAX_URL_LENGTH) throw refusal('The URL is too long to be fetched.');
       if (isTrusted(url, trustedOrigins)) return;
-      if (url.port !== '') throw refusal('Only the standard ports of http and https are fetched.');
+      if (url.port !== '') throw refusal('Only the standard ports of http and https are allowed.');
       checkHost(url.hostname);
     },
     async addresses(hostname, signal) {

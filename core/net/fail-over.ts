@@ -240,13 +240,13 @@ function soonestOf<Upstream>(
 }
 
 function limited(waitMs: number): GatewayError {
-  return new GatewayError('upstream_rate_limited', 'The upstream takes no further request for now.', {
+  return new GatewayError('upstream_rate_limited', 'The upstream accepts no further requests at the moment.', {
     retryAfterSeconds: boundedWait(waitMs / 1000),
   });
 }
 
 function coolingDown(restMs: number): GatewayError {
-  return new GatewayError('upstream_unavailable', 'The upstream keeps failing and is left alone for now.', {
+  return new GatewayError('upstream_unavailable', 'The upstream keeps failing and is in cool-down.', {
     retryAfterSeconds: boundedWait(restMs / 1000),
   });
 }

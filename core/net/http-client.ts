@@ -121,7 +121,7 @@ export async function sendRequest(exchange: Exchange): Promise<Answer> {
   if (!(maxRedirects >= 0 && maxRedirects <= MAX_REDIRECTS)) throw new RangeError('maxRedirects must be 0 to 5.');
   const cap = Math.min(maxBytes, limits.maxBytes ?? Number.POSITIVE_INFINITY);
   const url = request.url instanceof URL ? request.url : URL.parse(request.url);
-  if (!url) throw new GatewayError('upstream_refused', 'What was to be fetched is not a URL.', { retryable: false });
+  if (!url) throw new GatewayError('upstream_refused', 'The address to fetch is not a URL.', { retryable: false });
 
   let hop: Hop = { url, method, headers: requestFields(request.headers), body };
   let isAtHome = true;

@@ -218,7 +218,8 @@ const DECODERS: Readonly<Record<string, (start: Uint8Array) => Transform>> = {
 export function decodeBody(body: Bytes, { contentEncoding, maxBytes }: DecodingOptions): Bytes {
   const decoders = codingsOf(contentEncoding).map((coding) => {
     const decoder = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
-    if (!decoder) throw new GatewayError('upstream_error', 'The origin sent a content coding that was not asked for.');
+    if (!decoder)
+      throw new GatewayError('upstream_error', 'The origin sent a content encoding that was not requested.');
     return decoder;
   });
   return decoders.reduceRight((source, decoder) => capped(decoded(source, decoder), maxBytes), body);
@@ -226,7 +227,7 @@ export function decodeBody(body: Bytes, { contentEncoding, maxBytes }: DecodingO
 
 /** The body exceeds the reader's limit, by its bytes or its stated length. */
 export function overCap(): GatewayError {
-  return new GatewayError('upstream_error', 'The origin sent more than is read.', { retryable: false });
+  return new GatewayError('upstream_error', 'The origin sent more than the limit.', { retryable: false });
 }
 
 function codingsOf(contentEncoding: string | undefined): string[] {
@@ -237,7 +238,7 @@ function codingsOf(contentEncoding: string | undefined): string[] {
     .map((coding) => coding.trim())
     .filter((coding) => coding !== '' && coding !== 'identity');
   if (codings.length > MAX_CODINGS)
-    throw new GatewayError('upstream_error', 'The origin encoded its answer too often.');
+    throw new GatewayError('upstream_error', 'The origin sent too many content encodings.');
   return codings;
 }
 
@@ -283,12 +284,15 @@ const MESSAGES: readonly (readonly [RegExp, string])[] = [
   [/^(?:ENOTFOUND|EAI_)/, 'The host name could not be resolved.'],
   [
     /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|EPROTO$)/,
-    'No secure connection to the origin could be made.',
+    'The TLS connection to the origin failed.',
   ],
-  [/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/, 'The origin cut the connection.'],
+  [/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/, 'The origin closed the connection.'],
   [/^(?:HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_)/, 'The origin sent something that is not HTTP.'],
-  [/^(?:Z_|ZSTD_|ERR__ERROR_|ERR_BROTLI_|ERR_ZLIB_)/, 'The origin sent a body that is cut or cannot be decoded.'],
-  [/^(?:UND_ERR_PRX_|UND_ERR_ABORTED$)/, 'The egress proxy did not let the request through.'],
+  [
+    /^(?:Z_|ZSTD_|ERR__ERROR_|ERR_BROTLI_|ERR_ZLIB_)/,
+    'The origin sent a body that is incomplete or cannot be decoded.',
+  ],
+  [/^(?:UND_ERR_PRX_|UND_ERR_ABORTED$)/, 'The egress proxy refused the request.'],
 ];
 
 /** Codes of requests that cannot have reached the origin: no connection, or no trusted one. */

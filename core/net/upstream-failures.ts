@@ -15,7 +15,7 @@ export type AfterLostAnswer = Extract<TryConsequence['again'], 'anywhere' | 'her
 const ANSWER_LOST = new Set([504, 524]);
 
 /** The remedy if the address guard refuses a server of the operator. */
-export const TRUST = 'An operator who wants it reached names its origin in TRUSTED_ORIGINS.';
+export const TRUST = 'To allow it, the operator adds its origin to TRUSTED_ORIGINS.';
 
 const CALLER_FAULTS = new Set([400, 413, 415, 422]);
 /** Names a safety system or its rules, in a code or in words. */
@@ -56,7 +56,7 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
   }
   const details = { retryAfterSeconds: retryAfterSeconds(refusal, now) };
   if (status === 429) {
-    const error = new GatewayError('upstream_rate_limited', 'The upstream limits us.', details);
+    const error = new GatewayError('upstream_rate_limited', 'The upstream limits the rate of requests.', details);
     return new TryFailure(error, { again: 'anywhere', counts: false }, readQuotas(refusal.headers));
   }
   const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, details);
@@ -131,7 +131,7 @@ export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>
       // Only the operator can fix failures that are passed to other upstreams, so these are alerts. A caller's error
       // does not concern the operator, and its message may be the caller's own text.
       const level = isCallers ? 'info' : again === 'elsewhere' ? 'error' : 'warn';
-      logger[level](isCallers ? 'an upstream refused a request' : `a try at an upstream failed: ${error.message}`, {
+      logger[level](isCallers ? 'an upstream refused a request' : `a request to an upstream failed: ${error.message}`, {
         code: error.code,
         model,
         member,
@@ -188,7 +188,7 @@ async function readJson(body: AsyncIterable<Uint8Array>, clock: Clock): Promise<
     return JSON.parse(Buffer.concat(parts).toString('utf8'));
   }
   try {
-    return await withDeadline(TIMEOUT_MS, read, { clock, error: () => new Error('The body is slow to come.') });
+    return await withDeadline(TIMEOUT_MS, read, { clock, error: () => new Error('The body arrives too slowly.') });
   } catch {
     // No JSON, truncated, or slow to arrive.
     return undefined;

@@ -36,7 +36,7 @@ export function checkEntry({ use: _use, options: _options, ...entry }: PluginEnt
   const checked = entryIdValidator.check(entry);
   const [issue] = checked.ok ? [] : checked.issues;
   if (issue) throw new Error(`${issue.path} ${issue.message}`);
-  if (entry.fallback && !entry.serves) throw new Error('fallback needs serves, which names what it serves');
+  if (entry.fallback && !entry.serves) throw new Error('fallback needs "serves", the list of its models');
 }
 
 /**
@@ -119,15 +119,15 @@ export async function readPluginConfig(
 }
 
 const ENABLED_ADVICE =
-  'must be true, false or { "$env": "NAME" }; there is no "$not" and no "$all". An entry that is used only while others ' +
-  'do not serve its models has "fallback": true, and both name these models in "models" or "serves".';
+  'must be true, false or { "$env": "NAME" }; "$not" and "$all" do not exist. An instance that is used only while others ' +
+  'do not serve its models has "fallback": true, and both list these models in "models" or "serves".';
 
 type FileEntry = Static<typeof EntrySchema>;
 
 function whyContradictory({ id, models, serves, fallback }: FileEntry): string | undefined {
   if (models && id !== undefined) return 'has "id" beside "models": each model is an entry with its own id';
-  if (models && serves) return 'has "serves" beside "models", whose ids say it already';
-  if (fallback && !models && !serves) return 'is a "fallback" and must name in "models" or "serves" what it serves';
+  if (models && serves) return 'has "serves" beside "models", whose ids already list them';
+  if (fallback && !models && !serves) return 'is a "fallback" and must list its models in "models" or "serves"';
   return undefined;
 }
 
@@ -170,7 +170,9 @@ async function readJson(file: string): Promise<unknown> {
   try {
     text = await readFile(file, 'utf8');
   } catch (cause) {
-    throw new PluginConfigError(`${file} cannot be read. PLUGINS_CONFIG names the file of plugin entries.`, { cause });
+    throw new PluginConfigError(`${file} cannot be read. Set PLUGINS_CONFIG to the file of plugin instances.`, {
+      cause,
+    });
   }
   try {
     return JSON.parse(text);

@@ -139,11 +139,11 @@ export function readPluginFailure(kind: ContributionKind, thrown: unknown, hide:
   if (isOurs && isClean && cause === thrown.cause) return { error: thrown };
   const error = new GatewayError(code, message, { ...details, cause });
   if (isClean) return { error };
-  return { error, fault: { message: 'a plugin threw an error with values that no client may see', code, error } };
+  return { error, fault: { message: 'a plugin threw an error that contains option values', code, error } };
 }
 
 function notUnderstood(message: string, cause: Error, code?: string): PluginFailure {
-  const error = new GatewayError('upstream_changed', 'The answer of the source could not be understood.', { cause });
+  const error = new GatewayError('upstream_changed', 'The answer of the source could not be read.', { cause });
   return { error, fault: { message, error: cause, ...(code !== undefined && { code }) } };
 }
 

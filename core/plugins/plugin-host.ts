@@ -138,7 +138,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     checkContributions(plugin, contributions);
     const served = namesServed(contributions);
     const missing = entry.serves?.find((name) => !served.includes(name));
-    if (missing !== undefined) throw new Error(`its entry names ${missing}, and it serves ${served.join(', ')}`);
+    if (missing !== undefined)
+      throw new Error(`its configuration lists ${missing}, but it serves ${served.join(', ')}`);
     loaded.contributions = contributions;
   }
 
@@ -160,7 +161,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       const now = performance.now();
       if (!loaded || now - (loaded.ignoredAt ?? Number.NEGATIVE_INFINITY) < REPORT_MS) return;
       loaded.ignoredAt = now;
-      logger.warn('a plugin ignores its abort signal: a call of it goes on after its end', { entry });
+      logger.warn('a plugin ignores its abort signal: a call of it continues after its end', { entry });
     });
   }
 
@@ -168,7 +169,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     try {
       return ask() ?? [];
     } catch (error) {
-      logger.debug('a plugin does not tell its state', { entry, error });
+      logger.debug('a plugin failed to report its state', { entry, error });
       return [];
     }
   }
@@ -202,7 +203,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
           switchOff: before.flatMap(({ variables }) => variables?.enabledBy ?? []).reverse(),
           hideOptions: createHideOptions(entry.options, [id]),
           state: entry.enabled === false || used ? ('disabled' as const) : ('loading' as const),
-          ...(entry.enabled !== false && used && { reason: `outranked by ${nameOf(used)}` }),
+          ...(entry.enabled !== false && used && { reason: `replaced by ${nameOf(used)}` }),
           lifetime: new AbortController(),
         };
       });
@@ -216,7 +217,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         if (outcome?.status === 'rejected') {
           fail(loaded, outcome.reason);
         } else if (ids.has(loaded.id)) {
-          fail(loaded, new Error(`the id "${loaded.id}" is used by an entry before it`));
+          fail(loaded, new Error(`the id "${loaded.id}" is used by an earlier instance`));
         } else {
           try {
             registry.add(loaded.id, loaded.contributions ?? {}, (text) => loaded.hideOptions(text));
@@ -362,7 +363,7 @@ function checkOptions(
 ): Readonly<Record<string, unknown>> {
   if (!plugin.options) {
     const [first] = Object.keys(given);
-    if (first !== undefined) throw new OptionsError(`it takes no options, and "${first}" was given`);
+    if (first !== undefined) throw new OptionsError(`it accepts no options, but "${first}" is set`);
     return Object.freeze({});
   }
   const checked = createValidator(plugin.options).check(given);

@@ -18,7 +18,7 @@ export async function importPlugin(use: Plugin | string, baseFolder: string): Pr
     throw new Error('its default export is not a plugin (name, apiVersion, summary, provides, setup)');
   }
   if (candidate.apiVersion !== 1) {
-    throw new Error(`it speaks version ${candidate.apiVersion} of the plugin contract; this gateway speaks version 1`);
+    throw new Error(`it has version ${candidate.apiVersion} of the plugin contract; this gateway needs version 1`);
   }
   return candidate;
 }

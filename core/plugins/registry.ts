@@ -97,7 +97,7 @@ export function createRegistry(logger: Logger): Registry {
 
   function unsupportedLink({ entry, contribution }: Registered<Extractor>, kind: string): GatewayError {
     const { platform, displayName, linkForms } = contribution;
-    const words = `The link is ${kind}, not an item of ${displayName}; accepted is e.g. ${linkForms[0]}.`;
+    const words = `The link is ${kind}, not an item of ${displayName}; accepted, for example: ${linkForms[0]}.`;
     const hide = redactions.get(entry) ?? String;
     return new GatewayError('unsupported_link', hide(words), { platform, param: 'url' });
   }
@@ -218,17 +218,17 @@ const PLATFORM = /^[a-z][a-z0-9_]{0,39}$/;
  */
 export function checkContributions({ provides }: Plugin, contributions: Contributions): void {
   const unknown = provides.find((kind) => !KINDS.includes(kind));
-  if (unknown !== undefined) throw new Error(`"provides" names ${unknown}; there are ${KINDS.join(', ')}`);
+  if (unknown !== undefined) throw new Error(`"provides" has ${unknown}, which is unknown. Known: ${KINDS.join(', ')}`);
   if (!isRecord(contributions)) throw new Error('setup returned nothing');
   for (const kind of KINDS) {
     const name = CONTRIBUTION_LISTS[kind];
     const list: unknown = contributions[name];
-    if (list !== undefined && !Array.isArray(list)) throw new Error(`setup returned ${name} that are no list`);
+    if (list !== undefined && !Array.isArray(list)) throw new Error(`setup returned ${name} that are not a list`);
     const isGiven = list !== undefined && list.length > 0;
     if (isGiven && !provides.includes(kind)) {
-      throw new Error(`setup returned ${name}, which "provides" does not name`);
+      throw new Error(`setup returned ${name}, which "provides" does not list`);
     }
-    if (!isGiven && provides.includes(kind)) throw new Error(`"provides" names ${kind}, and setup returned no ${name}`);
+    if (!isGiven && provides.includes(kind)) throw new Error(`"provides" lists ${kind}, but setup returned no ${name}`);
     for (const [index, contribution] of (list ?? []).entries()) {
       const at = `${name}.${index}`;
       if (!isRecord(contribution)) throw new Error(`${at} must be an object`);
@@ -240,7 +240,7 @@ export function checkContributions({ provides }: Plugin, contributions: Contribu
 function checkExtractor(extractor: JsonRecord, at: string): void {
   const { platform, audio, requestOptions } = extractor;
   if (typeof platform !== 'string' || !PLATFORM.test(platform)) {
-    throw new Error(`${at}.platform must be 1 to 40 small letters, digits and underscores, a letter first`);
+    throw new Error(`${at}.platform must have 1 to 40 small letters, digits and underscores, and begin with a letter`);
   }
   mustBeText(extractor.displayName, `${at}.displayName`);
   mustBeList(extractor.linkForms, `${at}.linkForms`, mustBeText);
@@ -254,7 +254,7 @@ const OPTION_NAME = /^[a-z][A-Za-z0-9]{0,39}$/;
 function checkRequestOptions(schema: unknown, at: string): void {
   if (!isRecord(schema) || !isRecord(schema.properties)) throw new Error(`${at} must be a JSON schema of an object`);
   const wrong = Object.keys(schema.properties).find((name) => !OPTION_NAME.test(name));
-  if (wrong !== undefined) throw new Error(`${at} has "${wrong}", and names of options must be in camelCase`);
+  if (wrong !== undefined) throw new Error(`${at} has "${wrong}", but option names must be in camelCase`);
   const checked = createValidator(schema).check({});
   if (checked.ok) return;
   const { path = '', message = 'is not valid' } = checked.issues[0] ?? {};

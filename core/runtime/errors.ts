@@ -296,7 +296,7 @@ export function missingPackageError(thrown: unknown): GatewayError | undefined {
   for (let depth = 0; depth <= MAX_CAUSES && error instanceof Error && !isGatewayError(error); depth += 1) {
     if (isSystemError(error, 'ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND')) {
       const name = MISSING_PACKAGE.exec(error.message)?.[1];
-      const message = `This gateway lacks the package "${name}", which the plugin needs. Its operator can install it.`;
+      const message = `The plugin needs the package "${name}", which is not installed. The operator can install it.`;
       return name ? new GatewayError('plugin_unavailable', message, { retryable: false, cause: thrown }) : undefined;
     }
     error = error.cause;

@@ -22,7 +22,7 @@ export async function makeFolder(folder: string): Promise<void> {
     await makeAll(path.resolve(folder));
   } catch (error) {
     const why = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
-    const message = `The folder ${folder} cannot be made${why}. Set DATA_DIR to a folder that this user may write.`;
+    const message = `The folder ${folder} cannot be created${why}. Set DATA_DIR to a folder that this user may write.`;
     throw new GatewayError('invalid_value', message, { param: 'DATA_DIR', cause: error });
   }
 }

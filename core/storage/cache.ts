@@ -44,7 +44,7 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
     serialize: toText,
     deserialize: (text) => JSON.parse(text),
   });
-  const report = createThrottledWarning(logger, 'the cache failed; the gateway goes on without', () =>
+  const report = createThrottledWarning(logger, 'the cache failed; the gateway continues without it', () =>
     clock.monotonic(),
   );
   const circuit = createCircuitBreaker({

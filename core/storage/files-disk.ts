@@ -71,7 +71,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
 
   async function* contentOf(found: FileStat, range: ByteRange): AsyncGenerator<Uint8Array> {
     const handle = await openStored(found.name);
-    if (!handle) throw new GatewayError('file_not_found', 'The file is gone.');
+    if (!handle) throw new GatewayError('file_not_found', 'The file no longer exists.');
     try {
       if ((await check(found.name, handle)).etag !== found.etag)
         throw new GatewayError('file_not_found', 'The file was replaced.');
@@ -110,7 +110,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       const start = range?.start ?? 0;
       const end = Math.min(range?.end ?? found.size - 1, found.size - 1);
       if (range && (start < 0 || start > end)) {
-        throw new GatewayError('invalid_value', 'The range lies outside of the file.', { param: 'range' });
+        throw new GatewayError('invalid_value', 'The range is outside of the file.', { param: 'range' });
       }
       return { ...found, body: contentOf(found, { start, end }) };
     },
@@ -212,7 +212,7 @@ export function writeTrailer(trailer: Trailer): Buffer {
  */
 export async function readTrailer(name: string, handle: FileHandle): Promise<{ trailer: Trailer; version: string }> {
   const stats = await handle.stat({ bigint: true });
-  if (!stats.isFile()) throw damagedFile(`${name} is no file.`);
+  if (!stats.isFile()) throw damagedFile(`${name} is not a file.`);
   const size = Number(stats.size);
   const window = Math.min(size, MAX_TRAILER_BYTES + FOOT_BYTES);
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(window), 0, window, size - window);
@@ -222,7 +222,7 @@ export async function readTrailer(name: string, handle: FileHandle): Promise<{ t
     const trailer = begin >= 0 ? parse(buffer.toString('utf8', begin, foot)) : undefined;
     if (trailer && trailer.size === size - (bytesRead - begin)) return { trailer, version: versionOf(stats) };
   }
-  throw damagedFile(`${name} does not end as the files of this storage do.`);
+  throw damagedFile(`${name} has no file extension of this storage.`);
 }
 
 /** Changes with every change of the file. Not the modification time, which contains the expiry. */
@@ -275,7 +275,7 @@ export function createFileChecks(): FileChecks {
     async check(name, handle) {
       const { trailer, version } = await readTrailer(name, handle);
       if (await inspect(name, handle, trailer, version)) return trailer;
-      throw damagedFile(`The bytes of ${name} are not those that were written.`);
+      throw damagedFile(`The bytes of ${name} have changed since they were written.`);
     },
     async written(name, handle) {
       const version = versionOf(await handle.stat({ bigint: true }));

@@ -64,7 +64,7 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
         // If there was more than one sweep removes, the next poll continues.
         if (await sweepObjects(store, clock.now())) sweptAt = clock.monotonic();
       } catch (error) {
-        if (!signal.aborted) logger.debug('a round over the object store failed', { error });
+        if (!signal.aborted) logger.debug('a pass over the object store failed', { error });
       }
     }
   }
@@ -200,7 +200,7 @@ export function createUploads({ local, store, clock, logger, timeoutMs, signal }
 
   function setUnavailable(next: boolean, error?: unknown): void {
     if (next && !isUnavailable)
-      logger.warn('the object store is away; files stay on the disk until it is back', { error });
+      logger.warn('the object store is unavailable; files stay on the disk until it is back', { error });
     if (!next && isUnavailable) logger.info('the object store is back');
     isUnavailable = next;
   }
@@ -254,7 +254,7 @@ export function createUploads({ local, store, clock, logger, timeoutMs, signal }
           // A single file that is always refused says nothing about the store.
           if (!signal.aborted && !failedBefore.has(name)) {
             if (isOfStore(error)) setUnavailable(true, error);
-            logger.warn('a file could not be put into the object store yet', { error });
+            logger.warn('a file could not be uploaded to the object store yet', { error });
             failedBefore.add(name);
           }
           throw error;

@@ -151,9 +151,9 @@ function explain(error: unknown): unknown {
 }
 
 export function unexpectedAnswer(): GatewayError {
-  return new GatewayError('upstream_unavailable', 'The object store answered something else than it was asked.');
+  return new GatewayError('upstream_unavailable', 'The object store sent an unexpected answer.');
 }
 
 export function rangeOutside(): GatewayError {
-  return new GatewayError('invalid_value', 'The range lies outside of the file.', { param: 'range' });
+  return new GatewayError('invalid_value', 'The range is outside of the file.', { param: 'range' });
 }

@@ -83,7 +83,7 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
         throw error;
       });
       if (stored?.etag !== file.etag || stored.modifiedAt.getTime() !== file.modifiedAt.getTime()) {
-        throw new GatewayError('upstream_unavailable', 'The object store does not have what it was given.');
+        throw new GatewayError('upstream_unavailable', 'The object store lost an uploaded file.');
       }
     },
     async read(name, range) {
@@ -99,7 +99,7 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
       const sent = range && response.status === 206 ? partOf(headers) : wholeOf(headers);
       if (sent?.start !== start) {
         await response.body?.cancel();
-        throw new GatewayError('upstream_unavailable', 'The object store sent another part than was asked for.');
+        throw new GatewayError('upstream_unavailable', 'The object store sent another byte range than requested.');
       }
       const end = Math.min(range?.end ?? sent.size - 1, sent.size - 1);
       const body = bodyOf(response, end + 1 - start, clock);
@@ -128,7 +128,8 @@ async function* hashed({ name, etag }: FileStat, body: AsyncIterable<Uint8Array>
     if (held) yield held;
     held = chunk;
   }
-  if (`"${hash.digest('hex')}"` !== etag) throw damagedFile(`The bytes of the object ${name} are not those put there.`);
+  if (`"${hash.digest('hex')}"` !== etag)
+    throw damagedFile(`The bytes of the object ${name} have changed since the upload.`);
   if (held) yield held;
 }
 
@@ -220,7 +221,7 @@ async function* readBody(
     }
   } catch (cause) {
     if (isGatewayError(cause)) throw cause;
-    throw new GatewayError('upstream_unavailable', 'The object store broke off in the middle of a file.', { cause });
+    throw new GatewayError('upstream_unavailable', 'The object store stopped in the middle of a file.', { cause });
   } finally {
     // Closes the connection if the reader or the store stops in the middle.
     await reader?.cancel().catch(() => undefined);
@@ -228,7 +229,7 @@ async function* readBody(
 }
 
 function fellSilent(): GatewayError {
-  return new GatewayError('upstream_unavailable', 'The object store fell silent in the middle of a file.');
+  return new GatewayError('upstream_unavailable', 'The object store stopped sending in the middle of a file.');
 }
 
 /*
@@ -303,7 +304,7 @@ export function statOf(name: string, headers: Headers, size: number, source: Fil
   const expiresAt = numberIn(headers, EXPIRES_AT);
   // A store that accepts half a file as whole still has the metadata of the whole.
   if (!contentType || !/^[0-9a-f]{64}$/.test(sha256) || modifiedAt === undefined || numberIn(headers, SIZE) !== size) {
-    throw damagedFile(`The object ${name} has not the metadata that this storage gives.`);
+    throw damagedFile(`The object ${name} does not have the metadata of this storage.`);
   }
   const stat: FileStat = { name, contentType, size, etag: `"${sha256}"`, modifiedAt: new Date(modifiedAt), source };
   return expiresAt === undefined ? stat : { ...stat, expiresAt: new Date(expiresAt) };

@@ -22,7 +22,7 @@ export async function loadSecret(dataDir: string, name: string): Promise<Uint8Ar
   await makeFolder(folder);
   await publish(folder, file);
   const made = await readSecret(file);
-  if (!made) throw new Error(`The secret "${name}" vanished while it was being made.`);
+  if (!made) throw new Error(`The secret "${name}" was removed while it was created.`);
   return made;
 }
 
@@ -34,7 +34,7 @@ async function readSecret(file: string): Promise<Uint8Array | undefined> {
       const bytes = await handle.readFile();
       if (bytes.length !== SECRET_BYTES) {
         throw new Error(
-          `${file} holds ${bytes.length} bytes where a secret has ${SECRET_BYTES}; restore it from a backup.`,
+          `${file} has ${bytes.length} bytes, but a secret has ${SECRET_BYTES}. Restore it from a backup.`,
         );
       }
       return new Uint8Array(bytes);

@@ -11,17 +11,19 @@ import type {
   Transcript,
   Usage,
 } from '../contracts/index.js';
-import { audioFormat } from '../media/index.js';
+import { audioFormat, PCM_RATE, wavHeader } from '../media/index.js';
 import type { AudioProviderDefinition, AudioSample, SentToUpstream } from './audio.js';
-import type { SentRequest } from './fakes.js';
+import type { FakeReply, SentRequest } from './fakes.js';
 import { called } from './limits.js';
 import { compare } from './matchers.js';
-import { type CallOptions, describeError, type ModelRun, runModel, usageProblems } from './models.js';
-import { unless } from './runner.js';
+import { describeError, type ModelCall, runCall, usageProblems } from './models.js';
+import { type Readable, unless } from './runner.js';
 import { audioProviderOf } from './setup.js';
 
+/** One call of an audio provider, and what its result and its request must be. */
+
 /** The result of one sample's call. */
-export interface AudioRun extends ModelRun {
+export interface AudioRun extends Readable {
   audio: AudioInputFile;
   audioBytes: Uint8Array;
   /** Whether the audio file is unchanged. */
@@ -30,16 +32,12 @@ export interface AudioRun extends ModelRun {
   made?: MadeAudio;
 }
 
-export interface MadeAudio {
+export interface MadeAudio extends Omit<AudioStream, 'body' | 'usage'> {
   bytes: Buffer;
-  format: SpeechFormat;
   usage?: Usage;
-  ignored: readonly string[];
 }
 
-interface AudioRunOptions extends CallOptions {
-  definition: AudioProviderDefinition;
-  sample: AudioSample;
+export interface AudioFields {
   /** Default: the first that offers the operation. */
   model?: string;
   /** Fields of the call besides those of the sample. */
@@ -51,33 +49,58 @@ export function takesAudio(operation: AudioOperation): boolean {
 }
 
 /** One call; produced audio is read to its end. */
-export async function runAudio(options: AudioRunOptions): Promise<AudioRun> {
-  const { definition, sample, signal = new AbortController().signal } = options;
+export function audioCall(
+  definition: AudioProviderDefinition,
+  sample: AudioSample,
+  { model, call }: AudioFields = {},
+): ModelCall<AudioRun> {
   const { operation } = sample;
-  const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-kit-'));
-  const { audio, bytes: audioBytes } = await writeAudio(folder, sample);
-  try {
-    const run = await runModel<AudioRun>(
-      definition,
-      options,
-      async (setup, made) => {
-        const provider = audioProviderOf(setup);
-        const model = options.model ?? modelsFor(provider, operation)[0] ?? '';
-        const call = { ...callOf(sample, audio), ...options.call, model, signal };
-        await called(`${operation}()`, async () => {
-          const result = await invoke(provider, operation, call);
-          if ('body' in result) made.made = await readAudio(result, options.onChunk);
-          else made.transcript = result;
-        });
-        made.shown = [made.transcript, made.made];
-      },
-      (setup) => ({ setup, audio, audioBytes, isAudioUnchanged: true }),
-    );
-    run.isAudioUnchanged = (await readFile(audio.path)).equals(audioBytes);
-    return run;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return {
+    method: `${operation}()`,
+    result: takesAudio(operation) ? 'a transcript' : 'audio',
+    answer: (request) => answerOf(definition, operation, request),
+    describe: describeAudio,
+    async run(options) {
+      const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-kit-'));
+      const { audio, bytes: audioBytes } = await writeAudio(folder, sample);
+      try {
+        const run = await runCall(
+          definition,
+          options,
+          (setup): AudioRun => ({ setup, audio, audioBytes, isAudioUnchanged: true }),
+          async (made, signal) => {
+            const provider = audioProviderOf(made.setup);
+            const used = model ?? modelsFor(provider, operation)[0] ?? '';
+            await called(`${operation}()`, async () => {
+              const result = await invoke(provider, operation, {
+                ...callOf(sample, audio),
+                ...call,
+                model: used,
+                signal,
+              });
+              if ('body' in result) made.made = await readAudio(result, options.onChunk);
+              else made.transcript = result;
+            });
+            made.shown = [made.transcript, made.made];
+          },
+        );
+        run.isAudioUnchanged = (await readFile(audio.path)).equals(audioBytes);
+        return run;
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  };
+}
+
+/** The answer of a working upstream; without one, a network that fails. */
+function answerOf({ upstream }: AudioProviderDefinition, operation: AudioOperation, request: SentRequest): FakeReply {
+  if (!upstream) return { fail: 'connection' };
+  const reply = takesAudio(operation)
+    ? upstream.transcript?.(request, TRANSCRIPT)
+    : upstream.audio?.(request, inventAudio);
+  assert(reply, `the script of the upstream does not answer ${operation}`);
+  return reply;
 }
 
 export function modelsFor({ models }: AudioProvider, operation: AudioOperation): string[] {
@@ -111,46 +134,26 @@ async function writeAudio(folder: string, sample: AudioSample): Promise<{ audio:
   return { bytes, audio: { path: file, size: bytes.length, contentType, filename, ...seconds } };
 }
 
-/** A tone: 16,000 samples a second, 16 bits, one channel. */
+/** A tone as WAV. */
 function inventWav(seconds: number): Buffer {
-  const samples = Math.round(seconds * 16_000);
-  const wav = Buffer.alloc(44 + samples * 2);
-  wav.write('RIFF', 0);
-  wav.writeUInt32LE(wav.length - 8, 4);
-  wav.write('WAVEfmt ', 8);
-  wav.writeUInt32LE(16, 16);
-  wav.writeUInt16LE(1, 20);
-  wav.writeUInt16LE(1, 22);
-  wav.writeUInt32LE(16_000, 24);
-  wav.writeUInt32LE(32_000, 28);
-  wav.writeUInt16LE(2, 32);
-  wav.writeUInt16LE(16, 34);
-  wav.write('data', 36);
-  wav.writeUInt32LE(samples * 2, 40);
-  for (let index = 0; index < samples; index++) {
-    wav.writeInt16LE(Math.round(8_000 * Math.sin((index * 2 * Math.PI * 440) / 16_000)), 44 + index * 2);
-  }
-  return wav;
+  const samples = Int16Array.from({ length: seconds * PCM_RATE }, (_, index) =>
+    Math.round(8_000 * Math.sin((index * 2 * Math.PI * 440) / PCM_RATE)),
+  );
+  return Buffer.concat([wavHeader(), Buffer.from(samples.buffer)]);
 }
 
-async function readAudio(stream: AudioStream, onChunk?: () => void): Promise<MadeAudio> {
+async function readAudio({ body, usage, ...rest }: AudioStream, onChunk?: () => void): Promise<MadeAudio> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of stream.body) {
+  for await (const chunk of body) {
     chunks.push(chunk);
     onChunk?.();
   }
-  const usage = await stream.usage;
-  return {
-    bytes: Buffer.concat(chunks),
-    format: stream.format,
-    ignored: stream.ignored ?? [],
-    ...(usage && { usage }),
-  };
+  return { ...rest, bytes: Buffer.concat(chunks), usage: await usage };
 }
 
-export function describeAudio({ transcript, made, error }: Pick<AudioRun, 'transcript' | 'made' | 'error'>): string {
+export function describeAudio({ transcript, made, error }: AudioRun): string {
   if (transcript) return 'a transcript';
-  return made ? `a sound of ${made.bytes.length} bytes` : describeError(error);
+  return made ? `audio of ${made.bytes.length} bytes` : describeError(error);
 }
 
 export const SPEECH_FORMATS: readonly SpeechFormat[] = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'];
@@ -192,28 +195,23 @@ export function transcriptProblems({
   language,
   durationSeconds,
   segments,
-  words,
+  words = [],
   usage,
-  ignored,
 }: Transcript): string[] {
   const isAmount = (value: unknown) => typeof value === 'number' && Number.isFinite(value) && value >= 0;
-  const timed = [
-    ...segments.map((one) => [one, one.text] as const),
-    ...(words ?? []).map((one) => [one, one.word] as const),
-  ];
-  const outOfOrder = [segments, words ?? []].some((list) =>
-    list.some((one, index) => index > 0 && one.start < (list[index - 1]?.start ?? 0)),
+  const isTimed = ({ start, end }: { start: number; end: number }, part: unknown) =>
+    isAmount(start) && isAmount(end) && end >= start && typeof part === 'string';
+  const odd = [...segments.filter((one) => !isTimed(one, one.text)), ...words.filter((one) => !isTimed(one, one.word))];
+  const areSorted = [segments, words].every((list) =>
+    list.every(({ start }, index) => start >= (list[index - 1]?.start ?? start)),
   );
   return [
     ...unless(typeof text === 'string', 'the text is no text'),
     ...unless(language !== '', 'the language is empty'),
     ...unless(durationSeconds === undefined || isAmount(durationSeconds), `durationSeconds is ${durationSeconds}`),
-    ...timed
-      .filter(([{ start, end }, text]) => !isAmount(start) || !isAmount(end) || end < start || typeof text !== 'string')
-      .map(([one]) => `no time of a text: ${JSON.stringify(one)}`),
-    ...unless(!outOfOrder, 'segments or words are not in order of time'),
+    ...odd.map((one) => `no time of a text: ${JSON.stringify(one)}`),
+    ...unless(areSorted, 'segments or words are not in order of time'),
     ...usageProblems(usage),
-    ...ignoredProblems(ignored, []),
   ];
 }
 
@@ -232,48 +230,34 @@ export function ignoredProblems(ignored: AudioStream['ignored'] = [], wanted: re
   return compare([...wanted].sort(), [...ignored].sort(), 'ignored');
 }
 
-interface SentContent {
-  fields: Record<string, unknown>;
-  files: { field: string; file: File; bytes: Buffer }[];
-}
-
 /** Problems of a request, one line each; every field must be expected. */
 export async function sentProblems(
   request: SentRequest | undefined,
   wanted: SentToUpstream,
-  { audio, audioBytes }: Pick<AudioRun, 'audio' | 'audioBytes'>,
+  { audio, audioBytes }: AudioRun,
 ): Promise<string[]> {
   if (!request) return ['nothing was sent'];
   const content = await readContent(request);
   if (typeof content === 'string') return [content];
   const { fields, files } = content;
-  const [first] = files;
-  const isForm = wanted.file !== undefined;
+  const expected =
+    wanted.file === undefined ? [] : [{ field: wanted.file, name: audio.filename, type: audio.contentType }];
+  const [file] = files;
   return [
     ...compare(wanted.url, String(request.url), 'url'),
     ...compare(wanted.fields, fields, 'members'),
     ...Object.keys(fields)
       .filter((name) => !Object.hasOwn(wanted.fields, name))
       .map((name) => `members.${name} is sent, and not expected`),
-    ...unless(!isForm || first !== undefined, 'the sound is not sent as a file of a form'),
-    ...unless(files.length <= (isForm ? 1 : 0), `${files.length} files are sent`),
-    ...(first && isForm ? fileProblems(first, wanted.file, audio, audioBytes) : []),
+    // Vendors detect formats by the extension.
+    ...compare(expected, files, 'files of the form'),
+    ...unless(!file || file.bytes.equals(audioBytes), `the file is sent with ${file?.bytes.length} other bytes`),
   ];
 }
 
-function fileProblems(
-  { field, file, bytes }: SentContent['files'][number],
-  wanted: string | undefined,
-  audio: AudioInputFile,
-  audioBytes: Uint8Array,
-): string[] {
-  return [
-    ...compare(wanted, field, 'field of the file'),
-    // Vendors detect formats by the extension.
-    ...compare(audio.filename, file.name, 'name of the file'),
-    ...compare(audio.contentType, file.type, 'type of the file'),
-    ...unless(bytes.equals(audioBytes), `the file is sent with ${bytes.length} other bytes`),
-  ];
+interface SentContent {
+  fields: Record<string, unknown>;
+  files: { field: string; name: string; type: string; bytes: Buffer }[];
 }
 
 /** Fields of the JSON, or fields and files of the form; a text if it is neither. */
@@ -286,13 +270,16 @@ async function readContent({ headers = {}, body = '' }: SentRequest): Promise<Se
       return { fields: JSON.parse(bytes.toString('utf8')), files: [] };
     }
     const form = await new Response(Uint8Array.from(bytes), { headers: { 'content-type': contentType } }).formData();
-    const fields: SentContent['fields'] = {};
-    const files: SentContent['files'] = [];
-    for (const [name, value] of form) {
-      if (typeof value === 'string') fields[name] = name in fields ? [fields[name], value].flat() : value;
-      else files.push({ field: name, file: value, bytes: Buffer.from(await value.arrayBuffer()) });
+    const content: SentContent = { fields: {}, files: [] };
+    for (const field of new Set(form.keys())) {
+      const values = form.getAll(field);
+      const texts = values.filter((value) => typeof value === 'string');
+      if (texts.length > 0) content.fields[field] = texts.length > 1 ? texts : texts[0];
+      for (const file of values.filter((value) => typeof value !== 'string')) {
+        content.files.push({ field, name: file.name, type: file.type, bytes: Buffer.from(await file.arrayBuffer()) });
+      }
     }
-    return { fields, files };
+    return content;
   } catch {
     return `the body is not what its type says (${contentType})`;
   }

@@ -11,36 +11,35 @@ import type {
   Transcript,
 } from '../contracts/index.js';
 import {
+  type AudioFields,
   type AudioRun,
+  audioCall,
   audioProblems,
   describeAudio,
   ignoredProblems,
   inventAudio,
   modelsFor,
-  runAudio,
   SPEECH_FORMATS,
   sentProblems,
   TRANSCRIPT,
   takesAudio,
   transcriptProblems,
 } from './audio-run.js';
-import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
-import { hostileModelRule } from './hostile.js';
+import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
 import { compare } from './matchers.js';
 import {
-  type CallOptions,
   commonFaults,
   contributionOf,
-  faultRules,
   half,
   leavesBefore,
   leavesDuring,
+  leavingAtOnce,
   type ModelDefinition,
   type ModelFamily,
   modelNameProblems,
-  neverAnswers,
-  successProblems,
+  succeeds,
   UNREADABLE,
+  upstreamRules,
   WORDS,
 } from './models.js';
 import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from './runner.js';
@@ -114,13 +113,7 @@ const CANNOT = ['unsupported_value', 'invalid_value'];
 
 const FAMILY: ModelFamily<AudioProviderDefinition, AudioRun> = {
   kind: 'audio',
-  cases: (definition) =>
-    definition.samples.map((sample) => ({
-      label: sample.operation,
-      run: (options) => runAudio({ definition, sample, ...options }),
-      valid: (request) => validReply(definition, sample, request),
-    })),
-  describe: describeAudio,
+  calls: (definition) => definition.samples.map((sample) => audioCall(definition, sample)),
   faults: [
     ...commonFaults(1),
     { name: 'an empty body', codes: UNREADABLE, reply: async (valid) => ({ ...(await valid()), body: '' }) },
@@ -152,7 +145,7 @@ const AUDIO_RULES: Table<AudioProviderDefinition> = [
     name: `makes ${format}, or says what it makes instead`,
     applies: ({ samples }: AudioProviderDefinition) => samples.some(makesAudio),
     run: (definition: AudioProviderDefinition) =>
-      each(definition.samples.filter(makesAudio), (sample) => goesWell(definition, sample, { call: { format } })),
+      each(definition.samples.filter(makesAudio), (sample) => goesWell(definition, sample, { format })),
   })),
   ...Object.entries(TEXTS).map(([name, text]) => ({
     name: `takes a text as words: ${name}`,
@@ -164,8 +157,7 @@ const AUDIO_RULES: Table<AudioProviderDefinition> = [
     run: (definition) => each(definition.samples, (sample) => leavesAlone(definition, sample)),
   },
   { name: 'keeps calls beside each other apart', run: apart },
-  ...faultRules(FAMILY),
-  hostileModelRule(FAMILY),
+  ...upstreamRules(FAMILY),
   {
     name: 'ends at once when the caller leaves',
     run: (definition) => each(definition.samples, (sample) => endsAtOnce(definition, sample)),
@@ -188,7 +180,7 @@ function spokenOf({ samples }: AudioProviderDefinition): AudioSample | undefined
   return samples.find(({ operation }) => operation === 'speak' || operation === 'generateSound');
 }
 
-function each(samples: readonly AudioSample[], run: (sample: AudioSample) => Promise<void>): Promise<unknown> {
+function each(samples: readonly AudioSample[], run: (sample: AudioSample) => Promise<unknown>): Promise<unknown> {
   return Promise.all(samples.map(run));
 }
 
@@ -200,7 +192,7 @@ async function namesModels(definition: AudioProviderDefinition): Promise<void> {
   const { models } = await providerOf(definition);
   const isOdd = ({ operations }: AudioModel) => operations.length === 0 || new Set(operations).size < operations.length;
   reportAll([
-    ...modelNameProblems(models.map(({ id }) => id)),
+    ...modelNameProblems(models),
     ...models.filter(isOdd).map(({ id }) => `${id} does nothing, or something twice`),
   ]);
 }
@@ -223,21 +215,22 @@ async function offersAll(definition: AudioProviderDefinition): Promise<void> {
 async function withEachModel(definition: AudioProviderDefinition, sample: AudioSample): Promise<void> {
   const models = modelsFor(await providerOf(definition), sample.operation);
   assert(models.length > 0, 'no model offers the operation');
-  for (const model of models) await goesWell(definition, sample, { model });
+  for (const model of models) await goesWell(definition, sample, {}, model);
 }
 
 async function withText(definition: AudioProviderDefinition, text: string): Promise<void> {
   const sample = spokenOf(definition);
   assert(sample);
-  const http = willingUpstream(definition, sample);
   const call = sample.operation === 'speak' ? { input: text } : { text };
-  const run = await runAudio({ definition, sample, http, call });
+  const { run: make, answer } = audioCall(definition, sample, { call });
+  const http = createFakeHttp(answer);
+  const run = await make({ http });
   const code = (run.error as { code?: string } | undefined)?.code ?? '';
   if (run.error !== undefined && CANNOT.includes(code)) return;
   const sent = Buffer.concat(http.requests.map(({ body = '' }) => Buffer.from(body as Uint8Array)));
   const isSent = sent.includes(JSON.stringify(text).slice(1, -1)) || sent.includes(text);
   reportAll([
-    ...unless(run.made !== undefined, `expected a sound, got ${describeAudio(run)}`),
+    ...unless(run.made !== undefined, `expected audio, got ${describeAudio(run)}`),
     ...unless(!definition.upstream || isSent, 'the text is not sent as it is'),
   ]);
 }
@@ -247,91 +240,65 @@ async function leavesAlone(definition: AudioProviderDefinition, sample: AudioSam
   const frozen = Object.fromEntries(
     Object.entries(sample.call ?? {}).map(([name, value]) => [name, Object.freeze(structuredClone(value))]),
   );
-  await goesWell(definition, sample, { call: frozen });
+  await goesWell(definition, sample, frozen);
 }
 
 async function apart(definition: AudioProviderDefinition): Promise<void> {
   const formats: readonly SpeechFormat[] = ['mp3', 'opus', 'pcm'];
   const calls = definition.samples.flatMap((sample) =>
-    formats.map((format) => goesWell(definition, sample, { call: makesAudio(sample) ? { format } : {} })),
+    formats.map((format) => goesWell(definition, sample, makesAudio(sample) ? { format } : {})),
   );
   await Promise.all(calls);
 }
 
 async function endsAtOnce(definition: AudioProviderDefinition, sample: AudioSample): Promise<void> {
-  const { operation } = sample;
-  const call = (options: CallOptions) => runAudio({ definition, sample, ...options });
-  const what = `${operation}()`;
-  await leavesBefore(what, call, describeAudio);
+  const call = audioCall(definition, sample);
+  await leavesBefore(call);
   if (!definition.upstream) {
-    const leaving = (options: CallOptions) => {
-      options.onChunk?.();
-      return call(options);
-    };
-    await leavesDuring(what, leaving, describeAudio, neverAnswers);
+    await leavesDuring(leavingAtOnce(call));
     return;
   }
-  await leavesDuring(what, call, describeAudio, neverAnswers);
-  await leavesDuring(what, call, describeAudio, (leave, request) => {
+  await leavesDuring(call);
+  await leavesDuring(call, async (leave, request) => {
     // A transcript is only returned when it is complete.
-    if (takesAudio(operation)) leave();
-    return { ...half(validReply(definition, sample, request)), after: 'hang' };
+    if (takesAudio(sample.operation)) leave();
+    return { ...half(await call.answer(request)), after: 'hang' };
   });
 }
 
 /** A call that must succeed, and all checks of its result. */
-async function goesWell(
+function goesWell(
   definition: AudioProviderDefinition,
   sample: AudioSample,
-  { model, call = {} }: { model?: string; call?: object },
-): Promise<void> {
-  const http = willingUpstream(definition, sample);
-  const run = await runAudio({ definition, sample, http, model, call });
-  const wanted = model === undefined ? undefined : sample.sends?.(model);
-  reportAll([
-    ...resultProblems(definition, sample, run),
-    ...(wanted ? await sentProblems(http.requests[0], wanted, run) : []),
-    ...unless(run.isAudioUnchanged, 'the file of the sound is changed'),
-    ...successProblems(definition, run, http, definition.upstream ? 1 : 0, 'call'),
-  ]);
+  call: NonNullable<AudioFields['call']>,
+  model?: string,
+): Promise<AudioRun> {
+  return succeeds(definition, audioCall(definition, sample, { model, call }), async (run, { requests }) => {
+    if (!run.transcript && !run.made) return undefined;
+    const wanted = model === undefined ? undefined : sample.sends?.(model);
+    return [
+      ...resultProblems(definition, sample, run),
+      ...(wanted ? await sentProblems(requests[0], wanted, run) : []),
+      ...unless(run.isAudioUnchanged, 'the file of the sound is changed'),
+    ];
+  });
 }
 
 function resultProblems({ upstream }: AudioProviderDefinition, sample: AudioSample, run: AudioRun): string[] {
   const { transcript, made } = run;
+  const ignored = ignoredProblems((transcript ?? made)?.ignored, sample.ignores ?? []);
   if (takesAudio(sample.operation)) {
     if (!transcript) return [`expected a transcript, got ${describeAudio(run)}`];
     const isTimed = sample.operation === 'transcribe' && sample.call?.granularity === 'word';
     const { words, ...rest } = TRANSCRIPT;
     const wanted = upstream ? { ...rest, ...(isTimed && { words }) } : (sample.expectedTranscript ?? {});
-    return [
-      ...transcriptProblems(transcript),
-      ...ignoredProblems(transcript.ignored, sample.ignores ?? []),
-      ...compare(wanted, transcript),
-    ];
+    return [...transcriptProblems(transcript), ...ignored, ...compare(wanted, transcript)];
   }
-  if (!made) return [`expected a sound, got ${describeAudio(run)}`];
+  if (!made) return [`expected audio, got ${describeAudio(run)}`];
   const isHandedOn = !upstream || made.bytes.equals(inventAudio(made.format));
   return [
     ...audioProblems(made),
-    ...ignoredProblems(made.ignored, sample.ignores ?? []),
+    ...ignored,
     ...unless(isHandedOn, 'the sound of the upstream is not handed on as it is'),
   ];
-}
-
-/** The answer of a working upstream; if the definition has none, a network that fails. */
-function validReply(
-  { upstream }: AudioProviderDefinition,
-  { operation }: AudioSample,
-  request: SentRequest,
-): FakeReply {
-  if (!upstream) return { fail: 'connection' };
-  const reply = takesAudio(operation)
-    ? upstream.transcript?.(request, TRANSCRIPT)
-    : upstream.audio?.(request, inventAudio);
-  assert(reply, `the script of the upstream does not answer ${operation}`);
-  return reply;
-}
-
-function willingUpstream(definition: AudioProviderDefinition, sample: AudioSample): FakeHttp {
-  return createFakeHttp((request) => validReply(definition, sample, request));
 }

@@ -1,32 +1,22 @@
 import assert from 'node:assert';
 import path from 'node:path';
-import {
-  type Clock,
-  type Extraction,
-  type Extractor,
-  type HttpClient,
-  type LinkRef,
-  matchedLink,
-  type Plugin,
-} from '../contracts/index.js';
+import { type Extraction, type HttpClient, type LinkRef, matchedLink } from '../contracts/index.js';
 import { checkDocument, defaultRequestOptions } from '../extraction/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import type { ItemIds } from './decoys.js';
-import { createFakeHttp } from './fakes.js';
-import { called, HangError } from './limits.js';
+import { called } from './limits.js';
 import { show } from './matchers.js';
-import { contractErrorOf, type ModelRun } from './models.js';
+import { type CallOptions, contractErrorOf, describeError, type ModelDefinition, runCall } from './models.js';
 import { createReplay, type Exchange, pluginFolder, readFixture } from './replay.js';
-import { leakProblems } from './runner.js';
-import { extractorOf, setUpPlugin } from './setup.js';
+import type { Readable } from './runner.js';
+import { extractorOf } from './setup.js';
+
+/** One sample through an extractor, and what its result must be at all times. */
 
 /** A platform's part of its tests; the kit adds everything that applies to all platforms. */
-export interface ExtractorDefinition {
-  plugin: Plugin;
+export interface ExtractorDefinition extends ModelDefinition {
   /** `import.meta.url` of the test file, which is in the `test` folder of the plugin. */
   folder: string;
-  /** Options of a valid instance. Default `{}`. */
-  options?: Readonly<Record<string, unknown>>;
   /** Valid links → the id they must match to. */
   links: Readonly<Record<string, string>>;
   /** Links of other platforms, which must not match. */
@@ -34,8 +24,6 @@ export interface ExtractorDefinition {
   /** Links of the platform's hosts that are not items: `match` must return `{ unsupported }`. Default: none. */
   unsupported?: readonly string[];
   samples: readonly Sample[];
-  /** Texts that must not appear in results, errors and logs: the values of secret options. Default: none. */
-  secrets?: readonly string[];
   /** The time of `clock.now()`. Default 2026-06-15T12:00:00Z. */
   now?: string;
   /** One item may have several canonical links, such as one for each access token. Default false. */
@@ -80,53 +68,39 @@ export function isFound(sample: Sample): sample is FoundSample {
   return !isRefused(sample);
 }
 
-export interface ExtractionRun extends ModelRun {
+export interface ExtractionRun extends Readable {
   link?: LinkRef;
   extraction?: Extraction;
 }
 
-export interface RunOptions {
-  /** The caller's signal. Default: one that never aborts. */
-  signal?: AbortSignal;
-  /** Clock for waiting. Default: real time. */
-  waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
-}
-
-/** One sample's link through a plugin that was set up for it alone: without cool-downs or caches of another run. */
-export async function runSample(
+/** One sample's link through its plugin. */
+export function runSample(
   definition: ExtractorDefinition,
   sample: Sample,
   http: HttpClient,
-  { signal = new AbortController().signal, waiting }: RunOptions = {},
+  more: Omit<CallOptions, 'http'> = {},
 ): Promise<ExtractionRun> {
-  const options = sample.options ?? definition.options;
-  const { plugin, now } = definition;
-  const setup = await setUpPlugin({ plugin, http, options, now, waiting });
-  const extractor = extractorOf(setup);
-  const run: ExtractionRun = { setup };
-  const match = (url: URL) => called('match()', () => matchedLink(extractor.match(url)));
-  try {
-    run.link = await match(new URL(sample.url));
-    const { link: short } = run;
-    if (short?.kind === 'short_link' && extractor.resolve) {
-      const resolved = await called('resolve()', async () => extractor.resolve?.({ link: short, signal }));
-      run.link = resolved && (await match(resolved));
-    }
-    const { link } = run;
-    assert(link, `${sample.url} does not match`);
-    const options = defaultRequestOptions(extractor);
-    run.extraction = await called('extract()', () => extractor.extract({ link, options, signal }));
-  } catch (error) {
-    if (error instanceof HangError) throw error;
-    run.error = error;
-  }
-  await setup.dispose();
-  return run;
-}
-
-/** Without a network. */
-export async function extractorFor({ plugin, options, now }: ExtractorDefinition): Promise<Extractor> {
-  return extractorOf(await setUpPlugin({ plugin, options, now, http: createFakeHttp([{ fail: 'connection' }]) }));
+  const { options = definition.options } = sample;
+  return runCall(
+    { ...definition, options },
+    { http, ...more },
+    (setup): ExtractionRun => ({ setup }),
+    async (run, signal) => {
+      const extractor = extractorOf(run.setup);
+      const match = (url: URL) => called('match()', () => matchedLink(extractor.match(url)));
+      run.link = await match(new URL(sample.url));
+      const { link: short } = run;
+      if (short?.kind === 'short_link' && extractor.resolve) {
+        const resolved = await called('resolve()', async () => extractor.resolve?.({ link: short, signal }));
+        run.link = resolved && (await match(resolved));
+      }
+      const { link } = run;
+      assert(link, `${sample.url} does not match`);
+      const request = defaultRequestOptions(extractor);
+      run.extraction = await called('extract()', () => extractor.extract({ link, options: request, signal }));
+      run.shown = run.extraction;
+    },
+  );
 }
 
 export function fixtureFolder(definition: ExtractorDefinition, sample: Sample): string {
@@ -174,15 +148,8 @@ export function idsOf({ data }: Extraction): Readonly<Record<string, string | un
   return 'product' in data ? { product_id: data.product.product_id } : { ...data.ids };
 }
 
-/** Secrets that appear in what others may read of a run. */
-export function leaks({ secrets = [] }: ExtractorDefinition, { extraction, ...run }: ExtractionRun): string[] {
-  return leakProblems(secrets, { ...run, shown: extraction });
-}
-
 export function outcomeOf({ extraction, error }: ExtractionRun): string {
-  if (extraction) return 'a result';
-  const code = error && typeof error === 'object' && 'code' in error ? `${error.code}: ` : '';
-  return `${code}${error instanceof Error ? error.message : String(error)}`;
+  return extraction ? 'a result' : describeError(error);
 }
 
 /** A sample's replies and their result, before any change. */

@@ -1,15 +1,14 @@
 import { resistsDecoys } from './decoys.js';
 import {
   damageProblems,
+  type ExtractionRun,
   type ExtractorDefinition,
   exchangesOf,
-  extractorFor,
   type FoundSample,
   fixtureFolder,
   gatewayErrorOf,
   isFound,
   isRefused,
-  leaks,
   outcomeOf,
   readIntact,
   runSample,
@@ -21,42 +20,47 @@ import { HOSTILE_REPLIES_RULE } from './hostile.js';
 import { strayErrors } from './limits.js';
 import { LINK_RULES } from './links.js';
 import { compare, show } from './matchers.js';
-import { type CallOptions, leavesBefore, leavesDuring, neverAnswers, undeclaredProblems } from './models.js';
+import { type Call, contributionOf, leavesBefore, leavesDuring, undeclaredProblems } from './models.js';
 import { passesPruned } from './pruning.js';
 import { recordSample } from './recording.js';
 import { createReplay } from './replay.js';
-import { type Check, checksOf, describeChecks, type Rule, reportAll, type Table, unless } from './runner.js';
+import {
+  type Check,
+  checksOf,
+  describeChecks,
+  leakProblems,
+  type Rule,
+  reportAll,
+  type Table,
+  unless,
+} from './runner.js';
+import { extractorOf } from './setup.js';
 
 /** The rules of extractors. */
 
 /** The rules of one sample: its own expectations, and robustness against damaged or exchanged replies. */
-export function sampleRules(sample: Sample): readonly Rule<ExtractorDefinition>[] {
-  const rules: readonly SampleRule<Sample>[] = [
-    { name: 'replays as expected', run: replay },
-    { name: 'keeps secrets', run: keeps },
+function sampleRules(sample: Sample): readonly Rule<ExtractorDefinition>[] {
+  const rule = (name: string, run: (definition: ExtractorDefinition) => Promise<void>) => ({
+    name: `${sample.name}: ${name}`,
+    run,
+  });
+  const rules = [
+    rule('replays as expected', (definition) => replay(definition, sample)),
+    rule('keeps secrets', async (definition) => {
+      const run = await runSample(definition, sample, createReplay(exchangesOf(definition, sample)));
+      reportAll(leakProblems(definition.secrets ?? [], run));
+    }),
   ];
-  const foundRules: readonly SampleRule<FoundSample>[] = [
-    { name: 'fits the schema', run: fits },
-    { name: 'takes nothing from another item', run: resistsDecoys },
-    { name: 'survives pruned replies', run: passesPruned },
-    { name: 'survives truncated replies', run: passesTruncated },
+  if (isRefused(sample)) return rules;
+  return [
+    ...rules,
+    rule('fits the schema', async (definition) =>
+      reportAll(schemaProblems((await readIntact(definition, sample)).extraction)),
+    ),
+    rule('takes nothing from another item', (definition) => resistsDecoys(definition, sample)),
+    rule('survives pruned replies', (definition) => passesPruned(definition, sample)),
+    rule('survives truncated replies', (definition) => passesTruncated(definition, sample)),
   ];
-  const rowsOf = <One extends Sample>(rows: readonly SampleRule<One>[], one: One) =>
-    rows.map(({ name, run }) => ({
-      name: `${sample.name}: ${name}`,
-      run: (definition: ExtractorDefinition) => run(definition, one),
-    }));
-  return [...rowsOf(rules, sample), ...(isRefused(sample) ? [] : rowsOf(foundRules, sample))];
-}
-
-interface SampleRule<One extends Sample> {
-  name: string;
-  run(definition: ExtractorDefinition, sample: One): Promise<void>;
-}
-
-async function keeps(definition: ExtractorDefinition, sample: Sample): Promise<void> {
-  const run = await runSample(definition, sample, createReplay(exchangesOf(definition, sample)));
-  reportAll(leaks(definition, run));
 }
 
 async function replay(definition: ExtractorDefinition, sample: Sample): Promise<void> {
@@ -83,11 +87,6 @@ async function replay(definition: ExtractorDefinition, sample: Sample): Promise<
     problems.push(...http.unused.map((exchange) => `nobody asked for ${exchange}`));
   }
   reportAll(problems);
-}
-
-async function fits(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
-  const { extraction } = await readIntact(definition, sample);
-  reportAll(schemaProblems(extraction));
 }
 
 async function passesTruncated(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
@@ -133,7 +132,7 @@ const FAULTS: readonly { name: string; reply: FakeReply; codes: readonly string[
 ];
 
 /** The whole platform failing in one way, and a caller who leaves. */
-export const FAULT_RULES: Table<ExtractorDefinition> = [
+const FAULT_RULES: Table<ExtractorDefinition> = [
   ...FAULTS.map(({ name, reply, codes }) =>
     ofFirstSample(`${name} everywhere is named`, async (definition, sample) => {
       const run = await runSample(definition, sample, createFakeHttp([reply]));
@@ -141,7 +140,7 @@ export const FAULT_RULES: Table<ExtractorDefinition> = [
       const isNamed = code !== undefined && codes.includes(code);
       reportAll([
         ...unless(isNamed, `expected ${codes.join(' or ')}, got ${outcomeOf(run)}`),
-        ...leaks(definition, run),
+        ...leakProblems(definition.secrets ?? [], run),
       ]);
     }),
   ),
@@ -154,9 +153,13 @@ export const FAULT_RULES: Table<ExtractorDefinition> = [
     reportAll(await strayErrors(runs));
   }),
   ofFirstSample('ends at once when the caller leaves', async (definition, sample) => {
-    const call = ({ http, signal }: CallOptions) => runSample(definition, sample, http, { signal });
-    await leavesBefore('extract()', call, outcomeOf);
-    await leavesDuring('extract()', call, outcomeOf, neverAnswers);
+    const call: Call<ExtractionRun> = {
+      method: 'extract()',
+      run: ({ http, ...more }) => runSample(definition, sample, http, more),
+      describe: outcomeOf,
+    };
+    await leavesBefore(call);
+    await leavesDuring(call);
   }),
 ];
 
@@ -195,7 +198,7 @@ export function describeExtractor(definition: ExtractorDefinition): void {
 }
 
 async function namesPlatform(definition: ExtractorDefinition): Promise<void> {
-  const { platform, displayName, linkForms, audio, resolveAudio } = await extractorFor(definition);
+  const { platform, displayName, linkForms, audio, resolveAudio } = await contributionOf(definition, extractorOf);
   reportAll([
     ...unless(platform === definition.plugin.name, `the platform is "${platform}"`),
     ...unless(displayName.trim() !== '', 'there is no display name'),

@@ -1,30 +1,28 @@
 import assert from 'node:assert';
 import type { GeneratedImage, HttpRequest, ImageCall, ImageProvider, ImageSize, Media } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
-import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
-import { hostileModelRule } from './hostile.js';
+import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
 import { called } from './limits.js';
 import {
-  type CallOptions,
   commonFaults,
   contributionOf,
   describeError,
-  faultRules,
   half,
   leavesBefore,
   leavesDuring,
+  leavingAtOnce,
+  type ModelCall,
   type ModelDefinition,
   type ModelFamily,
-  type ModelRun,
   modelNameProblems,
-  neverAnswers,
-  runModel,
-  successProblems,
+  runCall,
+  succeeds,
   UNREADABLE,
+  upstreamRules,
   usageProblems,
   WORDS,
 } from './models.js';
-import { type Check, checksOf, describeChecks, type Rule, reportAll, type Table, unless } from './runner.js';
+import { type Check, checksOf, describeChecks, type Readable, reportAll, type Table, unless } from './runner.js';
 import { imageProviderOf } from './setup.js';
 
 /** The rules of image providers. */
@@ -60,24 +58,13 @@ const PROMPTS: Readonly<Record<string, string>> = {
   'very much': `A very ${'long and '.repeat(3_500)}winding road`.slice(0, 32_000),
 };
 
-interface ImageRun extends ModelRun {
+interface ImageRun extends Readable {
   image?: GeneratedImage;
 }
 
 const FAMILY: ModelFamily<ImageProviderDefinition, ImageRun> = {
   kind: 'image',
-  cases: (definition) => [
-    {
-      label: '',
-      run: (options) => runImage(definition, {}, options),
-      async valid(request, bytes) {
-        const { upstream } = definition;
-        assert(upstream);
-        return upstream.image(request, bytes ?? (await inventImage({ width: 64, height: 64 }, 'png', '#456')).bytes);
-      },
-    },
-  ],
-  describe: describeImage,
+  calls: (definition) => [imageCall(definition)],
   faults: [
     ...commonFaults(1),
     { name: 'an empty body', codes: UNREADABLE, reply: () => ({ body: '' }) },
@@ -93,10 +80,12 @@ const FAMILY: ModelFamily<ImageProviderDefinition, ImageRun> = {
   },
 };
 
+const takesNone = ({ takesReferences }: ImageProviderDefinition) => takesReferences === false;
+
 const IMAGE_RULES: Table<ImageProviderDefinition> = [
   {
     name: 'names its models',
-    run: async (definition) => reportAll(modelNameProblems((await providerOf(definition)).models.map(({ id }) => id))),
+    run: async (definition) => reportAll(modelNameProblems((await providerOf(definition)).models)),
   },
   {
     name: 'makes an image of words with each model',
@@ -104,44 +93,38 @@ const IMAGE_RULES: Table<ImageProviderDefinition> = [
       for (const { id } of (await providerOf(definition)).models) await makes(definition, { model: id });
     },
   },
-  ...SIZES.map((size) => rule(`makes an image of ${size}`, (definition) => withSize(definition, size))),
-  rule('makes an image of a size of its own', (definition) => makes(definition, { size: 'auto' })),
-  ...FORMATS.map((format) =>
-    rule(`gives ${format} where it is asked for, or says that it does not`, (definition) =>
-      asFormat(definition, format),
-    ),
-  ),
-  {
-    name: 'refuses references, and asks nobody',
-    applies: ({ takesReferences }) => takesReferences === false,
-    run: refusesReferences,
-  },
+  ...SIZES.map((size) => ({
+    name: `makes an image of ${size}`,
+    run: (definition: ImageProviderDefinition) => withSize(definition, size),
+  })),
+  { name: 'makes an image of a size of its own', run: (definition) => makes(definition, { size: 'auto' }) },
+  ...FORMATS.map((format) => ({
+    name: `gives ${format} where it is asked for, or says that it does not`,
+    run: (definition: ImageProviderDefinition) => asFormat(definition, format),
+  })),
+  { name: 'refuses references, and asks nobody', applies: takesNone, run: refusesReferences },
   ...[1, 2, 3, 4].map((count) => ({
     name: `uses ${count} reference${count === 1 ? '' : 's'}`,
-    applies: ({ takesReferences }: ImageProviderDefinition) => takesReferences !== false,
+    applies: (definition: ImageProviderDefinition) => !takesNone(definition),
     run: (definition: ImageProviderDefinition) => withReferences(definition, count),
   })),
-  ...Object.entries(PROMPTS).map(([name, prompt]) =>
-    rule(`takes a prompt as words: ${name}`, (definition) => makes(definition, { prompt })),
-  ),
-  rule('leaves what it is given alone', leavesAlone),
-  rule('keeps calls beside each other apart', apart),
-  ...faultRules(FAMILY),
-  hostileModelRule(FAMILY),
-  rule('ends at once when the caller leaves', async (definition) => {
-    await leavesBefore('generate()', (options) => runImage(definition, {}, options), describeImage);
-    // Large enough that no call completes before the caller has disconnected.
-    const call = (options: CallOptions) => {
-      if (!definition.upstream) options.onChunk?.();
-      return runImage(definition, { size: { width: 3840, height: 2160 } }, options);
-    };
-    await leavesDuring('generate()', call, describeImage, neverAnswers);
-  }),
+  ...Object.entries(PROMPTS).map(([name, prompt]) => ({
+    name: `takes a prompt as words: ${name}`,
+    run: (definition: ImageProviderDefinition) => makes(definition, { prompt }),
+  })),
+  { name: 'leaves what it is given alone', run: leavesAlone },
+  { name: 'keeps calls beside each other apart', run: apart },
+  ...upstreamRules(FAMILY),
+  {
+    name: 'ends at once when the caller leaves',
+    async run(definition) {
+      // Large enough that no call completes before the caller has disconnected.
+      const call = imageCall(definition, { size: { width: 3840, height: 2160 } });
+      await leavesBefore(call);
+      await leavesDuring(definition.upstream ? call : leavingAtOnce(call));
+    },
+  },
 ];
-
-function rule(name: string, run: Rule<ImageProviderDefinition>['run']): Rule<ImageProviderDefinition> {
-  return { name, run };
-}
 
 /** Checks that every image provider must pass. */
 export function imageProviderChecks(definition: ImageProviderDefinition): Check[] {
@@ -157,27 +140,37 @@ function providerOf(definition: ImageProviderDefinition): Promise<ImageProvider>
   return contributionOf(definition, imageProviderOf);
 }
 
+const USUAL = { size: { width: 1024, height: 1024 }, prompt: 'A lighthouse in the fog', references: [], options: {} };
+
 /** One call. Default model: its first. */
-function runImage(
-  definition: ImageProviderDefinition,
-  call: Partial<ImageCall>,
-  options: CallOptions,
-): Promise<ImageRun> {
-  const { signal = new AbortController().signal } = options;
-  return runModel<ImageRun>(
-    definition,
-    options,
-    async (setup, run) => {
-      const provider = imageProviderOf(setup);
-      const model = provider.models[0]?.id ?? '';
-      const size = { width: 1024, height: 1024 };
-      const idempotencyKey = 'job-of-the-test';
-      const defaults = { model, prompt: 'A lighthouse in the fog', size, references: [], options: {}, idempotencyKey };
-      run.image = await called('generate()', () => provider.generate({ ...defaults, signal, ...call }));
-      run.shown = run.image;
-    },
-    (setup) => ({ setup }),
-  );
+function imageCall(definition: ImageProviderDefinition, fields: Partial<ImageCall> = {}): ModelCall<ImageRun> {
+  const { upstream } = definition;
+  return {
+    method: 'generate()',
+    result: 'an image',
+    run: (options) =>
+      runCall(
+        definition,
+        options,
+        (setup): ImageRun => ({ setup }),
+        async (run, signal) => {
+          const provider = imageProviderOf(run.setup);
+          const model = provider.models[0]?.id ?? '';
+          const call = { ...USUAL, model, idempotencyKey: 'job-of-the-test', signal, ...fields };
+          run.image = await called('generate()', () => provider.generate(call));
+          run.shown = run.image;
+        },
+      ),
+    answer: async (request, bytes) =>
+      upstream ? upstream.image(request, bytes ?? (await imageOf(fields))) : { fail: 'connection' },
+    describe: ({ image, error }) => (image ? 'an image' : describeError(error)),
+  };
+}
+
+/** The image of a working upstream. */
+async function imageOf({ size = USUAL.size, options = {} }: Partial<ImageCall>): Promise<Uint8Array> {
+  const wanted = size === 'auto' ? { width: 800, height: 600 } : size;
+  return (await inventImage(wanted, formatOf(options.output_format), '#2f6f8f')).bytes;
 }
 
 async function withSize(definition: ImageProviderDefinition, text: string): Promise<void> {
@@ -227,10 +220,11 @@ async function withReferences(definition: ImageProviderDefinition, count: number
 
 async function refusesReferences(definition: ImageProviderDefinition): Promise<void> {
   const references = [await inventImage({ width: 90, height: 70 }, 'png', COLOURS[0])];
-  const { http } = await willingUpstream(definition, { references });
+  const { run, answer } = imageCall(definition, { references });
+  const http = createFakeHttp(answer);
   const taking = (await providerOf(definition)).models.filter(({ maxReferences }) => maxReferences > 0);
   reportAll(taking.map(({ id, maxReferences }) => `maxReferences of ${id} is ${maxReferences}, not 0`));
-  const { error } = await runImage(definition, { references }, { http });
+  const { error } = await run({ http });
   assert(isGatewayError(error), `it answered a reference with ${error ?? 'an image'}`);
   reportAll([
     ...unless(error.code === 'unsupported_value', `the code is ${error.code}, not unsupported_value`),
@@ -263,23 +257,23 @@ async function apart(definition: ImageProviderDefinition): Promise<void> {
 }
 
 /** A call that must succeed, and all checks of its image. */
-async function makes(definition: ImageProviderDefinition, call: Partial<ImageCall>) {
-  const { http, bytes } = await willingUpstream(definition, call);
-  const run = await runImage(definition, call, { http });
-  const { image } = run;
-  assert(image, `expected an image, got ${describeImage(run)}`);
+async function makes(definition: ImageProviderDefinition, fields: Partial<ImageCall>) {
   const { upstream } = definition;
-  const made = await decodeImage(image.bytes);
-  const { requests } = http;
-  const isHandedOn = !upstream || Buffer.from(image.bytes).equals(bytes);
-  reportAll([
-    ...unless(made.contentType === image.contentType, `${image.contentType} is ${made.contentType}`),
-    ...unless(isHandedOn, `the ${formatOf(call.options?.output_format)} of the upstream is not handed on as it is`),
-    ...(upstream && call.prompt ? promptProblems(requests[0]?.body, call.prompt) : []),
-    ...usageProblems(image.usage),
-    ...successProblems(definition, run, http, upstream ? 1 : 0, 'image'),
-  ]);
-  return { image, requests };
+  let sent: readonly SentRequest[] = [];
+  const { image } = await succeeds(definition, imageCall(definition, fields), async ({ image }, { requests }) => {
+    if (!image) return undefined;
+    sent = requests;
+    const made = await decodeImage(image.bytes);
+    const isHandedOn = !upstream || Buffer.from(image.bytes).equals(await imageOf(fields));
+    return [
+      ...unless(made.contentType === image.contentType, `${image.contentType} is ${made.contentType}`),
+      ...unless(isHandedOn, `the ${formatOf(fields.options?.output_format)} of the upstream is not handed on as it is`),
+      ...(upstream && fields.prompt ? promptProblems(requests[0]?.body, fields.prompt) : []),
+      ...usageProblems(image.usage),
+    ];
+  });
+  assert(image);
+  return { image, requests: sent };
 }
 
 /** A prompt is sent unchanged: as text of a form, or as text in JSON. */
@@ -291,21 +285,6 @@ function promptProblems(body: string | Uint8Array | undefined, prompt: string): 
     forms.some((form) => sent.includes(form)),
     'the prompt is not sent as it is',
   );
-}
-
-function describeImage({ image, error }: Pick<ImageRun, 'image' | 'error'>): string {
-  return image ? 'an image' : describeError(error);
-}
-
-/** A working upstream; if the definition has none, a network that fails. */
-async function willingUpstream(
-  { upstream }: ImageProviderDefinition,
-  { size = { width: 1024, height: 1024 }, options = {} }: Partial<ImageCall>,
-): Promise<{ http: FakeHttp; bytes: Uint8Array }> {
-  const format = formatOf(options.output_format);
-  const { bytes } = await inventImage(size === 'auto' ? { width: 800, height: 600 } : size, format, '#2f6f8f');
-  const http = createFakeHttp(upstream ? (request) => upstream.image(request, bytes) : [{ fail: 'connection' }]);
-  return { http, bytes };
 }
 
 export function formatOf(outputFormat: unknown): ImageFormat {

@@ -2,7 +2,8 @@ import assert from 'node:assert';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { url as debuggerUrl } from 'node:inspector';
 import { Worker } from 'node:worker_threads';
-import { endsWithin, withDeadline } from '../runtime/index.js';
+import { type Clock, endsWithin, withDeadline } from '../runtime/index.js';
+import { withFastClock } from './fakes.js';
 
 /**
  * Time limits of the kit. Test runners only say that a test took too long; the kit knows which plugin, which check and
@@ -79,21 +80,16 @@ function inCheck(what: string): string {
 /** The abort reason of the kit's caller. */
 export const LEFT = new Error('the caller left');
 
-/**
- * The run of a caller who left must end at once with the reason of the signal.
- * @param what - name of the method, for the error.
- * @param describe - the outcome of another end.
- */
+/** The run of a caller who left must end at once with the reason of the signal. */
 export async function endsWhenLeft<Run extends { error?: unknown }>(
-  what: string,
+  { method, describe }: { method: string; describe(run: Run): string },
   run: Promise<Run>,
-  describe: (run: Run) => string,
-): Promise<Run> {
+): Promise<void> {
   const ended = await atOnce(run);
-  const ignored = `${what} ignored its abort signal: it went on for more than ${AT_ONCE_MS / 1_000} s after the caller had left`;
+  const seconds = AT_ONCE_MS / 1_000;
+  const ignored = `${method} ignored its abort signal: it went on for more than ${seconds} s after the caller had left`;
   assert(ended, inCheck(ignored));
-  assert.equal(ended.error, LEFT, inCheck(`${what}: expected the reason of the signal, got ${describe(ended)}`));
-  return ended;
+  assert.equal(ended.error, LEFT, inCheck(`${method}: expected the reason of the signal, got ${describe(ended)}`));
 }
 
 /** The result of a run; undefined if it does not end at once. */
@@ -122,6 +118,73 @@ export async function strayErrors(work: () => Promise<unknown>): Promise<string[
     }
   }
   return stray.map((message) => inCheck(`failed after its call, and no code waits for it: ${message}`));
+}
+
+/**
+ * Texts that are made to take long. An expression that begins anew at each piece of a text takes four seconds where one
+ * that reads it once takes a millisecond, and blocks all other requests meanwhile. Each text is tried in sizes that grow
+ * fourfold: the time may grow a little more than that, but not by the square.
+ */
+export interface LongText {
+  /** For the report. */
+  name: string;
+  /** About that many characters. */
+  text(size: number): string;
+}
+
+/** Characters. */
+const [SMALL, MIDDLE, LARGE] = [2 ** 13, 2 ** 15, 2 ** 17] as const;
+/** Allowed growth of the time for a text of four times the size: 4 is linear, 16 is quadratic. */
+const MAX_GROWTH = 8;
+/** Less is noise, in milliseconds of CPU. */
+const NOISE_MS = 12;
+const QUICK_MS = 3;
+/** Maximum milliseconds of CPU for one text of any size. */
+const MAX_MS = 2_500;
+
+/** The first text whose time grows faster than its size, if there is one: the others mostly find the same fault. */
+export function growthProblems(
+  texts: readonly LongText[],
+  read: (text: string, waiting: Clock) => Promise<unknown>,
+): Promise<string[]> {
+  return withFastClock(async (waiting) => {
+    for (const { name, text } of texts) {
+      const problem = await growthProblem((size) => read(text(size), waiting));
+      if (problem) return [`${name}: ${problem}`];
+    }
+    return [];
+  });
+}
+
+/** Measures one text in growing sizes. Undefined if its time grows with its size. */
+async function growthProblem(run: (size: number) => Promise<unknown>): Promise<string | undefined> {
+  let [before, size] = [await cpuMs(() => run(SMALL)), SMALL];
+  // What reads so few characters at once is tried with the largest text alone.
+  for (const next of before < QUICK_MS ? [LARGE] : [MIDDLE, LARGE]) {
+    const most = Math.min(MAX_MS, MAX_GROWTH ** (Math.log2(next / size) / 2) * Math.max(before, NOISE_MS));
+    let ms = await cpuMs(() => run(next));
+    if (ms > most) {
+      // Once more: a garbage collection or a first compilation is no growth.
+      before = Math.max(before, await cpuMs(() => run(size)));
+      ms = Math.min(ms, await cpuMs(() => run(next)));
+    }
+    if (ms > MAX_MS || ms > MAX_GROWTH ** (Math.log2(next / size) / 2) * Math.max(before, NOISE_MS)) {
+      return `${Math.round(before)} ms for ${size} characters, and ${Math.round(ms)} ms for ${next}`;
+    }
+    [before, size] = [ms, next];
+  }
+  return undefined;
+}
+
+async function cpuMs(work: () => Promise<unknown>): Promise<number> {
+  const begun = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(begun);
+  return (user + system) / 1_000;
+}
+
+export function repeated(piece: string, size: number): string {
+  return piece.repeat(Math.ceil(size / piece.length));
 }
 
 /** A counter that the main thread increases, calls that run, calls that were ended by the guard. */

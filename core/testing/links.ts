@@ -1,9 +1,11 @@
 import assert from 'node:assert';
 import { type Extractor, type LinkRef, matchedLink, type ProbeLink } from '../contracts/index.js';
-import { type ExtractorDefinition, extractorFor } from './extraction-run.js';
+import type { ExtractorDefinition } from './extraction-run.js';
 import { called } from './limits.js';
 import { show } from './matchers.js';
+import { contributionOf } from './models.js';
 import { type Rule, reportAll } from './runner.js';
+import { extractorOf } from './setup.js';
 
 /** Rules of `match`. No request is sent. */
 
@@ -64,7 +66,7 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
   {
     name: 'has probe links of items and methods that exist',
     async run(definition) {
-      const { probeLinks = [], methods } = await extractorFor(definition);
+      const { probeLinks = [], methods } = await contributionOf(definition, extractorOf);
       const malformed = probeLinks.flatMap((link, index) => (isProbeLink(link) ? [] : [index]));
       reportAll(malformed.map((index) => `probe link ${index} must be { url, fills: { method: [fields] } }`));
       const urls = probeLinks.map(({ url }) => url);
@@ -103,7 +105,7 @@ function isProbeLink({ url, fills }: Partial<ProbeLink>): boolean {
 type Judge = (extractor: Extractor, url: URL) => string | undefined;
 
 async function each(definition: ExtractorDefinition, texts: Iterable<string | URL>, judge: Judge): Promise<void> {
-  const extractor = await extractorFor(definition);
+  const extractor = await contributionOf(definition, extractorOf);
   const problems = await called('match()', () =>
     Array.from(texts, (text) => {
       const url = new URL(text);
@@ -146,11 +148,11 @@ function kindProblem(kind: unknown): string | undefined {
   return INHERITED.test(kind) ? `the kind is ${show(kind)}` : undefined;
 }
 
-/** A canonical link need not have the access token. */
+const LINK_FIELDS = ['kind', 'id', 'url', 'region', 'access'] as const;
+
+/** The access token counts: the gateway gives the canonical link to clients, who send it again. */
 function isSame(one: LinkRef, other: LinkRef | undefined): boolean {
-  const isItem =
-    one.kind === other?.kind && one.id === other.id && one.url === other.url && one.region === other.region;
-  return isItem && (other.access === undefined || other.access === one.access);
+  return LINK_FIELDS.every((field) => one[field] === other?.[field]);
 }
 
 function abridged(url: URL): string {

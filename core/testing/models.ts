@@ -4,13 +4,13 @@ import type { Clock, ContributionKind, HttpClient, Plugin } from '../contracts/i
 import { CONTRIBUTION_CODES } from '../plugins/index.js';
 import { type GatewayError, isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
-import { endsWhenLeft, HangError, LEFT, strayErrors } from './limits.js';
+import { endsWhenLeft, growthProblems, HangError, LEFT, type LongText, repeated, strayErrors } from './limits.js';
 import { leakProblems, type Readable, type Rule, reportAll, unless } from './runner.js';
 import { setUpPlugin, type TestSetup } from './setup.js';
 
 /**
- * What the tables of images, audio and text share: one call of a plugin, upstreams that fail, callers who leave, and
- * the checks of every result.
+ * What the contracts share: one call of a plugin, callers who leave, and, for images, audio and text, upstreams that
+ * fail and the checks of every result.
  */
 
 /** Maximum requests of one call. */
@@ -28,16 +28,32 @@ export interface ModelDefinition {
   secrets?: readonly string[];
 }
 
-/** The outcome of one call. */
-export type ModelRun = Readable;
-
 export interface CallOptions {
   http: HttpClient;
+  /** The caller's signal. Default: one that never aborts. */
   signal?: AbortSignal;
   /** Clock for waiting. Default: real time. */
   waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
   /** Called with each chunk of the result. */
   onChunk?(): void;
+}
+
+export interface Call<Run extends Readable> {
+  /** For the report, such as `generate()`. */
+  method: string;
+  run(options: CallOptions): Promise<Run>;
+  /** The outcome, for the report. */
+  describe(run: Run): string;
+}
+
+/** A call that succeeds if its upstream does. */
+export interface ModelCall<Run extends Readable> extends Call<Run> {
+  /** What is expected of it, for the report, such as `an image`. */
+  result: string;
+  /** The answer of a working upstream, whose image or audio has the given bytes; without one, a network that fails. */
+  answer(request: SentRequest, bytes?: Uint8Array): FakeReply | Promise<FakeReply>;
+  /** Problems of a failed run besides those of every model, one line each. Default: none. */
+  problemsOf?(run: Run): string[];
 }
 
 /** One failure of a model's upstream, and the accepted codes. */
@@ -48,38 +64,26 @@ export interface ModelFault {
   reply(valid: (bytes?: Uint8Array) => FakeReply | Promise<FakeReply>): FakeReply | Promise<FakeReply>;
 }
 
-/** A call that succeeds if its upstream does. */
-export interface ModelCase<Run extends ModelRun> {
-  /** Before its problems; empty if there is one case only. */
-  label: string;
-  run(options: CallOptions): Promise<Run>;
-  /** The answer of a working upstream. */
-  valid(request: SentRequest, bytes?: Uint8Array): FakeReply | Promise<FakeReply>;
-  /** Problems of a failed run besides those of every model, one line each. Default: none. */
-  problemsOf?(run: Run): string[];
-}
-
 /** What differs between images, audio and text. */
-export interface ModelFamily<Definition extends ModelDefinition, Run extends ModelRun> {
+export interface ModelFamily<Definition extends ModelDefinition, Run extends Readable> {
   kind: ContributionKind;
-  cases(definition: Definition): readonly ModelCase<Run>[];
-  describe(run: Run): string;
+  calls(definition: Definition): readonly ModelCall<Run>[];
   faults: readonly ModelFault[];
   /** An upstream's refusal of a caller's input, which is not the upstream's fault. */
   refusal: { name: string; expected: string; codes: readonly string[]; reply(definition: Definition): FakeReply };
 }
 
-/** Sets a plugin up for one call alone, makes it, and disposes of it. */
-export async function runModel<Run extends ModelRun>(
-  { plugin, options }: ModelDefinition,
-  { http, waiting }: CallOptions,
-  work: (setup: TestSetup, run: Run) => Promise<void>,
-  empty: (setup: TestSetup) => Run,
+/** Sets a plugin up for one call alone, makes it, and disposes of it: without cool-downs or caches of another call. */
+export async function runCall<Run extends Readable>(
+  { plugin, options, now }: ModelDefinition & { now?: string },
+  { http, waiting, signal = new AbortController().signal }: CallOptions,
+  begin: (setup: TestSetup) => Run,
+  work: (run: Run, signal: AbortSignal) => Promise<void>,
 ): Promise<Run> {
-  const setup = await setUpPlugin({ plugin, options, http, waiting });
-  const run = empty(setup);
+  const setup = await setUpPlugin({ plugin, options, http, now, waiting });
+  const run = begin(setup);
   try {
-    await work(setup, run);
+    await work(run, signal);
   } catch (error) {
     if (error instanceof HangError) throw error;
     run.error = error;
@@ -90,14 +94,15 @@ export async function runModel<Run extends ModelRun>(
 
 /** A contribution of the plugin, without a network. */
 export async function contributionOf<Contribution>(
-  { plugin, options }: ModelDefinition,
+  { plugin, options, now }: ModelDefinition & { now?: string },
   pick: (setup: TestSetup) => Contribution,
 ): Promise<Contribution> {
-  return pick(await setUpPlugin({ plugin, options, http: createFakeHttp([{ fail: 'connection' }]) }));
+  return pick(await setUpPlugin({ plugin, options, now, http: createFakeHttp([{ fail: 'connection' }]) }));
 }
 
 /** Problems of the names of models, one line each. */
-export function modelNameProblems(ids: readonly string[]): string[] {
+export function modelNameProblems(models: readonly { id: string }[]): string[] {
+  const ids = models.map(({ id }) => id);
   return [
     ...unless(ids.length > 0, 'there are no models'),
     ...unless(new Set(ids).size === ids.length, 'a model is named twice'),
@@ -105,19 +110,28 @@ export function modelNameProblems(ids: readonly string[]): string[] {
   ];
 }
 
-/** Problems of every call that succeeds, one line each. */
-export function successProblems(
-  { secrets = [] }: ModelDefinition,
-  run: ModelRun,
-  { requests }: FakeHttp,
-  max: number,
-  made: string,
-): string[] {
-  return [
-    ...unless(requests.length <= max, `it made ${requests.length} requests for one ${made}`),
+/**
+ * A call of a working upstream.
+ * @param problemsOf - problems of its result; undefined if there is none.
+ */
+export async function succeeds<Run extends Readable>(
+  definition: ModelDefinition & { upstream?: unknown },
+  { answer, result, run: make, describe }: ModelCall<Run>,
+  problemsOf: (run: Run, http: FakeHttp) => readonly string[] | undefined | Promise<readonly string[] | undefined>,
+): Promise<Run> {
+  const http = createFakeHttp((request) => answer(request));
+  const run = await make({ http });
+  const problems = await problemsOf(run, http);
+  assert(problems && run.error === undefined, `expected ${result}, got ${describe(run)}`);
+  const max = definition.upstream ? 1 : 0;
+  const { length } = http.requests;
+  reportAll([
+    ...problems,
+    ...unless(length <= max, `it made ${length} requests for ${result}`),
     ...undeclaredProblems(run.setup),
-    ...leakProblems(secrets, run),
-  ];
+    ...leakProblems(definition.secrets ?? [], run),
+  ]);
+  return run;
 }
 
 export function undeclaredProblems({ undeclared }: TestSetup): string[] {
@@ -174,84 +188,112 @@ function page(status: number): FakeReply {
   return { status, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>One moment</title>' };
 }
 
-/** An upstream that fails in one way, and one that refuses the caller's input. For providers with an upstream. */
-export function faultRules<Definition extends ModelDefinition & { upstream?: unknown }, Run extends ModelRun>(
+/**
+ * An upstream that fails in one way, one that refuses the caller's input, and one whose texts are made to take long. For
+ * providers with an upstream.
+ */
+export function upstreamRules<Definition extends ModelDefinition & { upstream?: unknown }, Run extends Readable>(
   family: ModelFamily<Definition, Run>,
 ): Rule<Definition>[] {
+  const { kind, calls, faults, refusal } = family;
   const applies = ({ upstream }: Definition) => upstream !== undefined;
-  const each = async (definition: Definition, problemsOf: (one: ModelCase<Run>) => Promise<string[]>) => {
-    const problems = family.cases(definition).map(async (one) => {
-      const found = await problemsOf(one);
-      return found.map((problem) => (one.label ? `${one.label}: ${problem}` : problem));
+  const each = async (definition: Definition, problemsOf: (call: ModelCall<Run>) => Promise<string[]>) => {
+    const all = calls(definition);
+    const problems = all.map(async (call) => {
+      const found = await problemsOf(call);
+      return found.map((problem) => (all.length > 1 ? `${call.method}: ${problem}` : problem));
     });
     reportAll((await Promise.all(problems)).flat());
   };
-  const outcome = async (one: ModelCase<Run>, http: FakeHttp) => {
-    const run = await one.run({ http });
-    return { run, error: contractErrorOf(run, family.kind) };
+  /** A call that must fail with one of the codes. */
+  const failed = async (call: ModelCall<Run>, http: FakeHttp, codes: readonly string[], expected: string) => {
+    const run = await call.run({ http });
+    const error = contractErrorOf(run, kind);
+    const isExpected = error !== undefined && codes.includes(error.code);
+    return { run, error, problems: unless(isExpected, `expected ${expected}, got ${call.describe(run)}`) };
   };
   return [
-    ...family.faults.map(({ name, codes, reply }) => ({
+    ...faults.map(({ name, codes, reply }) => ({
       name: `${name} is named`,
       applies,
       run: (definition: Definition) =>
-        each(definition, async (one) => {
-          const secrets = definition.secrets ?? [];
+        each(definition, async (call) => {
           // Upstreams often quote the request.
+          const words = [WORDS, ...(definition.secrets ?? [])];
           const http = createFakeHttp(async (request) =>
-            withWords(await reply((bytes) => one.valid(request, bytes)), [WORDS, ...secrets]),
+            withWords(await reply((bytes) => call.answer(request, bytes)), words),
           );
-          const { run, error } = await outcome(one, http);
+          const { run, problems } = await failed(call, http, codes, codes.join(' or '));
           return [
-            ...unless(
-              error !== undefined && codes.includes(error.code),
-              `expected ${codes.join(' or ')}, got ${family.describe(run)}`,
-            ),
-            ...(one.problemsOf?.(run) ?? []),
+            ...problems,
+            ...(call.problemsOf?.(run) ?? []),
             ...unless(http.requests.length <= MAX_TRIES, `it asked ${http.requests.length} times`),
             ...unless(http.openBodies === 0, 'a connection stays open'),
-            ...leakProblems([...secrets, WORDS], run),
+            ...leakProblems(words, run),
           ];
         }),
     })),
     {
       name: 'leaves no rejected promise and no late throw',
       async run(definition) {
+        const working: ModelFault['reply'] = (valid) => valid();
         // Without an upstream there is one outcome.
-        const replies = definition.upstream === undefined ? [] : family.faults.map(({ reply }) => reply);
-        const work = (one: ModelCase<Run>) =>
-          [(valid: Parameters<ModelFault['reply']>[0]) => valid(), ...replies].map((reply) =>
-            one.run({
-              http: createFakeHttp((request) =>
-                definition.upstream === undefined
-                  ? { fail: 'connection' }
-                  : reply((bytes) => one.valid(request, bytes)),
-              ),
-            }),
-          );
-        reportAll(await strayErrors(() => Promise.all(family.cases(definition).flatMap(work))));
+        const replies = [working, ...(applies(definition) ? faults.map(({ reply }) => reply) : [])];
+        const runs = calls(definition).flatMap((call) =>
+          replies.map(
+            (reply) => () =>
+              call.run({ http: createFakeHttp((request) => reply((bytes) => call.answer(request, bytes))) }),
+          ),
+        );
+        reportAll(await strayErrors(() => Promise.all(runs.map((run) => run()))));
       },
     },
     {
-      name: family.refusal.name,
+      name: refusal.name,
       applies,
       run: (definition) =>
-        each(definition, async (one) => {
-          const http = createFakeHttp([family.refusal.reply(definition)]);
-          const { run, error } = await outcome(one, http);
+        each(definition, async (call) => {
+          const http = createFakeHttp([refusal.reply(definition)]);
+          const { run, error, problems } = await failed(call, http, refusal.codes, refusal.expected);
           return [
-            ...unless(
-              error !== undefined && family.refusal.codes.includes(error.code),
-              `expected ${family.refusal.expected}, got ${family.describe(run)}`,
-            ),
+            ...problems,
             ...unless(error?.retryable === false, 'it may be asked again, the error says'),
             ...unless(http.requests.length === 1, `it asked ${http.requests.length} times`),
             ...leakProblems(definition.secrets ?? [], { setup: run.setup, error: run.error }),
           ];
         }),
     },
+    {
+      name: 'reads hostile replies in linear time',
+      applies,
+      async run(definition) {
+        const problems: string[] = [];
+        for (const call of calls(definition)) {
+          for (const [what, reply] of Object.entries(LONG_REPLIES)) {
+            const found = await growthProblems(LONG_TEXTS, async (text, waiting) => {
+              const http = createFakeHttp([reply(text)]);
+              contractErrorOf(await call.run({ http, waiting }), kind);
+            });
+            problems.push(...found.map((problem) => `${call.method}, ${what} of ${problem}`));
+          }
+        }
+        reportAll(problems);
+      },
+    },
   ];
 }
+
+/** What errors and answers of models may have much of. */
+const LONG_TEXTS = [' ', '\n', '<', '"', '\\', '{"a":', '[', 'data: '].map(
+  (piece): LongText => ({ name: JSON.stringify(piece), text: (size) => `a${repeated(piece, size)}b` }),
+);
+
+const LONG_REPLIES: Readonly<Record<string, (text: string) => FakeReply>> = {
+  'a page with status 500': (text) => ({ status: 500, headers: { 'content-type': 'text/html' }, body: text }),
+  'an error message': (message) => ({ status: 400, body: { error: { message }, detail: { message } } }),
+  'an answer': (text) => ({ headers: { 'content-type': 'application/json' }, body: text }),
+  'a stream': (text) => ({ headers: { 'content-type': 'text/event-stream' }, body: `data: ${text}` }),
+};
 
 /** The reply with a text in it: in the message of a JSON error, or after a page. */
 function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
@@ -270,38 +312,39 @@ export function half(reply: FakeReply): Extract<FakeReply, { body?: unknown }> {
 }
 
 /** Nothing is begun for a caller who has left. */
-export async function leavesBefore<Run extends ModelRun>(
-  what: string,
-  call: (options: CallOptions) => Promise<Run>,
-  describe: (run: Run) => string,
-): Promise<void> {
+export async function leavesBefore<Run extends Readable>(call: Call<Run>): Promise<void> {
   const never = () => new Promise<never>(() => {});
-  await endsWhenLeft(
-    what,
-    call({ http: { request: never, stream: never }, signal: AbortSignal.abort(LEFT) }),
-    describe,
-  );
+  const http = { request: never, stream: never };
+  await endsWhenLeft(call, call.run({ http, signal: AbortSignal.abort(LEFT) }));
 }
 
 /**
  * The caller leaves while the upstream answers.
- * @param reply - the upstream's answer; `leave` makes the caller leave.
+ * @param reply - the upstream's answer; `leave` makes the caller leave. Default: it leaves, and there is no answer.
  */
-export async function leavesDuring<Run extends ModelRun>(
-  what: string,
-  call: (options: CallOptions) => Promise<Run>,
-  describe: (run: Run) => string,
-  reply: (leave: () => void, request: SentRequest) => FakeReply | Promise<FakeReply>,
+export async function leavesDuring<Run extends Readable>(
+  call: Call<Run>,
+  reply: (leave: () => void, request: SentRequest) => FakeReply | Promise<FakeReply> = neverAnswers,
 ): Promise<FakeHttp> {
   const late = new AbortController();
   const leave = () => void setImmediate(() => late.abort(LEFT));
   const http = createFakeHttp((request) => reply(leave, request));
-  await endsWhenLeft(what, call({ http, signal: late.signal, onChunk: leave }), describe);
+  await endsWhenLeft(call, call.run({ http, signal: late.signal, onChunk: leave }));
   return http;
 }
 
-/** The upstream does not answer before the caller leaves. */
-export function neverAnswers(leave: () => void): FakeReply {
+function neverAnswers(leave: () => void): FakeReply {
   leave();
   return { hang: true };
+}
+
+/** The caller leaves as soon as the call has begun. */
+export function leavingAtOnce<Run extends Readable>(call: Call<Run>): Call<Run> {
+  return {
+    ...call,
+    run(options) {
+      options.onChunk?.();
+      return call.run(options);
+    },
+  };
 }

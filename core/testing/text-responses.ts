@@ -1,4 +1,5 @@
 import assert from 'node:assert';
+import { buffer, json } from 'node:stream/consumers';
 import type {
   ResponsesTask,
   StoredResponseAction,
@@ -13,7 +14,7 @@ import { contractErrorOf, contributionOf } from './models.js';
 import type { Table } from './runner.js';
 import { setUpPlugin, textProviderOf } from './setup.js';
 import type { TextProviderDefinition } from './text.js';
-import { answerOf, firstModel, readBody, requestBody, WANTED, type Wanted, willingUpstream } from './text-run.js';
+import { answerOf, callOf, firstModel, textCall, WANTED, type Wanted } from './text-run.js';
 
 /** The rules of text providers with more than answers to `/v1/responses`. */
 
@@ -42,16 +43,7 @@ async function opened(definition: TextProviderDefinition, http: FakeHttp): Promi
 }
 
 function send(provider: TextProvider, task?: ResponsesTask): Promise<TextReply> {
-  const { id: model } = firstModel(provider);
-  const body = requestBody(RESPONSE, model);
-  const { route, stream } = RESPONSE;
-  const { signal } = new AbortController();
-  const call = { route, stream, model, body, parsed: JSON.parse(body.toString()), signal, ...(task && { task }) };
-  return called('send()', () => provider.send(call));
-}
-
-async function jsonOf(reply: TextReply): Promise<unknown> {
-  return JSON.parse((await readBody(reply)).toString());
+  return called('send()', () => provider.send({ ...callOf(provider, RESPONSE), ...(task && { task }) }));
 }
 
 async function ask(provider: TextProvider, more: Partial<StoredResponseCall>): Promise<TextReply | undefined> {
@@ -73,16 +65,16 @@ async function refusalOf(provider: TextProvider, more: Partial<StoredResponseCal
 
 async function findsAgain(definition: TextProviderDefinition): Promise<void> {
   const { upstream } = definition;
-  const http = upstream ? storingUpstream(definition) : willingUpstream(definition, RESPONSE);
+  const http = upstream ? storingUpstream(definition) : createFakeHttp(textCall(definition, RESPONSE).answer);
   const provider = await opened(definition, http);
   if (!provider.stored || !firstModel(provider).routes.includes('responses')) return;
   const made = await send(provider);
-  const [id, holder] = [String(at(await jsonOf(made), 'id')), made.upstream];
+  const [id, holder] = [String(at(await json(made.body), 'id')), made.upstream];
   for (const action of ['retrieve', 'input_items', 'delete'] as const) {
     const before = http.requests.length;
     const reply = await ask(provider, { action, responseId: id, upstream: holder });
     assert(reply, `${action} has no answer`);
-    const answer = await jsonOf(reply);
+    const answer = await json(reply.body);
     if (action !== 'input_items') assert.equal(at(answer, 'id'), id, `${action} is about another response`);
     else assert(Array.isArray(at(answer, 'data')), 'input_items is no list');
     if (!upstream) continue;
@@ -139,8 +131,11 @@ async function asksForTask(definition: TextProviderDefinition, task: ResponsesTa
   const content = { ...RESPONSE, contentType: 'application/json', bytes };
   const http = createFakeHttp((request) => answerOf(upstream, request, content));
   const provider = await opened(definition, http);
-  assert((await readBody(await send(provider, task))).equals(bytes), `the answer to ${task} is not handed on as it is`);
-  await readBody(await send(provider));
+  assert(
+    (await buffer((await send(provider, task)).body)).equals(bytes),
+    `the answer to ${task} is not handed on as it is`,
+  );
+  await buffer((await send(provider)).body);
   const [asked, usual, ...others] = http.requests;
   assert.equal(others.length, 0, `${task} took more than one request`);
   assert.notEqual(String(asked?.url), String(usual?.url), `${task} is asked for as if it were to be answered`);
@@ -148,7 +143,7 @@ async function asksForTask(definition: TextProviderDefinition, task: ResponsesTa
 }
 
 async function answersTask(definition: TextProviderDefinition, task: ResponsesTask): Promise<void> {
-  const provider = await opened(definition, willingUpstream(definition, RESPONSE));
-  const answer = await jsonOf(await send(provider, task));
+  const provider = await opened(definition, createFakeHttp(textCall(definition, RESPONSE).answer));
+  const answer = await json((await send(provider, task)).body);
   assert.equal(at(answer, 'object'), at(ANSWERS[task], 'object'), `the answer to ${task} is something else`);
 }

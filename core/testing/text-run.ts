@@ -1,74 +1,84 @@
 import assert from 'node:assert';
-import type { TextModel, TextProvider, TextReply, TextRoute } from '../contracts/index.js';
+import type { TextCall, TextModel, TextProvider, TextReply, TextRoute } from '../contracts/index.js';
 import { at } from '../extraction/scraping/index.js';
-import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import type { FakeReply, SentRequest } from './fakes.js';
 import { called } from './limits.js';
-import { type CallOptions, describeError, type ModelRun, runModel } from './models.js';
+import { describeError, type ModelCall, runCall } from './models.js';
+import { type Readable, unless } from './runner.js';
 import { textProviderOf } from './setup.js';
-import type { TextContent, TextProviderDefinition } from './text.js';
+import type { TextContent, TextProviderDefinition, TextUpstreamScript } from './text.js';
 
-export interface TextRun extends ModelRun {
+/** One call of a text provider, and the requests and answers of the kit's own upstream. */
+
+export interface TextRun extends Readable {
   provider: TextProvider;
   reply?: TextReply;
   /** The whole body as it was read. */
   body: Buffer;
 }
 
-export interface RunOptions extends CallOptions {
+export interface TextFields {
   /** Default: the first. */
   model?: string;
-  /** Read at most this many chunks, then disconnect. */
+  /** Read at most this many chunks, then disconnect. Default: all. */
   pieces?: number;
   /** The caller's body as it is passed. */
   body?: Buffer;
+  /** Bytes per chunk of the upstream's answer. */
+  pieceLength?: number;
 }
 
 export const WANTED: Wanted = { route: 'chat_completions', stream: true, words: 'A lighthouse in the fog' };
 
 /** One call, including reading its body. */
-export async function runText(
+export function textCall(
   definition: TextProviderDefinition,
   wanted: Wanted,
-  options: RunOptions,
-): Promise<TextRun> {
-  const { onChunk, pieces, signal = new AbortController().signal } = options;
-  return runModel<TextRun>(
-    definition,
-    options,
-    async (_, run) => {
-      const { provider } = run;
-      const model = options.model ?? firstModel(provider).id;
-      const body = options.body ?? requestBody(wanted, model);
-      const { route, stream } = wanted;
-      const call = { route, stream, model, body, parsed: JSON.parse(body.toString()), signal };
-      const reply = await called('send()', () => provider.send(call));
-      run.reply = reply;
-      run.shown = [reply.headers, reply.upstream];
-      await called('the body of send()', () =>
-        readBody(reply, pieces, onChunk, (read) => {
-          run.body = read;
-        }),
-      );
+  { model, pieces = Number.POSITIVE_INFINITY, body, pieceLength }: TextFields = {},
+): ModelCall<TextRun> {
+  const { upstream } = definition;
+  return {
+    method: 'send()',
+    result: 'an answer',
+    run: (options) =>
+      runCall(
+        definition,
+        options,
+        (setup): TextRun => ({ setup, provider: textProviderOf(setup), body: Buffer.alloc(0) }),
+        async (run, signal) => {
+          const call = callOf(run.provider, wanted, { model, body }, signal);
+          const reply = await called('send()', () => run.provider.send(call));
+          run.reply = reply;
+          run.shown = [reply.headers, reply.upstream];
+          await called('the body of send()', async () => {
+            let count = 0;
+            for await (const piece of reply.body) {
+              run.body = Buffer.concat([run.body, piece]);
+              options.onChunk?.();
+              if (++count >= pieces) break;
+            }
+          });
+        },
+      ),
+    answer(request) {
+      if (!upstream) return { fail: 'connection' };
+      const reply = answerOf(upstream, request, answerContent(wanted, upstream.model));
+      return { ...reply, ...(pieceLength && { pieceLength }) };
     },
-    (setup) => ({ setup, provider: textProviderOf(setup), body: Buffer.alloc(0) }),
-  );
+    describe: describeOutcome,
+    problemsOf: ({ reply }) =>
+      unless(!reply, 'it is told only when the body is read, where nobody can be asked instead'),
+  };
 }
 
-export async function readBody(
-  { body }: TextReply,
-  pieces = Number.POSITIVE_INFINITY,
-  onPiece = () => {},
-  keep: (read: Buffer) => void = () => {},
-): Promise<Buffer> {
-  let read: Buffer = Buffer.alloc(0);
-  let count = 0;
-  for await (const piece of body) {
-    read = Buffer.concat([read, piece]);
-    keep(read);
-    onPiece();
-    if (++count >= pieces) break;
-  }
-  return read;
+export function callOf(
+  provider: TextProvider,
+  wanted: Wanted,
+  { model = firstModel(provider).id, body = requestBody(wanted, model) }: TextFields = {},
+  signal = new AbortController().signal,
+): TextCall {
+  const { route, stream } = wanted;
+  return { route, stream, model, body, parsed: JSON.parse(body.toString()), signal };
 }
 
 export function firstModel(provider: TextProvider): TextModel {
@@ -77,18 +87,8 @@ export function firstModel(provider: TextProvider): TextModel {
   return model;
 }
 
-/** An upstream that answers every request; if the definition has none, a network that fails. */
-export function willingUpstream({ upstream }: TextProviderDefinition, wanted: Wanted, pieceLength?: number): FakeHttp {
-  if (!upstream) return createFakeHttp([{ fail: 'connection' }]);
-  const content = answerContent(wanted, upstream.model);
-  return createFakeHttp((request) => ({
-    ...answerOf(upstream, request, content),
-    ...(pieceLength && { pieceLength }),
-  }));
-}
-
 export function answerOf(
-  upstream: NonNullable<TextProviderDefinition['upstream']>,
+  upstream: TextUpstreamScript,
   request: SentRequest,
   content: TextContent,
 ): Extract<FakeReply, { body?: unknown }> {
@@ -127,20 +127,21 @@ export function answerContent({ route, stream, words }: Wanted, model: string): 
   return { route, stream, contentType, bytes: Buffer.from(text) };
 }
 
+const CHAT_USAGE = '"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}';
+const USAGE =
+  '"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":3,' +
+  '"output_tokens_details":{"reasoning_tokens":0},"total_tokens":12}';
+
 function wholeOf(route: TextRoute, words: string, model: string): string {
   const text = JSON.stringify(`${words} ${ODD_WORDS}`);
   const head = `"model" : "${model}", "x_big":12345678901234567890`;
   if (route === 'chat_completions') {
     const choice = `{"index":0,"message":{"role":"assistant","content":${text}},"finish_reason":"stop"}`;
-    const usage = '{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}';
-    return `{"id":"c1","object":"chat.completion","created":1781500000,${head},"choices":[${choice}],"usage":${usage}}`;
+    return `{"id":"c1","object":"chat.completion","created":1781500000,${head},"choices":[${choice}],${CHAT_USAGE}}`;
   }
   const message = `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":${text}}]}`;
-  const usage =
-    '{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":3,' +
-    '"output_tokens_details":{"reasoning_tokens":0},"total_tokens":12}';
   const state = '"object":"response","created_at":1781500000,"status":"completed"';
-  return `{"id":"resp_1",${state},${head},"output":[${message}],"usage":${usage}}`;
+  return `{"id":"resp_1",${state},${head},"output":[${message}],${USAGE}}`;
 }
 
 function streamOf(route: TextRoute, words: string, model: string): string {
@@ -149,12 +150,11 @@ function streamOf(route: TextRoute, words: string, model: string): string {
     const head = `"id":"c1","object":"chat.completion.chunk","created":1781500000,"model":"${model}"`;
     const chunk = (delta: string, finish = 'null') =>
       `data: {${head},"choices":[{"index":0,"delta":{${delta}},"finish_reason":${finish}}],"usage":null}\n\n`;
-    const usage = '{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}';
     return [
       ': a comment\n\n',
       ...pieces.map((piece) => chunk(`"content":${piece}`)),
       chunk('', '"stop"'),
-      `data:{${head},"choices":[],"usage":${usage}}\r\n\r\n`,
+      `data:{${head},"choices":[],${CHAT_USAGE}}\r\n\r\n`,
       'data: [DONE]\n\n',
     ].join('');
   }
@@ -170,7 +170,7 @@ function streamOf(route: TextRoute, words: string, model: string): string {
   ].join('');
 }
 
-const HEADER = /^[a-z0-9-]+$/;
+const CONNECTION_HEADER = /^(?:set-cookie|content-length|content-encoding|transfer-encoding|connection)$/;
 const STREAM_END = /^response\.(?:completed|incomplete|failed)$/;
 
 /** Problems of an answer, one line each. */
@@ -179,16 +179,14 @@ export function contentProblems(wanted: Wanted, reply: TextReply, body: Buffer):
   const type = headers['content-type'] ?? 'none';
   const expected = wanted.stream ? 'text/event-stream' : 'application/json';
   return [
-    ...(status >= 200 && status < 300 ? [] : [`the status is ${status}`]),
-    ...(type.startsWith(expected) ? [] : [`the content type is ${type}, and not ${expected}`]),
-    ...Object.keys(headers)
-      .filter((name) => !HEADER.test(name))
-      .map((name) => `the header "${name}" is not in lower case`),
-    ...Object.keys(headers)
-      .filter((name) => /^(?:set-cookie|content-length|content-encoding|transfer-encoding|connection)$/.test(name))
-      .map((name) => `the header ${name} is no business of a client`),
-    ...(upstream === '' ? ['the upstream has no name'] : []),
-    ...(upstreamModel === '' ? ['the upstream has no model'] : []),
+    ...unless(status >= 200 && status < 300, `the status is ${status}`),
+    ...unless(type.startsWith(expected), `the content type is ${type}, and not ${expected}`),
+    ...Object.keys(headers).flatMap((name) => [
+      ...unless(/^[a-z0-9-]+$/.test(name), `the header "${name}" is not in lower case`),
+      ...unless(!CONNECTION_HEADER.test(name), `the header ${name} is no business of a client`),
+    ]),
+    ...unless(upstream !== '', 'the upstream has no name'),
+    ...unless(upstreamModel !== '', 'the upstream has no model'),
     ...formatProblems(wanted, body),
   ];
 }
@@ -198,10 +196,10 @@ function formatProblems(wanted: Wanted, body: Buffer): string[] {
     const last = lastOf(wanted, body);
     if (!wanted.stream) {
       const object = wanted.route === 'responses' ? 'response' : 'chat.completion';
-      return at(last, 'object') === object ? [] : [`the answer is no ${object}`];
+      return unless(at(last, 'object') === object, `the answer is no ${object}`);
     }
-    if (wanted.route === 'chat_completions') return last === '[DONE]' ? [] : ['the stream does not end with [DONE]'];
-    return STREAM_END.test(String(at(last, 'type'))) ? [] : ['the stream has no terminal event'];
+    if (wanted.route === 'chat_completions') return unless(last === '[DONE]', 'the stream does not end with [DONE]');
+    return unless(STREAM_END.test(String(at(last, 'type'))), 'the stream has no terminal event');
   } catch (error) {
     return [`the answer cannot be read: ${error}`];
   }

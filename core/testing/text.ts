@@ -1,22 +1,19 @@
 import assert from 'node:assert';
 import type { TextModel, TextRoute } from '../contracts/index.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
-import { hostileModelRule } from './hostile.js';
 import { atOnce } from './limits.js';
 import {
-  type CallOptions,
   commonFaults,
   contractErrorOf,
   contributionOf,
-  faultRules,
   leavesBefore,
   leavesDuring,
   type ModelDefinition,
   type ModelFamily,
   modelNameProblems,
-  neverAnswers,
-  successProblems,
+  succeeds,
   UNREADABLE,
+  upstreamRules,
 } from './models.js';
 import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from './runner.js';
 import { textProviderOf } from './setup.js';
@@ -28,13 +25,13 @@ import {
   describeOutcome,
   firstModel,
   requestBody,
-  runText,
+  type TextFields,
   type TextRun,
+  textCall,
   textOf,
   usageOf,
   WANTED,
   type Wanted,
-  willingUpstream,
 } from './text-run.js';
 
 /** The rules of text providers. */
@@ -67,20 +64,7 @@ const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
 
 const FAMILY: ModelFamily<TextProviderDefinition, TextRun> = {
   kind: 'text',
-  cases: (definition) => [
-    {
-      label: '',
-      run: (options) => runText(definition, WANTED, options),
-      valid(request) {
-        const { upstream } = definition;
-        assert(upstream);
-        return answerOf(upstream, request, answerContent(WANTED, upstream.model));
-      },
-      problemsOf: ({ reply }) =>
-        unless(!reply, 'it is told only when the body is read, where nobody can be asked instead'),
-    },
-  ],
-  describe: describeOutcome,
+  calls: (definition) => [textCall(definition, WANTED)],
   faults: [
     ...commonFaults(60),
     {
@@ -127,20 +111,18 @@ const TEXT_RULES: Table<TextProviderDefinition> = [
     run: answersTheSame,
   },
   ...RESPONSES_RULES,
-  ...faultRules(FAMILY),
-  hostileModelRule(FAMILY),
+  ...upstreamRules(FAMILY),
   { name: 'a stream that breaks ends, and is not asked for again', applies: hasUpstream, run: breaks },
   {
     name: 'ends at once when the caller leaves before it begins',
-    run: (definition) => leavesBefore('send()', (options) => runText(definition, WANTED, options), describeOutcome),
+    run: (definition) => leavesBefore(textCall(definition, WANTED)),
   },
   { name: 'ends at once when the caller leaves in the middle', run: endsInTheMiddle },
   {
     name: 'ends while it waits for the upstream when the caller leaves',
     applies: hasUpstream,
     async run(definition) {
-      const call = (options: CallOptions) => runText(definition, WANTED, options);
-      const http = await leavesDuring('send()', call, describeOutcome, neverAnswers);
+      const http = await leavesDuring(textCall(definition, WANTED));
       assert.equal(http.requests.length, 1, 'it asked again after the caller had left');
     },
   },
@@ -164,7 +146,7 @@ function modelsOf(definition: TextProviderDefinition): Promise<readonly TextMode
 async function namesModels(definition: TextProviderDefinition): Promise<void> {
   const models = await modelsOf(definition);
   reportAll([
-    ...modelNameProblems(models.map(({ id }) => id)),
+    ...modelNameProblems(models),
     ...models.flatMap(({ id, routes, efforts }) => [
       ...unless(routes.length > 0, `${id} has no routes`),
       ...routes.filter((route) => !ROUTES.includes(route)).map((route) => `${id} has a route "${route}"`),
@@ -180,8 +162,7 @@ async function eachModel(definition: TextProviderDefinition, wanted: Wanted): Pr
 }
 
 async function leavesAlone(definition: TextProviderDefinition): Promise<void> {
-  const { provider } = await runText(definition, WANTED, { http: willingUpstream(definition, WANTED) });
-  const body = requestBody(WANTED, firstModel(provider).id);
+  const body = requestBody(WANTED, firstModel(await contributionOf(definition, textProviderOf)).id);
   const before = Buffer.from(body);
   await answers(definition, WANTED, { body });
   assert(before.equals(body), 'the bytes of the body are changed');
@@ -197,29 +178,28 @@ async function apart(definition: TextProviderDefinition): Promise<void> {
 }
 
 async function sendsAsItCame(definition: TextProviderDefinition): Promise<void> {
-  const { upstream } = definition;
   for (const stream of [false, true]) {
     const wanted = { ...WANTED, stream };
-    const http = willingUpstream(definition, wanted);
-    const { provider } = await runText(definition, wanted, { http });
+    const { run, answer } = textCall(definition, wanted);
+    const http = createFakeHttp(answer);
+    const { provider } = await run({ http });
     const sent = Buffer.from((http.requests[0]?.body ?? '') as Uint8Array).toString();
     const model = firstModel(provider).id;
     const expected = requestBody(wanted, model)
       .toString()
-      .replace(`"model":"${model}"`, `"model":"${upstream?.model}"`);
+      .replace(`"model":"${model}"`, `"model":"${definition.upstream?.model}"`);
     assert.equal(sent, expected, 'the body is not sent as it came');
   }
 }
 
 async function handsOn(definition: TextProviderDefinition, pieceLength?: number): Promise<void> {
   const { upstream } = definition;
-  if (!upstream) return;
-  for (const route of ROUTES) {
+  assert(upstream);
+  for (const route of firstModel(await contributionOf(definition, textProviderOf)).routes) {
     for (const stream of [false, true]) {
       const wanted = { ...WANTED, route, stream };
-      const http = willingUpstream(definition, wanted, pieceLength);
-      const { body, reply, provider, error } = await runText(definition, wanted, { http });
-      if (!firstModel(provider).routes.includes(route)) continue;
+      const { run, answer } = textCall(definition, wanted, { pieceLength });
+      const { body, reply, error } = await run({ http: createFakeHttp(answer) });
       assert(reply, `expected an answer, got ${describeOutcome({ error })}`);
       const { bytes } = answerContent(wanted, upstream.model);
       assert(body.equals(bytes), `the ${stream ? 'stream' : 'answer'} of ${route} is not handed on as it is`);
@@ -243,51 +223,41 @@ async function answersTheSame(definition: TextProviderDefinition): Promise<void>
 }
 
 /** A call that must succeed, and all checks of its answer. */
-async function answers(
-  definition: TextProviderDefinition,
-  wanted: Wanted,
-  more: { model?: string; body?: Buffer },
-): Promise<TextRun> {
-  const http = willingUpstream(definition, wanted);
-  const run = await runText(definition, wanted, { http, ...more });
-  const { reply, body } = run;
-  assert(reply && run.error === undefined, `expected an answer, got ${describeOutcome(run)}`);
-  const count = definition.upstream ? 1 : 0;
-  reportAll([
-    ...contentProblems(wanted, reply, body),
-    ...unless(http.requests.length >= count, 'it made no request for its answer'),
-    ...unless(http.openBodies === 0, 'a connection stays open'),
-    ...successProblems(definition, run, http, count, 'answer'),
-  ]);
-  return run;
+function answers(definition: TextProviderDefinition, wanted: Wanted, fields: TextFields): Promise<TextRun> {
+  return succeeds(definition, textCall(definition, wanted, fields), ({ reply, body }, { requests, openBodies }) => {
+    const isAsked = !definition.upstream || requests.length > 0;
+    return (
+      reply && [
+        ...contentProblems(wanted, reply, body),
+        ...unless(isAsked, 'it made no request for its answer'),
+        ...unless(openBodies === 0, 'a connection stays open'),
+      ]
+    );
+  });
 }
 
 async function breaks(definition: TextProviderDefinition): Promise<void> {
   const { reply, bytes } = halfAnswered(definition, 'break');
   const http = createFakeHttp(reply);
-  const run = await runText(definition, WANTED, { http });
+  const run = await textCall(definition, WANTED).run({ http });
+  const isNamed = contractErrorOf(run, 'text')?.code === 'upstream_error';
   reportAll([
-    ...unless(
-      contractErrorOf(run, 'text')?.code === 'upstream_error',
-      `expected upstream_error, got ${describeOutcome(run)}`,
-    ),
+    ...unless(isNamed, `expected upstream_error, got ${describeOutcome(run)}`),
     ...unless(run.body.equals(bytes), 'what came before it is not handed on'),
     ...unless(http.requests.length === 1, `it asked ${http.requests.length} times`),
   ]);
 }
 
 async function endsInTheMiddle(definition: TextProviderDefinition): Promise<void> {
-  const reply = definition.upstream
-    ? halfAnswered(definition, 'hang').reply
-    : (): FakeReply => ({ fail: 'connection' });
-  const call = (options: CallOptions) => runText(definition, WANTED, options);
-  const http = await leavesDuring('the body of send()', call, describeOutcome, (_, request) => reply(request));
+  const call = { ...textCall(definition, WANTED), method: 'the body of send()' };
+  const reply = definition.upstream ? halfAnswered(definition, 'hang').reply : call.answer;
+  const http = await leavesDuring(call, (_, request) => reply(request));
   assert.equal(http.openBodies, 0, 'the connection stays open');
 }
 
 async function closes(definition: TextProviderDefinition): Promise<void> {
   const http = createFakeHttp(halfAnswered(definition, 'hang').reply);
-  const run = await atOnce(runText(definition, WANTED, { http, pieces: 1 }));
+  const run = await atOnce(textCall(definition, WANTED, { pieces: 1 }).run({ http }));
   assert(run, 'leaving takes as long as the answer');
   assert.equal(run.error, undefined, `leaving is no failure, got ${describeOutcome(run)}`);
   assert.equal(http.openBodies, 0, 'the connection stays open');

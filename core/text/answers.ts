@@ -113,7 +113,7 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
 }
 
 function brokenOff(cause?: unknown): GatewayError {
-  return new GatewayError('upstream_error', 'The stream of the model broke off.', { cause });
+  return new GatewayError('upstream_error', 'The stream of the model was interrupted.', { cause });
 }
 
 function failureOf(error: unknown): GatewayError {
@@ -347,7 +347,7 @@ export class PullStream {
   readonly #take = (result: IteratorResult<Uint8Array>): void => {
     this.#isAsked = false;
     if (!result?.done && !(result?.value instanceof Uint8Array)) {
-      this.#fail(new TypeError('the body of a reply gave something else than bytes'));
+      this.#fail(new TypeError('the body of a reply must yield bytes'));
       return;
     }
     this.#give(result);

@@ -31,8 +31,8 @@ export function startBackgroundPolls(options: BackgroundPollOptions): DueWork {
     const isGone = await isUnknown(response, signal);
     if (signal.aborted || !(isGone || ageMs > LONGEST_MS)) return;
     background.correct({ responseId, owner, upstream, final: true });
-    const why = isGone ? 'is not there any more' : 'has not ended for a day';
-    logger.info(`a response in the background ${why}, and stays counted by an estimate`, { model });
+    const why = isGone ? 'no longer exists' : 'has not ended for a day';
+    logger.info(`a background response ${why}; its estimated usage stays counted`, { model });
   }
 
   async function isUnknown(response: BackgroundResponse, signal: AbortSignal): Promise<boolean> {
@@ -60,7 +60,7 @@ export function startBackgroundPolls(options: BackgroundPollOptions): DueWork {
     atOnce: AT_ONCE,
     take: ({ max }) => background.takeDue(max, { firstMs: pollMs, lastMs: LAST_WAIT_MS }),
     work: poll,
-    report: createThrottledWarning(logger, 'responses in the background wait for the database'),
+    report: createThrottledWarning(logger, 'background responses wait for the database'),
   });
 }
 

@@ -71,7 +71,7 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
   function countSilence(bytes: number): void {
     silentBytes = bytes === 0 ? 0 : silentBytes + bytes;
     events += 1;
-    if (silentBytes > MAX_SILENT_BYTES) throw new RangeError('the stream goes on without an event');
+    if (silentBytes > MAX_SILENT_BYTES) throw new RangeError('the stream continues without an event');
     if (events > MAX_EVENTS) throw new RangeError(`the stream has more than ${MAX_EVENTS} events`);
   }
 

@@ -140,7 +140,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     } else if (!body) {
       if (now - this.#startedAt >= askMs) this.giveUp(late(`No answer within ${askMs / 1000} s.`));
     } else if (body.isAwaited) {
-      if (now - this.#receivedAt >= times.idleMs) this.giveUp(late('The model has fallen silent.'));
+      if (now - this.#receivedAt >= times.idleMs) this.giveUp(late('The model stopped sending.'));
       else if (this.#isStreaming && now - this.#spokeAt >= times.keepAliveMs) {
         this.#spokeAt = now;
         body.sendKeepAlive();
@@ -338,7 +338,7 @@ function late(message: string): GatewayError {
 }
 
 function brokenOff(cause: unknown): GatewayError {
-  return new GatewayError('upstream_error', 'The answer of the model broke off.', { cause });
+  return new GatewayError('upstream_error', 'The answer of the model was interrupted.', { cause });
 }
 
 /** An exchange with deadlines. */

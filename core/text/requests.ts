@@ -206,7 +206,7 @@ export function checkEffort(parsed: JsonRecord, route: TextRoute, { id, efforts 
   const effort = route === 'chat_completions' ? parsed.reasoning_effort : recordOf(parsed.reasoning)?.effort;
   if (effort === undefined || effort === null) return;
   if (typeof effort === 'string' && efforts.includes(effort)) return;
-  const accepted = efforts.length > 0 ? `must be one of ${efforts.join(', ')}` : 'is not known to this model';
+  const accepted = efforts.length > 0 ? `must be one of ${efforts.join(', ')}` : 'is not supported by this model';
   throw new GatewayError('unsupported_value', `${param} of ${id} ${accepted}.`, { param });
 }
 

@@ -111,9 +111,9 @@ export function createTexts(parts: TextsParts): TextService {
     if (found?.model.routes.includes(route) && does(found.contribution, task)) return found;
     const known = found ?? registry.models().find((model) => model.id === id);
     const [code, message] = known
-      ? (['model_not_supported', `The model ${id} is not for this route`] as const)
+      ? (['model_not_supported', `The model ${id} is not available on this route`] as const)
       : (['model_not_found', `There is no model "${id.slice(0, 100)}"`] as const);
-    throw new GatewayError(code, `${message}. Here work: ${modelsFor(route, task)}.`, { param: 'model' });
+    throw new GatewayError(code, `${message}. Available: ${modelsFor(route, task)}.`, { param: 'model' });
   }
 
   function modelsFor(route: TextRoute, task: ResponsesTask | undefined): string {
@@ -127,7 +127,7 @@ export function createTexts(parts: TextsParts): TextService {
     if (id === undefined) return undefined;
     const found = await responses?.find(id, owner);
     if (found) return found;
-    throw new GatewayError('previous_response_not_found', 'There is no such response to go on from.', {
+    throw new GatewayError('previous_response_not_found', 'There is no such response to continue.', {
       param: 'previous_response_id',
     });
   }
@@ -282,7 +282,7 @@ export function createTexts(parts: TextsParts): TextService {
       failureOf: bodyFailures(terms),
       hideOptions: terms.hideOptions,
       watchAborted: (work) => host.watchAborted(entry, work),
-      onCut: (error) => logger.warn('an answer broke off', { requestId, model, entry, code: error.code, error }),
+      onCut: (error) => logger.warn('an answer was interrupted', { requestId, model, entry, code: error.code, error }),
       readerOf,
       isResponse: route === 'responses',
       onWhole({ id, itemIds, open }, reply) {
@@ -398,7 +398,8 @@ export function createTexts(parts: TextsParts): TextService {
       });
     },
     stop: async () => polls?.close(),
-    cutOff: () => watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.')),
+    cutOff: () =>
+      watch.giveUpAll(new GatewayError('shutting_down', 'The gateway is shutting down. Retry the request.')),
   };
 }
 

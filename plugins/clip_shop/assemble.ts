@@ -94,16 +94,13 @@ function isPriceHidden({ product }: ProductData, found: readonly ProductPart[]):
   return found.some((part) => part.masked && (amount === undefined || part.product.price?.amount === amount));
 }
 
-function reviewNotes(groups: readonly ReviewGroup[]): string[] {
+function reviewNotes(groups: readonly ReviewGroup[]) {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   const count = sum(groups.map(({ reviews }) => reviews.length));
   const wanted = sum(groups.map((group) => Math.max(group.wanted, group.reviews.length)));
-  const picked = groups.some(({ asked, reviews }) => !asked && reviews.length > 0);
-  return [
-    ...(count < wanted ? [`reviews_partial: ${count} of ${wanted}`] : []),
-    // The reviews in a page are neither the latest of all nor the first of the platform's order.
-    ...(picked ? ['reviews_from_page'] : []),
-  ];
+  const isPicked = groups.some(({ asked, reviews }) => !asked && reviews.length > 0);
+  // The reviews in a page are neither the latest of all nor the first of the platform's order.
+  return [count < wanted && `reviews_partial: ${count} of ${wanted}`, isPicked && 'reviews_from_page'];
 }
 
 /** Reasons for which one URL alone shows nothing, and what they mean if no other shows more, the most telling first. */
@@ -123,7 +120,7 @@ export function explain(error: GatewayError, { outcomes }: ItemCall<ProductPart,
   const meanings = reasons.map((reason) => MEANINGS.findIndex(([, known]) => reason && known.includes(reason)));
   const [code] = MEANINGS[Math.min(...meanings)] ?? [];
   if (!code || meanings.length < 2) return error;
-  return new GatewayError(code, 'No URL of the product leads to it.', {
+  return new GatewayError(code, 'The product has no working URL.', {
     platform: 'clip_shop',
     reason: reasons[meanings.indexOf(Math.min(...meanings))],
     attempts: error.attempts,
@@ -131,64 +128,47 @@ export function explain(error: GatewayError, { outcomes }: ItemCall<ProductPart,
   });
 }
 
-export interface MergedProduct {
-  product: Partial<Product>;
-  raw_stats: ProductData['raw_stats'];
-  sources: Record<string, string>;
-  precision: Record<string, Precision>;
-}
-
-/** Members of which several parts may each have some: a price is one source's or another's, never half of each. */
-const GROUPS = ['shop', 'rating'] as const;
-
-/** One product of several parts, given best first: of each member the first part that has it wins. */
-export function mergeProducts(parts: readonly ShopPart[]): MergedProduct {
-  const product: Record<string, unknown> = {};
+/** One product of several parts, given best first: of each field the first part that has it wins. */
+export function mergeProducts(parts: readonly ShopPart[]) {
   const sources: Record<string, string> = {};
-  for (const { method, found } of byPrice(parts)) {
-    for (const [name, value] of Object.entries(found.product)) {
-      if (value === undefined || (Object.hasOwn(product, name) && !isEmptyList(product[name]))) continue;
-      product[name] = value;
-      if (!isEmptyList(value)) sources[`product.${name}`] = method;
-    }
+  const product: Partial<Product> = takeFirst('product', parts, (whole) => whole, sources);
+  // Another source's price is better than none: one that has an amount goes before one that hides it.
+  const priced = parts.find(({ found }) => found.product.price?.amount !== undefined);
+  if (priced) {
+    product.price = priced.found.product.price;
+    sources['product.price'] = priced.method;
   }
-  for (const group of GROUPS) Object.assign(product, mergeGroup(group, parts, sources));
-  const raw_stats = Object.assign({}, ...parts.map(({ found }) => found.raw_stats).reverse());
-  const precision = Object.assign({}, ...parts.map(({ found }) => found.precision).reverse());
-  // Every value came out of a product of this very type.
-  return { product: product as Partial<Product>, raw_stats, sources, precision };
+  // Several parts may each have fields of the shop and the rating; a price is one part's, never half of each.
+  if (product.shop) {
+    const id = parts.map(({ found }) => found.product.shop?.id).find((one) => one !== undefined);
+    const ofShop = parts.filter(({ found }) => (found.product.shop?.id ?? id) === id);
+    product.shop = takeFirst('product.shop', ofShop, ({ shop }) => shop, sources);
+  }
+  if (product.rating) product.rating = takeFirst('product.rating', parts, ({ rating }) => rating, sources);
+  const raw_stats: ProductData['raw_stats'] = Object.assign({}, ...parts.map(({ found }) => found.raw_stats).reverse());
+  const precision: Record<string, Precision> = Object.assign(
+    {},
+    ...parts.map(({ found }) => found.precision).reverse(),
+  );
+  return { product, raw_stats, sources, precision };
 }
 
-/** Another source's price is better than none: one that has an amount goes before one that hides it. */
-function byPrice(parts: readonly ShopPart[]): readonly ShopPart[] {
-  if (!parts.some(({ found }) => found.product.price?.amount !== undefined)) return parts;
-  return parts.map((part) => {
-    if (!part.found.product.price || part.found.product.price.amount !== undefined) return part;
-    const { price: _hidden, ...product } = part.found.product;
-    return { ...part, found: { ...part.found, product } };
-  });
-}
-
-/** Members of one shop, or one rating, from several parts, unless their ids say that they are of two. */
-function mergeGroup(
-  group: (typeof GROUPS)[number],
+/** Of each field the first part that has it. A list without entries counts if no other part has one. */
+function takeFirst(
+  path: string,
   parts: readonly ShopPart[],
+  fieldsOf: (product: Partial<Product>) => object | undefined,
   sources: Record<string, string>,
-): Partial<Product> {
-  const members: Record<string, unknown> = {};
+): Record<string, unknown> {
+  const isEmptyList = (value: unknown) => Array.isArray(value) && value.length === 0;
+  const taken: Record<string, unknown> = {};
   for (const { method, found } of parts) {
-    const other = found.product[group];
-    if (!other || ('id' in other && other.id && members.id && other.id !== members.id)) continue;
-    for (const [name, value] of Object.entries(other)) {
-      if (Object.hasOwn(members, name)) continue;
-      members[name] = value;
-      sources[`product.${group}.${name}`] = method;
+    for (const [name, value] of Object.entries(fieldsOf(found.product) ?? {})) {
+      if (value === undefined || (Object.hasOwn(taken, name) && !isEmptyList(taken[name]))) continue;
+      taken[name] = value;
+      if (!isEmptyList(value)) sources[`${path}.${name}`] = method;
     }
   }
-  delete sources[`product.${group}`];
-  return Object.keys(members).length > 0 ? { [group]: members } : {};
-}
-
-function isEmptyList(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0;
+  delete sources[path];
+  return taken;
 }

@@ -41,7 +41,7 @@ export function restricted(
   code: 'login_required' | 'geo_blocked' | 'age_restricted' | 'upstream_error',
   reason: string,
 ): Extract<Failure, { kind: 'transient' }> {
-  const cause = new GatewayError(code, 'The platform does not show the item here.', { reason });
+  const cause = new GatewayError(code, 'The platform does not show the item.', { reason });
   return { kind: 'transient', code: 'upstream_refused', reason, cause };
 }
 
@@ -138,7 +138,7 @@ export async function resolveClipLink(
     login: { isPage: (url) => isLogin(url, siteConfig), parameter: 'redirect_url' },
     refusal: (url) =>
       isClosedRegion(url, siteConfig)
-        ? new GatewayError('short_link_dead', 'The short link leads nowhere.', {
+        ? new GatewayError('short_link_dead', 'The short link does not work.', {
             reason: 'it leads to a page that says nothing was found',
           })
         : undefined,

@@ -4,7 +4,7 @@ import { definePlugin } from 'mediagate/plugin';
 export default definePlugin({
   name: 'dev_identity',
   apiVersion: 1,
-  summary: 'Stand-in for an identity provider, for development: anyone can sign in as anyone, on this machine alone.',
+  summary: 'Development identity provider: anyone can sign in as anyone, on this machine only.',
   provides: ['identity'],
   standIn: true,
   setup: ({ logger }) => ({

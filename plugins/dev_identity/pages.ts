@@ -14,7 +14,7 @@ export function renderSignInPage(problem?: string): string {
     'Sign in as anyone',
     `<form method="post">
   ${problem === undefined ? '' : `<p role="alert">${escapeHtml(problem)}</p>`}
-  <label>Email address, any you like
+  <label>Any email address
     <input name="email" type="email" required maxlength="200" autocomplete="off" autofocus value="dev@example.com">
   </label>
   <label>Name, if it should have one

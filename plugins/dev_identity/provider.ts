@@ -28,7 +28,9 @@ export async function openProvider(
   logger: Logger,
 ): Promise<OpenIdentityProvider> {
   if (!isLoopbackHost(new URL(redirectUri).hostname)) {
-    throw new Error('the development identity provider lets anyone in, so it serves sites on loopback addresses alone');
+    throw new Error(
+      'the development identity provider lets anyone sign in, so it works only for sites on loopback addresses',
+    );
   }
   const clientSecret = randomBytes(32).toString('base64url');
   const { privateKey: key } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -41,13 +43,13 @@ export async function openProvider(
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // A page elsewhere may have its name point here; what it asks for then bears that name.
-    if (request.headers.host !== new URL(issuer).host) return refuse(response, 421, 'This is not that host.');
+    if (request.headers.host !== new URL(issuer).host) return refuse(response, 421, 'Wrong host.');
     if (!request.url?.startsWith('/interaction/')) return answerProtocol(request, response);
     try {
       await answerSignInPage(request, response, { provider, people, redirectUri });
     } catch (error) {
       logger.debug('a sign-in at the development provider was refused', { error });
-      refuse(response, 400, 'This sign-in is over, or it began in another browser. Go back and start again.');
+      refuse(response, 400, 'This sign-in has expired or was started in another browser. Go back and start again.');
     }
   }
 
@@ -99,7 +101,7 @@ interface ConfigurationOptions {
   people: People;
 }
 
-/** One client, the code flow with PKCE, and no consent: whoever signs in has agreed. */
+/** One client, the code flow with PKCE, and no consent page. */
 function configure(options: ConfigurationOptions): Configuration {
   const { clientId, clientSecret, redirectUri, key, people } = options;
   return {
@@ -161,7 +163,7 @@ const MAX_PEOPLE = 1_000;
 
 type People = ReturnType<typeof createPeople>;
 
-/** Whoever signed in here. Their address, in lower case, is who they are. */
+/** The person who signed in, identified by the email address in lower case. */
 function createPeople() {
   const names = new LRUCache<string, string>({ max: MAX_PEOPLE });
   return {
@@ -251,7 +253,7 @@ async function answerSignInPage(
     return provider.interactionFinished(request, response, refusal);
   }
   const accountId = people.add(form.get('email') ?? '', form.get('name') ?? '');
-  if (accountId === undefined) return sendPage(response, 400, redirectUri, 'That is no email address.');
+  if (accountId === undefined) return sendPage(response, 400, redirectUri, 'This is not an email address.');
   return provider.interactionFinished(request, response, { login: { accountId, remember: false } });
 }
 

@@ -38,8 +38,7 @@ export type Options = Static<typeof OptionsSchema>;
 export default definePlugin<typeof OptionsSchema>({
   name: 'echo_text',
   apiVersion: 1,
-  summary:
-    'Stand-in for a text model: says the last message back, marked as an echo, in both formats, with exact usage.',
+  summary: 'Mock text model: repeats the last message, marked as an echo, in both formats, with exact usage.',
   provides: ['text'],
   standIn: true,
   options: OptionsSchema,
@@ -76,7 +75,7 @@ function createEchoProvider({ options, clock }: PluginContext<Options>): TextPro
     const earlier = kept.find(id);
     if (earlier) return earlier.tokens;
     const param = 'previous_response_id';
-    throw new GatewayError('previous_response_not_found', 'There is no such response to go on from.', { param });
+    throw new GatewayError('previous_response_not_found', 'There is no such response to continue.', { param });
   }
 
   function keep(echo: Echo, parsed: TextCall['parsed'], said: readonly object[]): void {
@@ -187,7 +186,7 @@ function createKeptResponses() {
     get(id: string): KeptResponse {
       const kept = all.get(id);
       if (kept) return kept;
-      const message = 'There is no such response; an echo forgets, at the latest when it ends.';
+      const message = 'There is no such response. The mock keeps responses only while it runs.';
       throw new GatewayError('response_not_found', message);
     },
     delete(id: string): void {

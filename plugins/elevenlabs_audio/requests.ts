@@ -73,9 +73,9 @@ export const OptionsSchema = Type.Object(
     voices: Type.Record(Type.String({ pattern: '^[^A-Z]+$' }), Type.String({ minLength: 1 }), {
       default: DEFAULT_VOICES,
     }),
-    /** Milliseconds for one call over all tries, to the first byte of a sound; less than the `timeoutMs` of the entry. */
+    /** Milliseconds for one call over all tries, to the first byte of audio; less than the `timeoutMs` of the instance. */
     budgetMs: Type.Integer({ minimum: 1_000, maximum: 600_000, default: 230_000 }),
-    /** Milliseconds that a sound may be silent on its way; it may take as long as it flows. */
+    /** Maximum milliseconds without a byte of the audio; its total time is not limited. */
     idleMs: Type.Integer({ minimum: 100, maximum: 600_000, default: 60_000 }),
     /** Milliseconds that the vendor is left alone at first once it kept failing. */
     restMs: Type.Integer({ minimum: 1, maximum: 600_000, default: 10_000 }),

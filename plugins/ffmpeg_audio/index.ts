@@ -38,7 +38,7 @@ const options = Type.Object(
 export default definePlugin<typeof options>({
   name: 'ffmpeg_audio',
   apiVersion: 1,
-  summary: 'Stand-in for sound models: changes voices by their pitch, and makes some common sounds, with ffmpeg alone.',
+  summary: 'Mock audio models: change voices by pitch and create some common sound effects, with ffmpeg only.',
   provides: ['audio'],
   needs: ['ffmpeg'],
   standIn: true,
@@ -83,7 +83,7 @@ function createVoiceChange(ffmpeg: AudioFilters) {
   return async ({ audio, voice: name, options, signal }: ChangeVoiceCall): Promise<AudioStream> => {
     const voice = voiceOf(name);
     if (await isTooLong(audio, ffmpeg, signal)) {
-      throw new GatewayError('invalid_value', `The sound is longer than ${MAX_SECONDS} seconds.`, { param: 'audio' });
+      throw new GatewayError('invalid_value', `The audio is longer than ${MAX_SECONDS} seconds.`, { param: 'audio' });
     }
     const filters = filtersOf(voice);
     const samples = ffmpeg.samples({ audio, filters, rate: RATE, maxSeconds: MAX_SECONDS, signal });
@@ -91,7 +91,7 @@ function createVoiceChange(ffmpeg: AudioFilters) {
   };
 }
 
-/** Counted, however short it says that it is: half of a sound would be a wrong answer that looks like a right one. */
+/** Counted, whatever duration the file states: half of the audio would be a wrong answer that looks right. */
 async function isTooLong(audio: AudioInputFile, ffmpeg: AudioFilters, signal: AbortSignal): Promise<boolean> {
   if (audio.seconds !== undefined && audio.seconds > MAX_SECONDS) return true;
   let bytes = 0;
@@ -102,7 +102,7 @@ async function isTooLong(audio: AudioInputFile, ffmpeg: AudioFilters, signal: Ab
 
 /** The filters need some samples to begin with. */
 function failTooShort(): never {
-  throw new GatewayError('invalid_value', 'The sound is too short to change its voice: send at least 0.1 seconds.', {
+  throw new GatewayError('invalid_value', 'The audio is too short for voice conversion. Send at least 0.1 seconds.', {
     param: 'audio',
   });
 }
@@ -110,7 +110,7 @@ function failTooShort(): never {
 function voiceOf(name: string): Voice {
   const known = name.toLowerCase();
   if (Object.hasOwn(VOICES, known)) return VOICES[known] as Voice;
-  const message = `There is no such voice offline. There are: ${Object.keys(VOICES).join(', ')}.`;
+  const message = `There is no such offline voice. Available: ${Object.keys(VOICES).join(', ')}.`;
   throw new GatewayError('unsupported_value', message, { param: 'voice' });
 }
 

@@ -7,7 +7,7 @@ import {
   resumeBody,
 } from 'mediagate/plugin';
 
-/** A sound that can be made without a model. */
+/** A sound effect that needs no model. */
 interface Sound {
   /** For people. */
   name: string;
@@ -198,7 +198,7 @@ export function soundsIn(text: string): readonly Sound[] {
   const sounds = SOUNDS.filter(({ words }) => words.test(text)).slice(0, MOST);
   if (sounds.length > 0) return sounds;
   const known = SOUNDS.map(({ name }) => name).join(', ');
-  const message = `Without a model, there are only these sounds: ${known}. ELEVENLABS_API_KEY connects one that makes others.`;
+  const message = `Offline, only these sound effects exist: ${known}. Set ELEVENLABS_API_KEY to connect a model for others.`;
   throw new GatewayError('plugin_unavailable', message, { param: 'text', retryable: false });
 }
 
@@ -222,7 +222,7 @@ function createSeeds(words: string): () => number {
 /** Samples a second of a `pcm`. */
 export const RATE = 24_000;
 
-/** A sound whose first bytes have been waited for, so that what hinders them is told before there is an answer. */
+/** Audio whose first bytes have arrived, so that an error comes before the answer. */
 export async function begun(
   samples: AsyncIterable<Uint8Array>,
   failEmpty?: () => never,

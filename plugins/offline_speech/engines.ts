@@ -54,7 +54,7 @@ export function createEngineThread<Order, Answer>(options: EngineThreadOptions):
     const fail = (cause: unknown) => {
       if (thread !== started) return;
       thread = undefined;
-      current?.settle.reject(new GatewayError('plugin_unavailable', 'The speech engine broke down.', { cause }));
+      current?.settle.reject(new GatewayError('plugin_unavailable', 'The speech engine failed.', { cause }));
       next();
     };
     started.on('error', fail).on('exit', (code) => fail(new Error(`the thread ended with ${code}`)));
@@ -108,7 +108,7 @@ export function createEngineThread<Order, Answer>(options: EngineThreadOptions):
       }
     },
     async end() {
-      const ended = new GatewayError('plugin_unavailable', 'The speech engine was ended.');
+      const ended = new GatewayError('plugin_unavailable', 'The speech engine was stopped.');
       for (const { settle } of [...(current ? [current] : []), ...queue.splice(0)]) settle.reject(ended);
       current = undefined;
       await stop();

@@ -10,7 +10,7 @@ import { createPlaces, type Engines } from './engines.js';
 interface HearingOptions {
   engine: Engines['hearing'];
   ffmpeg: AudioFilters;
-  /** Of a sound; longer ones are refused. */
+  /** Seconds of audio; longer files are refused. */
   maxSeconds: number;
 }
 
@@ -18,7 +18,7 @@ interface HearingOptions {
 const CALLS = 16;
 const RATE = 16_000;
 const LANGUAGES = ['en', 'eng', 'english'];
-const ELSEWHERE = 'TRANSCRIPTION_UPSTREAM_URL connects a model without that limit.';
+const ELSEWHERE = 'Set TRANSCRIPTION_UPSTREAM_URL to connect a model without that limit.';
 
 /** Writes down English speech. */
 export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
@@ -26,7 +26,7 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
 
   return async (call: TranscribeCall): Promise<Transcript> => {
     refuseWhatItCannot(call);
-    const message = `The offline engine takes ${maxSeconds} seconds at most. ${ELSEWHERE}`;
+    const message = `The offline engine accepts at most ${maxSeconds} seconds. ${ELSEWHERE}`;
     const tooLong = new GatewayError('invalid_value', message, { param: 'file' });
     if ((call.audio.seconds ?? 0) > maxSeconds) throw tooLong;
     const leave = places.take(call.signal);
@@ -77,14 +77,14 @@ export function refuseForeign(transcript: Transcript): Transcript {
     length += text.length;
   }
   if (length === 0 || sum / length >= HARDLY_ENGLISH) return transcript;
-  throw unsupported('This is hardly English, and the offline engine translates nothing.', 'file');
+  throw unsupported('This does not seem to be English, and the offline engine cannot translate.', 'file');
 }
 
 function refuseWhatItCannot({ language, granularity }: TranscribeCall): void {
   if (language !== undefined && !LANGUAGES.includes(language.toLowerCase()))
-    throw unsupported('The offline engine hears English alone.', 'language');
+    throw unsupported('The offline engine understands only English.', 'language');
   if (granularity === 'word')
-    throw unsupported('The offline engine gives no times of words.', 'timestamp_granularities[]');
+    throw unsupported('The offline engine has no word timestamps.', 'timestamp_granularities[]');
 }
 
 function unsupported(message: string, param: string): GatewayError {
@@ -105,7 +105,7 @@ interface SpeechPiece {
   samples: Float32Array<ArrayBuffer>;
 }
 
-/** Cuts a sound that comes bit by bit into pieces with speech in them; keeps no more of it than one piece. */
+/** Cuts streamed audio into pieces with speech; at most one piece is in memory. */
 interface SpeechCutter {
   /** Seconds so far. */
   readonly seconds: number;

@@ -39,7 +39,7 @@ const options = Type.Object(
 export default definePlugin<typeof options>({
   name: 'offline_speech',
   apiVersion: 1,
-  summary: 'Stand-in for speech models: hears and speaks English offline, with small engines in threads of their own.',
+  summary: 'Offline speech engine: transcribes and speaks English, with small engines in their own threads.',
   provides: ['audio'],
   wants: ['ffmpeg'],
   standIn: true,

@@ -55,7 +55,7 @@ export function readableText(text: string): string {
   const plain = [...text.normalize('NFKC')].map((character) => ASCII_FOR.get(character) ?? character).join('');
   const bare = plain.normalize('NFKD').replace(/\p{M}/gu, '');
   if (/(?=\P{ASCII})[\p{L}\p{N}]/u.test(bare)) {
-    throw new GatewayError('unsupported_value', 'The offline engine reads the Latin alphabet only, and as English.', {
+    throw new GatewayError('unsupported_value', 'The offline engine reads only the Latin alphabet, as English.', {
       param: 'input',
     });
   }
@@ -104,7 +104,7 @@ export function engineVoice(name: string): string {
   const voice = VOICES.get(name.toLowerCase());
   if (voice !== undefined) return voice;
   const offered = [...VOICES.keys()].join(', ');
-  throw new GatewayError('unsupported_value', `The offline engine has no such voice. It has: ${offered}.`, {
+  throw new GatewayError('unsupported_value', `The offline engine has no such voice. Available: ${offered}.`, {
     param: 'voice',
   });
 }

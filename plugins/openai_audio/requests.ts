@@ -66,9 +66,9 @@ export const OptionsSchema = Type.Object(
     /** Servers of this format, best first. */
     upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16 }),
     models: Type.Array(ModelSchema, { minItems: 1 }),
-    /** Milliseconds for one call over all tries, to a transcript or the first byte of a sound; less than the `timeoutMs` of the entry. */
+    /** Milliseconds for one call over all tries, to a transcript or the first byte of audio; less than the `timeoutMs` of the instance. */
     budgetMs: Type.Integer({ minimum: 1_000, maximum: 600_000, default: 230_000 }),
-    /** Milliseconds that a sound may be silent on its way; it may take as long as it flows. */
+    /** Maximum milliseconds without a byte of the audio; its total time is not limited. */
     idleMs: Type.Integer({ minimum: 100, maximum: 600_000, default: 60_000 }),
     /** Milliseconds that an upstream rests at first once it kept failing. */
     restMs: Type.Integer({ minimum: 1, maximum: 600_000, default: 10_000 }),
@@ -183,7 +183,7 @@ export function refusalFailure(refusal: UpstreamRefusal, exchange: Exchange): Tr
   const { about, message } = openaiError(refusal);
   if (refusal.status === 413 && about === 'request') {
     const reason = message === undefined ? undefined : withoutNames(message, names);
-    return callerFailure(new GatewayError('request_too_large', 'The sound is too large for the model.', { reason }));
+    return callerFailure(new GatewayError('request_too_large', 'The audio is too large for the model.', { reason }));
   }
   const now = context.clock.now();
   // What comes back after a reset or a proxy's time-out was perhaps heard or spoken, and paid for.

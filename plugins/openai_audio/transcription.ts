@@ -75,7 +75,7 @@ export function createTranscription(): Transcription {
 }
 
 export function noWords(): GatewayError {
-  return new GatewayError('unsupported_value', 'The model gives no times of words.', {
+  return new GatewayError('unsupported_value', 'The model has no word timestamps.', {
     param: 'timestamp_granularities[]',
   });
 }

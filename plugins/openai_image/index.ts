@@ -149,7 +149,7 @@ async function downloadImage(download: Download): Promise<Uint8Array> {
   // What the operator trusts as another upstream is not this one's to name.
   const isOthers = context.options.upstreams.some((other) => new URL(other.url).origin === url?.origin);
   if (!url || (!isOwn && (url.protocol !== 'https:' || isOthers))) {
-    throw new GatewayError('upstream_changed', 'The upstream laid its image where it is not fetched from.');
+    throw new GatewayError('upstream_changed', 'The upstream gave an image address that is not allowed.');
   }
   for (let tries = 0; ; tries++) {
     const outcome = await fetchOnce(url, download);
@@ -174,7 +174,7 @@ async function fetchOnce(url: URL, { context, signal, end }: Download): Promise<
   } catch (error) {
     if (signal.aborted || !isGatewayError(error)) throw error;
     if (error.code === 'upstream_refused') {
-      const message = `The image of the upstream lies at an address that is refused. ${error.message} ${TRUST}`;
+      const message = `The image address of the upstream is refused. ${error.message} ${TRUST}`;
       throw new GatewayError('upstream_refused', message, { retryable: false, cause: error });
     }
     if (!error.retryable) throw error;

@@ -79,7 +79,7 @@ export function askedSize(size: ImageSize | 'auto', { sizes }: Pick<Upstream, 's
     return shape * 100 + (scale < 0 ? -10 * scale : scale);
   };
   const [nearest] = [...sizes].sort((one, other) => distance(one) - distance(other));
-  const details = `made as ${nearest}, since the upstream has no ${wanted}`;
+  const details = `generated as ${nearest}, since the upstream does not support ${wanted}`;
   return { size: nearest, warning: { setting: 'size', details } };
 }
 

@@ -113,7 +113,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       const suits = ({ routes, name }: Upstream) =>
         routes.includes(route) && (earlier === undefined || name === earlier);
       if (!upstreams.some(suits)) {
-        const message = 'The upstream that made the earlier response is not there any more.';
+        const message = 'The upstream of the earlier response is no longer configured.';
         throw new GatewayError('previous_response_not_found', message, { param: 'previous_response_id' });
       }
       return run(task === 'input_tokens' ? looking : answering, {
@@ -131,7 +131,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       const { signal } = call;
       const suits = ({ name }: Upstream) => name === call.upstream;
       if (!upstreams.some(suits)) {
-        throw new GatewayError('response_not_found', 'The upstream that made this response is not there any more.');
+        throw new GatewayError('response_not_found', 'The upstream of this response is no longer configured.');
       }
       return run(looking, {
         signal,
@@ -160,13 +160,13 @@ function passed(headers: HttpStream['headers']): Record<string, string> {
 /** What a proxy, or a wrong address, answers with. */
 async function somebodysPage({ body }: HttpStream): Promise<TryFailure> {
   await body[Symbol.asyncIterator]().return?.();
-  const error = new GatewayError('upstream_changed', 'The upstream answered with a page.');
+  const error = new GatewayError('upstream_changed', 'The upstream answered with an HTML page.');
   return new TryFailure(error, { again: 'elsewhere', counts: true });
 }
 
 interface StartOptions {
   clock: Clock;
-  /** Milliseconds to wait for the first bytes; what comes later comes to whoever reads. Default: until they are here. */
+  /** Milliseconds to wait for the first bytes; the reader receives later ones. Default: no limit. */
   patienceMs?: number;
   /** Default false. */
   mayBeEmpty?: boolean;
@@ -184,7 +184,7 @@ async function startBody(
   const first = chunks.next();
   const early = patienceMs === undefined ? await first : await within(first, patienceMs, clock);
   if (early?.done && !mayBeEmpty) {
-    const error = new GatewayError('upstream_error', 'The upstream answered with nothing.');
+    const error = new GatewayError('upstream_error', 'The upstream answered with an empty body.');
     throw new TryFailure(error, { again: 'anywhere', counts: true });
   }
   return resumeBody(first, chunks);

@@ -110,7 +110,7 @@ export function upstreamsOf({ model, upstreamModel = model, upstreams }: Options
     publicModel: model,
   }));
   const twice = all.findIndex(({ name }, index) => all.findIndex((other) => other.name === name) !== index);
-  if (twice >= 0) throw new Error(`upstreams.${twice} has the address of one before it, and no "name" of its own`);
+  if (twice >= 0) throw new Error(`upstreams.${twice} has the same address as an earlier one and needs its own "name"`);
   return all;
 }
 
@@ -227,7 +227,7 @@ export function taskFailure(refusal: UpstreamRefusal, upstream: Upstream, now: n
   const failure = refusalFailure(refusal, upstream, now);
   const isCallers = failure.consequence.again === 'nowhere';
   if (!NO_SUCH_TASK.has(refusal.status) || isCallers || openaiError(refusal).about === 'model') return failure;
-  const error = new GatewayError('model_not_supported', 'The upstream of the model does not do this.', {
+  const error = new GatewayError('model_not_supported', 'The upstream of the model does not support this.', {
     param: 'model',
   });
   return new TryFailure(error, { again: 'elsewhere', counts: false });

@@ -97,7 +97,7 @@ export function createRequests(http: HttpClient, siteConfig: SiteConfig) {
     async home(signal: AbortSignal): Promise<Page> {
       const home = readPage(await send({ url: urls.home, headers: navigation, signal }));
       if (home) return home;
-      throw new GatewayError('upstream_refused', 'The platform has no home page.');
+      throw new GatewayError('upstream_refused', 'The home page of the platform is missing.');
     },
 
     /** One query of the code of the site's own pages. */
@@ -193,9 +193,9 @@ function addressInPage(response: HttpResponse, { phrases }: SiteConfig): URL {
   }
   const title = tags.get('title');
   if (findPhrase(title, phrases.missing)) {
-    throw new GatewayError('short_link_dead', 'The share link leads nowhere.', { reason: title });
+    throw new GatewayError('short_link_dead', 'The share link does not work.', { reason: title });
   }
-  throw new GatewayError('upstream_refused', 'The platform does not say where the share link leads.', {
+  throw new GatewayError('upstream_refused', 'The platform gave no target for the share link.', {
     reason: 'a page without an address',
   });
 }

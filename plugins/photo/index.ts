@@ -114,7 +114,7 @@ function createMethods(requests: Requests, siteConfig: SiteConfig): PostMethod[]
     state.session ??= state.page && readSession(state.page, siteConfig);
     state.session ??= readSession(await requests.home(signal), siteConfig);
     if (state.session) return state.session;
-    throw new GatewayError('upstream_refused', 'The platform’s home page lacks what a query needs.', {
+    throw new GatewayError('upstream_refused', 'The platform’s home page does not have what a query needs.', {
       reason: 'a home page without a token',
     });
   }

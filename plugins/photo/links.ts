@@ -119,7 +119,7 @@ function kindOf(segments: readonly string[], shortcode: string | undefined): str
   const [first = '', second = ''] = segments;
   if (shortcode !== undefined) return 'a link with a malformed shortcode';
   if (first === '') return 'the home page';
-  if (first === 'reels' && second === 'audio') return 'a list of reels that use a sound';
+  if (first === 'reels' && second === 'audio') return 'a list of reels with the same audio';
   const isProfile = USERNAME.test(first) && (second === '' || PROFILE_TABS.has(second));
   return kindOfPage(KINDS, first) ?? (isProfile ? 'a profile' : 'another page of the site');
 }

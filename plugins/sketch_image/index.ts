@@ -39,7 +39,7 @@ const options = Type.Object(
 export default definePlugin<typeof options>({
   name: 'sketch_image',
   apiVersion: 1,
-  summary: 'Stand-in for an image model: an offline drawing with the words of the prompt, marked as a sketch.',
+  summary: 'Mock image model: an offline drawing with the words of the prompt, marked as a sketch.',
   provides: ['image'],
   standIn: true,
   options,

@@ -30,9 +30,9 @@ export function createFetch(http: HttpClient, siteConfig: SiteConfig, language: 
   const { urls, markers } = siteConfig;
   const headers = {
     'user-agent': siteConfig.userAgent,
-    'accept-language': acceptLanguage(language),
     // Without these the site serves a shell that holds no data.
     ...siteConfig.headers,
+    'accept-language': acceptLanguage(language),
   };
 
   /** A page of the item. Redirects are followed within the site, but not to a login form or a check. */
@@ -65,16 +65,16 @@ export function createFetch(http: HttpClient, siteConfig: SiteConfig, language: 
   async function readShortLinkPage(address: URL, signal: AbortSignal): Promise<URL> {
     const reply = await page(address.href, signal);
     const parts = takeApart(reply.html);
-    const { address: stated, canonical } = parts.tags;
+    const stated = parts.tags.addresses.toReversed();
     const { story } = parts.route;
     const ofStory = story && `${siteConfig.origin}/${story.author}/posts/${story.posts.at(-1)}`;
-    const addresses = [stated, canonical, ...leadsIn(reply.html), ofStory];
+    const addresses = [...stated, ...leadsIn(reply.html), ofStory];
     const item = matchAddress(matchItem, reply.url);
     const named = item?.kind === 'short_link' ? addresses.map(itemAt).find(Boolean) : item;
     if (named) return new URL(named.url);
     const state = readPageState(reply, parts, siteConfig);
     if (state) throw outcomeError(state);
-    const other = [stated, canonical].map((one) => one && URL.parse(one)).find(Boolean);
+    const other = stated.map((one) => URL.parse(one)).find(Boolean);
     if (other && isOwnHost(other)) return other;
     const rest = stateOfRest(parts, siteConfig);
     if (rest) throw outcomeError(rest);

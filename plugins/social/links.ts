@@ -41,17 +41,17 @@ export const LINK_FORMS = [
   'https://fb.watch/{code}',
 ] as const;
 
-/** The subdomains of the site itself; the others are interface languages (`de-de`, `zh-hk`, `fr`). */
-const SITE_NAME = /^(?:|www|web|m|mbasic|touch|mobile|free|lite|d|p|x|beta|business|[a-z]{2}|[a-z]{2,3}-[a-z]{2})$/;
-/** Subdomains that only redirect to the address in their query. */
-const REDIRECT_NAME = /^lm?$/;
+/** The subdomains are those of the site itself, and interface languages (`de-de`, `zh-hk`, `fr`). */
+const SITE_HOST =
+  /^(?:(?!lm\.)(?:www|web|m|mbasic|touch|mobile|free|lite|d|p|x|beta|business|[a-z]{2}|[a-z]{2,3}-[a-z]{2})\.)?(?:facebook|fb)\.com$/;
+/** Hosts that only redirect to the address in their query. */
+const REDIRECT_HOST = /^lm?\.(?:facebook|fb)\.com$/;
 const SHORT_HOST = /^(?:www\.)?fb\.(?:watch|me|gg)$/;
 
 /** The item of a link, without any request; undefined if the link is not the site's. */
 export function matchItem(url: URL): LinkMatch {
-  if (!isOwnHost(url) && !(isPlainUrl(url) && REDIRECT_NAME.test(siteName(url) ?? ''))) return undefined;
-  const link = SHORT_HOST.test(url.hostname) ? shortLink(url) : (itemOf(url) ?? wrapped(url));
-  return link ?? { unsupported: kindOf(pathSegments(url)) };
+  if (!isOwnHost(url) && !(isPlainUrl(url) && REDIRECT_HOST.test(url.hostname))) return undefined;
+  return linkOf(url) ?? wrapped(url) ?? { unsupported: kindOf(pathSegments(url)) };
 }
 
 /** The item that an address or path of the site names itself; undefined for everything else. */
@@ -63,23 +63,12 @@ export function itemAt(address: string | undefined): LinkRef | undefined {
 
 /** Whether a URL is one of the site itself or of one of its short link hosts. */
 export function isOwnHost(url: URL): boolean {
-  return isPlainUrl(url) && (SHORT_HOST.test(url.hostname) || isSite(url));
-}
-
-function isSite(url: URL): boolean {
-  const name = siteName(url);
-  return name !== undefined && name !== 'lm' && SITE_NAME.test(name);
-}
-
-/** The subdomain; empty for the bare domain, undefined for other sites. */
-function siteName({ hostname }: URL): string | undefined {
-  const match = /^(?:(.+)\.)?(?:facebook|fb)\.com$/.exec(hostname);
-  return match ? (match[1] ?? '') : undefined;
+  return isPlainUrl(url) && (SHORT_HOST.test(url.hostname) || SITE_HOST.test(url.hostname));
 }
 
 function siteUrlOf(address: string | undefined): URL | undefined {
   const url = address === undefined ? null : URL.parse(address, SITE);
-  return url && isSite(url) ? url : undefined;
+  return url && SITE_HOST.test(url.hostname) ? url : undefined;
 }
 
 export function isAlias(id: string): boolean {
@@ -94,8 +83,12 @@ export function usernameIn(address: string | undefined): string | undefined {
   return isName && !Object.hasOwn(KINDS, first) ? first : undefined;
 }
 
-function shortLink(url: URL): LinkRef | undefined {
-  return shareLink(`https://${url.hostname.replace(/^www\./, '')}`, pathSegments(url));
+/** The item or short link that the address is itself. */
+function linkOf(url: URL): LinkRef | undefined {
+  const { hostname } = url;
+  return SHORT_HOST.test(hostname)
+    ? shareLink(`https://${hostname.replace(/^www\./, '')}`, pathSegments(url))
+    : itemOf(url);
 }
 
 function shareLink(base: string, segments: readonly string[]): LinkRef | undefined {
@@ -111,8 +104,7 @@ function wrapped(url: URL): LinkRef | undefined {
   const path = pathSegments(url).join('/').toLowerCase();
   const parameter = Object.hasOwn(WRAPPERS, path) ? WRAPPERS[path] : undefined;
   const inner = parameter === undefined ? null : URL.parse(url.searchParams.get(parameter) ?? '');
-  if (!inner || !isOwnHost(inner)) return undefined;
-  return SHORT_HOST.test(inner.hostname) ? shortLink(inner) : itemOf(inner);
+  return inner && isOwnHost(inner) ? linkOf(inner) : undefined;
 }
 
 function itemOf(url: URL): LinkRef | undefined {
@@ -121,29 +113,31 @@ function itemOf(url: URL): LinkRef | undefined {
   const query = (name: string) => url.searchParams.get(name) ?? undefined;
   switch (first) {
     case 'watch':
-      return video(query('v') ?? (segments.length === 2 ? segments[1] : undefined));
+      return numbered('video', query('v') ?? (segments.length === 2 ? segments[1] : undefined));
     case 'video.php':
-      return video(query('v'));
+      return numbered('video', query('v'));
     case 'video':
-      return video(query('v') ?? query('video_id'));
+      return numbered('video', query('v') ?? query('video_id'));
     case 'reel':
     case 'reels':
-      return reel(segments[1]);
+      return numbered('reel', segments[1]);
     case 'photo':
     case 'photo.php':
-      return photo(query('fbid')) ?? video(query('v'));
+      return numbered('photo', query('fbid')) ?? numbered('video', query('v'));
     case 'photos':
-      return photo(query('photo') ?? segments.at(-1));
+      return numbered('photo', query('photo') ?? segments.at(-1));
     case 'permalink.php':
     case 'story.php':
       return post(query('id'), query('story_fbid'));
     case 'media':
-      return photoSet(query('set'));
-    case 'groups':
-      return groupPost(
-        segments,
-        query('multi_permalinks')?.split(',', 1)[0] ?? (query('view') === 'permalink' ? query('id') : undefined),
-      );
+      // The set of the pictures of one post has its id; an album (`a.`) is not one item.
+      return numbered('set', /^pcb\.(\d+)$/.exec(query('set') ?? '')?.[1]);
+    case 'groups': {
+      const [, group, section, ...rest] = segments;
+      const listed = query('multi_permalinks')?.split(',', 1)[0];
+      const inQuery = listed ?? (query('view') === 'permalink' ? query('id') : undefined);
+      return post(group, section === 'posts' || section === 'permalink' ? rest.at(-1) : inQuery, true);
+    }
     case 'share':
       return shareLink(`${SITE}/share`, segments.slice(1));
     default:
@@ -165,59 +159,32 @@ function ofProfile(segments: readonly string[]): LinkRef | undefined {
       return post(owner, last);
     case 'videos':
     case 'live_videos':
-      return video(last);
+      return numbered('video', last);
     case 'reel':
     case 'reels':
-      return reel(last);
+      return numbered('reel', last);
     case 'photos':
-      return photo(last);
+      return numbered('photo', last);
     default:
       return undefined;
   }
 }
 
-function video(id: string | undefined): LinkRef | undefined {
-  return numbered('video', id, '/watch/?v=');
+const PATHS = { video: '/watch/?v=', reel: '/reel/', photo: '/photo/?fbid=', set: '/media/set/?set=pcb.' } as const;
+
+function numbered(form: keyof typeof PATHS, id: string | undefined): LinkRef | undefined {
+  const kind = form === 'video' || form === 'reel' ? form : 'post';
+  return id && NUMBER.test(id) ? { kind, id, url: `${SITE}${PATHS[form]}${id}` } : undefined;
 }
 
-function reel(id: string | undefined): LinkRef | undefined {
-  return numbered('reel', id, '/reel/');
-}
-
-function photo(id: string | undefined): LinkRef | undefined {
-  return numbered('post', id, '/photo/?fbid=');
-}
-
-function numbered(kind: LinkRef['kind'], id: string | undefined, path: string): LinkRef | undefined {
-  return id && NUMBER.test(id) ? { kind, id, url: `${SITE}${path}${id}` } : undefined;
-}
-
-function post(owner: string | undefined, given: string | undefined): LinkRef | undefined {
+/** @param owner The name of a profile, or of a group; other scripts than Latin are encoded. */
+function post(owner: string | undefined, given: string | undefined, isGroup = false): LinkRef | undefined {
   // Old links number the parts of a post after a colon.
   const id = given?.split(':', 1)[0];
-  if (!id || !owner || !isPostId(id) || !isName(owner)) return undefined;
-  return { kind: 'post', id, url: `${SITE}/${owner}/posts/${id}` };
-}
-
-function groupPost(segments: readonly string[], inQuery: string | undefined): LinkRef | undefined {
-  const [, group, section, ...rest] = segments;
-  const id = section === 'posts' || section === 'permalink' ? rest.at(-1) : inQuery;
-  if (!group || !id || !isPostId(id) || !isName(group)) return undefined;
-  return { kind: 'post', id, url: `${SITE}/groups/${group}/permalink/${id}/` };
-}
-
-/** The set of the pictures of one post has its id; an album (`a.`) is not one item. */
-function photoSet(set: string | undefined): LinkRef | undefined {
-  return numbered('post', /^pcb\.(\d+)$/.exec(set ?? '')?.[1], '/media/set/?set=pcb.');
-}
-
-function isPostId(id: string): boolean {
-  return NUMBER.test(id) || ALIAS.test(id);
-}
-
-/** Names of profiles and groups; other scripts than Latin are encoded. */
-function isName(text: string): boolean {
-  return /^[A-Za-z0-9._%-]{1,200}$/.test(text) && !/%(?:2f|5c|00)/i.test(text);
+  if (!id || !(NUMBER.test(id) || isAlias(id))) return undefined;
+  if (!owner || !/^[A-Za-z0-9._%-]{1,200}$/.test(owner) || /%(?:2f|5c|00)/i.test(owner)) return undefined;
+  const path = isGroup ? `groups/${owner}/permalink/${id}/` : `${owner}/posts/${id}`;
+  return { kind: 'post', id, url: `${SITE}/${path}` };
 }
 
 /** First segment of a path that is no item, without `.php` → what it is. */

@@ -49,8 +49,8 @@ export function alignParts(parts: readonly PostPart[]): PostPart[] {
     (name === 'concurrent_viewers' && !isLive) ||
     (value === 0 && parts.some(({ found }) => found.precision?.[name] === 'hidden'));
   return parts.map(({ method, found }) => {
-    const post = owner && (found.common?.author?.id ?? found.ids?.channel_id ?? owner) !== owner;
-    const { common, metrics, ...rest } = post ? withoutOwner(found) : found;
+    const isOthers = owner && (found.common?.author?.id ?? found.ids?.channel_id ?? owner) !== owner;
+    const { common, metrics, ...rest } = isOthers ? withoutOwner(found) : found;
     const thumbnail = !largest || common?.thumbnail === largest ? common?.thumbnail : undefined;
     const right = Object.entries(metrics ?? {}).filter(([name, value]) => !isWrong(name, value));
     return { method, found: { ...rest, common: { ...common, thumbnail }, metrics: Object.fromEntries(right) } };
@@ -71,7 +71,7 @@ function shownOwner(parts: readonly PostPart[]): string | undefined {
 function withoutOwner(post: PartialPost): PartialPost {
   const { author: _author, ...common } = post.common ?? {};
   const { channel_id: _channel, author_id: _id, ...ids } = post.ids ?? {};
-  const { channel_id: _owner, subscriber_count: _subscribers, ...metrics } = post.metrics ?? {};
+  const { subscriber_count: _subscribers, ...metrics } = post.metrics ?? {};
   return { ...post, common, ids, metrics };
 }
 

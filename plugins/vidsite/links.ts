@@ -3,11 +3,8 @@ import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate/
 const VIDEO_ID = /^[0-9A-Za-z_-]{11}$/;
 /** Hosts whose path is the id. */
 const SHORT_HOSTS: ReadonlySet<string> = new Set(['youtu.be', 'www.youtu.be', 'y2u.be', 'www.y2u.be']);
-/** Domains of the site, with any subdomain (www, m, music, gaming …). */
-const SITE_DOMAINS = ['youtube.com', 'youtube-nocookie.com', 'youtubekids.com'] as const;
-const SITE_HOSTS: ReadonlySet<string> = new Set(['youtube.googleapis.com']);
-/** A plain word: the subdomains of the site have no hyphen, but look-alikes in Punycode do. */
-const SUBDOMAIN = /^[a-z][a-z0-9]{0,15}$/;
+/** The site, with any subdomain (www, m, music, gaming …). None has a hyphen, but look-alikes in Punycode do. */
+const SITE_HOST = /^(?:([a-z][a-z0-9]{0,15})\.)?(?:youtube|youtube-nocookie|youtubekids)\.com$/;
 /** Subdomains without videos. */
 const OTHER_SUBDOMAINS: ReadonlySet<string> = new Set(['consent', 'accounts', 'studio', 'developers', 'support', 'tv']);
 
@@ -66,12 +63,8 @@ export function matchVideo(url: URL): LinkMatch {
 }
 
 function isSite(hostname: string): boolean {
-  if (SITE_HOSTS.has(hostname)) return true;
-  return SITE_DOMAINS.some((domain) => {
-    if (hostname === domain) return true;
-    const name = hostname.endsWith(`.${domain}`) ? hostname.slice(0, -domain.length - 1) : '';
-    return SUBDOMAIN.test(name) && !OTHER_SUBDOMAINS.has(name);
-  });
+  const [site, subdomain = ''] = SITE_HOST.exec(hostname) ?? [];
+  return hostname === 'youtube.googleapis.com' || (site !== undefined && !OTHER_SUBDOMAINS.has(subdomain));
 }
 
 function idOnSite(url: URL, segments: readonly string[]): string | null | undefined {

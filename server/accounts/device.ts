@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Type } from '../../core/contracts/index.js';
+import { field, optional, Type } from '../../core/contracts/index.js';
 import {
   type Database,
   type DatabaseClock,
@@ -45,11 +45,11 @@ const STARTS_PER_MINUTE = 60;
 const POLLS_PER_MINUTE = 1_200;
 
 const REFUSALS: Readonly<Record<Exclude<DevicePoll['status'], 'granted'>, string>> = {
-  authorization_pending: 'Nobody has answered yet. Poll again after the interval.',
-  slow_down: 'This poll came too soon: wait 5 seconds longer between polls from now on.',
-  access_denied: 'Whoever was asked said no.',
-  expired_token: 'The code is too old. Start again.',
-  invalid_grant: 'There is no such device code, or it was used before.',
+  authorization_pending: 'The person has not answered yet. Poll again after the interval.',
+  slow_down: 'This poll came too soon. From now on, wait 5 seconds longer between polls.',
+  access_denied: 'The person denied the request.',
+  expired_token: 'The code has expired. Start again.',
+  invalid_grant: 'The device code is unknown or was used before.',
 };
 
 /**
@@ -90,7 +90,7 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
     const fields = await readFields(context.req, context.res, limitsOf(address, publicBodies));
     const { grant_type: type = DEVICE_GRANT_TYPE, device_code: code } = fields;
     if (type !== DEVICE_GRANT_TYPE) {
-      return refuse(context, 'unsupported_grant_type', `The only grant_type here is ${DEVICE_GRANT_TYPE}.`);
+      return refuse(context, 'unsupported_grant_type', `grant_type must be ${DEVICE_GRANT_TYPE}.`);
     }
     if (typeof code !== 'string' || code === '') {
       throw new GatewayError('missing_required_parameter', 'device_code is missing.', { param: 'device_code' });
@@ -116,11 +116,24 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
       ...common,
       path: '/api/agent/device',
       endpoint: 'deviceAuthorization',
-      summary: 'Begins the device flow (RFC 8628)',
-      description: 'Begins the device flow (RFC 8628): codes for a program, and where a person enters them.',
-      body: { schema: Type.Object({ client_id: Text }), example: { client_id: 'Shipyard CLI' } },
+      summary: 'Start the device flow',
+      description:
+        'Starts the device flow (RFC 8628): returns the codes for a program, and where the user enters them.',
+      body: {
+        schema: Type.Object({
+          client_id: field(Text, 'Name of the program, which the user sees: 1 to 100 characters.'),
+        }),
+        example: { client_id: 'Shipyard CLI' },
+      },
       answers: asItStands(
-        Type.Object({ device_code: Text, user_code: Text, verification_uri: Text, expires_in: Type.Integer() }),
+        Type.Object({
+          device_code: field(Text, 'Secret code of the program, for polling.'),
+          user_code: field(Text, 'Code that the user enters.', 'BCDF-GHJK'),
+          verification_uri: field(Text, 'Address where the user enters the code.'),
+          verification_uri_complete: field(Text, 'The same address with the code in it.'),
+          expires_in: field(Type.Integer(), 'Seconds until the codes expire.', 600),
+          interval: field(Type.Integer(), 'Seconds to wait between two polls.', 5),
+        }),
       ),
       handler: begin,
     }),
@@ -128,10 +141,22 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
       ...common,
       path: '/api/agent/device/token',
       endpoint: 'deviceToken',
-      summary: 'Asked until the person has answered',
-      description: 'Asked until the person has answered; then gives a bearer token for 12 hours.',
-      body: { schema: Type.Object({ grant_type: Text, client_id: Text, device_code: Text }) },
-      answers: asItStands(Type.Object({ access_token: Text, token_type: Text, expires_in: Type.Integer() })),
+      summary: 'Poll the device flow',
+      description: 'Returns a bearer token for 12 hours when the user has given access. Poll it until then.',
+      body: {
+        schema: Type.Object({
+          grant_type: optional(Text, 'Kind of the grant. Only this value is accepted.', DEVICE_GRANT_TYPE),
+          client_id: optional(Text, 'Name of the program. Not checked.'),
+          device_code: field(Text, 'The secret code of the program.'),
+        }),
+      },
+      answers: asItStands(
+        Type.Object({
+          access_token: field(Text, 'Token of the session, for the `Authorization` header.'),
+          token_type: field(Text, 'Kind of the token.', 'Bearer'),
+          expires_in: field(Type.Integer(), 'Seconds until the session ends.', 43_200),
+        }),
+      ),
       handler: sendToken,
     }),
   ];

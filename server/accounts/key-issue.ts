@@ -92,7 +92,7 @@ export function createKeyIssue(
         const known = await keysOf(transaction, accountId);
         const valid = known.filter((row) => isValidRow(row, now));
         const old = valid.find((row) => row.id === id);
-        if (!old) throw new GatewayError('key_not_found', 'This account has no such key that is still good.');
+        if (!old) throw new GatewayError('key_not_found', 'This account has no valid key with this id.');
         if (isReplaced(old, valid)) throw new GatewayError('key_replaced', 'This key was rotated before.');
         await forgetEndedKeys(transaction, known, now);
         const end = (row: ApiKeyRow, at: number) =>

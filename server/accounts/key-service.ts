@@ -134,10 +134,9 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
     const valid = (await keys.listOf(accountId)).filter((record) => isValidKey(record, now));
     const current = valid.filter(({ replacedBy }) => !valid.some(({ id }) => id === replacedBy));
     const [only, another] = current;
-    if (!only)
-      throw new GatewayError('key_not_found', 'This account has no key that is good. POST /api/user makes one.');
+    if (!only) throw new GatewayError('key_not_found', 'This account has no valid key. POST /api/user creates one.');
     if (!another) return only.id;
-    const message = `This account has ${current.length} keys: keyId must say which one is meant.`;
+    const message = `This account has ${current.length} keys: name one of them in keyId.`;
     throw new GatewayError('missing_required_parameter', message, { param: 'keyId' });
   }
 
@@ -148,7 +147,7 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
       } catch (error) {
         if (!isGatewayError(error) || error.code !== 'too_many_keys') throw error;
         const message =
-          'This account has a key already, which is not shown again. POST /api/user/rotate replaces it, POST /api/user/keys makes one more.';
+          'This account has a key already, and it is not shown again. POST /api/user/rotate replaces it; POST /api/user/keys creates another one.';
         throw new GatewayError('key_exists', message);
       }
     },

@@ -116,7 +116,7 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
   async function discover(): Promise<DiscoveredIssuer> {
     const { state, reason } = identity.status();
     if (state === 'off') {
-      throw new GatewayError('sign_in_unavailable', `Nobody can sign in. ${reason}`, { retryable: false });
+      throw new GatewayError('sign_in_unavailable', `Sign-in is not available. ${reason}`, { retryable: false });
     }
     const [issuer, oidc] = await Promise.all([identity.issuer(), import('openid-client')]);
     const url = new URL(issuer.issuer);
@@ -168,7 +168,7 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
 function checkMetadata(metadata: ServerMetadata): string {
   const { authorization_endpoint: entrance = '', token_endpoint: exchange, jwks_uri: keys } = metadata;
   if (!/^https?:\/\//i.test(entrance)) throw new Error('the issuer names no authorization endpoint');
-  if (!exchange || !keys) throw new Error('the issuer names no token endpoint, or no keys');
+  if (!exchange || !keys) throw new Error('the issuer has no token endpoint or no keys');
   return URL.parse(keys)?.href ?? keys;
 }
 
@@ -197,12 +197,12 @@ const NO_ANSWER = new Set([
 export function signInFailure(error: unknown): GatewayError {
   if (isGatewayError(error) && error.code.startsWith('sign_in_')) return error;
   if (oauthErrorOf(error) === 'access_denied') {
-    return new GatewayError('sign_in_failed', 'The identity provider was told not to sign you in.');
+    return new GatewayError('sign_in_failed', 'The identity provider refused to sign you in.');
   }
   if (isTrouble(error)) return providerFailure(error);
   return new GatewayError(
     'sign_in_failed',
-    'What the identity provider answered could not be verified. Sign in again.',
+    'The answer of the identity provider could not be verified. Sign in again.',
     {
       cause: error,
     },
@@ -212,7 +212,7 @@ export function signInFailure(error: unknown): GatewayError {
 /** The provider failed. */
 export function providerFailure(cause: unknown): GatewayError {
   if (isGatewayError(cause) && cause.code === 'sign_in_unavailable') return cause;
-  const message = 'The identity provider does not answer as it should. Try again soon.';
+  const message = 'The identity provider gave no valid answer. Try again soon.';
   return new GatewayError('sign_in_unavailable', message, { cause });
 }
 
@@ -348,11 +348,11 @@ export function createIdentity({ gateway, settings, site }: IdentityOptions): Id
 
   function whyOff(): string | undefined {
     const { secure, loopback } = site();
-    if (!secure && !loopback) return 'SITE_URL must be https where it is not on a loopback address.';
+    if (!secure && !loopback) return 'SITE_URL must be https unless it is a loopback address.';
     if (oidcIssuer) return undefined;
     const found = gateway.identityProvider();
-    if (!found) return 'No identity provider is configured: OIDC_ISSUER names one.';
+    if (!found) return 'No identity provider is configured. Set OIDC_ISSUER.';
     if (!found.standIn || (loopback && isLoopbackHost(settings.host))) return undefined;
-    return `${found.entry} lets anyone sign in as anyone, so it serves only while HOST and SITE_URL are loopback addresses. OIDC_ISSUER names another.`;
+    return `${found.entry} lets anyone sign in as anyone, so it works only while HOST and SITE_URL are loopback addresses. Set OIDC_ISSUER to use another provider.`;
   }
 }

@@ -93,7 +93,7 @@ export function createSessionService(sessions: Sessions, site: () => SiteAddress
       const found = await this.find(context);
       if (found) return found;
       context.state.loginUrl = `${site().url}/signin`;
-      const instead = bearerOf(context)?.startsWith('sk-') ? 'An API key signs nobody in. ' : '';
+      const instead = bearerOf(context)?.startsWith('sk-') ? 'An API key cannot sign in a user. ' : '';
       throw new GatewayError('not_signed_in', `${instead}Sign in first: ${context.state.loginUrl}.`);
     },
     async startBrowser(context, userId) {
@@ -164,7 +164,7 @@ export function createSessionGuard(sessions: SessionService, site: () => SiteAdd
  */
 function checkOrigin(context: RequestContext, site: SiteAddress): void {
   if (bearerOf(context) !== undefined || isFromOwnPage(context, site)) return;
-  const message = `This must be sent from a page of ${site.origin}: Origin or Sec-Fetch-Site says otherwise, or both are missing.`;
+  const message = `This must be sent from a page of ${site.origin}: the Origin or Sec-Fetch-Site header names another site, or both are missing.`;
   throw new GatewayError('cross_site_request', message);
 }
 
@@ -191,13 +191,13 @@ export function createPlay(
   async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {
     const newest = await newestKey(state.keys, accountId, clock.now());
     if (newest) return keys.admit(newest);
-    const message = `This account has no API key that is good, and whatever is asked for here is asked for with one. Make one at ${site().url}/dashboard.`;
+    const message = `You need an API key. Create one at ${site().url}/dashboard.`;
     throw new GatewayError('no_active_key', message);
   }
 
   async function play(context: RequestContext, next: Next): Promise<unknown> {
     if (bearerOf(context) !== undefined || context.req.headers['x-api-key'] !== undefined) {
-      const message = `${PREFIX} is for pages of the site. Programs send their API key to the same path without it.`;
+      const message = `${PREFIX} is only for pages of the site. Programs call the same path without it and send their API key.`;
       throw new GatewayError('route_not_allowed', message);
     }
     checkOrigin(context, site());

@@ -68,13 +68,13 @@ export async function restoreBackup({ folder, dataDir, signal, report }: Restore
       const digest = await (isStorable
         ? copyWithDigest(source, path.join(draft, name), signal)
         : digestOf(source, signal));
-      if (digest?.sha256 !== sum) throw damaged(`${source} is ${digest ? 'not what was backed up' : 'missing'}`);
+      if (digest?.sha256 !== sum) throw damaged(`${source} is ${digest ? 'changed since the backup' : 'missing'}`);
       if (name.startsWith(`${SECRETS_FOLDER}/`)) await checkSecret(path.join(draft, name));
       done += 1;
     }
     report({ step: 'check', done: 0 });
     const { tables, peppers } = await examineSqlite(path.join(draft, DATABASE_FILE));
-    if (!isSame(tables, manifest.tables)) throw damaged('its tables have not the rows that its manifest says');
+    if (!isSame(tables, manifest.tables)) throw damaged('its tables do not have the rows that its manifest lists');
     const schema = await withSchema({ dataDir: draft }, (queries) => readSchemaStatus(queries, migrations));
     signal.throwIfAborted();
     await moveIntoPlace(draft, dataDir, holdsSecrets);
@@ -88,7 +88,7 @@ export async function restoreBackup({ folder, dataDir, signal, report }: Restore
 async function checkSecret(file: string): Promise<void> {
   const { size } = await stat(file);
   if (size !== SECRET_BYTES) {
-    throw damaged(`${SECRETS_FOLDER}/${path.basename(file)} holds ${size} bytes where a secret has ${SECRET_BYTES}`);
+    throw damaged(`${SECRETS_FOLDER}/${path.basename(file)} has ${size} bytes, but a secret has ${SECRET_BYTES}`);
   }
 }
 
@@ -108,7 +108,7 @@ async function checkEmpty(dataDir: string, holdsSecrets: boolean): Promise<strin
   const allowed = [...left, OF_DISK, ...(holdsSecrets ? [] : [SECRETS_FOLDER])];
   const other = names.find((name) => !allowed.includes(name));
   if (other === undefined) return left;
-  const bare = holdsSecrets ? 'empty' : 'empty, or hold nothing but secrets';
+  const bare = holdsSecrets ? 'empty' : 'empty or contain only secrets';
   const message = `The data folder ${dataDir} must be ${bare}; it has ${other}.`;
   throw new GatewayError('invalid_value', message, { param: 'dataDir' });
 }

@@ -109,9 +109,9 @@ function bytesOf(digests: ReadonlyMap<string, FileDigest>): number {
 
 async function checkFolder(folder: string, dataDir: string): Promise<void> {
   if (folder === dataDir || folder.startsWith(dataDir + path.sep)) {
-    throw refuse(`The backup would be in the data folder ${dataDir}, and be lost with it.`);
+    throw refuse(`The backup must not be inside the data folder ${dataDir}: it would be lost with it.`);
   }
-  if (await exists(folder)) throw refuse(`${folder} is there already; a backup overwrites nothing.`);
+  if (await exists(folder)) throw refuse(`${folder} exists already; a backup overwrites nothing.`);
   if (!(await exists(path.join(dataDir, DATABASE_FILE)))) throw refuse(`There is no ${DATABASE_FILE} in ${dataDir}.`);
 }
 
@@ -172,7 +172,7 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
   const text = await readText(folder, MANIFEST_FILE);
   const checked = manifests.check(parse(text));
   if (checked.ok) return checked.value;
-  throw refuseContents(`${path.join(folder, MANIFEST_FILE)} is none that this release can read.`);
+  throw refuseContents(`${path.join(folder, MANIFEST_FILE)} cannot be read by this release.`);
 }
 
 export function writeSums(digests: ReadonlyMap<string, FileDigest>): string {
@@ -190,7 +190,7 @@ export async function readSums(folder: string): Promise<Map<string, string>> {
     const [, sum, name] = /^([0-9a-f]{64}) {2}(.+)$/.exec(line) ?? [];
     // The list must not decide where files are written to.
     if (sum === undefined || name === undefined || !isPartOfBackup(name)) {
-      throw refuseContents(`${path.join(folder, SUMS_FILE)} has a line that no backup has.`);
+      throw refuseContents(`${path.join(folder, SUMS_FILE)} has an invalid line.`);
     }
     sums.set(name, sum);
   }
@@ -213,7 +213,7 @@ async function readText(folder: string, name: string): Promise<string> {
     return await readFile(path.join(folder, name), 'utf8');
   } catch (error) {
     if (isSystemError(error, 'ENOENT', 'ENOTDIR'))
-      throw refuseContents(`${folder} is no backup: it has no ${name}.`, error);
+      throw refuseContents(`${folder} is not a backup: it has no ${name}.`, error);
     throw error;
   }
 }

@@ -121,7 +121,7 @@ async function findSource(from: string, signal: AbortSignal): Promise<Source> {
   const files = (await kindOf(folder)) === 'folder' ? await realpath(folder) : undefined;
   const backup = await isBackup(source);
   if (backup && (await digestOf(database, signal))?.sha256 !== (await readSums(source)).get(DATABASE_FILE)) {
-    throw new GatewayError('internal_error', `The backup is damaged: ${database} is not what was backed up.`);
+    throw new GatewayError('internal_error', `The backup is damaged: ${database} has changed since the backup.`);
   }
   return { database, isBackup: backup, ...(files !== undefined && { files }) };
 }
@@ -247,7 +247,7 @@ export async function transferTables({ from, to, signal, report }: TransferOptio
       const arrived = await countRows(transaction);
       for (const table of MOVED_TABLES) {
         if (arrived[table] === counts[table]) continue;
-        const message = `Of ${counts[table]} rows of ${table}, ${arrived[table]} arrived; nothing was kept.`;
+        const message = `Of ${counts[table]} rows of ${table}, ${arrived[table]} were copied; the database was left empty.`;
         throw new GatewayError('internal_error', message);
       }
     },
@@ -351,7 +351,7 @@ function createInsert(transaction: Transaction<Tables>, table: string, columns: 
 function describeFailure(error: unknown, table: string, done: number): unknown {
   const known = translateDatabaseError(error);
   if (isGatewayError(known) || !(error instanceof Error)) return known;
-  const message = `A row of ${table}, behind the first ${done}, does not fit: ${error.message}. Nothing was kept.`;
+  const message = `A row of ${table}, behind the first ${done}, could not be copied: ${error.message}. The database was left empty.`;
   return new GatewayError('internal_error', message, { cause: error });
 }
 

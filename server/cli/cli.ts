@@ -6,9 +6,9 @@ import { addJobCommands, addPaymentCommands, addPlanCommands, addStateCommands, 
 
 const START_HELP = `
 To begin:
-  mediagate serve --first-run    start, and get a key and a request to try it with
-  mediagate doctor               see what this machine has and what is missing
-  mediagate serve --help         see the settings, which come from the environment`;
+  mediagate serve --first-run    start, create a key, and print a request to try
+  mediagate doctor               check what this machine has and what is missing
+  mediagate serve --help         list the settings (environment variables)`;
 
 const PROBE_HELP = `
 A file of links: [{"url": "https://…", "fills": {"watch_page": ["common.title", "metrics.views"]}}]
@@ -18,7 +18,9 @@ The exit code is 1 where a method that should answer does not, or gives less.`;
 /** Every command loads only what it needs: `keys list` opens no plugin, `--help` no database. */
 function createProgram(): Command {
   const program = new Command('mediagate')
-    .description('Public links into structured data and prompts into pictures, over HTTP or from the command line.')
+    .description(
+      'Turns public links into structured data and prompts into pictures, over HTTP or from the command line.',
+    )
     .version(PACKAGE_VERSION)
     .addHelpText('after', START_HELP)
     .configureOutput({ outputError: (complaint, write) => write(pointToSetting(complaint)) })
@@ -30,7 +32,7 @@ function createProgram(): Command {
     .addOption(
       new Option('--role <role>', 'answer requests, or run background jobs; default: both').choices(['api', 'worker']),
     )
-    .addOption(new Option('--first-run', 'make a key where there is none, and say how to use it').conflicts('role'))
+    .addOption(new Option('--first-run', 'create a key if there is none, and print how to use it').conflicts('role'))
     .addHelpText('after', settingsHelp)
     .action(async ({ firstRun, role }: { firstRun?: boolean; role?: 'api' | 'worker' }) => {
       await runCommand(async (settings) => {
@@ -57,16 +59,16 @@ function createProgram(): Command {
     .option('--clip-sort <order>', 'latest or recommended')
     .option('--include-empty-reviews', 'also reviews without text')
     .option('--no-include-audio-mp3', 'offer no MP3 link')
-    .option('--async-mode', 'as async_mode of the route; this command waits all the same')
-    .option('--force-async', 'as force_async of the route; this command waits all the same')
+    .option('--async-mode', 'as async_mode of the route; this command still waits')
+    .option('--force-async', 'as force_async of the route; this command still waits')
     .action((url: string, flags) =>
       runCommand(async (settings) => (await import('./extract.js')).extractCommand(settings, url, flags)),
     );
 
   program
     .command('image')
-    .description('make one picture without a server, and print where it is')
-    .argument('<prompt>', 'what it shows')
+    .description('create one picture without a server and print its path')
+    .argument('<prompt>', 'description of the picture')
     .option('--ref <file>', 'input image: a file or an https link; up to four times', collect)
     .option('--size <size>', 'canvas, e.g. 1024x1536, or auto (default: 1024x1024)')
     .option('--model <name>', 'image model', 'gen-img-2')
@@ -77,7 +79,7 @@ function createProgram(): Command {
 
   program
     .command('plugins')
-    .description('list the plugin entries and how they fare')
+    .description('list the plugin instances and their state')
     .option('--json', 'print JSON')
     .action((options) =>
       runCommand(async (settings) => (await import('./plugins.js')).pluginsCommand(settings, options)),
@@ -93,9 +95,9 @@ function createProgram(): Command {
 
   program
     .command('probe')
-    .description('try every way to every platform (needs the network)')
+    .description('try every method of every platform (needs the network)')
     .option('--platform <key>', 'only this platform, e.g. vidsite')
-    .option('--links <file>', 'JSON file of links to ask for in place of those of the plugins')
+    .option('--links <file>', 'JSON file of links to try instead of those of the plugins')
     .option('--json', 'print JSON')
     .addHelpText('after', PROBE_HELP)
     .action((options) => runCommand(async (settings) => (await import('./probe.js')).probeCommand(settings, options)));
@@ -106,28 +108,28 @@ function createProgram(): Command {
 
 /** A usage error is answered in two lines: the error, and the help command. */
 function pointToHelp(command: Command, name: string): void {
-  command.showHelpAfterError(`(${name} --help says more)`);
+  command.showHelpAfterError(`(see ${name} --help)`);
   for (const below of command.commands) pointToHelp(below, `${name} ${below.name()}`);
 }
 
 function addKeyCommands(program: Command): void {
-  const keys = program.command('keys').description('make, list and revoke API keys');
+  const keys = program.command('keys').description('create, list and revoke API keys');
   keys
     .command('create')
-    .description('make a key; it is shown this once')
+    .description('create a key; it is shown once')
     .option('--name <name>', 'what the key is for', 'key')
-    .option(
-      '--account <name>',
-      'whose jobs and limits it shares with its other keys (default: none; its limits are its own)',
-    )
-    .option('--plan <plan>', 'what it may use, and how much: one that "plans" lists (default: no limits)')
+    .option('--account <name>', 'account that owns the key; its keys share jobs and limits (default: none)')
+    .option('--plan <plan>', 'plan of the key, as "plans list" shows it (default: no limits)')
     .option(
       '--grant <grant>',
-      'images, extract, text or audio; several with commas (default: extract, or those of the plan)',
+      'images, extract, text or audio, separated by commas (default: extract, or the grants of the plan)',
       collect,
     )
-    .option('--rpm <number>', 'requests per minute and route family, or unlimited (default: 30, or that of the plan)')
-    .option('--expires <date>', 'when it ends, e.g. 2030-12-31 (default: never)')
+    .option(
+      '--rpm <number>',
+      'requests per minute and route family, or unlimited (default: 30, or the limit of the plan)',
+    )
+    .option('--expires <date>', 'expiry date, e.g. 2030-12-31 (default: never)')
     .option('--json', 'print JSON')
     .action((options) =>
       runCommand(async (settings) => (await import('./keys.js')).createKeyCommand(settings, options)),
@@ -142,8 +144,8 @@ function addKeyCommands(program: Command): void {
   keys
     .command('revoke')
     .description('revoke a key by its id')
-    .argument('<id>', 'the 8 characters that "keys list" shows, or the key itself')
-    .option('--keep-jobs', 'leave its queued jobs to its account; without it they are cancelled')
+    .argument('<id>', 'id from "keys list" (8 characters), or the key itself')
+    .option('--keep-jobs', 'keep its queued jobs; without it they are cancelled')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./keys.js')).revokeKeyCommand(settings, id, options)),
@@ -153,8 +155,8 @@ function addKeyCommands(program: Command): void {
 function addUsageCommands(program: Command): void {
   program
     .command('usage')
-    .description('show what was used, by day, key, route and model')
-    .option('--key <id>', 'only this key: the 8 characters that "keys list" shows, or the key itself')
+    .description('show usage by day, key, route and model')
+    .option('--key <id>', 'only this key: id from "keys list" (8 characters), or the key itself')
     .option('--from <day>', 'first day by UTC, e.g. 2026-06-01 (default: 30 days)')
     .option('--to <day>', 'last day (default: today)')
     .option('--json', 'print JSON')

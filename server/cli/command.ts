@@ -61,9 +61,7 @@ async function report(error: unknown, settings: Settings | undefined): Promise<n
     process.stderr.write(`mediagate: ${failure.message}\n`);
     return failure.exitCode;
   }
-  process.stderr.write(
-    `mediagate failed in a way nobody foresaw: ${error instanceof Error ? error.stack : String(error)}\n`,
-  );
+  process.stderr.write(`mediagate failed unexpectedly: ${error instanceof Error ? error.stack : String(error)}\n`);
   return 1;
 }
 
@@ -128,7 +126,7 @@ export async function withNewState<Result>(
 /** Creating an empty state would hide a mistyped folder. @throws CommandFailure */
 export async function requireState(settings: Settings): Promise<void> {
   if (await isStateThere(settings)) return;
-  throw new CommandFailure(`There is no database in ${settings.dataDir}; DATA_DIR names the data folder.`, 2);
+  throw new CommandFailure(`There is no database in ${settings.dataDir}; set DATA_DIR to the data folder.`, 2);
 }
 
 /**
@@ -158,7 +156,8 @@ export interface Lengthy {
 /** Runs long work with progress and cancellation. */
 export async function withProgress<Result>(work: (lengthy: Lengthy) => Promise<Result>): Promise<Result> {
   const interrupted = new AbortController();
-  const interrupt = () => interrupted.abort(new CommandFailure('Cut off; nothing was kept.', INTERRUPTED_EXIT_CODE));
+  const interrupt = () =>
+    interrupted.abort(new CommandFailure('Interrupted; nothing was saved.', INTERRUPTED_EXIT_CODE));
   const spinner = startSpinner('beginning');
   process.once('SIGINT', interrupt);
   process.once('SIGTERM', interrupt);
@@ -180,7 +179,7 @@ function describe(error: unknown): unknown {
   if (isGatewayError(error) && TYPED.includes(error.param ?? '')) return mistakeOf(error, {});
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (!(error instanceof Error) || !('syscall' in error || code.startsWith('SQLITE_'))) return error;
-  return new CommandFailure(`It cannot be done: ${error.message}.`);
+  return new CommandFailure(`The command failed: ${error.message}.`);
 }
 
 export interface Spinner {

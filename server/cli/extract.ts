@@ -74,8 +74,7 @@ async function extract(
     return { body: JSON.parse(encodeExtraction(result, { notes }).toString()) };
   } catch (thrown) {
     const error = toGatewayError(thrown);
-    if (error.code === 'internal_error')
-      logger.error('the extraction failed in a way nobody foresaw', { error: thrown });
+    if (error.code === 'internal_error') logger.error('the extraction failed unexpectedly', { error: thrown });
     return { error, body: JSON.parse(encodeError(error, { requestId: newRequestId(), link: { inputUrl: body.url } })) };
   }
 }

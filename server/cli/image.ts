@@ -85,7 +85,7 @@ async function make({ images }: Gateway, settings: Settings, { body, target }: O
   try {
     const request = decodeImage(body, { anySize: settings.anyImageSize });
     const submission = await images.submit({ ...request, owner: ACCOUNT });
-    if (!('job' in submission)) throw new Error('a request without a slot was refused for want of one');
+    if (!('job' in submission)) throw new Error('a request without a rate limit was refused by one');
     let { job } = submission;
     while (isOpen(job)) {
       spinner?.update(describe(job));
@@ -122,7 +122,7 @@ async function write(file: string, { body }: StoredBody, { settings, image }: Sa
       image.source === 'local_cache' ? path.join(dataDir, 'files', image.name) : `${image.name} in the object store`;
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandFailure(
-      `The picture was made, but ${file} could not be written: ${reason}. For ${imageFileHours} hours it is kept as ${target}.`,
+      `The picture was created, but ${file} could not be written: ${reason}. For ${imageFileHours} hours it is stored as ${target}.`,
     );
   }
 }
@@ -133,7 +133,7 @@ function describe({ state, queuePosition, startedAt }: ImageJob): string {
 }
 
 function reasonOf({ error }: ImageJob): string {
-  if (!error) return 'The picture is gone already.';
+  if (!error) return 'The picture no longer exists.';
   return error.reason === undefined ? error.message : `${error.message} (${error.reason})`;
 }
 
@@ -167,14 +167,14 @@ export async function readTarget(output = '.'): Promise<ImageTarget> {
   const isFolder = await checkTarget(target, output);
   if (isFolder || output.endsWith('/') || output.endsWith(path.sep)) {
     if (isFolder === undefined) throw new CommandMistake(`--output ${output}: there is no such folder.`);
-    if (!isFolder) throw new CommandMistake(`--output ${output}: this is no folder.`);
+    if (!isFolder) throw new CommandMistake(`--output ${output}: this is not a folder.`);
     await checkWritable(target, output);
     return { fileFor: (name) => path.join(target, name) };
   }
   const format = FORMATS[path.extname(target).toLowerCase()];
   if (format === undefined) {
     const endings = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(Object.keys(FORMATS));
-    throw new CommandMistake(`--output ${output} must end in ${endings}, or be a folder that is there.`);
+    throw new CommandMistake(`--output ${output} must end in ${endings}, or be an existing folder.`);
   }
   const folder = path.dirname(target);
   if (!(await checkTarget(folder, output)))
@@ -190,7 +190,7 @@ async function checkTarget(target: string, output: string): Promise<boolean | un
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new CommandMistake(`--output ${output} cannot be looked at: ${message}.`);
+    throw new CommandMistake(`--output ${output} cannot be read: ${message}.`);
   }
 }
 
@@ -198,6 +198,6 @@ async function checkWritable(target: string, output: string): Promise<void> {
   try {
     await access(target, constants.W_OK);
   } catch {
-    throw new CommandMistake(`--output ${output}: ${target} may not be written by this user.`);
+    throw new CommandMistake(`--output ${output}: ${target} is not writable for this user.`);
   }
 }

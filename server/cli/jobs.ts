@@ -44,7 +44,9 @@ export async function listJobsCommand(settings: Settings, options: ListJobsOptio
   if (json) printJson(list.jobs.map((job) => describeJob(job, list)));
   else {
     const rows = list.jobs.map((job) => row(job, list));
-    const none = state ? 'There are no such jobs.' : 'No such job waits or runs; --state lists those that have ended.';
+    const none = state
+      ? 'There are no such jobs.'
+      : 'No such job is queued or running; use --state to list ended jobs.';
     const table = rows.length === 0 ? none : renderTable(HEAD, rows);
     print(`${table}\n\n${counts.join('\n')}\n`);
   }
@@ -65,7 +67,7 @@ async function countLines(jobs: Records['jobs']): Promise<string[]> {
     const { completed, failed, cancelled } = recent[kind];
     const now = `${grouped(queued)} queued, ${grouped(running)} running`;
     const ended = `${grouped(completed)} completed, ${grouped(failed)} failed, ${grouped(cancelled)} cancelled`;
-    return `${kind}: ${now}; within the last hour ${ended}`;
+    return `${kind}: ${now}; ended in the last hour: ${ended}`;
   });
 }
 
@@ -241,7 +243,7 @@ function traceOf({ traceparent }: CostedJob): string | null {
 
 function renderWhole({ job, audit }: Column): string {
   const { attempts, crashCount, joinedBy, keyId, quotaDay, idempotentUntil, charge, error } = job;
-  const runs = crashCount === 0 ? String(attempts) : `${attempts}, of which ${crashCount} cut off`;
+  const runs = crashCount === 0 ? String(attempts) : `${attempts}, ${crashCount} interrupted`;
   const until = idempotentUntil.map((time) => isoTime(time)).join(', ');
   const facts = [
     ['job', job.id],
@@ -260,7 +262,7 @@ function renderWhole({ job, audit }: Column): string {
     ['finished', isoTime(job.finishedAt) ?? '-'],
     ['kept to', isoTime(job.expiresAt) ?? '-'],
     ['quota', quotaDay === null ? '-' : renderQuota(quotaDay, job)],
-    ['repeats', until === '' ? '-' : `answered with this job by Idempotency-Key, to ${until}`],
+    ['repeats', until === '' ? '-' : `this job is the answer to its Idempotency-Key until ${until}`],
     ['charge', charge ? renderCharge(charge) : '-'],
   ].map(([name = '', value = '']) => `${name.padEnd(11)}${value}\n`);
   return [facts.join(''), attemptTable(error), auditTable(audit)].filter((part) => part !== '').join('\n');
@@ -283,7 +285,7 @@ function renderFailureReason(job: Column['job']): string {
 }
 
 function renderQuota(day: string, { state }: CostedJob): string {
-  return state === 'failed' || state === 'cancelled' ? `that of ${day}, given back` : `that of ${day}`;
+  return state === 'failed' || state === 'cancelled' ? `${day}, refunded` : `that of ${day}`;
 }
 
 function renderCharge({ model, units, usage, at }: JobCharge): string {
@@ -300,7 +302,7 @@ function attemptTable(error: JobFailure | null): string {
     sanitizeForTerminal(outcome),
     grouped(ms),
   ]);
-  return `${renderTable(['RUNG', 'OUTCOME', 'MS'], rows)}\n`;
+  return `${renderTable(['METHOD', 'OUTCOME', 'MS'], rows)}\n`;
 }
 
 function auditTable(audit: readonly AuditEntry[]): string {
@@ -322,16 +324,16 @@ export function renderLease(
 ): string {
   const silentMs = Math.max(0, at - seenAt);
   const silent = renderDuration(silentMs);
-  if (isProcessDead) return 'its worker has ended; waits for another';
+  if (isProcessDead) return 'its worker has ended; waits for another worker';
   if (silentMs < leaseMs * LATE) return `alive ${silent} ago`;
   // Other processes count from the time they first read its last heartbeat, so it may take a little longer.
-  if (silentMs < leaseMs) return `no life for ${silent}; waits for its lease: ${renderDuration(leaseMs - silentMs)}`;
-  return `no life for ${silent}; its lease is over: waits for another worker`;
+  if (silentMs < leaseMs) return `no heartbeat for ${silent}; its lease ends in ${renderDuration(leaseMs - silentMs)}`;
+  return `no heartbeat for ${silent}; its lease has ended: waits for another worker`;
 }
 
 /** Why a job waits. */
 export function renderWait({ attempts, crashCount }: Pick<ListedJob, 'attempts' | 'crashCount'>): string {
-  if (attempts === 0) return 'waits for its turn';
-  if (crashCount === 0) return 'was given back; waits to run again';
-  return `was cut off ${crashCount === 1 ? 'once' : `${crashCount} times`}; waits to run again`;
+  if (attempts === 0) return 'waits for a worker';
+  if (crashCount === 0) return 'released; queued again';
+  return `interrupted ${crashCount === 1 ? 'once' : `${crashCount} times`}; queued again`;
 }

@@ -64,7 +64,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   } else {
     print(`${key}\n`);
     const what = `${grants.join(', ')}${models ? ` (${models.join(', ')})` : ''}`;
-    process.stderr.write(`Key ${id} (${name}) may use: ${what}. It is shown this once.\n`);
+    process.stderr.write(`Key ${id} (${name}) may use: ${what}. It is not shown again.\n`);
   }
   return 0;
 }
@@ -80,7 +80,7 @@ export async function listKeysCommand(settings: Settings, { json }: { json?: boo
     return all;
   });
   if (json) printJson(listed.map(describe));
-  else if (listed.length === 0) print('There are no keys; "mediagate keys create" makes one.\n');
+  else if (listed.length === 0) print('There are no keys. "mediagate keys create" creates one.\n');
   else print(`${renderTable(HEAD, listed.map(row))}\n`);
   return 0;
 }
@@ -112,7 +112,7 @@ function nameOf(name = 'key'): string {
   const trimmed = name.trim();
   // It is displayed in terminals and tables.
   if (trimmed.length > 100 || !isVisible(trimmed))
-    throw new CommandMistake('--name must have 1 to 100 characters, none of them invisible.');
+    throw new CommandMistake('--name must have 1 to 100 visible characters.');
   return trimmed;
 }
 
@@ -131,7 +131,7 @@ async function planOf(settings: Settings, id: string, accountId: string): Promis
   const found = planKey(id, { catalogue, freeTierPeriod, accountId, now: systemClock.now() });
   if (found) return found;
   const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandMistake(`--plan ${id} is not known; there are ${ids.join(', ')}.`);
+  throw new CommandMistake(`--plan ${id} is unknown. Known: ${ids.join(', ')}.`);
 }
 
 /** Grants of the plan, and additional ones. */
@@ -139,7 +139,7 @@ function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefi
   const names = given?.flatMap((list) => list.split(',').map((name) => name.trim())) ?? (ofPlan ? [] : ['extract']);
   const unknown = names.find((name) => !KEY_GRANTS.some((grant) => grant === name));
   if (unknown !== undefined)
-    throw new CommandMistake(`--grant ${unknown || '""'} is not known; there are ${KEY_GRANTS.join(',')}.`);
+    throw new CommandMistake(`--grant ${unknown || '""'} is unknown. Known: ${KEY_GRANTS.join(',')}.`);
   return KEY_GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
 }
 
@@ -158,7 +158,7 @@ function expiryOf(text: string | undefined): number | null {
   const time = parseIsoTime(text);
   if (time === undefined)
     throw new CommandMistake('--expires must be a date such as 2030-12-31 or 2030-12-31T12:00:00Z.');
-  if (time <= systemClock.now()) throw new CommandMistake('--expires lies in the past.');
+  if (time <= systemClock.now()) throw new CommandMistake('--expires is in the past.');
   return time;
 }
 
@@ -210,7 +210,5 @@ function row({ record, budget }: Listed): string[] {
 export function readKeyId(named: string): string {
   const id = namedKeyId(named);
   if (id !== undefined) return id;
-  throw new CommandMistake(
-    'A key is named by its id, 8 letters and digits that "mediagate keys list" shows, or by itself.',
-  );
+  throw new CommandMistake('Give the id of a key (8 letters and digits, see "mediagate keys list") or the key itself.');
 }

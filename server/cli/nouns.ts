@@ -5,21 +5,19 @@ const USER = 'id of a user or of an account, or the address of one user';
 
 /** Operator commands for users. */
 export function addUserCommands(program: Command): void {
-  const users = program
-    .command('users')
-    .description('list, show, sign out, suspend, resume, export and erase people who have signed in');
+  const users = program.command('users').description('list, show, sign out, suspend, resume, export and erase users');
   users
     .command('list')
     .description('list users, newest first')
-    .option('--limit <number>', 'how many at the most (default: 100)')
-    .option('--before <user>', 'those made before this one, by its id')
+    .option('--limit <number>', 'maximum number (default: 100)')
+    .option('--before <user>', 'only those created before this id')
     .option('--json', 'print JSON')
     .action((options) =>
       runCommand(async (settings) => (await import('./users.js')).listUsersCommand(settings, options)),
     );
   users
     .command('show')
-    .description('show a user: plan, keys, orders, and what was done')
+    .description('show a user: plan, keys, orders and history')
     .argument('<user>', USER)
     .option('--json', 'print JSON')
     .action((id: string, options) =>
@@ -27,27 +25,27 @@ export function addUserCommands(program: Command): void {
     );
   users
     .command('suspend')
-    .description('sign a user out everywhere and stop their keys')
+    .description('suspend a user: end all sessions and stop the keys')
     .argument('<user>', USER)
-    .option('--note <text>', 'why; kept with your name')
+    .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./users.js')).suspendUserCommand(settings, id, options)),
     );
   users
     .command('sign-out')
-    .description('end all sessions of a user; their keys go on')
+    .description('end all sessions of a user; the keys keep working')
     .argument('<user>', USER)
-    .option('--note <text>', 'why; kept with your name')
+    .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./users.js')).signOutUserCommand(settings, id, options)),
     );
   users
     .command('resume')
-    .description('take a suspension back')
+    .description('end a suspension')
     .argument('<user>', USER)
-    .option('--note <text>', 'why; kept with your name')
+    .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./users.js')).resumeUserCommand(settings, id, options)),
@@ -71,20 +69,20 @@ export function addUserCommands(program: Command): void {
 }
 
 export function addPlanCommands(program: Command): void {
-  const plans = program.command('plans').description('list the plans there are, and give them to users');
+  const plans = program.command('plans').description('list plans, and assign them to users');
   plans
     .command('list', { isDefault: true })
     .description('list the plans')
-    .option('--json', 'print JSON: all of each plan')
+    .option('--json', 'print JSON with all fields')
     .action((options) =>
       runCommand(async (settings) => (await import('./plans.js')).listPlansCommand(settings, options)),
     );
   plans
     .command('grant')
-    .description('give a user a plan without an order')
+    .description('assign a plan to a user without an order')
     .argument('<user>', USER)
-    .argument('<plan>', 'one that "plans list" shows')
-    .option('--note <text>', 'why; kept with your name')
+    .argument('<plan>', 'a plan from "plans list"')
+    .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
     .action((id: string, plan: string, options) =>
       runCommand(async (settings) => (await import('./plans.js')).grantPlanCommand(settings, id, plan, options)),
@@ -101,36 +99,36 @@ What was told before, by its provider and id, is not counted again.`;
 
 /** Operator commands for orders and bank transfers. */
 export function addPaymentCommands(program: Command): void {
-  const payments = program.command('payments').description('look at orders, and settle what banks do not settle');
+  const payments = program.command('payments').description('show orders, and settle them by hand');
   payments
     .command('list')
     .description('list orders, newest first')
-    .option('--state <state>', 'only those that are pending, underpaid, paid, expired, …')
-    .option('--account <account>', 'only those of this account')
-    .option('--limit <number>', 'how many at the most (default: 100)')
-    .option('--before <order>', 'those made before this one, by its code')
+    .option('--state <state>', 'only this state: pending, underpaid, paid, expired, …')
+    .option('--account <account>', 'only this account')
+    .option('--limit <number>', 'maximum number (default: 100)')
+    .option('--before <order>', 'only those created before this code')
     .option('--json', 'print JSON')
     .action((options) =>
       runCommand(async (settings) => (await import('./payments.js')).listPaymentsCommand(settings, options)),
     );
   payments
     .command('show')
-    .description('show an order: its transfers, and what was done')
+    .description('show an order: transfers and history')
     .argument('<order>', 'its code')
     .option('--json', 'print JSON')
     .action((code: string, options) =>
       runCommand(async (settings) => (await import('./payments.js')).showPaymentCommand(settings, code, options)),
     );
   for (const [name, description] of [
-    ['confirm', 'take an order for paid, and give its plan'],
-    ['cancel', 'cancel an order for which no money has come'],
-    ['refund', 'note that the money went back, and take back the plan'],
+    ['confirm', 'mark an order as paid, and assign its plan'],
+    ['cancel', 'cancel an order that has no payment'],
+    ['refund', 'record a refund, and end the plan'],
   ] as const) {
     payments
       .command(name)
       .description(description)
       .argument('<order>', 'its code')
-      .option('--note <text>', 'why; kept with your name')
+      .option('--note <text>', 'reason; stored with your name in the history')
       .option('--json', 'print JSON')
       .action((code: string, options) =>
         runCommand(async (settings) =>
@@ -140,9 +138,9 @@ export function addPaymentCommands(program: Command): void {
   }
   payments
     .command('review')
-    .description('list transfers that wait for a look, or settle one')
-    .argument('[transfer]', 'one that needs no look any more: PROVIDER:ID')
-    .option('--note <text>', 'why; kept with your name')
+    .description('list transfers under review, or settle one')
+    .argument('[transfer]', 'transfer that is settled: PROVIDER:ID')
+    .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
     .action((transfer: string | undefined, options) =>
       runCommand(async (settings) =>
@@ -151,9 +149,9 @@ export function addPaymentCommands(program: Command): void {
     );
   payments
     .command('import')
-    .description('count the transfers of a bank statement')
-    .argument('<file>', 'its name ends in .csv or .json')
-    .option('--provider <name>', 'whose ids these are, e.g. payos', 'statement')
+    .description('import the transfers of a bank statement')
+    .argument('<file>', 'a .csv or .json file')
+    .option('--provider <name>', 'provider of the transfer ids, e.g. payos', 'statement')
     .option('--json', 'print JSON')
     .addHelpText('after', IMPORT_HELP)
     .action((file: string, options) =>
@@ -163,7 +161,7 @@ export function addPaymentCommands(program: Command): void {
 
 const LIST_HELP = `
 Jobs that wait or run are listed newest first, those of another state by when they ended, latest first.
-The last column says why a job ended as it did, or whether its worker shows life. One whose worker is gone is given to another
+The last column gives the reason of the end, or the heartbeat of the worker. A job whose worker is gone moves to another worker
 when its lease is over, 15 s after its last sign of life.`;
 
 const SHOW_HELP = `
@@ -172,15 +170,15 @@ extraction there are the platform and the item's id, as in the log.`;
 
 /** Operator commands for background jobs of every owner. */
 export function addJobCommands(program: Command): void {
-  const jobs = program.command('jobs').description('list and show background jobs, and cancel one');
+  const jobs = program.command('jobs').description('list, show and cancel background jobs');
   jobs
     .command('list')
-    .description('list jobs, and count those of each state')
+    .description('list jobs, and count them by state')
     .option('--kind <kind>', 'image or extraction (default: both)')
     .option('--state <state>', 'queued, running, completed, failed or cancelled (default: queued and running)')
-    .option('--account <account>', 'only those of this account')
-    .option('--limit <number>', 'how many at the most (default: 100)')
-    .option('--before <job>', 'those that come after this one in the list, by its id')
+    .option('--account <account>', 'only this account')
+    .option('--limit <number>', 'maximum number (default: 100)')
+    .option('--before <job>', 'only those after this id in the list')
     .option('--json', 'print JSON, without the counts')
     .addHelpText('after', LIST_HELP)
     .action((options) =>
@@ -188,7 +186,7 @@ export function addJobCommands(program: Command): void {
     );
   jobs
     .command('show')
-    .description('show a job: whose it is, how it fares, what it cost, and what was done')
+    .description('show a job: owner, state, cost and history')
     .argument('<job>', 'its id')
     .option('--json', 'print JSON')
     .addHelpText('after', SHOW_HELP)
@@ -197,9 +195,9 @@ export function addJobCommands(program: Command): void {
     );
   jobs
     .command('cancel')
-    .description('end a job that waits or runs, for all it belongs to')
+    .description('cancel a queued or running job for all its owners')
     .argument('<job>', 'its id')
-    .option('--note <text>', 'why; kept with your name')
+    .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./jobs.js')).cancelJobCommand(settings, id, options)),
@@ -210,29 +208,29 @@ export function addJobCommands(program: Command): void {
 export function addStateCommands(program: Command): void {
   program
     .command('migrate')
-    .description("bring the database to this release's schema, as serve does when it starts")
-    .option('--check', 'only look; ends with 1 where something is to be done')
+    .description('migrate the database to the schema of this release, as serve does at its start')
+    .option('--check', 'only check; exit code 1 if a migration is needed')
     .action((options) =>
       runCommand(async (settings) => (await import('./state.js')).migrateCommand(settings, options)),
     );
   program
     .command('backup')
     .description('copy database and files into a new folder, while a server runs')
-    .argument('<folder>', 'where to; must not be there yet')
-    .option('--secrets', 'also the secrets that DATA_DIR keeps')
+    .argument('<folder>', 'target folder; must not exist')
+    .option('--secrets', 'include the secrets in DATA_DIR')
     .action((folder: string, options) =>
       runCommand(async (settings) => (await import('./state.js')).backupCommand(settings, folder, options)),
     );
   program
     .command('restore')
-    .description('put a backup into an empty DATA_DIR')
+    .description('restore a backup into an empty DATA_DIR')
     .argument('<folder>', 'what "backup" made')
     .action((folder: string) =>
       runCommand(async (settings) => (await import('./state.js')).restoreCommand(settings, folder)),
     );
   program
     .command('import')
-    .description('bring a state out of SQLite into the empty PostgreSQL of DATABASE_URL')
-    .requiredOption('--from <place>', 'a data folder that no gateway uses, a backup, or a file of SQLite')
+    .description('copy a SQLite state into the empty PostgreSQL of DATABASE_URL')
+    .requiredOption('--from <place>', 'a data folder that no gateway uses, a backup, or a SQLite file')
     .action((options) => runCommand(async (settings) => (await import('./state.js')).importCommand(settings, options)));
 }

@@ -161,7 +161,7 @@ export async function importPaymentsCommand(
     return all;
   });
   if (json) printJson(recordings.map(describeImport));
-  else if (recordings.length === 0) print(`No money comes in in ${sanitizeForTerminal(file)}.\n`);
+  else if (recordings.length === 0) print(`There are no incoming transfers in ${sanitizeForTerminal(file)}.\n`);
   else print(`${renderTable(IMPORT_HEAD, recordings.map(importRow))}\n`);
   return 0;
 }
@@ -198,10 +198,10 @@ export async function reviewPaymentsCommand(
   { note, json }: ReviewOptions,
 ): Promise<number> {
   if (transfer !== undefined) return settle(settings, transfer, { note, json });
-  if (note !== undefined) throw new CommandMistake('--note goes with a transfer.');
+  if (note !== undefined) throw new CommandMistake('--note needs a transfer.');
   const waiting = await withState(settings, (state) => state.orders.transactions({ review: true }, LISTED));
   if (json) printJson(waiting.map(describeTransfer));
-  else if (waiting.length === 0) print('No transfer waits for a look.\n');
+  else if (waiting.length === 0) print('No transfer is under review.\n');
   else print(`${transferTable(waiting)}\n`);
   return 0;
 }
@@ -209,13 +209,13 @@ export async function reviewPaymentsCommand(
 async function settle(settings: Settings, transfer: string, { note, json }: ReviewOptions): Promise<number> {
   const [, provider, id] = /^([^:]+):(.+)$/.exec(transfer) ?? [];
   if (provider === undefined || id === undefined) {
-    throw new CommandMistake('A transfer is named as PROVIDER:ID, as "mediagate payments review" shows it.');
+    throw new CommandMistake('Name the transfer as PROVIDER:ID (see "mediagate payments review").');
   }
   const change = { actor: operatorActor(), ...noteOf(note) };
   const settled = await withState(settings, (state) => state.orders.settleReview({ provider, id }, change));
-  if (!settled) throw new CommandFailure(`No transfer ${sanitizeForTerminal(transfer)} waits for a look.`);
+  if (!settled) throw new CommandFailure(`Transfer ${sanitizeForTerminal(transfer)} is not under review.`);
   if (json) printJson({ provider, id, settled });
-  else print(`Transfer ${sanitizeForTerminal(transfer)} waits no longer.\n`);
+  else print(`Transfer ${sanitizeForTerminal(transfer)} is settled.\n`);
   return 0;
 }
 

@@ -64,7 +64,7 @@ function report({ userId, accountId, startedAt }: Erasure, wasErased: boolean, {
 /** @throws CommandMistake without a terminal, CommandFailure if the answer is not yes. */
 async function confirm({ id, email }: UserRecord): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new CommandMistake('This cannot be undone: --yes says that it is meant.');
+    throw new CommandMistake('This cannot be undone. Confirm it with --yes.');
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(

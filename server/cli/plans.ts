@@ -56,7 +56,7 @@ function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: str
   const found = planTerms(planId, { catalogue, freeTierPeriod });
   if (found) return found;
   const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandMistake(`The plan ${planId} is not known; there are ${ids.join(', ')}.`);
+  throw new CommandMistake(`The plan ${planId} is unknown. Known: ${ids.join(', ')}.`);
 }
 
 function limitOf(limit: number | null): string {

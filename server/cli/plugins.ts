@@ -40,7 +40,7 @@ function detailOf(
     const which = entries.length > 1 ? list(entries) : '';
     return [which, reason ?? ''].filter((part) => part !== '').join(': ');
   }
-  return standIn ? `${list(serves)} (stand-in)` : list(serves);
+  return standIn ? `${list(serves)} (mock)` : list(serves);
 }
 
 function inFull(names: readonly string[]): string {

@@ -70,15 +70,15 @@ function render(targets: readonly ProbeTarget[], trials: readonly MethodTrial[])
     outcome === 'ok' ? String(filled.length) : '',
     missing.length > 0 ? `missing ${missing.join(', ')}` : (reason ?? ''),
   ]);
-  const table = renderTable(['', 'PLATFORM', 'RUNG', 'OUTCOME', 'MS', 'FIELDS', ''], rows);
+  const table = renderTable(['', 'PLATFORM', 'METHOD', 'OUTCOME', 'MS', 'FIELDS', ''], rows);
   const asked = targets.map(({ platform, url }) => `${platform.key.padEnd(12)}  ${url}`).join('\n');
   const failed = trials.filter(({ level }) => level === 'fail');
   const summary =
     failed.length === 0
-      ? 'Every method that should answer does.'
+      ? 'All methods that should answer do.'
       : failed.length === 1
-        ? `1 of ${trials.length} methods does not give what it should.`
-        : `${failed.length} of ${trials.length} methods do not give what they should.`;
+        ? `1 of ${trials.length} methods does not fill what it should.`
+        : `${failed.length} of ${trials.length} methods do not fill what they should.`;
   return `${asked}\n\n${table}\n\n${summary}\n`;
 }
 
@@ -117,7 +117,7 @@ export async function chooseTargets(gateway: Gateway, { platform, file }: Target
   const platforms = gateway.platforms();
   const wanted = platforms.filter(({ key }) => platform === undefined || key === platform);
   if (wanted.length === 0) {
-    const keys = platforms.map(({ key }) => key).join(', ') || 'none; "mediagate plugins" says why';
+    const keys = platforms.map(({ key }) => key).join(', ') || 'none; see "mediagate plugins"';
     throw new CommandMistake(`No platform ${platform ? `"${platform}" ` : ''}is ready. Ready: ${keys}.`);
   }
   const targets =
@@ -128,7 +128,7 @@ export async function chooseTargets(gateway: Gateway, { platform, file }: Target
           const one = wanted.find((candidate) => candidate.key === key);
           return one ? [{ platform: one, url, fills: fills ?? one.probeLinks[0]?.fills ?? {} }] : [];
         });
-  if (targets.length === 0) throw new CommandMistake('There is no link to try; --links names a file of some.');
+  if (targets.length === 0) throw new CommandMistake('There is no link to try. Name a file of links with --links.');
   return targets;
 }
 
@@ -137,7 +137,7 @@ function platformOf(gateway: Gateway, url: string, file: string): string {
     return gateway.match(url).platform;
   } catch (error) {
     if (!isGatewayError(error)) throw error;
-    throw new CommandMistake(`${file} holds ${url}, which cannot be tried: ${error.message}`);
+    throw new CommandMistake(`${file} has ${url}, which cannot be tried: ${error.message}`);
   }
 }
 
@@ -145,7 +145,7 @@ async function readLinks(file: string) {
   const checked = LinksFile.check(await readJson(file));
   if (checked.ok) return checked.value;
   const issue = checked.issues[0];
-  throw new CommandMistake(`${file} is no list of links: ${issue?.path || 'it'} ${issue?.message}`);
+  throw new CommandMistake(`${file} is not a list of links: ${issue?.path || 'it'} ${issue?.message}`);
 }
 
 async function readJson(file: string): Promise<unknown> {
@@ -213,7 +213,7 @@ async function tryMethod(gateway: Gateway, url: string, only: string): Promise<A
   } catch (error) {
     if (!isGatewayError(error)) throw error;
     const outcome = outcomeOf(error, only);
-    const reason = outcome === 'skipped' ? 'not of use for this link' : (error.reason ?? error.message);
+    const reason = outcome === 'skipped' ? 'not applicable to this link' : (error.reason ?? error.message);
     return { outcome, ms: ms(), filled: [], reason };
   }
 }

@@ -70,7 +70,7 @@ function furtherKey(plugins: readonly PluginStatus[]): string {
 }
 
 function firstKey(address: string, key: string, [first, ...others]: readonly SampleRequest[]): string[] {
-  const intro = 'There was no API key yet, so here is one named "local". It is shown this once';
+  const intro = 'Created the API key "local". It is not shown again';
   if (!first) return [`${intro}:`, '', key];
   const width = Math.max(...others.map(({ route }) => route.length));
   return [
@@ -80,7 +80,10 @@ function firstKey(address: string, key: string, [first, ...others]: readonly Sam
     `  -H 'Authorization: Bearer ${key}'${first.body ? ' \\' : ''}`,
     ...(first.body ? ["  -H 'Content-Type: application/json' \\", `  -d '${JSON.stringify(first.body)}'`] : []),
     ...(others.length > 0 ? ['', 'or with another route and body:', ''] : []),
-    ...others.map(({ route, body }) => `  ${route.padEnd(width)}  -d '${JSON.stringify(body)}'`),
+    ...others.map(({ route, body, needsNetwork }) => {
+      const data = body ? `${route.padEnd(width)}  -d '${JSON.stringify(body)}'` : route;
+      return `  ${data}${needsNetwork ? '  # needs the network' : ''}`;
+    }),
   ];
 }
 
@@ -102,7 +105,7 @@ export function describeStartFailure(error: unknown, settings?: Settings): Start
   switch (code) {
     case 'EADDRINUSE':
       return {
-        message: `Port ${settings?.port} of ${settings?.host} is taken by another program. Set PORT to another one.`,
+        message: `Port ${settings?.port} of ${settings?.host} is used by another program. Set PORT to another port.`,
         exitCode: 1,
       };
     case 'EADDRNOTAVAIL':
@@ -112,17 +115,17 @@ export function describeStartFailure(error: unknown, settings?: Settings): Start
     case 'EPERM':
       if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
         return {
-          message: `Port ${settings?.port} may not be listened on by this user. Set PORT to 1024 or above.`,
+          message: `Port ${settings?.port} needs more rights than this user has. Set PORT to 1024 or above.`,
           exitCode: 1,
         };
       }
-      return { message: `${file} may not be written by this user. DATA_DIR names the data folder.`, exitCode: 1 };
+      return { message: `${file} is not writable for this user. Set DATA_DIR to the data folder.`, exitCode: 1 };
     case 'EROFS':
     case 'ENOTDIR':
     case 'EEXIST':
     case 'ENOENT':
       return {
-        message: `${file} cannot be used as or in the data folder (${code}). DATA_DIR names the data folder.`,
+        message: `${file} cannot be used as or in the data folder (${code}). Set DATA_DIR to the data folder.`,
         exitCode: 1,
       };
     case 'ENOSPC':
@@ -165,7 +168,7 @@ export function startNotices({ environment, gateway }: NoticeOptions): string[] 
   );
   return [
     ...misspelt,
-    ...(hasDotEnv() ? [`There is a .env in this folder, which is not read. ${DOT_ENV_ADVICE}`] : []),
+    ...(hasDotEnv() ? [`The .env file in this folder is not read. ${DOT_ENV_ADVICE}`] : []),
     ...describeStandIns(gateway),
   ];
 }
@@ -180,7 +183,9 @@ function describeStandIns(gateway: NoticeOptions['gateway']): string[] {
     const canBeReal = plugins.every(({ standIn }) => standIn) && variables.size > 0;
     return canBeReal ? [`  ${kind.padEnd(WORK_WIDTH)}  ${[...variables].join(' or ')}`] : [];
   });
-  return lines.length > 0 ? [['Stand-ins answer until these connect real models:', ...lines].join('\n')] : [];
+  return lines.length > 0
+    ? [['Mocks and offline engines answer until these settings connect real models:', ...lines].join('\n')]
+    : [];
 }
 
 function workOf({ provides, serves }: PluginStatus, gateway: NoticeOptions['gateway']): string[] {
@@ -200,15 +205,19 @@ export interface SampleRequest {
   route: string;
   /** Undefined: a GET. */
   body?: object;
+  /** Whether it needs the network. Default false: a mock answers for a model without an upstream. */
+  needsNetwork?: boolean;
 }
 
-/** One example request for each available capability; links first. */
+/** One example request for each available capability; those that work offline first. */
 export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): SampleRequest[] {
   const modelOf = (kind: string) => gateway.models().find((model) => model.kind === kind)?.id;
   const image = modelOf('image');
   const text = modelOf('text');
   return [
-    ...sampleLink(gateway.platforms()),
+    ...(text === undefined
+      ? []
+      : [{ route: '/v1/chat/completions', body: { model: text, messages: [{ role: 'user', content: 'Ahoy!' }] } }]),
     ...(image === undefined
       ? []
       : [
@@ -217,9 +226,7 @@ export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): Sampl
             body: { model: image, prompt: 'A tug in the harbour of Ostend at dawn' },
           },
         ]),
-    ...(text === undefined
-      ? []
-      : [{ route: '/v1/chat/completions', body: { model: text, messages: [{ role: 'user', content: 'Ahoy!' }] } }]),
+    ...sampleLink(gateway.platforms()),
   ];
 }
 
@@ -233,6 +240,6 @@ function sampleLink(platforms: readonly PlatformInfo[]): SampleRequest[] {
       })),
     )
     .sort((one, other) => other.ways - one.ways);
-  if (best) return [{ route: '/v1/extract', body: { url: best.url } }];
+  if (best) return [{ route: '/v1/extract', body: { url: best.url }, needsNetwork: true }];
   return platforms.length > 0 ? [{ route: '/v1/capabilities' }] : [];
 }

@@ -34,11 +34,10 @@ export async function backupCommand(
   const rows = Object.values(report.tables).reduce((sum, count) => sum + count, 0);
   const size = `${grouped(report.bytes / 1024 / 1024)} MiB`;
   print(`${path.resolve(folder)}: ${grouped(rows)} rows, ${grouped(report.files.count)} files, ${size}.\n`);
-  if (filesUrl !== undefined)
-    print('Of the files, those that the object store has not got yet; the others are there.\n');
+  if (filesUrl !== undefined) print('Only files that are not in the object store yet are in the backup.\n');
   if (!secrets && settings.keyPeppers.length === 0) {
     print(
-      'The secrets of DATA_DIR are not in it: without them none of its keys is good. "--secrets" takes them along.\n',
+      'The secrets of DATA_DIR are not included. Without them no API key of the backup is valid. Use --secrets to include them.\n',
     );
   }
   return 0;
@@ -50,7 +49,7 @@ function adviceFor({ dataDir, filesUrl }: Settings, databaseUrl: string, folder:
     filesUrl === undefined
       ? `Copy ${path.join(dataDir, 'files')} of every node before it and after it.`
       : 'The files are in the object store.';
-  return `The database is in PostgreSQL, which has its own way; nothing was copied. Run\n  ${dump}\nand give it the password by PGPASSWORD or ~/.pgpass. ${files}`;
+  return `The database is in PostgreSQL; nothing was copied. Run\n  ${dump}\nand set the password in PGPASSWORD or ~/.pgpass. ${files}`;
 }
 
 function withoutPassword(databaseUrl: string): string {
@@ -64,7 +63,7 @@ function withoutPassword(databaseUrl: string): string {
 export async function restoreCommand(settings: Settings, folder: string): Promise<number> {
   const { dataDir, databaseUrl } = settings;
   if (databaseUrl !== undefined) {
-    const message = 'A backup goes into SQLite. Leave DATABASE_URL out, or bring it there with "mediagate import".';
+    const message = 'A backup is restored into SQLite. Unset DATABASE_URL, or copy the state with "mediagate import".';
     throw new CommandFailure(message, 2);
   }
   const { manifest, schema, peppers } = await withProgress((lengthy) => restoreState({ folder, dataDir, ...lengthy }));
@@ -92,7 +91,7 @@ export async function warnOfPeppers(
 export async function importCommand(settings: Settings, { from }: { from: string }): Promise<number> {
   const { dataDir, databaseUrl, filesUrl } = settings;
   if (databaseUrl === undefined) {
-    throw new CommandFailure('Set DATABASE_URL to the PostgreSQL that the state is to be brought into.', 2);
+    throw new CommandFailure('Set DATABASE_URL to the PostgreSQL database that receives the state.', 2);
   }
   const logger = openCommandLogger(settings);
   try {
@@ -100,9 +99,9 @@ export async function importCommand(settings: Settings, { from }: { from: string
       importState({ from, databaseUrl, dataDir, filesUrl, clock: systemClock, logger, ...lengthy }),
     );
     const rows = Object.entries(tables).map(([name, count]) => [name, grouped(count)]);
-    print(`${renderTable(['TABLE', 'ROWS'], rows)}\nAll of them arrived, counted on both sides.\n`);
+    print(`${renderTable(['TABLE', 'ROWS'], rows)}\nAll rows were copied; both counts are equal.\n`);
     if (files) print(`${grouped(files.copied)} files were copied.\n`);
-    else print('No files were copied: those of DATA_DIR stay where they are.\n');
+    else print('No files were copied; those in DATA_DIR stay there.\n');
     if (files && files.unreadable > 0) print(`${grouped(files.unreadable)} files are damaged and were left out.\n`);
     await warnOfPeppers(settings, peppers);
     return 0;
@@ -136,9 +135,9 @@ export async function migrateCommand(settings: Settings, { check }: MigrateOptio
 function describe({ done, pending, newer }: SchemaStatus): string {
   const latest = done.at(-1);
   if (pending.length > 0) {
-    const found = latest === undefined ? 'There is no schema yet' : `The database is at ${latest}`;
-    return `${found}; "mediagate migrate" or the next start brings it up to date.\n`;
+    const found = latest === undefined ? 'The database has no schema' : `The database is at ${latest}`;
+    return `${found}; "mediagate migrate" or the next start migrates it.\n`;
   }
-  const ahead = newer.length > 0 ? ', which a newer release has brought it to and this one can use' : '';
+  const ahead = newer.length > 0 ? ', which a newer release created and this one can use' : '';
   return `The database is up to date, at ${latest}${ahead}.\n`;
 }

@@ -27,7 +27,7 @@ export async function usageCommand(settings: Settings, { key, from, to, json }: 
     return found;
   });
   if (json) printJson(totals.map(describe));
-  else if (totals.length === 0) print(`Nothing was used from ${range.from} to ${range.to}.\n`);
+  else if (totals.length === 0) print(`There is no usage from ${range.from} to ${range.to}.\n`);
   else print(`${renderTable(HEAD, [...totals.map(row), sumRow(totals)])}\n`);
   return 0;
 }

@@ -29,7 +29,7 @@ export async function listUsersCommand(settings: Settings, options: ListUsersOpt
     return Promise.all(users.map(async (user) => ({ user, account: await state.accounts.find(user.accountId) })));
   });
   if (options.json) printJson(listed.map(({ user, account }) => describeUser(user, account)));
-  else if (listed.length === 0) print('There are no users: nobody has signed in yet.\n');
+  else if (listed.length === 0) print('There are no users yet.\n');
   else
     print(
       `${renderTable(
@@ -63,7 +63,7 @@ export async function signOutUserCommand(settings: Settings, id: string, options
     return { userId, count: await state.sessions.endAllOf({ userId, actor: operatorActor(), ...why }) };
   });
   if (options.json) printJson({ id: userId, ended: count });
-  else if (count === 0) print(`User ${userId} was signed in nowhere.\n`);
+  else if (count === 0) print(`User ${userId} has no sessions.\n`);
   else print(`User ${userId} is signed out: ${count} ${count === 1 ? 'session has' : 'sessions have'} ended.\n`);
   return 0;
 }

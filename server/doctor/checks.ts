@@ -67,8 +67,8 @@ async function checkSettings(settings: Settings, environment: NodeJS.ProcessEnv)
   const name = 'settings';
   // An unreadable plugins file is a finding of its own.
   const misspelt = findMisspelt(environment, await variablesOfPlugins(settings).catch(() => []));
-  const unread = hasDotEnv() ? ['There is a .env in this folder, which is not read.'] : [];
-  if (misspelt.length + unread.length === 0) return { name, level: 'ok', detail: 'no variable looks misspelt' };
+  const unread = hasDotEnv() ? ['The .env file in this folder is not read.'] : [];
+  if (misspelt.length + unread.length === 0) return { name, level: 'ok', detail: 'no misspelt variables' };
   const advice = [
     ...(misspelt.length > 0 ? ['Correct or remove these variables.'] : []),
     ...(unread.length > 0 ? [DOT_ENV_ADVICE] : []),
@@ -83,7 +83,7 @@ async function checkAddress(settings: Settings): Promise<Finding> {
   const detail = `listens on ${listening}; links begin with ${describeLinks(settings, address)}`;
   const finding: Finding = { name: 'address', level: hasLocalLinks(settings) ? 'warn' : 'ok', detail };
   if (finding.level === 'ok') return finding;
-  return { ...finding, advice: 'Set BASE_URL to the address that callers from elsewhere use.' };
+  return { ...finding, advice: 'Set BASE_URL to the address that other machines use.' };
 }
 
 const MINIMUM_NODE = [22, 19] as const;
@@ -131,7 +131,7 @@ async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
     };
   }
   const { free, files } = await roomOf(there);
-  const description = there === dataDir ? dataDir : `${dataDir} is not there yet: "mediagate serve" makes it`;
+  const description = there === dataDir ? dataDir : `${dataDir} does not exist yet: "mediagate serve" creates it`;
   const detail = `${description}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
   const advice = 'Free some space, or set DATA_DIR to a larger disk.';
   if (files < MIN_FILES) {
@@ -146,8 +146,8 @@ async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
 async function checkSecrets({ dataDir }: Settings): Promise<Finding> {
   const name = 'secrets';
   const open = await secretsOfOthers(dataDir).catch(() => []);
-  if (open.length === 0) return { name, level: 'ok', detail: 'no other user may read those in the data folder' };
-  const detail = `other users may read ${open.join(', ')} in ${path.join(dataDir, 'secrets')}`;
+  if (open.length === 0) return { name, level: 'ok', detail: 'only this user may read the secrets in the data folder' };
+  const detail = `other users can read ${open.join(', ')} in ${path.join(dataDir, 'secrets')}`;
   return { name, level: 'warn', detail, advice: 'Run chmod 600 on them; the next start does so as well.' };
 }
 
@@ -161,7 +161,7 @@ async function checkBrowser({ browser, browserPath, dataDir }: Settings, searchP
   if (!browser) return { name: 'browser', level: 'ok', detail: 'switched off by BROWSER=off' };
   const found = await findChromium({ configured: browserPath, searchPath }, dataDir);
   if (found && process.getuid?.() === 0) {
-    const detail = `${found.description}; without its sandbox, which it does not have as root`;
+    const detail = `${found.description}; without its sandbox, since it runs as root`;
     return { name: 'browser', level: 'warn', detail, advice: 'Run the gateway as another user.' };
   }
   if (found) return { name: 'browser', level: 'ok', detail: found.description };
@@ -174,7 +174,7 @@ export async function checkFfmpeg({ ffmpegPath }: Settings, searchPath?: string)
     const version = await versionOf(found);
     const detail = `${found}${version ? `, version ${version}` : ''}`;
     if (version) return { name: 'ffmpeg', level: 'ok', detail };
-    return { name: 'ffmpeg', level: 'warn', detail, advice: 'It does not run; name another one in FFMPEG_PATH.' };
+    return { name: 'ffmpeg', level: 'warn', detail, advice: 'It does not run. Set FFMPEG_PATH to another one.' };
   }
   return missing('ffmpeg', ffmpegPath, 'ffmpeg', 'apt-get install ffmpeg', 'FFMPEG_PATH');
 }
@@ -197,11 +197,11 @@ function missing(
   setting: string,
 ): Finding {
   if (configured !== undefined) {
-    const advice = `Install it (${command}), name another one in ${setting}, or unset ${setting}.`;
+    const advice = `Install it (${command}), set ${setting} to another one, or unset ${setting}.`;
     return { name, level: 'fail', detail: notExecutable(setting, configured), advice };
   }
-  const detail = `${program} was not found; plugins that need it stay off`;
-  return { name, level: 'warn', detail, advice: `Install it (${command}), or name it in ${setting}.` };
+  const detail = `${program} was not found; plugins that need it are disabled`;
+  return { name, level: 'warn', detail, advice: `Install it (${command}), or set ${setting}.` };
 }
 
 /** Whether users can sign in. Requests the metadata of a configured issuer. */
@@ -214,14 +214,14 @@ async function checkSignIn(settings: Settings, environment: NodeJS.ProcessEnv, l
   try {
     const identity = createIdentity({ gateway, settings, site });
     const { state, provider = '', standIn, reason } = identity.status();
-    if (state === 'off') return { name, level: 'warn', detail: 'nobody can sign in', advice: reason };
+    if (state === 'off') return { name, level: 'warn', detail: 'sign-in is not available', advice: reason };
     if (standIn) return { name, level: 'ok', detail: `${provider}, for development: anyone can sign in as anyone` };
     const secrets = { state: newToken(), nonce: newToken(), codeVerifier: newToken() };
     await createOidcClient({ identity, gateway, clock: systemClock }).begin(secrets, `${site().url}/signin/callback`);
     return { name, level: 'ok', detail: `${provider} answers` };
   } catch (error) {
     const detail = messageOf(isGatewayError(error) ? (error.cause ?? error) : error);
-    return { name, level: 'fail', detail, advice: 'Check OIDC_ISSUER, and that it can be reached from here.' };
+    return { name, level: 'fail', detail, advice: 'Check OIDC_ISSUER and its connection.' };
   } finally {
     await gateway.close();
   }
@@ -235,10 +235,10 @@ const CHECK_FILE = 'Check the plugins file that PLUGINS_CONFIG names.';
 async function checkDatabase(settings: Settings): Promise<Finding> {
   const name = 'database';
   try {
-    if (!(await isStateThere(settings))) return { name, level: 'ok', detail: 'none yet: "mediagate serve" makes it' };
+    if (!(await isStateThere(settings))) return { name, level: 'ok', detail: 'none yet: "mediagate serve" creates it' };
     const { pending } = await readSchema(settings);
     const engine = settings.databaseUrl === undefined ? 'SQLite in the data folder' : 'PostgreSQL';
-    const later = pending.length > 0 ? '; the next start brings its schema up to date' : '';
+    const later = pending.length > 0 ? '; the next start migrates it' : '';
     const differing = pending.length > 0 ? [] : await readDifferences(settings);
     if (differing.length > 0) {
       const detail = `${engine}; the gateway processes on it differ in ${differing.join(', ')}`;
@@ -355,7 +355,7 @@ function adviceFor(failed: readonly PluginStatus[]): string {
 
 /** Names methods that this machine or the settings lack: their data is then missing. */
 function describeReady({ id, serves, standIn }: PluginStatus, platforms: readonly PlatformInfo[]): string {
-  if (standIn) return `${id} (stand-in for ${serves.join(', ')})`;
+  if (standIn) return `${id} (mock for ${serves.join(', ')})`;
   const missing = platforms
     .filter(({ key }) => serves.includes(key))
     .flatMap(({ methods }) => methods.flatMap(({ name, available }) => (available ? [] : [name])));

@@ -44,7 +44,7 @@ export function describeLinks(
   address: string,
 ): string {
   const links = settings.baseUrl ?? address;
-  return hasLocalLinks(settings) ? `${links}, which callers from elsewhere cannot use: BASE_URL is not set` : links;
+  return hasLocalLinks(settings) ? `${links}, which other machines cannot use: BASE_URL is not set` : links;
 }
 
 /** The public address of the site, and its consequences. */

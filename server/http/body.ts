@@ -135,7 +135,7 @@ export async function readForm(
   release();
   const fields = [...new URLSearchParams(bytes.toString('utf8'))];
   const names = new Set(fields.map(([name]) => name));
-  if (names.size < fields.length) throw new GatewayError('invalid_value', 'A field of the form is there twice.');
+  if (names.size < fields.length) throw new GatewayError('invalid_value', 'A field of the form is sent twice.');
   return Object.fromEntries(fields);
 }
 

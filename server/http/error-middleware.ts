@@ -52,7 +52,7 @@ export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
 function logFailure(logger: Logger, error: GatewayError, state: RequestState): void {
   if (error.cause === undefined) return;
   const fields = { requestId: state.requestId, code: error.code, error: error.cause };
-  if (error.code === 'internal_error') logger.error('a request failed in a way nobody foresaw', fields);
+  if (error.code === 'internal_error') logger.error('a request failed unexpectedly', fields);
   else if (errorClassOf(error.code, state).status >= 500) logger.warn('a request failed', fields);
   // Shown to a person as their failure; the cause may be the provider, or its configuration here.
   else if (error.code === 'sign_in_failed') logger.warn('a sign-in failed', fields);

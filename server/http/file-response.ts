@@ -58,11 +58,11 @@ export async function sendFile(context: RequestContext, { file, read }: ServedFi
     return;
   }
   const found = method === 'GET' ? await read(range) : undefined;
-  if (method === 'GET' && !found) throw new GatewayError('file_not_found', 'The file is gone.');
+  if (method === 'GET' && !found) throw new GatewayError('file_not_found', 'The file no longer exists.');
   // Extra bytes would be read as the answer to the next request on the connection, and missing bytes would be waited
   // for.
   if (found && (found.etag !== file.etag || found.size !== file.size)) {
-    throw new GatewayError('upstream_unavailable', 'The file was replaced while it was asked for.');
+    throw new GatewayError('upstream_unavailable', 'The file was replaced during the request.');
   }
   const { start, end } = range ?? { start: 0, end: file.size - 1 };
   setFileHeaders(context, terms);

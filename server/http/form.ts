@@ -107,7 +107,7 @@ async function readForm(request: IncomingMessage, limits: ReadLimits, slow: Prom
   const unwatch = watch(request, limits, fail);
   parser
     .on('partsLimit', () => fail(new GatewayError('bad_request', `The form has more than ${MAX_PARTS} parts.`)))
-    .on('error', (cause) => fail(new GatewayError('bad_request', 'The form breaks off, or is no form.', { cause })))
+    .on('error', (cause) => fail(new GatewayError('bad_request', 'The form is incomplete or invalid.', { cause })))
     .on('finish', resolve);
   slow.catch(fail);
   request.pipe(parser);
@@ -176,7 +176,7 @@ function collectAudio(
     if (name === undefined || !audioFields.includes(name)) return void stream.resume();
     if (receiving) {
       stream.resume();
-      return fail(invalid(name, 'Send one sound, and once.'));
+      return fail(invalid(name, 'Send exactly one audio file.'));
     }
     incoming = stream;
     receiving = audio.receive({ chunks: stream, maxBytes, param: name, signal });

@@ -82,7 +82,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     // Node's own limit asks the client to close and answers 503 if it does not; this closes.
     if (connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.setHeader('Connection', 'close');
     if (isTarget(request.url ?? '')) return handler(request, response);
-    const { status, headers, body } = refusal(new GatewayError('bad_request', 'The target of the request is no URL.'));
+    const { status, headers, body } = refusal(new GatewayError('bad_request', 'The request target is not a URL.'));
     response.writeHead(status, headers).end(body);
   };
   // Pipelined requests. Started all at once, each could hold a file, a permit or a model while the client reads
@@ -274,7 +274,7 @@ export async function drain(server: HttpServer, { acceptMs, timeoutMs, cutOff }:
   if (!drained) {
     cutOff();
     await endsWithin(LAST_WORDS_MS, () => closed);
-    server.refuseUnanswered(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
+    server.refuseUnanswered(new GatewayError('shutting_down', 'The gateway is shutting down. Retry the request.'));
     await endsWithin(FAREWELL_MS, () => closed);
     server.closeAllConnections();
   }

@@ -86,7 +86,7 @@ export function checkRawHeaders(request: IncomingMessage): void {
     throw new GatewayError('method_not_allowed', `${method} is not supported.`);
   }
   if (httpVersionMajor !== 1 || httpVersionMinor > 1) {
-    throw new GatewayError('bad_request', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.');
+    throw new GatewayError('bad_request', 'Only HTTP/1.1 and HTTP/1.0 are supported.');
   }
   let seen: Set<string> | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -230,7 +230,7 @@ export function createPollGuard(clock: Clock): PollGuard {
       }
       const count = (counts.get(keyId) ?? 0) + 1;
       if (count > MAX_POLLS) {
-        const message = `This API key may poll ${MAX_POLLS} times in a second; Retry-After of each answer says when to.`;
+        const message = `This API key may poll ${MAX_POLLS} times in a second; wait as long as Retry-After says.`;
         throw new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds: 1 });
       }
       counts.set(keyId, count);

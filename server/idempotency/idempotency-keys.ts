@@ -146,7 +146,7 @@ export function markReplayed(response: ServerResponse): void {
 
 /** The first request with the key takes longer than others wait for it. */
 export function inProgress(): GatewayError {
-  const message = 'The first request with this Idempotency-Key is still being worked on.';
+  const message = 'The first request with this Idempotency-Key is still running.';
   return new GatewayError('idempotency_in_progress', message, { retryAfterSeconds: RETRY_SECONDS });
 }
 

@@ -86,7 +86,8 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
   const outlive = createDetachedTimeout(stopping.signal);
   let grace: NodeJS.Timeout | undefined;
 
-  const stop = () => stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down; ask again.'));
+  const stop = () =>
+    stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down. Retry the request.'));
   drain.addEventListener('abort', () => {
     grace = setTimeout(stop, graceMs);
   });
@@ -115,7 +116,7 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
     const body = await files.read(file);
     if (!body) {
       // Not repeated: it was charged.
-      const message = 'The answer to this Idempotency-Key cannot be read now. Ask again, or send another key.';
+      const message = 'The stored answer of this Idempotency-Key cannot be read now. Retry, or send another key.';
       throw new GatewayError('upstream_unavailable', message, { retryAfterSeconds: UNREADABLE_SECONDS });
     }
     markReplayed(response);
@@ -255,7 +256,7 @@ export function keepWhileSending({ outgoing, head, work, answers, files, logger 
   }
 
   function report(error: unknown): void {
-    logger.warn('an answer could not be kept for its Idempotency-Key', { error });
+    logger.warn('an answer could not be stored for its Idempotency-Key', { error });
   }
 
   async function put(piece: Uint8Array): Promise<void> {
@@ -353,7 +354,7 @@ export function createDetachedTimeout(stopping: AbortSignal): DetachedTimeout {
   return (gone) => {
     const life = new AbortController();
     let timer: NodeJS.Timeout | undefined;
-    const stop = () => life.abort(new GatewayError('upstream_timeout', 'Nobody waited for the answer any more.'));
+    const stop = () => life.abort(new GatewayError('upstream_timeout', 'No client waited for the answer any more.'));
     const leave = () => {
       if (unobserved >= MAX) return stop();
       unobserved += 1;

@@ -129,7 +129,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       return;
     }
     const file = await gateway.images.content(image);
-    if (!file) throw new GatewayError('file_expired', 'The time of this image is over.');
+    if (!file) throw new GatewayError('file_expired', 'This image has expired.');
     const { bytes, length } = encodeAround(file, (base64) => encodeImageResult(image, { ...result, base64 }));
     response.setHeader('Content-Length', length);
     sendBytes(context, bytes);
@@ -141,8 +141,8 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       method: 'POST',
       path: ROUTE,
       endpoint: 'imageGenerations',
-      summary: 'One image; answers when it is ready',
-      description: 'One image; answers when it is ready, as OpenAI clients expect.',
+      summary: 'Create an image',
+      description: 'Creates one image and answers when it is ready, in the format of OpenAI clients.',
       headers: { ...IDEMPOTENCY_HEADER, Prefer: '`respond-async` or `wait=<seconds>`: a job where it takes longer.' },
       body: { schema: ImageBodySchema, example: IMAGE_EXAMPLE },
       answers: { 200: IMAGE_ANSWER, 202: SUBMITTED_ANSWER },

@@ -34,7 +34,7 @@ export interface RouteAuth {
 
 /** Checks the key and its grant, before the body is read. */
 export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) {
-  const whereToGet = siteUrl ? ` Keys are made at ${siteUrl}.` : '';
+  const whereToGet = siteUrl ? ` Create a key at ${siteUrl}.` : '';
 
   function refuse({ req: request }: RequestContext, error: unknown): never {
     const address = addressOf(request);
@@ -82,7 +82,7 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
           throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
         }
         if (isDeviceToken(token)) {
-          const message = 'This is the token of a sign-in, which opens routes under /api. This one takes an API key.';
+          const message = 'This token of a sign-in is valid for routes under /api. This route needs an API key.';
           throw new GatewayError('invalid_api_key', message);
         }
         const verified = keys.verify(token);
@@ -236,10 +236,10 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
         await keys.endJobs(record);
         unended.delete(id);
       }
-      if (isUnavailable) logger.info('keys are being refreshed again');
+      if (isUnavailable) logger.info('API keys are refreshed again');
       isUnavailable = false;
     } catch (error) {
-      if (!isUnavailable) logger.warn('keys cannot be refreshed; those in memory go on working', { error });
+      if (!isUnavailable) logger.warn('API keys cannot be refreshed; those in memory keep working', { error });
       isUnavailable = true;
     }
   }
@@ -306,7 +306,7 @@ export async function openKeyTable(options: KeyTableOptions): Promise<KeyTable> 
     const pepper = peppers.get(record?.pepperVersion ?? -1);
     const same = isSameHash(hashKey(key, pepper ?? options.peppers[0]), record?.hash ?? UNKNOWN_HASH);
     if (record && pepper && same) return record;
-    if (record && !pepper) logger.warn('a key was made under a pepper that is not configured', { keyId: record.id });
+    if (record && !pepper) logger.warn('a key was created under a pepper that is not configured', { keyId: record.id });
     throw invalid();
   }
 

@@ -423,11 +423,11 @@ export function sendRateLimit(
   if (count > limit) {
     // Waiting does not help: no retry time is sent, and SDKs must not retry.
     response.setHeader('x-should-retry', 'false');
-    const message = `This needs ${count} requests of this ${subject}, which may make ${limit} in 60 seconds: send at most ${limit} links at once.`;
+    const message = `This needs ${count} requests, but this ${subject} may make ${limit} in 60 seconds. Send at most ${limit} links at once.`;
     throw new GatewayError('rate_limit_exceeded', message);
   }
   response.setHeader('retry-after-ms', String(Math.max(1, Math.ceil(answer.retryAfterMs))));
-  const needed = count > 1 ? ` It has ${answer.remaining} left, and ${count} are needed.` : '';
+  const needed = count > 1 ? ` It has ${answer.remaining} left; ${count} are needed.` : '';
   throw new GatewayError(
     'rate_limit_exceeded',
     `This ${subject} may make ${limit === 1 ? 'one request' : `${limit} requests`} in 60 seconds.${needed}`,

@@ -66,13 +66,13 @@ export function createRequestMetrics(
 
   const requests = new Counter({
     name: 'mediagate_http_requests_total',
-    help: 'Requests by route template, method and status of the answer.',
+    help: 'Requests by route template, method and response status.',
     labelNames: ['route', 'method', 'status'],
     registers,
   });
   const durations = new Histogram({
     name: 'mediagate_http_request_duration_seconds',
-    help: 'Seconds from a request until its handler was done; for streams of models, until the end of the stream.',
+    help: 'Seconds from a request to the end of its handler; for streams of models, to the end of the stream.',
     labelNames: ['route', 'method'],
     buckets: BUCKETS,
     registers,
@@ -85,13 +85,13 @@ export function createRequestMetrics(
   });
   const rateLimitRefusals = new Counter({
     name: 'mediagate_window_refusals_total',
-    help: 'Requests that found no free slot in the rolling minute of their key, by route template.',
+    help: 'Requests refused by the rate limit of their key, by route template.',
     labelNames: ['route'],
     registers,
   });
   const modelRequests = new Counter({
     name: 'mediagate_model_requests_total',
-    help: 'Requests of model routes that were admitted and have ended, by model, route template and status.',
+    help: 'Ended requests of model routes, without refused ones, by model, route template and status.',
     labelNames: ['model', 'route', 'status'],
     registers,
   });
@@ -103,12 +103,12 @@ export function createRequestMetrics(
   });
   add({
     name: 'mediagate_open_requests',
-    help: 'Requests whose handler is at work, streams of models included.',
+    help: 'Requests in progress, streams of models included.',
     read: () => [[{}, open.size]],
   });
   add({
     name: 'mediagate_open_streams',
-    help: 'Of them, streams of events that have begun.',
+    help: 'Event streams in progress.',
     read() {
       let streams = 0;
       open.visit(({ response }) => {
@@ -119,12 +119,12 @@ export function createRequestMetrics(
   });
   add({
     name: 'mediagate_open_connections',
-    help: 'Connections of clients that are open, idle ones included.',
+    help: 'Open client connections, idle ones included.',
     read: async () => sources.connections && [[{}, await sources.connections()]],
   });
   add({
     name: 'mediagate_request_body_room_taken_ratio',
-    help: 'Of the room for request bodies up to 1 MiB, and of that for larger ones, what is taken, 0 to 1.',
+    help: 'Used share (0 to 1) of the memory for request bodies, by size: up to 1 MiB, and larger.',
     labelNames: ['size'],
     read() {
       const { small = 0, big = 0 } = sources.bodies?.taken() ?? {};

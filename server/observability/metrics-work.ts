@@ -43,21 +43,21 @@ export function createJobMetrics(
   });
   add({
     name: 'mediagate_job_oldest_queued_seconds',
-    help: 'How long the oldest queued job of a kind has waited, over all processes; 0 where none is queued.',
+    help: 'Seconds that the oldest queued job of a kind has waited, over all processes; 0 if none is queued.',
     labelNames: ['kind'],
     read: () => queueSamples((kind, { oldestQueuedMs }): Sample[] => [[{ kind }, oldestQueuedMs / 1000]]),
   });
 
   const commits = new Histogram({
     name: 'mediagate_job_accept_commit_duration_seconds',
-    help: 'Seconds of each transaction that accepts jobs; one accepts all that came while the one before it ran.',
+    help: 'Seconds of each transaction that accepts jobs; one transaction accepts all jobs that arrived during the previous one.',
     labelNames: ['kind'],
     buckets: COMMIT_BUCKETS,
     registers,
   });
   const accepted = new Counter({
     name: 'mediagate_job_submissions_total',
-    help: 'Submissions that were decided upon in those transactions: jobs, replays and refusals.',
+    help: 'Submissions handled in those transactions: accepted jobs, replays and refusals.',
     labelNames: ['kind'],
     registers,
   });
@@ -89,7 +89,7 @@ export function createJobMetrics(
   });
   const leases = new Counter({
     name: 'mediagate_job_lease_losses_total',
-    help: 'Runs here that were aborted since their lease was lost.',
+    help: 'Runs here that were aborted because their lease was lost.',
     labelNames: ['kind'],
     registers,
   });
@@ -144,14 +144,14 @@ export function createUpstreamMetrics(
 
   const answers = new Histogram({
     name: 'mediagate_upstream_request_duration_seconds',
-    help: 'Seconds of each request of a plugin entry, by outcome: 2xx to 5xx, or an error code; of streams, until the header.',
+    help: 'Seconds of each request of a plugin instance, by outcome: 2xx to 5xx, or an error code; for streams, until the header.',
     labelNames: ['entry', 'outcome'],
     buckets: BUCKETS,
     registers,
   });
   const extractions = new Counter({
     name: 'mediagate_extractions_total',
-    help: 'Items that were given out, by platform and cache: hit, miss (asked for now), stale (the source is out).',
+    help: 'Extraction results, by platform and cache use: hit, miss (fetched), stale (the source failed).',
     labelNames: ['platform', 'cache'],
     registers,
   });
@@ -165,27 +165,27 @@ export function createUpstreamMetrics(
   const labelNames = ['entry', 'upstream'];
   add({
     name: 'mediagate_upstream_tries_total',
-    help: 'Tries at each upstream of a model entry.',
+    help: 'Requests to each upstream of a model provider.',
     labelNames,
     total: true,
     read: () => perUpstream(({ tries }) => tries),
   });
   add({
     name: 'mediagate_upstream_failures_total',
-    help: 'Of them, those that failed other than by the fault of a caller.',
+    help: 'Those requests that failed, without errors that the caller caused.',
     labelNames,
     total: true,
     read: () => perUpstream(({ failures }) => failures),
   });
   add({
     name: 'mediagate_upstream_resting',
-    help: '1 while an upstream is left alone after failing: its circuit is open, or it asked us to wait.',
+    help: '1 while an upstream is in cool-down: its circuit is open, or it asked the gateway to wait.',
     labelNames,
     read: () => perUpstream(({ isCoolingDown }) => (isCoolingDown ? 1 : 0)),
   });
   add({
     name: 'mediagate_method_cooling_down',
-    help: '1 while a way to a platform is left alone after failing; ways that this gateway lacks are left out.',
+    help: '1 while a method of a platform is in cool-down; methods that are not configured are left out.',
     labelNames: ['platform', 'method'],
     read: () =>
       sources.gateway
@@ -226,13 +226,13 @@ export function createWebhookMetrics(
 ): WebhookMetrics {
   add({
     name: 'mediagate_webhooks_waiting',
-    help: 'Webhooks of jobs that have ended that are neither delivered nor given up, over all processes.',
+    help: 'Webhooks that wait for delivery, over all processes.',
     labelNames: [],
     read: async () => sources.webhooks && [[{}, await sources.webhooks.waiting()]],
   });
   const tries = new Counter({
     name: 'mediagate_webhook_tries_total',
-    help: 'Tries to deliver a webhook here, by outcome: delivered, postponed (tried again), gone (410), given_up.',
+    help: 'Webhook deliveries attempted here, by outcome: delivered, postponed (retried later), gone (410), given_up.',
     labelNames: ['outcome'],
     registers: [registry],
   });

@@ -135,45 +135,45 @@ export interface MetricSources {
 export function addNodeMetrics(add: AddPolledMetric, sources: MetricSources): void {
   add({
     name: 'mediagate_build_info',
-    help: '1, with the version that runs.',
+    help: '1, with the running version as a label.',
     labelNames: ['version'],
     read: () => [[{ version: PACKAGE_VERSION }, 1]],
   });
   add({
     name: 'mediagate_check_up',
-    help: '1 where what the gateway rests on answers (database, data_folder, files, cache); 0 where it does not.',
+    help: '1 if a dependency answers (database, data_folder, files, cache), otherwise 0.',
     labelNames: ['check'],
     read: () => perCheck(({ ok }) => (ok ? 1 : 0)),
   });
   add({
     name: 'mediagate_check_duration_seconds',
-    help: 'Seconds that it took to answer, 2 at the most.',
+    help: 'Seconds until the dependency answered, at most 2.',
     labelNames: ['check'],
     read: () => perCheck(({ ms }) => ms / 1000),
   });
   add({
     name: 'mediagate_key_refresh_age_seconds',
-    help: 'Seconds since the keys in memory were those of the database; a few where all is well.',
+    help: 'Seconds since the keys in memory were refreshed from the database; normally below 3.',
     read: () => sources.keysAgeMs && [[{}, sources.keysAgeMs() / 1000]],
   });
   add({
     name: 'mediagate_files_awaiting_upload',
-    help: 'Files on the disk of this node that the object store has not got yet.',
+    help: 'Files on the disk of this node that are not in the object store yet.',
     read: async () => sources.filesAwaiting && [[{}, await sources.filesAwaiting()]],
   });
   add({
     name: 'mediagate_data_folder_free_bytes',
-    help: 'Bytes that are free on the file system of the data folder.',
+    help: 'Free bytes on the file system of the data folder.',
     read: () => room(({ free }) => free),
   });
   add({
     name: 'mediagate_data_folder_size_bytes',
-    help: 'Bytes that this file system has.',
+    help: 'Total bytes of the file system of the data folder.',
     read: () => room(({ size }) => size),
   });
   add({
     name: 'mediagate_trace_spans_total',
-    help: 'Finished spans by outcome: sent, failed (the collector did not take them), dropped (there was no room).',
+    help: 'Finished spans by outcome: sent, failed (refused by the collector), dropped (the queue was full).',
     labelNames: ['outcome'],
     total: true,
     read: () =>
@@ -198,8 +198,8 @@ export function metricsRoutes(metrics: Metrics): Route[] {
       path: '/metrics',
       grant: 'none',
       tag: 'Process',
-      summary: 'Figures for Prometheus',
-      description: 'Figures for Prometheus. On a listener of their own unless `METRICS_PUBLIC` is on.',
+      summary: 'Metrics',
+      description: 'Metrics in the Prometheus format. They have a listener of their own unless `METRICS_PUBLIC` is on.',
       answers: { 200: { description: 'In its text format.', type: 'text/plain' } },
       async handler(context) {
         context.body = await metrics.render();

@@ -227,8 +227,8 @@ function createExporter({ client, endpoint, headers, protocol, timeoutMs, counts
     const count = spans.length;
     counts[failure ? 'failed' : 'sent'] += count;
     // Once per outage, not per batch.
-    if (failure && !isFailing) logger.warn('the collector of traces does not take them', { ...failure, count });
-    if (!failure && isFailing) logger.info('the collector of traces takes them again');
+    if (failure && !isFailing) logger.warn('the trace collector does not accept spans', { ...failure, count });
+    if (!failure && isFailing) logger.info('the trace collector accepts spans again');
     isFailing = failure !== undefined;
   }
 

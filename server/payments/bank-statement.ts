@@ -27,9 +27,9 @@ export async function readBankStatement(file: string): Promise<readonly Statemen
   return lines.flatMap(({ name, values }) => {
     const problem = (what: string) => new BankStatementError(`${file}, ${name}: ${what}.`);
     const currency = values.currency?.toUpperCase() ?? '';
-    if (!isCurrency(currency)) throw problem('currency is no currency of ISO 4217');
+    if (!isCurrency(currency)) throw problem('currency must be an ISO 4217 code');
     const amount = kind === 'csv' ? minorUnits(values.amount, currency) : wholeNumber(values.amount);
-    if (amount === undefined) throw problem(`amount is no amount of ${currency}`);
+    if (amount === undefined) throw problem(`amount is not a valid amount of ${currency}`);
     if (amount <= 0) return [];
     const { id = '', text: description = '', at: day = '' } = values;
     if (id === '' || id.length > 200) throw problem('id must have 1 to 200 characters');

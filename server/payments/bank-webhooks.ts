@@ -44,7 +44,7 @@ export function checkTimedSignature(
   // In this order, so that a sender without the secret learns nothing about our clock.
   if (!isRight) throw badSignature();
   if (!/^\d{1,12}$/.test(timestamp) || Math.abs(Number(timestamp) * 1_000 - now) > TOLERANCE_MS) {
-    throw new GatewayError('invalid_signature', 'This was signed more than 5 minutes ago, or the clocks differ.');
+    throw new GatewayError('invalid_signature', 'The signature is more than 5 minutes old, or the clocks differ.');
   }
 }
 
@@ -58,7 +58,7 @@ function digest(text: string): Uint8Array {
 }
 
 export function badSignature(): GatewayError {
-  return new GatewayError('invalid_signature', 'The signature is missing, or it is not right.');
+  return new GatewayError('invalid_signature', 'The signature is missing or wrong.');
 }
 
 /** A header that is sent once; empty otherwise. */

@@ -77,7 +77,7 @@ export function createPaymentService(options: PaymentServiceOptions): PaymentSer
     }
     const price = catalogue.prices.find((one) => one.planId === planId);
     if (price && receiver) return { terms, amount: price.amount, currency: price.currency };
-    const why = price ? 'No account takes payments here yet.' : 'This plan has no price here yet.';
+    const why = price ? 'Payments are not configured.' : 'This plan has no price.';
     throw new GatewayError('price_not_configured', `${why} ${describeSupport(catalogue.support)}`);
   }
 
@@ -158,7 +158,7 @@ export function startPaymentSweep({ orders, clock, logger }: PaymentSweepOptions
     try {
       await orders.sweep();
     } catch (error) {
-      logger.warn('orders could not be swept; the next minute tries again', { error });
+      logger.warn('orders could not be expired; retried in a minute', { error });
     }
   }
 

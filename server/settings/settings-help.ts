@@ -19,10 +19,10 @@ export function settingsHelp(): string {
       .replaceAll('`', '');
   return [
     '',
-    'Settings, from the environment:',
+    'Settings (environment variables):',
     list(SETTING_DESCRIPTIONS),
     '',
-    "Real models and keys, which the package's own plugins.config.json takes from the environment:",
+    'Models and keys, used by the packaged plugins.config.json:',
     list(PLUGIN_SETTING_DESCRIPTIONS),
   ].join('\n');
 }
@@ -81,7 +81,7 @@ function isForeign(name: string, value: string): boolean {
 
 function describeMisspelt(name: string, known: ReadonlySet<string>): string[] {
   const match = closestMatch(name, known, (candidate) => mayBeMeant(name, candidate));
-  if (match !== undefined) return [`${name} is no setting; ${match} is.`];
+  if (match !== undefined) return [`${name} is not a setting. Did you mean ${match}?`];
   const prefix = OWN_PREFIXES.find((one) => name.startsWith(one));
   if (prefix === undefined) return [];
   const ours = [...known].filter((candidate) => candidate.startsWith(prefix));
@@ -97,7 +97,7 @@ function mayBeMeant(name: string, candidate: string): boolean {
 }
 
 /** A file that many programs read, but this one does not: it may be meant for another program. */
-export const DOT_ENV_ADVICE = 'To set what it has: set -a; . ./.env; set +a';
+export const DOT_ENV_ADVICE = 'To load it: set -a; . ./.env; set +a';
 
 /** Whether the working folder contains a file that usually has settings. */
 export function hasDotEnv(): boolean {

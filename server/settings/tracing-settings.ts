@@ -50,14 +50,14 @@ interface TracingSetting {
 export const TRACING_SETTINGS: readonly TracingSetting[] = [
   {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    default: 'none: there are no traces',
-    description: 'Collector that traces are sent to; `/v1/traces` is added.',
+    default: 'none: tracing is off',
+    description: 'Trace collector; `/v1/traces` is appended.',
     read: (text) => ({ otlpEndpoint: `${webAddress(text)}/v1/traces` }),
   },
   {
     name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     default: 'none',
-    description: 'The same for traces alone, with its path.',
+    description: 'The same for traces only, with its path.',
     read: (text) => ({ otlpEndpoint: webAddress(text) }),
   },
   ...pair('HEADERS', 'none', 'Header fields of each export, `name=value,…`, percent-encoded; the values are secrets.', {
@@ -72,13 +72,13 @@ export const TRACING_SETTINGS: readonly TracingSetting[] = [
   {
     name: 'OTEL_TRACES_EXPORTER',
     default: 'otlp',
-    description: '`none` makes no traces.',
+    description: '`none` disables tracing.',
     read: (text) => ({ tracesExporter: oneOf(text, EXPORTERS) }),
   },
   {
     name: 'OTEL_SDK_DISABLED',
     default: 'false',
-    description: '`true` makes no traces either.',
+    description: '`true` disables tracing.',
     read: (text) => ({ otelDisabled: oneOf(text, ['true', 'false']) === 'true' }),
   },
   {
@@ -90,13 +90,13 @@ export const TRACING_SETTINGS: readonly TracingSetting[] = [
   {
     name: 'OTEL_RESOURCE_ATTRIBUTES',
     default: 'none',
-    description: 'What else traces say of the process, `name=value,…`, percent-encoded.',
+    description: 'Further resource attributes of traces, `name=value,…`, percent-encoded.',
     read: (text) => ({ resourceAttributes: pairs(text) }),
   },
   {
     name: 'OTEL_TRACES_SAMPLER',
     default: 'parentbased_always_on',
-    description: `Which traces are made: ${SAMPLERS.map((sampler) => `\`${sampler}\``).join(', ')}.`,
+    description: `Sampler of traces: ${SAMPLERS.map((sampler) => `\`${sampler}\``).join(', ')}.`,
     read: (text) => ({ sampler: oneOf(text, SAMPLERS) }),
   },
   {
@@ -128,7 +128,7 @@ export const TRACING_SETTINGS: readonly TracingSetting[] = [
 function pair(what: string, fallback: string, description: string, { read }: Pick<TracingSetting, 'read'>) {
   return [
     { name: `OTEL_EXPORTER_OTLP_${what}`, default: fallback, description, read },
-    { name: `OTEL_EXPORTER_OTLP_TRACES_${what}`, default: 'as above', description: 'The same for traces alone.', read },
+    { name: `OTEL_EXPORTER_OTLP_TRACES_${what}`, default: 'as above', description: 'The same for traces only.', read },
   ];
 }
 

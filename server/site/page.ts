@@ -45,7 +45,7 @@ ${renderHeader({ current, viewer })}
 <main id="content" tabindex="-1">
 ${content}
 </main>
-<p class="scripts-missing">The scripts of this page are not here yet, and its buttons do nothing without them. If this stays, allow scripts from this site, or reload the page.</p>
+<p class="scripts-missing">The scripts of this page have not loaded yet. Its buttons need them. If this stays, allow scripts from this site, or reload the page.</p>
 ${renderFooter()}
 </body>
 </html>

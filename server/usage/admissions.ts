@@ -347,5 +347,5 @@ function shardOf({ keyId, rateLimit }: AdmissionRequest): string {
 }
 
 function noBudget(): GatewayError {
-  return new GatewayError('insufficient_quota', 'The budget of this API key is not there.');
+  return new GatewayError('insufficient_quota', 'The budget of this API key no longer exists.');
 }

@@ -169,7 +169,11 @@ export function isModelAllowed({ models }: ApiKeyRecord, model: string): boolean
 /** @throws GatewayError `model_not_allowed` if the key does not allow the model. */
 export function checkModel(key: ApiKeyRecord, model: string): void {
   if (isModelAllowed(key, model)) return;
-  throw new GatewayError('model_not_allowed', `This API key is not for the model ${model}.`, { param: 'model' });
+  throw new GatewayError(
+    'model_not_allowed',
+    `This API key may not use the model ${model}. GET /v1/models lists the allowed models.`,
+    { param: 'model' },
+  );
 }
 
 function statusOf(context: RequestContext, thrown: unknown, outlivesClient: boolean): number {

@@ -88,8 +88,12 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
     tried?.(outcome);
     const fields = { jobId, attempt, ...answer };
     if (outcome === 'delivered') logger.debug('a webhook was delivered', fields);
-    else if (outcome === 'postponed') logger.info('a webhook was not taken and is tried again', fields);
-    else logger.warn(outcome === 'gone' ? 'a webhook is not wanted any more' : 'a webhook was given up', fields);
+    else if (outcome === 'postponed') logger.info('a webhook was not accepted; it is retried', fields);
+    else
+      logger.warn(
+        outcome === 'gone' ? 'a webhook endpoint is gone (410)' : 'a webhook was given up after its last retry',
+        fields,
+      );
   }
 
   /** The result; undefined if this process aborted it. */

@@ -48,7 +48,7 @@ export async function startEngines({ folder, progress }: EnginesOptions): Promis
       },
       names: [
         `PostgreSQL (${database.source})`,
-        'an S3 stand-in (npm)',
+        'a local S3 server (npm)',
         `${cache.source === 'npm' ? 'Valkey' : 'Redis'} (${cache.source})`,
       ],
       close: () => opened.close(),

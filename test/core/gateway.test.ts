@@ -100,8 +100,8 @@ describe('createGateway', () => {
       return gateway.plugins().map(({ id, state, reason, variables }) => [id, state, reason, variables.switchOff]);
     };
     expect(await statesOf(one('second', fallback), one('third', fallback), one('first'))).to.deep.equal([
-      ['second', 'disabled', 'outranked by first_plugin', []],
-      ['third', 'disabled', 'outranked by first_plugin', []],
+      ['second', 'disabled', 'replaced by first_plugin', []],
+      ['third', 'disabled', 'replaced by first_plugin', []],
       ['first', 'ready', undefined, []],
     ]);
     expect(
@@ -109,7 +109,7 @@ describe('createGateway', () => {
       'of fallbacks the first',
     ).to.deep.equal([
       ['second', 'ready', undefined, ['FIRST']],
-      ['third', 'disabled', 'outranked by second_plugin', ['FIRST']],
+      ['third', 'disabled', 'replaced by second_plugin', ['FIRST']],
       ['first', 'disabled', undefined, []],
     ]);
     expect(
@@ -127,7 +127,7 @@ describe('createGateway', () => {
     expect(
       await statesOf(one('broken', { use: './gone.js' }), one('second', fallback)),
       'a fallback hides no failure',
-    ).to.deep.include(['second', 'disabled', 'outranked by gone.js', []]);
+    ).to.deep.include(['second', 'disabled', 'replaced by gone.js', []]);
     expect(
       await statesOf(one('other', { serves: ['another'] }), one('second', fallback), {
         use: invented(),
@@ -147,19 +147,23 @@ describe('createGateway', () => {
     [
       'names a kind that is none',
       offering({}, ['extractors']),
-      /^"provides" names extractors; there are extractor, image,/,
+      /^"provides" has extractors, which is unknown. Known: extractor, image,/,
     ],
-    ['returns no list', offering({ extractors: inventedExtractor() }), /^setup returned extractors that are no list$/],
+    [
+      'returns no list',
+      offering({ extractors: inventedExtractor() }),
+      /^setup returned extractors that are not a list$/,
+    ],
     ['returns nothing in its list', offering({ extractors: [undefined] }), /^extractors\.0 must be an object$/],
     [
       'misspells its platform',
       offering({ extractors: [{ platfrom: 'odd' }] }),
-      /^extractors\.0\.platform must be 1 to 40/,
+      /^extractors\.0\.platform must have 1 to 40/,
     ],
     [
       'has a platform that is no word',
       offering({ extractors: [inventedExtractor({ platform: '../odd' })] }),
-      /^extractors\.0\.platform must be/,
+      /^extractors\.0\.platform must have/,
     ],
     [
       'cannot match',
@@ -210,7 +214,7 @@ describe('createGateway', () => {
       /^textProviders\.0\.models\.0\.routes must be a list$/,
     ],
     [
-      'signs nobody in',
+      'cannot sign in a user',
       offering({ identityProviders: [{}] }, ['identity']),
       /^identityProviders\.0\.open must be a function$/,
     ],
@@ -226,7 +230,7 @@ describe('createGateway', () => {
     [{ use: invented(), timeoutMs: 'x' }, /^timeoutMs must be integer/],
     [{ use: invented(), id: 'BAD ID' }, /^id must match/],
     [{ use: invented(), trustedOrigins: ['nonsense'] }, /^trustedOrigins\.0 must match/],
-    [{ use: invented(), fallback: true }, /^fallback needs serves/],
+    [{ use: invented(), fallback: true }, /^fallback needs "serves"/],
     [{ use: {} }, /^its default export is not a plugin/],
     [
       {
@@ -311,7 +315,7 @@ describe('createGateway', () => {
       'its options must not have "dept", which is not known; "depth" is',
     );
     expect((await stateOf({ use: picky, options: { colour: 1 } }))?.reason).to.match(/"colour", which is not known$/);
-    expect((await stateOf({ use: invented(), options: { any: 1 } }))?.reason).to.match(/takes no options/);
+    expect((await stateOf({ use: invented(), options: { any: 1 } }))?.reason).to.match(/accepts no options/);
   });
 
   it('gives each entry a context of its own, with a cache of its own', async () => {

@@ -39,7 +39,7 @@ export const imagePart: DemoPart = {
   async play(stage) {
     const { terminal } = stage;
     terminal.line(
-      'No image model is set up here, so a built-in stand-in draws sketches; IMAGE_UPSTREAM_URL sets a model.',
+      'No image model is set up here, so a mock draws sketches. Set IMAGE_UPSTREAM_URL to connect a model.',
     );
     const began = performance.now();
     const elapsed = () => Math.round(performance.now() - began);

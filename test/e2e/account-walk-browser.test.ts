@@ -103,7 +103,7 @@ describe('somebody new, from the first page to their first picture', () => {
     expect(short.status, short.text).to.equal(200);
     await page.getByText('€10.00 of €19.00 has arrived').waitFor();
     expect((await gateway.tell(code, 900)).status).to.equal(200);
-    await page.getByText('Thank you, it is paid').waitFor();
+    await page.getByText('Payment received').waitFor();
     await page.getByRole('link', { name: 'Go to the dashboard' }).click();
     await page.locator('.plan-name', { hasText: gateway.planName }).waitFor();
     await page.getByText('Your keys can use images, link data, text models and sound models.').waitFor();

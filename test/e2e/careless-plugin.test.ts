@@ -113,7 +113,7 @@ describe('a plugin that does not wait for its own work, in a real process', () =
         expect(linesOf(words)[0], what).to.include({
           level: 'error',
           entry: ENTRY,
-          message: 'a promise failed and nobody waited for it',
+          message: 'unhandled promise rejection',
         });
       }
       await ask('deaf').then(({ status }) => expect(status).to.equal(504));

@@ -22,9 +22,9 @@ describe('image models of a running gateway', () => {
     gateway = await startGatewayProcess({ firstRun: true });
     expect(await entries()).to.deep.include({ id: 'sketch_image', state: 'ready', stand_in: true });
     expect((await entries()).map(({ id }) => id)).not.to.include('openai_image');
-    expect(gateway.output()).to.match(/sketch_image +ready +gen-img-2, gen-image-2 \(stand-in\)/);
-    expect(await doctor()).to.include('sketch_image (stand-in for gen-img-2, gen-image-2)');
-    expect((await gateway.command('plugins')).stdout).to.match(/sketch_image .*\(stand-in\)/);
+    expect(gateway.output()).to.match(/sketch_image +ready +gen-img-2, gen-image-2 \(mock\)/);
+    expect(await doctor()).to.include('sketch_image (mock for gen-img-2, gen-image-2)');
+    expect((await gateway.command('plugins')).stdout).to.match(/sketch_image .*\(mock\)/);
   });
 
   it('are told of by the command line in one line where they fail', async () => {

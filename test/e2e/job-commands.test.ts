@@ -87,12 +87,14 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     const { stdout } = await run('list');
     const [head, first, second, , ...counts] = stdout.trimEnd().split('\n');
     expect(head).to.match(/^ID +KIND +STATE +AGE +IN STATE +RUNS +ACCOUNT +KEY +WORKER +WHY$/);
-    expect(first).to.match(new RegExp(`^${waiting} +image +queued +\\d+ s +\\d+ s +0 +local +${key.id} +- +waits for`));
+    expect(first).to.match(
+      new RegExp(`^${waiting} +image +queued +\\d+ s +\\d+ s +0 +local +${key.id} +- +waits for a worker`),
+    );
     const worker = `\\S+:${gateway.pid} +alive \\d+ s ago`;
     expect(second).to.match(new RegExp(`^${running} +image +running +\\d+ s +\\d+ s +1 +local +${key.id} +${worker}$`));
     expect(counts).to.deep.equal([
-      'image: 1 queued, 1 running; within the last hour 0 completed, 0 failed, 0 cancelled',
-      'extraction: 0 queued, 0 running; within the last hour 0 completed, 0 failed, 0 cancelled',
+      'image: 1 queued, 1 running; ended in the last hour: 0 completed, 0 failed, 0 cancelled',
+      'extraction: 0 queued, 0 running; ended in the last hour: 0 completed, 0 failed, 0 cancelled',
     ]);
     const [seen, ...others] = await json('list', '--state', 'running', '--kind', 'image', '--account', 'local');
     expect(others).to.deep.equal([]);
@@ -102,7 +104,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     const details = await run('show', running);
     expect(details.stdout)
       .to.match(/\nrequest +req_\S+\n/)
-      .and.match(/\nrepeats +answered with this job .*Z\n/);
+      .and.match(/\nrepeats +this job is the answer to its Idempotency-Key until .*Z\n/);
     const whole = await json('show', waiting);
     expect(whole).to.include({ id: waiting, model: 'gen-img-2', queue_position: 1, charge: null });
     expect(whole.idempotent_until).to.deep.equal([]);
@@ -149,10 +151,12 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     const id = await submit();
     await until(() => upstream.requests.length === 1);
     await gateway.kill();
-    expect((await run('list')).stdout).to.match(new RegExp(`${id} .* its worker has ended; waits for another\n`));
+    expect((await run('list')).stdout).to.match(
+      new RegExp(`${id} .* its worker has ended; waits for another worker\n`),
+    );
     gateway = await startGatewayProcess({ dataFolder, environment });
     await until(() => upstream.requests.length === 2);
-    expect((await run('show', id)).stdout).to.match(/\nruns +2, of which 1 cut off\n/);
+    expect((await run('show', id)).stdout).to.match(/\nruns +2, 1 interrupted\n/);
     expect((await run('cancel', id)).code).to.equal(0);
     await until(() => left.length === 2);
   });

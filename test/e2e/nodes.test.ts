@@ -188,7 +188,7 @@ describe('nodes of one gateway', () => {
     const cut = ask(ending, '/v1/chat/completions', { ...CHAT, stream: true }).catch(() => 'cut');
     await asked;
     process.kill(ending.pid, 'SIGTERM');
-    await until(() => ending.output().includes('another Ctrl-C ends it at once'));
+    await until(() => ending.output().includes('Press Ctrl-C again to stop at once'));
     await until(() => !isProcessRunning(ending.pid) || void process.kill(ending.pid, 'SIGTERM'), POLL_MS);
     expect(await ending.stop()).to.equal(1);
     expect(await cut).to.equal('cut');

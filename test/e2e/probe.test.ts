@@ -105,10 +105,10 @@ describe('the probe', () => {
     expect(code, stdout + stderr).to.equal(0);
     expect(stdout)
       .to.contain(`vidsite       ${url}\n`)
-      .and.to.match(/\n {6}PLATFORM +RUNG +OUTCOME +MS +FIELDS\n/)
+      .and.to.match(/\n {6}PLATFORM +METHOD +OUTCOME +MS +FIELDS\n/)
       .and.to.match(/\nok +vidsite +innertube_next +ok +\d+ +\d+\n/)
       .and.to.match(/\ninfo +vidsite +watch_page +upstream_refused +\d+ +HTTP 404\n/)
-      .and.to.contain('Every method that should answer does.');
+      .and.to.contain('All methods that should answer do.');
 
     const thin = await linksFile('thin.json', [
       { url, fills: { innertube_next: ['metrics.likes', 'metrics.shares'] } },
@@ -117,7 +117,7 @@ describe('the probe', () => {
     expect(lacking.code).to.equal(1);
     expect(lacking.stdout)
       .to.match(/\nfail +vidsite +innertube_next +ok +\d+ +\d+ +missing metrics\.shares\n/)
-      .and.to.contain('1 of 6 methods does not give what it should.');
+      .and.to.contain('1 of 6 methods does not fill what it should.');
   });
 
   it('asks for the links of the plugins themselves where it is given none', async () => {

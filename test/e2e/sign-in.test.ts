@@ -111,7 +111,7 @@ describe('signing in to a gateway process', () => {
     await issuer.close();
     const gone = await doctor(issuerSettings(issuer));
     expect(standIn).to.include({ level: 'ok', detail: 'dev_identity, for development: anyone can sign in as anyone' });
-    expect(off).to.include({ level: 'warn', detail: 'nobody can sign in' });
+    expect(off).to.include({ level: 'warn', detail: 'sign-in is not available' });
     expect(configured).to.include({ level: 'ok', detail: `${new URL(issuer.url).host} answers` });
     expect(gone).to.include({ level: 'fail' });
   });

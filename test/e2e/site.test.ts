@@ -169,7 +169,7 @@ describe('pages of the site in a real browser', () => {
     const code = page.url().slice(-10);
     const transfer = { provider: 'bank', id: 'one', currency: 'EUR', text: code, at: Date.now() };
     await app.state.orders.record({ ...transfer, amount: 4_900 });
-    await page.getByText('Thank you, it is paid').waitFor();
+    await page.getByText('Payment received').waitFor();
     await page.getByRole('link', { name: 'Go to the dashboard' }).click();
     await page.getByText('100M tokens').first().waitFor();
   });

@@ -40,7 +40,7 @@ describe('text models of a running gateway', () => {
     it('are echoes, told once and together', async () => {
       gateway = await startGatewayProcess({ firstRun: true });
       expect(await entries()).to.deep.include({ id: 'echo_text', state: 'ready', entries: MODELS, stand_in: true });
-      expect(gateway.output()).to.match(/echo_text +ready +12 models \(stand-in\)\n/);
+      expect(gateway.output()).to.match(/echo_text +ready +12 models \(mock\)\n/);
       expect(gateway.output()).to.match(/openai_text +disabled\n/);
       expect(
         Math.max(
@@ -55,7 +55,7 @@ describe('text models of a running gateway', () => {
       expect(table).to.contain(MODELS.join(', '));
       const doctor: { name: string; detail: string }[] = JSON.parse((await gateway.command('doctor', '--json')).stdout);
       expect(doctor.find(({ name }) => name === 'plugins')?.detail).to.include(
-        `echo_text (stand-in for ${MODELS.join(', ')})`,
+        `echo_text (mock for ${MODELS.join(', ')})`,
       );
     });
 

@@ -4,7 +4,7 @@ import { startOrigin } from '../support/origin-server.js';
 import { type CollectorBehaviour, type OtlpCollector, startOtlpCollector } from '../support/otlp-collector.js';
 import { until } from '../support/until.js';
 
-const COMPLAINT = /the collector of traces does not take them/g;
+const COMPLAINT = /the trace collector does not accept spans/g;
 const SECRET = 'a-token-that-nobody-may-see';
 const REQUESTS = 30;
 
@@ -106,7 +106,7 @@ describe('a collector of traces that does not take them', () => {
     collector.behave('take');
     await ask(running);
     await until(() => collector.spans.length >= REQUESTS);
-    await until(() => running.output().includes('the collector of traces takes them again'));
+    await until(() => running.output().includes('the trace collector accepts spans again'));
   });
 
   it('gets what waits when the process ends', async () => {

@@ -124,7 +124,7 @@ for (const protocol of ['http/protobuf', 'http/json']) {
     });
 
     it('put the request, the job and the trace into the lines of the worker', async () => {
-      const line = await until(() => /^\{.*"message":"an image is made"\}$/m.exec(worker.output())?.[0]);
+      const line = await until(() => /^\{.*"message":"an image was generated"\}$/m.exec(worker.output())?.[0]);
       const run = await named('run image job');
       const { requestId, jobId, traceId, spanId } = JSON.parse(line);
       expect({ requestId, jobId, traceId, spanId }).to.deep.equal({

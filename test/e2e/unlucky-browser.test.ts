@@ -256,7 +256,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await other.route('**/*.js', (route) => route.abort());
     for (const path of ['/dashboard', '/plans', '/playground', '/docs']) {
       await other.goto(app.url + path);
-      await other.getByText('scripts of this page are not here').waitFor();
+      await other.getByText('scripts of this page have not loaded').waitFor();
     }
     await other.goto(`${app.url}/setup`);
     await other.getByText('npm install openai').waitFor();
@@ -321,14 +321,14 @@ describe('pages of the site for somebody who is out of luck', () => {
     await own.close();
   });
 
-  it('say what is to be done where the browser keeps no cookies', async () => {
+  it('say what is to be done where the browser blocks cookies', async () => {
     const own = await browser.newContext();
     const stranger = await own.newPage();
     await stranger.goto(`${app.url}/login`);
     await stranger.getByRole('link', { name: 'Continue' }).click();
     await own.clearCookies({ name: 'mediagate-sign-in' });
     await stranger.getByRole('button', { name: 'Sign in' }).click();
-    await stranger.getByRole('alert').getByText('keeps no cookies').waitFor();
+    await stranger.getByRole('alert').getByText('blocks cookies').waitFor();
     await stranger.getByRole('link', { name: 'Sign in again' }).waitFor();
     await own.close();
   });

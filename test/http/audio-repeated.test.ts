@@ -337,7 +337,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     files.write = write;
     expect(isReplayed(await speak('one'))).to.equal(false);
     expect(isReplayed(await speak('one'))).to.equal(true);
-    expect(app.log.filter(({ message }) => message.includes('could not be kept'))).to.have.length(2);
+    expect(app.log.filter(({ message }) => message.includes('could not be stored'))).to.have.length(2);
   });
 
   it('are not done anew where a kept answer cannot be read', async () => {

@@ -82,7 +82,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
 
   /** Resolves when the work on this item is done. */
   async function made(id: string) {
-    await until(() => app.log.some(({ message, fields }) => message === 'an MP3 was made' && fields.id === id));
+    await until(() => app.log.some(({ message, fields }) => message === 'an MP3 was created' && fields.id === id));
   }
 
   /** Resolves when nothing is left of what was under way. */
@@ -205,9 +205,9 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect(origin.asked - asked).to.equal(1);
     expect(origin.requests.filter((request) => request.startsWith(`/${id}`))).to.have.length(1);
     await made(id);
-    expect(app.log.filter(({ message, fields }) => message === 'an MP3 was made' && fields.id === id)).to.have.length(
-      1,
-    );
+    expect(
+      app.log.filter(({ message, fields }) => message === 'an MP3 was created' && fields.id === id),
+    ).to.have.length(1);
   });
 
   it('a client that leaves does not end the work', async () => {
@@ -303,7 +303,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
         () => refusal((_request, response) => response.writeHead(200, { 'content-length': 209_715_201 }).write('x')),
         502,
         'audio_unavailable',
-        /more than is read/,
+        /more than the limit/,
       ],
       'the source answers with another part': [
         () =>
@@ -312,31 +312,31 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
           ),
         502,
         'audio_unavailable',
-        /another part/,
+        /another byte range/,
       ],
       'the source is an HLS playlist': [
         playlist('#EXTM3U\nhttp://127.0.0.1/x'),
         502,
         'audio_unavailable',
-        /no sound or video/,
+        /did not send an audio or video/,
       ],
       'the source is a DASH manifest': [
         playlist('<?xml version="1.0"?><MPD/>'),
         502,
         'audio_unavailable',
-        /no sound or video/,
+        /did not send an audio or video/,
       ],
       'the source is an ffconcat script': [
         playlist('ffconcat version 1.0\nfile x'),
         502,
         'audio_unavailable',
-        /no sound or video/,
+        /did not send an audio or video/,
       ],
       'the source is an SDP file': [
         playlist('v=0\no=- 0 0 IN IP4 127.0.0.1'),
         502,
         'audio_unavailable',
-        /no sound or video/,
+        /did not send an audio or video/,
       ],
       'the source is empty': [playlist(''), 502, 'audio_unavailable', /answers 416/],
       'the source only begins like a video': [
@@ -349,13 +349,13 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
         () => refusal(sound, { url: 'https://elsewhere.example/a.m4a' }),
         502,
         'audio_unavailable',
-        /does not keep its media on/,
+        /not a media host/,
       ],
       'the sound lies on a name that ends alike': [
         () => refusal(sound, { url: 'https://not127.0.0.1.example/a.m4a' }),
         502,
         'audio_unavailable',
-        /does not keep its media on/,
+        /not a media host/,
       ],
       'the source redirects elsewhere': [
         () =>
@@ -364,7 +364,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
           ),
         502,
         'audio_unavailable',
-        /does not keep its media on/,
+        /not a media host/,
       ],
       'the source redirects to another port of its host': [
         () => refusal((_request, response) => response.writeHead(302, { location: 'https://127.0.0.1:9/x' }).end()),
@@ -558,7 +558,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
         expect(Number(whole.headers.get('content-length'))).to.equal(first.bytes.length);
         expect(origin.requests.filter((request) => request.startsWith(`/${id}`))).to.have.length(2);
         expect(
-          one.log.filter(({ message }) => message === 'a stored MP3 is damaged; its next download makes it again'),
+          one.log.filter(({ message }) => message === 'a stored MP3 is damaged; its next download creates it again'),
         ).not.to.deep.equal([]);
       } finally {
         await one.close();

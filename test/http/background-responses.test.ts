@@ -254,7 +254,7 @@ describe('responses in the background, of an upstream that answers what it is to
     });
     expect(entry).to.include({ outputTokens: 7_000, inputTokens: 11, estimated: false });
     expect(looks).to.equal(failures.length + 3);
-    expect(app.log.some(({ message }) => message.includes('stays counted by an estimate'))).to.equal(false);
+    expect(app.log.some(({ message }) => message.includes('its estimated usage stays counted'))).to.equal(false);
   });
 
   it('end with an estimate where the upstream says that it does not know them', async () => {

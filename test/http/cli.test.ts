@@ -68,15 +68,15 @@ describe('the command line', () => {
     ];
     for (const args of refused) {
       const { code, stdout, stderr } = await runCommand(args, own);
-      const said = `mediagate: There is no database in ${nowhere}; DATA_DIR names the data folder.\n`;
+      const said = `mediagate: There is no database in ${nowhere}; set DATA_DIR to the data folder.\n`;
       expect([code, stdout, stderr], args.join(' ')).to.deep.equal([2, '', said]);
     }
     for (const args of [['plugins'], ['plans'], ['doctor']]) {
       expect((await runCommand(args, own)).code, args.join(' ')).to.equal(0);
     }
     expect((await runCommand(['doctor'], own)).stdout)
-      .to.match(/ok +database +none yet: "mediagate serve" makes it\n/)
-      .and.to.match(/ok +data folder +.*nowhere is not there yet: "mediagate serve" makes it, [\d,]+ MiB free\n/);
+      .to.match(/ok +database +none yet: "mediagate serve" creates it\n/)
+      .and.to.match(/ok +data folder +.*nowhere does not exist yet: "mediagate serve" creates it, [\d,]+ MiB free\n/);
     expect(existsSync(nowhere)).to.equal(false);
     expect(existsSync(path.join(folder, 'backup'))).to.equal(false);
 
@@ -94,7 +94,7 @@ describe('the command line', () => {
     const nowhere = path.join(folder, 'nowhere-beside-postgres');
     const own = { ...environment, DATABASE_URL, DATA_DIR: nowhere };
     const doctor = await runCommand(['doctor'], own);
-    expect(doctor.stdout).to.match(/ok +database +PostgreSQL; the next start brings its schema up to date\n/);
+    expect(doctor.stdout).to.match(/ok +database +PostgreSQL; the next start migrates it\n/);
     for (const args of [['keys', 'list'], ['usage'], ['users', 'list'], ['payments', 'list']]) {
       const { code, stderr } = await runCommand(args, own);
       expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
@@ -207,7 +207,7 @@ describe('the command line', () => {
     const paid = await runCommand(['keys', 'create', '--plan', 'token_30m', '--rpm', '7'], own);
     expect(paid.stderr).to.contain('may use: text, audio.');
     const nothing = await runCommand(['usage'], own);
-    expect(nothing.stdout).to.match(/^Nothing was used from \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d\.\n$/);
+    expect(nothing.stdout).to.match(/^There is no usage from \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d\.\n$/);
 
     const logger = createLogger({ level: 'silent' });
     const state = await openState({ dataDir: own.DATA_DIR, clock: systemClock, logger });
@@ -383,9 +383,8 @@ describe('the command line', () => {
     expect(warned.get('settings')).to.deep.equal({
       name: 'settings',
       level: 'warn',
-      detail:
-        'IMAGE_UPSTREM_URL is no setting; IMAGE_UPSTREAM_URL is. There is a .env in this folder, which is not read.',
-      advice: 'Correct or remove these variables. To set what it has: set -a; . ./.env; set +a',
+      detail: 'IMAGE_UPSTREM_URL is no setting; IMAGE_UPSTREAM_URL is. The .env file in this folder is not read.',
+      advice: 'Correct or remove these variables. To load it: set -a; . ./.env; set +a',
     });
     expect(warned.get('address'))
       .to.include({ level: 'warn' })
@@ -559,7 +558,9 @@ describe('the process', () => {
     expect(pictures).not.to.match(/v1\/extract|v1\/chat|youtube|another route/);
     const echo = { use: 'mediagate/plugins/echo_text', options: { model: 'my-words' } };
     const more = await offered([{ use: './paper.mjs' }, sketch, echo]);
-    expect(more).to.contain('"url":"https://paper.example/7"').and.to.contain('"model":"my-words"');
+    expect(more, 'what works offline comes first')
+      .to.match(/curl -s http:\S+\/v1\/chat\/completions \\\n.+\n.+\n {2}-d '\{"model":"my-words"/)
+      .and.to.match(/\/v1\/images\/generations.+\n.+"url":"https:\/\/paper\.example\/7"\}' {2}# needs the network\n/);
     expect(await offered([]))
       .to.match(/shown this once:\n\nsk-mg-\S+\n/)
       .and.not.to.contain('curl');
@@ -574,11 +575,11 @@ describe('the process', () => {
     const { child, said, ended, says } = start('serve');
     const address = await says(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
     child.kill('SIGUSR1');
-    await until(() => said.stderr.includes('a connection broke and nobody listened to it'));
+    await until(() => said.stderr.includes('unhandled connection error'));
     expect((await fetch(`${address}/health/live`)).status).to.equal(200);
     child.kill('SIGUSR2');
     expect((await ended)[0]).to.equal(1);
-    expect(said.stderr).to.contain('something was thrown outside of any request');
+    expect(said.stderr).to.contain('uncaught error outside of a request');
   });
 
   it('says in one line which required plugin it cannot start without', async () => {
@@ -587,7 +588,7 @@ describe('the process', () => {
     const { said, ended } = start('serve');
     expect((await ended)[0]).to.equal(2);
     expect(said.stderr).to.match(/^mediagate: The required plugin entry "gone" failed: Cannot find module .*\n$/m);
-    expect(said.stderr).not.to.contain('nobody foresaw');
+    expect(said.stderr).not.to.contain('failed unexpectedly');
   });
 
   it('says of what it reads, listens on and names in links what may not be expected', async () => {
@@ -601,12 +602,10 @@ describe('the process', () => {
       const { child, said, ended, says } = start(...args);
       const address = await says(/mediagate listens on (http:\/\/127\.0\.0\.1:\d+), and on that port of every other/);
       await says(/(sounds +ELEVENLABS_API_KEY\n)/);
-      expect(said.stdout).to.contain(
-        `begin with ${address}, which callers from elsewhere cannot use: BASE_URL is not set\n`,
-      );
+      expect(said.stdout).to.contain(`begin with ${address}, which other machines cannot use: BASE_URL is not set\n`);
       expect(said.stdout).to.contain('PROT is no setting; PORT is.\n');
       expect(said.stdout).to.contain('IMAGE_UPSTREM_URL is no setting; IMAGE_UPSTREAM_URL is.\n');
-      expect(said.stdout).to.contain('There is a .env in this folder, which is not read. To set what it has: set -a;');
+      expect(said.stdout).to.contain('The .env file in this folder is not read. To set what it has: set -a;');
       // No stand-in answers for text.
       expect(said.stdout).to.match(
         /real models:\n {2}images +IMAGE_UPSTREAM_URL\n {2}hearing +TRANSCRIPTION_UPSTREAM_URL\n {2}speaking +SPEECH_UPSTREAM_URL or ELEVENLABS_API_KEY\n {2}changed voices +ELEVENLABS_API_KEY\n {2}sounds +ELEVENLABS_API_KEY\n/,

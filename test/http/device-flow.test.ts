@@ -92,7 +92,7 @@ describeOnStacks('the device flow', (stack) => {
     for (const time of ['once', 'loaded again']) {
       const page = await browser.send(answered.location ?? '');
       expect(page.status, time).to.equal(200);
-      expect(page.text, time).to.contain('It is connected');
+      expect(page.text, time).to.contain('Program connected');
     }
     const both = await Promise.all([poll(json.device_code), poll(json.device_code)]);
     const tokens = both.flatMap(({ json: body }) => (body.access_token ? [body.access_token] : []));
@@ -140,7 +140,7 @@ describeOnStacks('the device flow', (stack) => {
     const browser = await app.signedIn();
     const { json } = await start();
     const { location } = await answer(browser, json.user_code, 'deny');
-    expect((await browser.send(location ?? '')).text).to.contain('It was denied');
+    expect((await browser.send(location ?? '')).text).to.contain('Request denied');
     expect((await poll(json.device_code)).json.error).to.equal('access_denied');
   });
 

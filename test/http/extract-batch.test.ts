@@ -93,7 +93,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
       ok: false,
       status: 'failed',
       error: {
-        message: 'url holds white space, a control character or a backslash.',
+        message: 'url has white space, a control character or a backslash.',
         type: 'invalid_request_error',
         param: 'url',
         code: 'invalid_url',

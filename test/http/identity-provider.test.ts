@@ -140,7 +140,7 @@ describe('an identity provider', () => {
       issuer.script = script;
       const { answer } = await signIn();
       expect(answer.status).to.equal(503);
-      expect(answer.text).to.contain('sign_in_unavailable').and.to.contain('does not answer as it should');
+      expect(answer.text).to.contain('sign_in_unavailable').and.to.contain('gave no valid answer');
       expect(answer.headers.get('retry-after')).to.equal('1');
     });
   }

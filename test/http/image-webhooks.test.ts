@@ -127,7 +127,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     await client.cancel(await submit('gone'));
     await client.cancel(await submit('dead'));
     await receiver.heard('dead', PAUSES_MS.length + 1);
-    for (const message of ['a webhook was given up', 'a webhook is not wanted any more'])
+    for (const message of ['a webhook was given up after its last retry', 'a webhook endpoint is gone (410)'])
       await until(() => app.log.some((line) => line.message === message));
     await settled();
     expect([receiver.of('gone').length, receiver.of('dead').length]).to.deep.equal([1, PAUSES_MS.length + 1]);

@@ -13,13 +13,13 @@ describe('how a worker fares, in words', () => {
     expect(words(12_000)).to.equal('no life for 12 s; waits for its lease: 3 s');
     expect(words(15_000)).to.equal('no life for 15 s; its lease is over: waits for another worker');
     expect(words(3 * 3_600_000)).to.equal('no life for 3 h; its lease is over: waits for another worker');
-    expect(words(1_000, true)).to.equal('its worker has ended; waits for another');
+    expect(words(1_000, true)).to.equal('its worker has ended; waits for another worker');
   });
 
   it('says why a job waits', () => {
-    expect(renderWait({ attempts: 0, crashCount: 0 })).to.equal('waits for its turn');
-    expect(renderWait({ attempts: 1, crashCount: 0 })).to.equal('was given back; waits to run again');
-    expect(renderWait({ attempts: 1, crashCount: 1 })).to.equal('was cut off once; waits to run again');
-    expect(renderWait({ attempts: 3, crashCount: 2 })).to.equal('was cut off 2 times; waits to run again');
+    expect(renderWait({ attempts: 0, crashCount: 0 })).to.equal('waits for a worker');
+    expect(renderWait({ attempts: 1, crashCount: 0 })).to.equal('released; queued again');
+    expect(renderWait({ attempts: 1, crashCount: 1 })).to.equal('interrupted once; queued again');
+    expect(renderWait({ attempts: 3, crashCount: 2 })).to.equal('interrupted 2 times; queued again');
   });
 });

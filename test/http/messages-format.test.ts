@@ -535,7 +535,10 @@ describe('messages in the formats of the models', () => {
               .to.match(/^message_start .*\berror$/)
               .and.not.to.contain('message_stop');
             expect(failure, `cut at ${cut}`).to.deep.include({ type: 'error' });
-            expect(failure?.error).to.deep.equal({ type: 'api_error', message: 'The stream of the model broke off.' });
+            expect(failure?.error).to.deep.equal({
+              type: 'api_error',
+              message: 'The stream of the model was interrupted.',
+            });
             expect(failure?.request_id).to.match(/^req_/);
           }
         }
@@ -740,7 +743,7 @@ describe('messages in the formats of the models', () => {
         const { failure } = gather(events);
         expect(failure?.error).to.deep.equal({
           type: 'overloaded_error',
-          message: 'The gateway is shutting down; ask again.',
+          message: 'The gateway is shutting down. Retry the request.',
         });
         script = () => ({ contentType: 'application/json', pieces: ['stall'] });
         const asked = app.model.calls.length;

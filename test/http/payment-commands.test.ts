@@ -117,7 +117,7 @@ describe('mediagate payments', () => {
       'statement:B4',
     ]);
     expect((await run('review', 'statement:B4', '--note', 'sent back')).code).to.equal(0);
-    expect((await run('review')).stdout).to.equal('No transfer waits for a look.\n');
+    expect((await run('review')).stdout).to.equal('No transfer is under review.\n');
     expect((await run('review', 'statement:B4')).code).to.equal(1);
   });
 

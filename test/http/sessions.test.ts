@@ -120,7 +120,7 @@ describeOnStacks('sessions', (stack) => {
     const { status, json } = await app.request('/device', { method: 'POST', headers, body: 'user_code=BBBBBBBB' });
     expect(status).to.equal(401);
     expect(json.error).to.include({ code: 'not_signed_in', type: 'authentication_error' });
-    expect(json.error.message).to.contain('An API key signs nobody in.');
+    expect(json.error.message).to.contain('An API key cannot sign in a user.');
     expect(json.loginUrl).to.equal(`${app.url}/signin`);
     expect(json.instruction).to.contain('Never ask for a password');
     expect(JSON.stringify(json)).not.to.contain(key);

@@ -184,7 +184,7 @@ describeOnStacks('signing in', (stack) => {
     const page = await app.begin(browser);
     const answer = await browser.open(page.url, { form: { action: 'refuse' } });
     expect(answer.status).to.equal(400);
-    expect(answer.text).to.contain('was told not to sign you in').and.to.contain('Sign in again');
+    expect(answer.text).to.contain('refused to sign you in').and.to.contain('Sign in again');
   });
 
   it('shows failures to browsers as a page, and to programs as JSON', async () => {

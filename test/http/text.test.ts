@@ -178,7 +178,7 @@ describeOnStacks('text over HTTP', (stack) => {
     const { json: effort } = await post(app, CHATS, limited, { ...CHAT, reasoning_effort: 'max' });
     expect(effort.error.message).to.contain('low, medium, high, xhigh');
     const { json: unknown } = await post(app, CHATS, limited, { ...CHAT, model: 'gpt-5' });
-    expect(unknown.error.message).to.match(/^There is no model "gpt-5"\. Here work: .*\bm-5\.5\b/);
+    expect(unknown.error.message).to.match(/^There is no model "gpt-5"\. Available: .*\bm-5\.5\b/);
     expect(upstream.requests).to.have.length(0);
     const { headers } = await post(app, CHATS, limited, CHAT);
     expect(headers.get('x-ratelimit-remaining-requests')).to.equal('1');
@@ -563,7 +563,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
       const [entry] = await ledgerOf(app, 1);
       expect(entry).to.include({ estimated: true });
       expect(app.model.calls[0]?.signal.aborted).to.equal(true);
-      const told = app.log.filter(({ message }) => message === 'an answer broke off');
+      const told = app.log.filter(({ message }) => message === 'an answer was interrupted');
       expect(told).to.have.length(cut ? 1 : 0);
       if (!cut) await app.close();
     }
@@ -589,7 +589,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     const [, failure, done] = text.split('\n\n');
     expect(JSON.parse(failure?.slice(6) ?? '').error).to.include({ code: 'upstream_error', type: 'server_error' });
     expect(done).to.equal('data: [DONE]');
-    expect(app.log.find(({ message }) => message === 'an answer broke off')?.fields).to.include({
+    expect(app.log.find(({ message }) => message === 'an answer was interrupted')?.fields).to.include({
       code: 'upstream_error',
     });
     const [entry] = await ledgerOf(app, 1);

@@ -51,7 +51,7 @@ describe('mediagate users', () => {
     const ended = await run('users', 'sign-out', id, '--note', 'lost a laptop');
     expect([ended.code, ended.stdout]).to.deep.equal([0, `User ${id} is signed out: 2 sessions have ended.\n`]);
     expect(await state.sessions.find('here')).to.equal(undefined);
-    expect((await run('users', 'sign-out', id)).stdout).to.equal(`User ${id} was signed in nowhere.\n`);
+    expect((await run('users', 'sign-out', id)).stdout).to.equal(`User ${id} has no sessions.\n`);
     expect(JSON.parse((await run('users', 'sign-out', id, '--json')).stdout)).to.deep.equal({ id, ended: 0 });
     const [row, ...more] = await state.audit.list({ subject: id, limit: 9 });
     expect(row).to.include({ action: 'user.signed-out', note: 'lost a laptop' });

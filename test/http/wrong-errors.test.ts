@@ -297,7 +297,7 @@ describe('errors of plugins over HTTP', () => {
         expect([status, json?.error?.code, json?.error?.message], name).to.deep.equal([
           502,
           'upstream_changed',
-          'The answer of the source could not be understood.',
+          'The answer of the source could not be read.',
         ]);
         for (const header of ['www-authenticate', 'retry-after']) expect(headers.get(header), name).to.equal(null);
         isClean(text, name);
@@ -528,7 +528,7 @@ describe('errors of plugins over HTTP', () => {
       ENTRY,
     ]);
     expect(refused.json.error.message).to.equal(
-      `The link is ${CLEAN}, not an item of Liar; accepted is e.g. https://liar.example/item/<digits>.`,
+      `The link is ${CLEAN}, not an item of Liar; accepted, for example: https://liar.example/item/<digits>.`,
     );
     for (const wrong of [
       null,

@@ -564,7 +564,7 @@ describe('openai_text over sockets', () => {
       const gateway = await createGateway({ plugins: [{ use: openaiText, options: twice }] });
       gateways.push(gateway);
       expect(gateway.plugins()[0]?.reason).to.equal(
-        'upstreams.1 has the address of one before it, and no "name" of its own',
+        'upstreams.1 has the same address as an earlier one and needs its own "name"',
       );
       const named = await provider([one({ name: 'a' }), one({ name: 'b' })]);
       const names = [];

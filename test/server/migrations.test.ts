@@ -65,7 +65,7 @@ describe('migrations on a disk without room', () => {
       await sql`pragma max_page_count = 1`.execute(queries);
       expect(await rejection(migrate(queries, laterMigrations))).to.include({
         code: 'upstream_unavailable',
-        message: `The database is at ${EARLIER} and was left so; it could not be brought to ${LATEST}: there is no room left on its disk.`,
+        message: `The database is at ${EARLIER} and was left there; the migration to ${LATEST} failed: its disk is full.`,
       });
       await sql`pragma max_page_count = 1000000`.execute(queries);
       expect(await migrate(queries, laterMigrations)).to.include(LATEST);
@@ -173,8 +173,8 @@ describe('migrations of a PostgreSQL that others use', () => {
     expect(await rejection(withSchema(refused, (queries) => migrate(queries, laterMigrations)))).to.include({
       code: 'upstream_unavailable',
       message:
-        `The database is at ${EARLIER} and was left so; it could not be brought to ${LATEST}: its user may not make or ` +
-        'change tables. Run "mediagate migrate" with the DATABASE_URL of one who may, and start again.',
+        `The database is at ${EARLIER} and was left there; the migration to ${LATEST} failed: its user may not create or ` +
+        'change tables. Run "mediagate migrate" with a DATABASE_URL of a user who may, and start again.',
     });
     await withSchema(place, (queries) => migrate(queries, laterMigrations));
     expect(await withSchema(refused, (queries) => migrate(queries, laterMigrations))).to.deep.equal([]);

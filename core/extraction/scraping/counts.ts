@@ -1,14 +1,11 @@
+import type { Precision } from '../../contracts/index.js';
+import { latinDigits } from './texts.js';
+
 export interface Count {
   value: number;
   /** False if the platform rounded: "1.2M", "10,000+". */
   exact: boolean;
 }
-
-/** First code points of the decimal digits used in interfaces besides 0 to 9. */
-const DIGIT_ZEROS = [
-  0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0e50, 0x0ed0,
-  0x0f20, 0x1040, 0x17e0, 0xff10,
-];
 
 const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 const SPACES = /[\u00a0\u2007\u2009\u202f]/g;
@@ -49,6 +46,20 @@ export function parseCount(text: string): Count | undefined {
   }
   if (/^\s?\+/.test(rest)) exact = false;
   return Number.isSafeInteger(value) ? { value, exact } : undefined;
+}
+
+/**
+ * The metrics of counts that a page shows, and the precision of those that the platform rounded. A count that is
+ * undefined gives an undefined metric.
+ */
+export function shownCounters(counts: Readonly<Record<string, Count | undefined>>) {
+  const metrics: Record<string, number | undefined> = {};
+  const precision: Record<string, Precision> = {};
+  for (const [name, count] of Object.entries(counts)) {
+    metrics[name] = count?.value;
+    if (count?.exact === false) precision[name] = 'rounded';
+  }
+  return { metrics, precision };
 }
 
 interface Quantity {
@@ -100,15 +111,7 @@ function whole(digits: string): number | undefined {
 }
 
 function normalize(text: string): string {
-  return text
-    .normalize('NFC')
-    .replace(INVISIBLE, '')
-    .replace(SPACES, ' ')
-    .replace(/\p{Nd}/gu, (digit) => {
-      const code = digit.codePointAt(0) ?? 0;
-      const zero = DIGIT_ZEROS.find((start) => code >= start && code < start + 10);
-      return zero === undefined ? digit : String(code - zero);
-    })
+  return latinDigits(text.normalize('NFC').replace(INVISIBLE, '').replace(SPACES, ' '))
     .replaceAll('٫', '.')
     .replaceAll('٬', ',');
 }

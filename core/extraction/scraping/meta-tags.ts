@@ -192,14 +192,14 @@ export function parseLinkText(text: unknown): URL {
   const link = text.trim();
   if (link === '') throw invalid(`url is empty. ${EXPECTED}`);
   if (link.length > MAX_LINK_LENGTH) throw invalid(`url is longer than ${MAX_LINK_LENGTH} characters.`);
-  if (MISLEADING.test(link)) throw invalid('url holds white space, a control character or a backslash.');
+  if (MISLEADING.test(link)) throw invalid('url has white space, a control character or a backslash.');
   if (!/^https?:\/\/[^/]/i.test(link)) throw invalid(`url does not begin with http:// or https://. ${EXPECTED}`);
   const url = URL.parse(link);
   if (!url) throw invalid(`url is not a valid URL. ${EXPECTED}`);
   if (url.username || url.password || /^https?:\/\/[^/?#]*@/i.test(link)) {
-    throw invalid('url holds user information before the host, which no public link has.');
+    throw invalid('url has user information before the host, which public links do not have.');
   }
-  if (url.port) throw invalid('url names a port, which no public link has.');
+  if (url.port) throw invalid('url has a port, which public links do not have.');
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.replace(/\.+$/, '');
   return url;
 }

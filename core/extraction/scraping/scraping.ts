@@ -9,7 +9,7 @@ export {
   pathSegments,
   queryValue,
 } from './addresses.js';
-export { type Count, parseCount } from './counts.js';
+export { type Count, parseCount, shownCounters } from './counts.js';
 export { type DashManifest, readDashManifest } from './dash.js';
 export { parseDuration, toIsoTime } from './dates.js';
 export {
@@ -41,4 +41,4 @@ export {
 } from './linked-data.js';
 export { decodeEntities, metaTags } from './meta-tags.js';
 export { type ExtractedJson, findJsonAfter, type PageScript, type ScriptedPage, splitScripts } from './page-json.js';
-export { findPhrase, type HashtagOptions, hashtagsIn } from './texts.js';
+export { findPhrase, type HashtagOptions, hashtagsIn, latinDigits } from './texts.js';

@@ -58,3 +58,18 @@ export function findPhrase(text: string | undefined, phrases: readonly string[])
   const lower = text?.toLowerCase();
   return lower === undefined ? undefined : phrases.find((phrase) => lower.includes(phrase));
 }
+
+/** First code points of the decimal digits used in interfaces besides 0 to 9. */
+const DIGIT_ZEROS = [
+  0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0e50, 0x0ed0,
+  0x0f20, 0x1040, 0x17e0, 0xff10,
+];
+
+/** A text with 0 to 9 in place of the digits of other scripts (Arabic, Devanagari, Thai …). */
+export function latinDigits(text: string): string {
+  return text.replace(/\p{Nd}/gu, (digit) => {
+    const code = digit.codePointAt(0) ?? 0;
+    const zero = DIGIT_ZEROS.find((start) => code >= start && code < start + 10);
+    return zero === undefined ? digit : String(code - zero);
+  });
+}

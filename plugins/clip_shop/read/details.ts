@@ -2,6 +2,7 @@ import {
   asArray,
   asBoolean,
   asCount,
+  asId,
   asNumber,
   asPositive,
   asRecord,
@@ -16,7 +17,7 @@ import {
   tryParseJson,
 } from 'mediagate/plugin';
 import { originPrice, readAmount, readMoney, salePrice } from './price.js';
-import { anyKnown, filled, known, readId, readImageUrl, readText, readUrl } from './values.js';
+import { anyKnown, filled, known, readImageUrl, readText, readUrl } from './values.js';
 
 /**
  * The description is a list of blocks, mostly as a JSON text; text, lists and pictures are what they hold. `pictures` are
@@ -103,7 +104,7 @@ export function readVariants(product: JsonRecord) {
   const variants = new Map<string, Variant>();
   let stock: number | undefined = skus.length > 0 ? 0 : undefined;
   for (const sku of skus) {
-    const id = readId(sku.sku_id);
+    const id = asId(sku.sku_id);
     if (id !== undefined && variants.has(id)) continue;
     const left = asCount(at(sku, 'sku_quantity', 'available_quantity')) ?? asCount(sku.stock);
     stock = left === undefined || stock === undefined ? undefined : stock + left;
@@ -119,7 +120,7 @@ function readVariant(sku: JsonRecord, apart: unknown, images: ReadonlyMap<string
   const properties = pairs.flatMap((pair) =>
     namedValue(pair.sku_property_name ?? pair.prop_name, pair.sku_property_value_name ?? pair.prop_value),
   );
-  const pictured = pairs.flatMap((pair) => images.get(readId(pair.sku_property_value_id ?? pair.prop_value_id)) ?? []);
+  const pictured = pairs.flatMap((pair) => images.get(asId(pair.sku_property_value_id ?? pair.prop_value_id)) ?? []);
   return {
     name: properties.map(({ value }) => value).join(', ') || readText(sku.sku_name),
     properties: filled(properties),
@@ -135,7 +136,7 @@ function imagesOfValues(product: JsonRecord): Map<string | undefined, string> {
   const values = axes.flatMap((axis) => asRecords(axis.property_values ?? axis.sale_prop_values));
   return new Map(
     values.flatMap((value) => {
-      const id = readId(value.property_value_id) ?? readId(value.prop_value_id);
+      const id = asId(value.property_value_id) ?? asId(value.prop_value_id);
       const url = readImageUrl(value.image);
       return id && url ? [[id, url] as const] : [];
     }),

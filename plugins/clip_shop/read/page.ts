@@ -1,4 +1,5 @@
 import {
+  asId,
   asRecord,
   asRecords,
   asString,
@@ -15,7 +16,7 @@ import {
 import type { SiteConfig } from '../fetch.js';
 import { matchProduct } from '../links.js';
 import { type ProductPart, partOf, readProducts } from './product.js';
-import { readId, readText, readUrl } from './values.js';
+import { known, readText, readUrl } from './values.js';
 
 /** One place of a page that holds the product. */
 export interface ProductNode {
@@ -26,20 +27,7 @@ export interface ProductNode {
 }
 
 /** What a page's data has about products. */
-export interface RouterData {
-  /** Places with the requested product, the fullest first. */
-  nodes: readonly ProductNode[];
-  /** Further parts of the page that hold its reviews, where they stand apart. */
-  reviewParts: readonly JsonRecord[];
-  /** Another product stands where the requested one should. */
-  other: boolean;
-  /** The component for the product is there, whatever it holds, or components bear no names to tell them by. */
-  hasComponent: boolean;
-  /** The platform's own refusal in the place of the product. */
-  refusal?: { code: number; message?: string };
-  /** The route, where the page says who is asking and for what. */
-  page?: JsonRecord;
-}
+export type RouterData = ReturnType<typeof readRoot>;
 
 /**
  * The data that the page was rendered from, out of the first of the named blobs that can be read. Route keys are build
@@ -49,7 +37,7 @@ export function readRouterData(html: string, id: string, blobs: readonly string[
   for (const name of blobs) {
     const first = html.indexOf(name);
     if (first < 0) continue;
-    const marker = new RegExp(`${escaped(name)}(?:["'][^<>{]{0,200}>|["'\\]\\s]*=)`);
+    const marker = new RegExp(`${name.replace(/\W/g, '\\$&')}(?:["'][^<>{]{0,200}>|["'\\]\\s]*=)`);
     // Ids are texts on every page that was seen. Only if no node has the id, the page is read again with exact numbers.
     const root = asRecord(findJsonAfter(html, marker, first, 'as_numbers')?.value);
     if (!root) continue;
@@ -61,11 +49,7 @@ export function readRouterData(html: string, id: string, blobs: readonly string[
   return undefined;
 }
 
-function escaped(name: string): string {
-  return name.replace(/\W/g, '\\$&');
-}
-
-function readRoot(root: JsonRecord, id: string): RouterData {
+function readRoot(root: JsonRecord, id: string) {
   const pages = asRecords(Object.values(asRecord(root.loaderData) ?? {})).filter((page) => asRecord(page.page_config));
   const components = pages.flatMap((page) => asRecords(at(page, 'page_config', 'components_map')));
   const holders = asRecords(components.map((component) => holderOf(component)));
@@ -77,24 +61,28 @@ function readRoot(root: JsonRecord, id: string): RouterData {
   // Older pages and wrapped ones hold the product elsewhere; it is recognized by its shape and its id.
   const nodes = own.length > 0 ? own : searchNodes(root, id);
   return {
+    /** Places with the requested product, the fullest first. */
     nodes,
+    /** Further parts of the page that hold its reviews, where they stand apart. */
     reviewParts: asRecords(components.filter(isReviewPart).map((component) => component.component_data)),
+    /** Another product stands where the requested one should. */
     other: nodes.length === 0 && places.some(({ product }) => idOf(product) !== undefined),
+    /** The component for the product is there, whatever it holds, or components bear no names to tell them by. */
     hasComponent:
       components.some(isProductComponent) || !components.some(({ component_type }) => asString(component_type)),
+    /** The platform's own refusal in the place of the product. */
     refusal: [...holders, ...copies].flatMap((holder) => refusalOf(holder) ?? [])[0],
+    /** The route, where the page says who is asking and for what. */
     page: pages[0],
   };
 }
 
-function isProductComponent(component: JsonRecord): boolean {
-  return [component.component_type, component.component_name].some(
-    (name) => name === 'product_info' || name === 'product_detail',
-  );
+function isProductComponent({ component_type, component_name }: JsonRecord): boolean {
+  return [component_type, component_name].some((name) => name === 'product_info' || name === 'product_detail');
 }
 
-function isReviewPart(component: JsonRecord): boolean {
-  return [component.component_type, component.component_name].some((name) => /review/.test(asString(name) ?? ''));
+function isReviewPart({ component_type, component_name }: JsonRecord): boolean {
+  return [component_type, component_name].some((name) => /review/.test(asString(name) ?? ''));
 }
 
 function holderOf(component: JsonRecord): JsonRecord | undefined {
@@ -124,27 +112,23 @@ function idOf(product: JsonRecord): string | undefined {
     at(product, 'product_model', 'product_id'),
     at(product, 'product_base', 'product_id'),
   ];
-  const [first, ...others] = ids.flatMap((id) => readId(id) ?? []);
+  const [first, ...others] = ids.flatMap((id) => asId(id) ?? []);
   return others.every((id) => id === first) ? first : undefined;
 }
 
 function searchNodes(root: JsonRecord, id: string): ProductNode[] {
-  const isRequested = (record: JsonRecord | undefined) =>
-    record !== undefined && isProduct(record) && idOf(record) === id;
-  const nodes = findAll(root, (record) => isRequested(record)).map((product): ProductNode => ({ product, around: {} }));
-  return nodes.map(
-    ({ product }): ProductNode => ({
-      product,
-      around: findAll(root, (record) => record.product_info === product || record.product_module === product)[0] ?? {},
-    }),
-  );
+  const products = findAll(root, (record) => isProduct(record) && idOf(record) === id);
+  return products.map((product) => {
+    const isAround = (record: JsonRecord) => record.product_info === product || record.product_module === product;
+    return { product, around: findAll(root, isAround)[0] ?? {} };
+  });
 }
 
-function refusalOf(holder: JsonRecord): RouterData['refusal'] {
-  const codes: readonly (readonly [code: unknown, message: unknown])[] = [
+function refusalOf(holder: JsonRecord): { code: number; message?: string } | undefined {
+  const replies = [at(holder, 'product_info', 'base_resp'), holder.base_resp];
+  const codes = [
     [holder.error_code, holder.error_message],
-    [at(holder, 'product_info', 'base_resp', 'StatusCode'), at(holder, 'product_info', 'base_resp', 'StatusMessage')],
-    [at(holder, 'base_resp', 'StatusCode'), at(holder, 'base_resp', 'StatusMessage')],
+    ...replies.map((reply) => [at(reply, 'StatusCode'), at(reply, 'StatusMessage')]),
   ];
   for (const [value, message] of codes) {
     const code = Number(value);
@@ -170,8 +154,8 @@ export function isWhole(parts: readonly ProductPart[]): boolean {
 export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig): ShopOutcome {
   if (!/\S/.test(html)) return { kind: 'transient', code: 'upstream_refused', reason: 'an empty answer' };
   const data = readRouterData(html, id, siteConfig.blobs);
-  const parts = data ? readProducts(data, id) : [];
-  const refusal = data?.refusal && meaningOf(data.refusal, data, html, siteConfig);
+  const parts = data ? readProducts(data, id, siteConfig.rawStats) : [];
+  const refusal = data && meaningOf(data, html, siteConfig);
   if (isReadable(parts)) {
     const withdrawn = parts.some(({ notForSale }) => notForSale);
     const notes = [...(refusal ? [refusal.code] : []), ...(withdrawn ? ['not_for_sale'] : [])];
@@ -187,11 +171,7 @@ export function outcomeOfPage(html: string, id: string, siteConfig: SiteConfig):
     return { kind: 'transient', code: 'bot_check', reason: 'the page takes the visitor for a robot' };
   const tags = readPageTags(html, id);
   if (tags)
-    return {
-      kind: 'found',
-      found: [...parts, tags],
-      limitations: ['fallback_source: page_tags', 'metadata_only'],
-    };
+    return { kind: 'found', found: [...parts, tags], limitations: ['fallback_source: page_tags', 'metadata_only'] };
   if (data && !data.hasComponent) return { kind: 'definitive', code: 'removed', reason: 'the page shows no product' };
   return { kind: 'transient', code: 'upstream_changed', reason: 'the page’s data could not be read' };
 }
@@ -202,12 +182,14 @@ function checkOf(html: string, { markers }: SiteConfig): string | undefined {
   return markers.challenge.some((mark) => html.includes(mark)) ? 'a challenge in place of the page' : undefined;
 }
 
+/** What the platform's own refusal means, if there is one. */
 function meaningOf(
-  { code, message }: NonNullable<RouterData['refusal']>,
-  { page }: RouterData,
+  { refusal, page }: RouterData,
   html: string,
   { errorCodes, phrases }: SiteConfig,
-): { code: DefinitiveCode; reason: string } {
+): { code: DefinitiveCode; reason: string } | undefined {
+  if (!refusal) return undefined;
+  const { code, message } = refusal;
   const seenFrom = asString(at(page, 'region_info', 'ip_region')) ?? asString(at(page, 'region_info', 'real_region'));
   const where = seenFrom ? `, seen from ${seenFrom}` : '';
   const reason = `${message ?? 'no message'} (${code}${where})`;
@@ -231,13 +213,14 @@ export function readPageTags(html: string, id: string): ProductPart | undefined 
     return undefined;
   const name = readText((tags.get('og:title') ?? tags.get('twitter:title'))?.replace(SITE_SUFFIX, ''));
   if (!name || SITE_TITLE.test(name)) return undefined;
-  const description = readText(tags.get('og:description'));
   const image = readUrl(tags.get('og:image'));
-  return partOf({
-    product_id: id,
-    name,
-    ...(description && { description }),
-    image_urls: image ? [image] : [],
-    ...(image && { media: [{ url: image, kind: 'image' }] }),
-  });
+  return partOf(
+    known({
+      product_id: id,
+      name,
+      description: readText(tags.get('og:description')),
+      image_urls: image ? [image] : [],
+      media: image ? [{ url: image, kind: 'image' }] : undefined,
+    }),
+  );
 }

@@ -2,6 +2,7 @@ import {
   asArray,
   asBoolean,
   asCount,
+  asId,
   asNumber,
   asPositive,
   asRecord,
@@ -15,7 +16,7 @@ import {
   toIsoTime,
 } from 'mediagate/plugin';
 import type { ProductPart } from './product.js';
-import { anyKnown, known, readId, readImageUrl, readText } from './values.js';
+import { anyKnown, known, readImageUrl, readText } from './values.js';
 
 export type Rating = NonNullable<Product['rating']>;
 
@@ -32,33 +33,31 @@ export function readPageReviews(places: readonly unknown[], id: string): Review[
   return lists.flatMap((list) => readReviews(list, id));
 }
 
-/** Reviews of one list, those of other products left out. */
+/**
+ * Reviews of one list, those of other products left out. Fields have the words of the page of 2025 (a `review` inside an
+ * item) or of the endpoint and the page of 2026.
+ */
 export function readReviews(list: unknown, productId: string): Review[] {
-  return (asArray(list) ?? []).flatMap((item) => readReview(item, productId) ?? []);
-}
-
-/** One review, in the words of the page of 2025 (a `review` inside an item) or of the endpoint and the page of 2026. */
-function readReview(item: unknown, productId: string): Review | undefined {
-  const outer = asRecord(item);
-  const inner = asRecord(outer?.review) ?? outer;
-  if (!outer || !inner) return undefined;
-  const owner = readId(inner.product_id) ?? readId(outer.product_id);
-  if (owner !== undefined && owner !== productId) return undefined;
-  const id = readId(inner.review_id) ?? readId(outer.review_id);
-  const rating = asCount(inner.review_rating) ?? asCount(inner.rating);
-  if (!id || rating === undefined || rating < 1 || rating > 5) return undefined;
-  const parts = asRecords(inner.display_review_text).flatMap((part) => readText(part.plain_text) ?? []);
-  return known({
-    id,
-    rating,
-    text: readText(inner.review_text) ?? readText(inner.display_text) ?? readText(parts.join(' ')),
-    author: readText(inner.reviewer_name) ?? readText(at(outer, 'review_user', 'name')),
-    created_at: toIsoTime(inner.review_time ?? inner.review_timestamp),
-    likes: asCount(inner.digg_count) ?? asCount(inner.like_count) ?? asCount(inner.helpful_count),
-    images: readImages(inner),
-    variant: readText(inner.sku_specification) ?? readText(outer.sku_specification),
-    country: /^[A-Z]{2}$/.exec(readText(inner.review_country)?.toUpperCase() ?? '')?.[0],
-    verified_purchase: asBoolean(inner.is_verified_purchase) ?? asBoolean(outer.is_verified_purchase),
+  return asRecords(list).flatMap((outer) => {
+    const inner = asRecord(outer.review) ?? outer;
+    const id = asId(inner.review_id) ?? asId(outer.review_id);
+    const owner = asId(inner.product_id) ?? asId(outer.product_id) ?? productId;
+    const rating = asPositive(inner.review_rating) ?? asPositive(inner.rating);
+    if (!id || owner !== productId || rating === undefined || rating > 5) return [];
+    const parts = asRecords(inner.display_review_text).flatMap((part) => readText(part.plain_text) ?? []);
+    const review: Review = {
+      id,
+      rating,
+      text: readText(inner.review_text) ?? readText(inner.display_text) ?? readText(parts.join(' ')),
+      author: readText(inner.reviewer_name) ?? readText(at(outer, 'review_user', 'name')),
+      created_at: toIsoTime(inner.review_time ?? inner.review_timestamp),
+      likes: asCount(inner.digg_count) ?? asCount(inner.like_count) ?? asCount(inner.helpful_count),
+      images: readImages(inner),
+      variant: readText(inner.sku_specification) ?? readText(outer.sku_specification),
+      country: /^[A-Z]{2}$/.exec(readText(inner.review_country)?.toUpperCase() ?? '')?.[0],
+      verified_purchase: asBoolean(inner.is_verified_purchase) ?? asBoolean(outer.is_verified_purchase),
+    };
+    return [known(review)];
   });
 }
 
@@ -66,7 +65,7 @@ function readReview(item: unknown, productId: string): Review | undefined {
 function readImages(review: JsonRecord): string[] {
   const listed = asArray(review.review_images) ?? asArray(review.images) ?? [];
   const images = listed.length > 0 ? listed : (asArray(review.media) ?? []).map((entry) => at(entry, 'image'));
-  return images.length > 0 ? [...new Set(images.flatMap((image) => readImageUrl(image) ?? []))] : [];
+  return [...new Set(images.flatMap((image) => readImageUrl(image) ?? []))];
 }
 
 /** A product without reviews has zero stars of zero reviews on its page, which is no rating. */
@@ -121,17 +120,18 @@ export function usableOf(reviews: Iterable<Review>, { includeEmptyReviews }: Rev
   return [...reviews].filter(({ text }) => includeEmptyReviews || text);
 }
 
-/** One star group of a result. */
-export interface ReviewGroup {
-  /** Sorted and cut to the wanted number. */
-  reviews: Review[];
-  /** How many there should be: the wanted number, or as many as the product has. */
-  wanted: number;
-  /** Requested from the platform for this group and order, not picked from a page. */
-  asked: boolean;
-}
-
-export interface GroupCall {
+/**
+ * The reviews of one star group: each once, empty ones out unless wanted, in the wanted order, up to the limit. `wanted` is
+ * how many there should be: the limit, or as many as the product has. `asked`: requested from the platform for this group
+ * and order, not picked from a page.
+ */
+export function groupReviews({
+  stars,
+  inPages,
+  walks,
+  total,
+  options,
+}: {
   stars: Stars;
   /** In the order of their pages. */
   inPages: readonly Review[];
@@ -139,11 +139,7 @@ export interface GroupCall {
   /** The number of reviews that the product has in this group, if the page states it. */
   total?: number;
   options: ReviewOptions;
-}
-
-/** The reviews of one star group: each once, empty ones out unless wanted, in the wanted order, up to the limit. */
-export function groupReviews({ stars, inPages, walks, total, options }: GroupCall): ReviewGroup {
-  const { clipReviewLimit, clipSort } = options;
+}) {
   const ofGroup = walks.filter((walk) => walk.stars === stars);
   const all = new Map<string, Review>();
   for (const review of [...ofGroup.flatMap(({ reviews }) => reviews), ...inPages]) {
@@ -151,12 +147,12 @@ export function groupReviews({ stars, inPages, walks, total, options }: GroupCal
   }
   const usable = usableOf(all.values(), options);
   const complete = ofGroup.some(({ exhausted }) => exhausted) || (total !== undefined && all.size >= total);
-  const sorted = clipSort === 'latest' ? usable.sort(laterFirst) : usable;
+  const limit = options.clipReviewLimit;
+  const most = Math.min(total ?? limit, limit);
   return {
-    reviews: sorted.slice(0, clipReviewLimit),
-    wanted: complete ? Math.min(usable.length, clipReviewLimit) : Math.min(total ?? clipReviewLimit, clipReviewLimit),
-    asked:
-      complete || ofGroup.some(({ reviews }) => reviews.length >= Math.min(clipReviewLimit, total ?? clipReviewLimit)),
+    reviews: (options.clipSort === 'latest' ? usable.sort(laterFirst) : usable).slice(0, limit),
+    wanted: complete ? Math.min(usable.length, limit) : most,
+    asked: complete || ofGroup.some(({ reviews }) => reviews.length >= most),
   };
 }
 
@@ -165,13 +161,14 @@ function laterFirst(one: Review, other: Review): number {
   return (Date.parse(other.created_at ?? '') || 0) - (Date.parse(one.created_at ?? '') || 0);
 }
 
+export type ReviewGroup = ReturnType<typeof groupReviews>;
+
 /** The two star groups of what was found. */
 export function groupsOf(found: readonly ProductPart[], options: ReviewOptions): Record<Stars, ReviewGroup> {
   const walks = found.flatMap((part) => part.walks ?? []);
   const inPages = found.flatMap(({ reviews }) => reviews);
-  const distribution = found.find(({ product }) => product.rating?.distribution)?.product.rating?.distribution;
-  const group = (stars: Stars) =>
-    groupReviews({ stars, inPages, walks, total: distribution?.[String(stars)], options });
+  const distribution = found.map(({ product }) => product.rating?.distribution).find((one) => one !== undefined);
+  const group = (stars: Stars) => groupReviews({ stars, inPages, walks, total: distribution?.[stars], options });
   return { 5: group(5), 1: group(1) };
 }
 

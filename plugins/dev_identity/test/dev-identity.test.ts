@@ -66,7 +66,7 @@ describe('dev_identity', () => {
     const { page } = await visit();
     const answer = await fetch(page);
     expect(answer.status).to.equal(400);
-    expect(await answer.text()).to.contain('began in another browser');
+    expect(await answer.text()).to.contain('was started in another browser');
   });
 
   it('refuses what is no address, and shows it as text', async () => {
@@ -75,7 +75,7 @@ describe('dev_identity', () => {
     const answer = await fetch(page, { method: 'POST', headers: { cookie }, body });
     expect(answer.status).to.equal(400);
     const text = await answer.text();
-    expect(text).to.contain('That is no email address.').and.not.to.contain('<script>');
+    expect(text).to.contain('This is not an email address.').and.not.to.contain('<script>');
   });
 
   it('sends a refusal back to the client', async () => {
@@ -121,7 +121,7 @@ describe('dev_identity', () => {
 
   it('does not open for a site that others reach', async () => {
     const failure = await open('https://gateway.example/signin/callback').catch((error: unknown) => error);
-    expect(failure).to.be.instanceOf(Error).with.property('message').that.contains('loopback addresses alone');
+    expect(failure).to.be.instanceOf(Error).with.property('message').that.contains('loopback addresses');
   });
 
   it('can be closed twice', async () => {

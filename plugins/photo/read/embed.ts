@@ -1,7 +1,15 @@
-import { asId, decodeEntities, findJsonAfter, parseCount, splitScripts, toIsoTime } from 'mediagate/plugin';
+import {
+  asId,
+  decodeEntities,
+  findJsonAfter,
+  parseCount,
+  shownCounters,
+  splitScripts,
+  toIsoTime,
+} from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../links.js';
-import { bestImage, singleMedia, videoEntry } from './media.js';
+import { bestImage, postMedia, videoEntry } from './media.js';
 import { readPageBlobs } from './page.js';
 import {
   asUsername,
@@ -12,9 +20,8 @@ import {
   profileUrl,
   refused,
   restricted,
-  shownCounters,
 } from './post.js';
-import { findMedia, readMedia } from './reply.js';
+import { findReadings } from './reply.js';
 
 /** Reads the embed of a post: its data, what its markup shows, or why it has neither. */
 export function readEmbedPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
@@ -23,25 +30,19 @@ export function readEmbedPage(html: string, identity: PostIdentity, siteConfig: 
   // The data of the post is a text within the data of the embed.
   const context = findJsonAfter(html, `"${embedData}"`)?.value;
   const blobs = [context, ...readPageBlobs(splitScripts(html), identity, siteConfig)];
-  const searches = blobs.map((blob) => findMedia(blob, identity, markers));
-  const data = readMedia(
-    searches.flatMap((search) => search.media),
-    identity,
-    'embed_data',
-  );
+  const searches = blobs.map((blob) => findReadings(blob, identity, markers, 'embed_data'));
   const shown = readEmbedMarkup(html, identity);
-  const found = [...data, ...(shown ? [shown] : [])];
+  const found = [...searches.flatMap(({ readings }) => readings), ...(shown ? [shown] : [])];
   if (found.length > 0) return { kind: 'found', found };
   const contains = (list: readonly string[]) => list.some((marker) => html.includes(marker));
-  // The same text is shown for a removed post and for one that is not for everybody.
-  if (contains(brokenEmbed)) return restricted('removed', messageIn(html));
+  if (contains(brokenEmbed)) {
+    // The same text is shown for a removed post and for one that is not for everybody.
+    const message = /<div class="ebmMessage">([^<]{1,300})</.exec(html)?.[1];
+    return restricted('removed', message?.trim());
+  }
   if (contains(loginPage)) return refused('a login page in place of the embed');
   if (searches.some((search) => search.otherPostOnly) || html.includes('class="Embed')) return OTHER_POST;
   return refused('another page in place of the embed');
-}
-
-function messageIn(html: string): string | undefined {
-  return /<div class="ebmMessage">([^<]{1,300})</.exec(html)?.[1]?.trim();
 }
 
 const MAX_MARKUP = 200_000;
@@ -69,7 +70,7 @@ export function readEmbedMarkup(html: string, identity: PostIdentity): PostReadi
       verified: header.includes('VerifiedSprite') ? true : undefined,
     },
     published_at: toIsoTime(attribute(tagIn(body, '<time'), 'datetime')),
-    media: singleMedia(image ? [image] : [], video ? [video] : []),
+    media: postMedia(image ? [image] : [], video ? [video] : []),
   });
   const counters = shownCounters({
     likes: singleCount(textOf(body, 'SocialProof')),

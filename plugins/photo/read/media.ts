@@ -1,11 +1,4 @@
-import {
-  absoluteUrl,
-  asPositive,
-  expiryOf,
-  type MediaEntry,
-  type PartialPost,
-  readDashManifest,
-} from 'mediagate/plugin';
+import { absoluteUrl, asPositive, expiryOf, type MediaEntry } from 'mediagate/plugin';
 
 const IMAGE_TYPES: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
@@ -18,7 +11,7 @@ const IMAGE_TYPES: Readonly<Record<string, string>> = {
 
 /** One size of an image or video. */
 export interface Rendition {
-  url: unknown;
+  url?: unknown;
   width?: unknown;
   height?: unknown;
 }
@@ -85,7 +78,7 @@ export function bestImage(
 }
 
 /** Zero if the size is unknown. */
-function areaOf({ width, height }: Omit<Rendition, 'url'>): number {
+export function areaOf({ width, height }: Omit<Rendition, 'url'>): number {
   return (asPositive(width) ?? 0) * (asPositive(height) ?? 0);
 }
 
@@ -95,76 +88,12 @@ function shapeOf({ width, height }: Omit<Rendition, 'url'>): number | undefined 
   return across && down ? across / down : undefined;
 }
 
-/** One image or video of a post. */
-export interface MediaItem {
-  isVideo: boolean;
-  /** The image, or the cover of a video. */
-  image?: MediaEntry;
-  /** Videos that may have audio, largest first. */
-  files: readonly MediaEntry[];
-  /** The text of a DASH manifest, which lists video and audio apart. */
-  dash: unknown;
-  durationSeconds?: number;
-}
-
-/** The media of a post as a document has them. */
-export type PostMedia = Required<NonNullable<PartialPost['media']>> & { image_urls: string[] };
-
-/** The media of a source that has no carousels. */
-export function singleMedia(images: readonly MediaEntry[], videos: readonly MediaEntry[] = []): PostMedia {
-  return { image_urls: urlsOf(images), video_urls: urlsOf(videos), entries: [...images, ...videos] };
-}
-
-/**
- * The media of a post's items: one image for each, which is the cover of a video; one file for each video of a carousel,
- * and all files of a single video.
- * @param music - what a post of images plays.
- */
-export function itemMedia(
-  items: readonly MediaItem[],
-  music?: MediaEntry,
-): { media: PostMedia; durationSeconds?: number } {
-  const read = items.map((item) => ({ ...item, tracks: readTracks(item.dash) }));
-  const hasVideo = items.some(({ isVideo }) => isVideo);
-  const videos = read.flatMap(({ files, tracks }) => {
-    // Without a file that has audio, video alone is better than nothing.
-    const playable = files.length > 0 ? files : tracks.videos;
-    return items.length === 1 ? playable : playable.slice(0, 1);
-  });
-  const entries = read.flatMap(({ image, files, tracks }) => [
-    ...(image ? [image] : []),
-    ...files,
-    ...tracks.videos,
-    ...tracks.audios,
-  ]);
-  const single = items.length === 1 && hasVideo ? read[0] : undefined;
-  return {
-    media: {
-      image_urls: urlsOf(items.flatMap(({ image }) => image ?? [])),
-      video_urls: urlsOf(videos),
-      entries: [...entries, ...(music && !hasVideo ? [music] : [])],
-    },
-    durationSeconds: single?.durationSeconds ?? single?.tracks.durationSeconds,
-  };
-}
-
-/** The videos of a manifest, largest first, and its audio files, smallest first. */
-function readTracks(manifest: unknown) {
-  const { files, durationSeconds } = readDashManifest(manifest);
-  const bitrate = (entry: MediaEntry) => entry.bitrate ?? 0;
-  return {
-    videos: largestFirst(files.filter(({ kind }) => kind === 'video')),
-    audios: files.filter(({ kind }) => kind === 'audio').sort((one, other) => bitrate(one) - bitrate(other)),
-    durationSeconds,
-  };
-}
-
-/** Each URL once: lists name the same file under several types. */
-export function largestFirst(entries: readonly MediaEntry[]): MediaEntry[] {
-  const distinct = [...new Map(entries.map((entry) => [entry.url, entry])).values()];
-  return distinct.sort((one, other) => areaOf(other) - areaOf(one) || (other.bitrate ?? 0) - (one.bitrate ?? 0));
-}
-
-function urlsOf(entries: readonly MediaEntry[]): string[] {
-  return [...new Set(entries.map(({ url }) => url))];
+/** The media of a post as a document has them, each URL once. */
+export function postMedia(
+  images: readonly MediaEntry[],
+  videos: readonly MediaEntry[] = [],
+  entries: readonly MediaEntry[] = [...images, ...videos],
+) {
+  const urlsOf = (list: readonly MediaEntry[]) => [...new Set(list.map(({ url }) => url))];
+  return { image_urls: urlsOf(images), video_urls: urlsOf(videos), entries: [...entries] };
 }

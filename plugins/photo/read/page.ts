@@ -9,29 +9,31 @@ import {
   OTHER_POST,
   type PostOutcome,
   type PostReading,
-  type Readings,
   readRuling,
   refused,
   restricted,
 } from './post.js';
-import { findMedia, readMedia } from './reply.js';
+import { findReadings } from './reply.js';
 import { parseTags } from './tags.js';
 
 /** Reads the page of a post: its data, its tags for link previews, or why it has neither. */
 export function readPermalinkPage(html: string, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
   const page = splitScripts(html);
   const { markers } = siteConfig;
-  const searches = readPageBlobs(page, identity, siteConfig).map((blob) => findMedia(blob, identity, markers));
-  const media = searches.flatMap((search) => search.media);
-  const gated = media.length === 0 && searches.some((search) => search.gated);
-  const data: Readings = media.length > 0 ? readMedia(media, identity) : readLinkedData(page, identity);
+  const searches = readPageBlobs(page, identity, siteConfig).map((blob) => findReadings(blob, identity, markers));
+  const listed = searches.flatMap(({ readings }) => readings);
+  const gated = listed.length === 0 && searches.some((search) => search.gated);
+  const data = listed.length > 0 ? listed : readLinkedData(page, identity);
   // The tags would add nothing.
   if (hasAuthorAndContent(data) && hasAllFiles(data)) return { kind: 'found', found: data };
   const tags = parseTags(html, identity, siteConfig);
   const found = [...data, ...(tags.reading ? [addOwnerId(tags.reading, page, identity)] : [])];
   if (found.length > 0) return { kind: 'found', found, limitations: gated ? ['media_login_only'] : [] };
-  const ruling = rulingIn(html, siteConfig);
-  if (ruling) return ruling;
+  if (html.includes(markers.ruling)) {
+    const reply = findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value;
+    const ruling = readRuling(reply, siteConfig.phrases);
+    if (ruling) return ruling;
+  }
   if (gated || html.includes(`"${markers.closedGate}":{`)) return GATED;
   const restriction = restrictionOf(html, tags.title ?? '', siteConfig);
   if (restriction) return restriction;
@@ -60,11 +62,6 @@ function recordAround(text: string, field: string, mediaId: string): string {
     return before.slice(before.search(/[^{}]*$/)) + /^[^{}]*/.exec(text.slice(at, at + 160))?.[0];
   }
   return '';
-}
-
-function rulingIn(html: string, { markers, phrases }: SiteConfig): PostOutcome | undefined {
-  if (!html.includes(markers.ruling)) return undefined;
-  return readRuling(findJsonAfter(html, new RegExp(`"\\w{0,80}${markers.ruling}\\w{0,80}"`))?.value, phrases);
 }
 
 /** What a page is that has no post; undefined if it does not say. */

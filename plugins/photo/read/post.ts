@@ -1,35 +1,23 @@
 import {
-  type Author,
-  asArray,
-  asBoolean,
   asCount,
-  asId,
   asPositive,
-  asRecord,
   asString,
   at,
-  type Common,
-  type Count,
   type DefinitiveCode,
-  expiryOf,
   findPhrase,
   hashtagsIn,
-  type JsonRecord,
-  type MediaEntry,
   type Outcome,
   type PartialPost,
-  type Precision,
 } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { canonicalUrl, type PostIdentity } from '../links.js';
-import { mediaUrl, type PostMedia } from './media.js';
-
-interface PostParts extends Omit<NonNullable<PartialPost['common']>, 'description' | 'tags' | 'thumbnail'> {
-  media: PostMedia;
-}
+import type { postMedia } from './media.js';
 
 /** The part of a document that every source fills in the same way. */
-export function buildPost({ shortcode, mediaId }: PostIdentity, { media, ...common }: PostParts) {
+export function buildPost(
+  { shortcode, mediaId }: PostIdentity,
+  { media, ...common }: NonNullable<PartialPost['common']> & { media: ReturnType<typeof postMedia> },
+) {
   const { caption, author } = common;
   return {
     common: { ...common, description: caption, tags: hashtagsIn(caption), thumbnail: media.image_urls[0] },
@@ -50,89 +38,21 @@ export function profileUrl(username: string | undefined): string | undefined {
   return username && `https://www.instagram.com/${username}/`;
 }
 
-/** The author in a user node, which is the same in both forms of a post's node. */
-export function readAuthor(user: unknown): Author | undefined {
-  const id = asId(at(user, 'pk')) ?? asId(at(user, 'id'));
-  const username = asUsername(at(user, 'username'));
-  if (!id && !username) return undefined;
-  return {
-    id,
-    username,
-    name: asString(at(user, 'full_name')),
-    url: profileUrl(username),
-    avatar: mediaUrl(at(user, 'hd_profile_pic_url_info', 'url')) ?? mediaUrl(at(user, 'profile_pic_url')),
-    verified: asBoolean(at(user, 'is_verified')),
-  };
-}
-
-/** The users who are credited besides the author. */
-export function readCollaborators(list: unknown, authorId: string | undefined): Author[] | undefined {
-  const others = (asArray(list) ?? []).flatMap((user) => readAuthor(user) ?? []).filter(({ id }) => id !== authorId);
-  return others.length > 0 ? others : undefined;
-}
-
-interface MusicReading {
-  music?: Common['music'];
-  /** The music as a file of its own, which posts of images play. */
-  file?: MediaEntry;
-}
-
-/** The music of a post, or the audio of its video that others may use, in either form of its node. */
-export function readMusic(node: JsonRecord): MusicReading {
-  const places = [node.clips_metadata, node.music_metadata, node];
-  const info =
-    places.map((place) => asRecord(at(place, 'music_info', 'music_asset_info'))).find((one) => one !== undefined) ??
-    places.map((place) => asRecord(at(place, 'original_sound_info'))).find((one) => one !== undefined) ??
-    asRecord(node.clips_music_attribution_info);
-  if (!info) return {};
-  const title = asString(info.title) ?? asString(info.original_audio_title) ?? asString(info.song_name);
-  const artist =
-    asString(info.display_artist) ?? asString(at(info.ig_artist, 'username')) ?? asString(info.artist_name);
-  const id = asId(info.audio_cluster_id) ?? asId(info.audio_asset_id) ?? asId(info.audio_id) ?? asId(info.id);
-  return { music: { title, artist, id }, file: musicFile(info, title) };
-}
-
-function musicFile(asset: unknown, label: string | undefined): MediaEntry | undefined {
-  const url =
-    mediaUrl(at(asset, 'progressive_download_url')) ?? mediaUrl(at(asset, 'fast_start_progressive_download_url'));
-  const milliseconds = at(asset, 'duration_in_ms');
-  if (!url) return undefined;
-  return {
-    url,
-    kind: 'audio',
-    mime: 'audio/mp4',
-    has_audio: true,
-    has_video: false,
-    label,
-    duration_seconds: typeof milliseconds === 'number' && milliseconds > 0 ? milliseconds / 1000 : undefined,
-    expires_at: expiryOf(url),
-  };
-}
-
 /** The counters of a post as they are in a reply; undefined or null if it has none. */
-export interface RawCounters {
-  views?: unknown;
-  plays?: unknown;
-  likes?: unknown;
-  comments?: unknown;
-  shares?: unknown;
-  saves?: unknown;
-  subscriber_count?: unknown;
-}
-
-interface CounterContext {
-  /** Whether the post is a single video: only these have views and plays. */
-  isVideo: boolean;
-  /** `like_and_view_counts_disabled`: likes are then not the real number; views may still be. */
-  disabled?: boolean;
-}
+export type RawCounters = Partial<
+  Record<'views' | 'plays' | 'likes' | 'comments' | 'shares' | 'saves' | 'subscriber_count', unknown>
+>;
 
 /**
  * The counters that a reply shows, and which it hides. A hidden counter is -1. Views or plays of 0 are hidden too: every
  * video that is shown has been played. The site shows plays as views.
+ * @param isVideo - whether the post is a single video: only these have views and plays.
+ * @param disabled - `like_and_view_counts_disabled`: likes are then not the real number; views may still be.
  */
-export function readCounters(raw: RawCounters, context: CounterContext): Pick<PartialPost, 'metrics' | 'precision'> {
-  const { isVideo, disabled = false } = context;
+export function readCounters(
+  raw: RawCounters,
+  { isVideo, disabled = false }: { isVideo: boolean; disabled?: boolean },
+): Pick<PartialPost, 'metrics' | 'precision'> {
   const plays = asPositive(raw.plays);
   const views = plays ?? asPositive(raw.views);
   const isHidden = (name: keyof RawCounters) => Number(raw[name] ?? undefined) === -1;
@@ -145,8 +65,7 @@ export function readCounters(raw: RawCounters, context: CounterContext): Pick<Pa
     shares: isHidden('shares'),
     saves: isHidden('saves'),
   };
-  const precision: Record<string, Precision> = {};
-  for (const [name, is] of Object.entries(hidden)) if (is) precision[name] = 'hidden';
+  const names = Object.entries(hidden).flatMap(([name, is]) => (is ? name : []));
   return {
     metrics: {
       views,
@@ -157,20 +76,8 @@ export function readCounters(raw: RawCounters, context: CounterContext): Pick<Pa
       saves: asCount(raw.saves),
       subscriber_count: asCount(raw.subscriber_count),
     },
-    precision,
+    precision: Object.fromEntries(names.map((name) => [name, 'hidden' as const])),
   };
-}
-
-/** Counters that a page shows as text. */
-export function shownCounters(counts: Readonly<Record<string, Count | undefined>>) {
-  const metrics: Record<string, number> = {};
-  const precision: Record<string, Precision> = {};
-  for (const [name, count] of Object.entries(counts)) {
-    if (!count) continue;
-    metrics[name] = count.value;
-    precision[name] = count.exact ? 'exact' : 'rounded';
-  }
-  return { metrics, precision };
 }
 
 /**

@@ -2,12 +2,12 @@ import { asArray, asId, asRecord, asString, at, findAll, type JsonRecord } from 
 import { codeOfMessage, type SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity } from '../links.js';
 import { readGraphqlNode, readRestNode } from './node.js';
-import { GATED, OTHER_POST, type PostOutcome, type PostReading, refused, restricted, type Source } from './post.js';
+import { GATED, OTHER_POST, type PostOutcome, refused, restricted, type Source } from './post.js';
 
 /** Reads a reply of the API: the post, or why it is not there. */
 export function readReply(reply: unknown, identity: PostIdentity, siteConfig: SiteConfig): PostOutcome {
-  const { media, gated, otherPostOnly } = findMedia(reply, identity, siteConfig.markers);
-  if (media.length > 0) return { kind: 'found', found: readMedia(media, identity) };
+  const { readings, gated, otherPostOnly } = findReadings(reply, identity, siteConfig.markers);
+  if (readings.length > 0) return { kind: 'found', found: readings };
   if (gated) return GATED;
   if (otherPostOnly) return OTHER_POST;
   const message = asString(at(reply, 'message')) ?? asString(at(reply, 'errors', 0, 'message'));
@@ -23,75 +23,62 @@ function isEmptyRoot(root: unknown): boolean {
   return root === null || asArray(at(root, 'items'))?.length === 0;
 }
 
-export function readMedia(media: readonly MediaNode[], identity: PostIdentity, source: Source = 'data'): PostReading[] {
-  return media.map(({ form, node }) => (form === 'rest' ? readRestNode : readGraphqlNode)(node, identity, source));
-}
-
-/** A post's node in one of the two forms that replies have. */
-export interface MediaNode {
-  form: 'rest' | 'graphql';
-  node: JsonRecord;
-}
-
-interface MediaSearch {
-  /** Nodes of the requested post, the most complete first. */
-  media: MediaNode[];
-  /** The reply has the post, but not for clients that are not signed in. */
-  gated: boolean;
-  /** The reply has posts, and none of them is the requested one. */
-  otherPostOnly: boolean;
-}
-
 const LIMITS = { maxNodes: 300_000, maxResults: 200 } as const;
-const MAX_MEDIA = 4;
+const MAX_NODES = 4;
 
 /** A record with fewer fields of a post's node is no such node. */
 const MIN_FIELDS = 3;
 
-/** Finds the post's nodes anywhere in a reply. */
-export function findMedia(reply: unknown, identity: PostIdentity, markers: SiteConfig['markers']): MediaSearch {
+/**
+ * Reads the post's nodes anywhere in a reply, the most complete first. `gated`: the reply has the post, but not for
+ * clients that are not signed in. `otherPostOnly`: it has posts, and none of them is the requested one.
+ */
+export function findReadings(
+  reply: unknown,
+  identity: PostIdentity,
+  markers: SiteConfig['markers'],
+  source: Source = 'data',
+) {
   const { gate, closedGate } = markers;
   const fieldCount = createFieldCount(markers);
-  const found: (MediaNode & { fields: number })[] = [];
+  const nodes: JsonRecord[] = [];
   const inner = new Set<unknown>();
   let gated = false;
   let others = false;
   const isGate = (one: JsonRecord) => Object.hasOwn(one, gate) || Object.hasOwn(one, closedGate);
   for (const record of findAll(reply, (one) => isGate(one) || fieldCount(one).fields >= MIN_FIELDS, LIMITS)) {
+    const own = isRequested(record, identity);
     if (isGate(record)) {
-      const behind = asRecord(record[gate]);
-      const own = isRequested(record, identity);
+      const { [gate]: inside, ...outer } = record;
+      const behind = asRecord(inside);
       // A closed gate is all that its reply contains, often without an identifier.
-      if (!behind && own !== false) {
-        gated = true;
-        continue;
-      }
-      if (!behind || own !== true) {
-        others = true;
-        continue;
-      }
+      if (!behind && own !== false) gated = true;
+      else if (!behind || own !== true) others = true;
       // The node behind a gate often has no identifier of its own.
-      if (isRequested(behind, identity) === false) continue;
-      inner.add(behind);
-      const { [gate]: _behind, ...outer } = record;
-      const node = { ...outer, ...behind };
-      found.push({ node, ...fieldCount(node) });
+      else if (isRequested(behind, identity) !== false) {
+        inner.add(behind);
+        nodes.push({ ...outer, ...behind });
+      }
     } else if (!inner.has(record)) {
-      const own = isRequested(record, identity);
-      if (own === true) found.push({ node: record, ...fieldCount(record) });
+      if (own === true) nodes.push(record);
       else if (own === false && at(record, 'carousel_parent_id') === undefined) others = true;
     }
   }
-  const media = found.sort((one, other) => other.fields - one.fields).slice(0, MAX_MEDIA);
-  return { media, gated: gated && media.length === 0, otherPostOnly: others && media.length === 0 && !gated };
+  const found = nodes.map((node) => ({ node, ...fieldCount(node) }));
+  const best = found.sort((one, other) => other.fields - one.fields).slice(0, MAX_NODES);
+  return {
+    readings: best.map(({ node, read }) => read(node, { identity, source, statNames: markers.statFields })),
+    gated: gated && best.length === 0,
+    otherPostOnly: others && best.length === 0 && !gated,
+  };
 }
 
-/** Counts the fields of a record that only a post's node has, in the form of which it has more. */
+/** Counts the fields of a record that only a post's node has, in the form of which it has more, and names its reader. */
 function createFieldCount({ restFields, graphqlFields, earlyGraphqlFields }: SiteConfig['markers']) {
   const restNames = new Set(restFields);
   const graphqlNames = new Set(graphqlFields);
   const earlyNames = new Set(earlyGraphqlFields);
-  return (record: JsonRecord): { form: MediaNode['form']; fields: number } => {
+  return (record: JsonRecord) => {
     let rest = 0;
     let later = 0;
     let early = 0;
@@ -103,7 +90,7 @@ function createFieldCount({ restFields, graphqlFields, earlyGraphqlFields }: Sit
       if (earlyNames.has(name)) early += 1;
     }
     const graphql = Math.max(later, isPresent(record.display_src) ? early : 0);
-    return rest >= graphql ? { form: 'rest', fields: rest } : { form: 'graphql', fields: graphql };
+    return rest >= graphql ? { read: readRestNode, fields: rest } : { read: readGraphqlNode, fields: graphql };
   };
 }
 

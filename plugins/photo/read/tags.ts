@@ -1,29 +1,15 @@
-import {
-  asId,
-  type Count,
-  findPhrase,
-  metaTags,
-  type PartialPost,
-  type Precision,
-  parseCount,
-  toIsoTime,
-} from 'mediagate/plugin';
+import { asId, type Count, findPhrase, metaTags, parseCount, shownCounters, toIsoTime } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
-import { imageEntry, singleMedia, videoEntry } from './media.js';
+import { imageEntry, postMedia, videoEntry } from './media.js';
 import type { PostReading } from './post.js';
-import { asUsername, buildPost, profileUrl, shownCounters } from './post.js';
+import { asUsername, buildPost, profileUrl } from './post.js';
 
-interface TagsReading {
-  /** Undefined if the tags are not about the requested post. */
-  reading?: PostReading;
-  /** The tags are about another post. */
-  other: boolean;
-  title?: string;
-}
-
-/** Reads the tags that a page has for link previews. */
-export function parseTags(html: string, identity: PostIdentity, { phrases }: SiteConfig): TagsReading {
+/**
+ * Reads the tags that a page has for link previews. Without a `reading`, they are not about the requested post; `other`:
+ * they are about another one.
+ */
+export function parseTags(html: string, identity: PostIdentity, { phrases }: SiteConfig) {
   const tags = metaTags(html);
   const title = tags.get('title');
   const stated = identitiesIn(tags);
@@ -38,12 +24,18 @@ export function parseTags(html: string, identity: PostIdentity, { phrases }: Sit
   const name = owner.name ?? described.name ?? authorNameIn(heading);
   if (!username && !name) return { other: false, title };
   const image = imageEntry({ url: tags.get('og:image') ?? tags.get('twitter:image') });
-  const video = videoIn(tags);
+  const video = videoEntry({
+    url: tags.get('og:video:secure_url') ?? tags.get('og:video'),
+    width: tags.get('og:video:width'),
+    height: tags.get('og:video:height'),
+  });
+  const titled = splitCaption(heading).caption ?? '';
   const post = buildPost(identity, {
-    caption: longer(captionOfTitle(heading), described.caption),
+    // Old pages cut the caption in one of its two tags, in the middle of a word.
+    caption: (described.caption?.length ?? 0) > titled.length ? described.caption : titled || undefined,
     author: { id: asId(tags.get('instapp:owner_user_id')), username, name, url: profileUrl(username) },
     published_at: timeIn(heading) ?? timeIn(title ?? '') ?? described.published_at,
-    media: singleMedia(image ? [image] : [], video ? [video] : []),
+    media: postMedia(image ? [image] : [], video ? [video] : []),
   });
   const { metrics, precision, raw } = described;
   const reading: PostReading = {
@@ -59,11 +51,6 @@ function identitiesIn(tags: ReadonlyMap<string, string>): string[] {
   const addresses = ['og:url', 'canonical', 'al:android:url'].map((name) => shortcodeInAddress(tags.get(name)));
   const app = /^instagram:\/\/media\?id=(\d+)/.exec(tags.get('al:ios:url') ?? '')?.[1];
   return [...addresses.map((code) => code && bareShortcode(code)), app].filter((one) => one !== undefined);
-}
-
-function videoIn(tags: ReadonlyMap<string, string>) {
-  const url = tags.get('og:video:secure_url') ?? tags.get('og:video');
-  return videoEntry({ url, width: tags.get('og:video:width'), height: tags.get('og:video:height') });
 }
 
 function isVideoPage(tags: ReadonlyMap<string, string>): boolean | undefined {
@@ -95,30 +82,21 @@ function timeIn(heading: string): string | undefined {
   return midnight.replace('T00:00', `T${String(hours).padStart(2, '0')}:${minute}`);
 }
 
-/** Old pages cut the caption in one of its two tags, in the middle of a word. */
-function longer(one: string | undefined, other: string | undefined): string | undefined {
-  return (other?.length ?? 0) > (one?.length ?? 0) ? other : one;
-}
-
-/** What `12K likes, 215 comments - name on June 12, 2026: "caption". ` says, the description for link previews. */
-interface DescriptionReading {
-  metrics: NonNullable<PartialPost['metrics']>;
-  precision: Record<string, Precision>;
-  username?: string;
-  name?: string;
-  caption?: string;
-  published_at?: string;
-  raw?: string;
-}
-
 const DASH = /\s[-–—―]\s/;
-const OPENING = '"“„«‹「『';
+/** A caption begins with the first quote after a colon. */
+const CAPTION_START = /[:：]\s*["“„«‹「『]/;
 const CLOSING = '"”“»›」』';
 const MAX_HEAD = 200;
 const ENGLISH_DAY = /\b([A-Z][a-z]{2,8} \d{1,2}, \d{4})\b/;
 
-/** Reads the description in any interface language: counters first, then the author, then the caption in quotes. */
-export function parseDescription(text: string, phrases: SiteConfig['phrases']): DescriptionReading {
+/**
+ * Reads the description for link previews, e.g. `12K likes, 215 comments - name on June 12, 2026: "caption". `, in any
+ * interface language: counters first, then the author, then the caption in quotes. `raw` is the text of the counters.
+ */
+export function parseDescription(
+  text: string,
+  phrases: SiteConfig['phrases'],
+): ReturnType<typeof countersOf> & Partial<Record<'username' | 'name' | 'caption' | 'published_at' | 'raw', string>> {
   // Until 2017: `See this Instagram photo by @name • 1,234 likes`.
   const early = /@([\w.]+)\s+[•·]\s+([^"“]{1,80})$/.exec(text);
   if (early) return { ...countersOf(early[2] ?? '', phrases), username: asUsername(early[1]), raw: early[2] };
@@ -126,12 +104,11 @@ export function parseDescription(text: string, phrases: SiteConfig['phrases']): 
   const before = dash ? text.slice(0, dash.index) : '';
   const head = isCounters(before) ? before : '';
   const rest = dash && head ? text.slice(dash.index + dash[0].length) : text;
-  const opening = quoteAfterColon(rest);
-  const about = opening === undefined ? rest.slice(0, MAX_HEAD) : rest.slice(0, opening);
+  const { about, caption } = splitCaption(rest);
   return {
     ...countersOf(head, phrases),
     ...parseOwner(about),
-    caption: opening === undefined ? undefined : quoted(rest, opening),
+    caption,
     published_at: toIsoTime(ENGLISH_DAY.exec(about)?.[1]),
     raw: head || undefined,
   };
@@ -139,17 +116,21 @@ export function parseDescription(text: string, phrases: SiteConfig['phrases']): 
 
 /** Without counters, the dash may belong to the caption. */
 function isCounters(head: string): boolean {
-  return /\p{Nd}/u.test(head) && !head.includes('@') && quoteAfterColon(head) === undefined && !ENGLISH_DAY.test(head);
+  return /\p{Nd}/u.test(head) && !head.includes('@') && !CAPTION_START.test(head) && !ENGLISH_DAY.test(head);
 }
 
-/** The text in quotes after `… on Instagram: `, in any interface language. */
-function captionOfTitle(title: string): string | undefined {
-  const opening = quoteAfterColon(title);
-  return opening === undefined ? undefined : quoted(title, opening);
+/** The text before a caption, and the caption up to its last closing quote, since it may contain quotes. */
+function splitCaption(text: string): { about: string; caption?: string } {
+  const start = CAPTION_START.exec(text);
+  if (!start) return { about: text.slice(0, MAX_HEAD) };
+  const opening = start.index + start[0].length - 1;
+  const inner = text.slice(opening + 1).replace(/(?<![\s.。।])[\s.。।]+$/, '');
+  const caption = CLOSING.includes(inner.at(-1) ?? ' ') ? inner.slice(0, -1) : inner;
+  return { about: text.slice(0, opening), caption: caption.trim() || undefined };
 }
 
 /** The names in `Name (@user) • Instagram reel`. */
-export function parseOwner(text: string): Pick<DescriptionReading, 'username' | 'name'> {
+export function parseOwner(text: string): { name?: string; username?: string } {
   const both = /^(.*?)[(（]@([\w.]+)[)）]/s.exec(text);
   if (both) return { name: both[1]?.trim() || undefined, username: asUsername(both[2]) };
   // A user name is at the beginning, and a date follows.
@@ -157,7 +138,7 @@ export function parseOwner(text: string): Pick<DescriptionReading, 'username' | 
   return { username: first && /\d{4}/.test(text) ? asUsername(first) : undefined };
 }
 
-function countersOf(head: string, phrases: SiteConfig['phrases']): Pick<DescriptionReading, 'metrics' | 'precision'> {
+function countersOf(head: string, phrases: SiteConfig['phrases']) {
   const counts: Record<string, Count> = {};
   const parts = head.split(/,\s+|，\s*|、|،\s*/).filter((part) => /\p{Nd}/u.test(part));
   for (const [index, part] of parts.entries()) {
@@ -171,17 +152,4 @@ function countersOf(head: string, phrases: SiteConfig['phrases']): Pick<Descript
   // Likes come first, also if there are none; they are left out if the owner hides them.
   if (parts.length === 1 && counts.comments) counters.precision.likes = 'hidden';
   return counters;
-}
-
-/** The index of the quote that begins a caption: the first one after a colon. */
-function quoteAfterColon(text: string): number | undefined {
-  const match = new RegExp(`[:：]\\s*[${OPENING}]`).exec(text);
-  return match ? match.index + match[0].length - 1 : undefined;
-}
-
-/** The text from the opening quote to the last closing one, since a caption may contain quotes. */
-function quoted(text: string, opening: number): string | undefined {
-  const inner = text.slice(opening + 1).replace(/(?<![\s.。।])[\s.。।]+$/, '');
-  const end = CLOSING.includes(inner.at(-1) ?? ' ') ? inner.slice(0, -1) : inner;
-  return end.trim() || undefined;
 }

@@ -1,52 +1,41 @@
 import { asArray, asId, asRecords, asString, at, type JsonRecord } from 'mediagate/plugin';
 import { readStoryId } from './parts.js';
-import { createRelayStore, firstValue, type RelayBlock, type RelayPage, type RelayStore } from './relay.js';
+import { createRelayStore, firstValue, type RelayPage, type RelayStore } from './relay.js';
+import type { SiteConfig } from './state.js';
 
-/** The records of the requested item in a page's query results, connected by their ids. */
-export interface ItemNodes {
-  store: RelayStore;
-  /** Records of the post. */
-  stories: readonly JsonRecord[];
-  /** Records of the requested video. */
-  videos: readonly JsonRecord[];
-  /** Records of the requested photo. */
-  photos: readonly JsonRecord[];
-  /** Records with counters. */
-  feedbacks: readonly JsonRecord[];
-  /** Numeric id of the post, if a record states it. */
-  postId?: string;
-  /** `all_video_dash_prefetch_representations` of the page, by the id of their video. */
-  prefetched: ReadonlyMap<unknown, readonly JsonRecord[]>;
-}
+export type ItemNodes = NonNullable<ReturnType<typeof findItem>>;
 
 /**
- * Undefined if no record has the requested id.
+ * The records of the requested item in a page's query results, connected by their ids; undefined if no record has the
+ * requested id.
  * @param pageIsItems Whether the page as a whole is about the item.
  */
-export function findItem(page: RelayPage, id: string, pageIsItems: boolean): ItemNodes | undefined {
-  const store = createRelayStore();
-  const blocks: RelayBlock[] = [];
-  const take = (texts: readonly string[]) => {
-    const results = page(texts);
-    store.add(results);
-    blocks.push(...results);
-    return results.length > 0;
-  };
-  if (!take([id, feedbackId(id)])) return undefined;
-  let nodes = gather(store, id, pageIsItems);
+export function findItem(page: RelayPage, id: string, pageIsItems: boolean, { fields }: SiteConfig) {
+  const store = createRelayStore(fields.story);
+  const first = page([id, feedbackId(id)]);
+  store.add(first);
+  const nodes = gather(store, id, pageIsItems, fields.video);
   if (!nodes) return undefined;
   // Later results have the ids of the post and of its counters only.
-  if (take(linkedIds(nodes))) nodes = gather(store, id, pageIsItems) ?? nodes;
-  const prefetched = blocks.flatMap(
+  const later = page(linkedIds(nodes));
+  store.add(later);
+  const prefetched = [...first, ...later].flatMap(
     ({ extensions }) => asArray(extensions?.all_video_dash_prefetch_representations) ?? [],
   );
-  return { ...nodes, prefetched: Map.groupBy(asRecords(prefetched), ({ video_id }) => video_id) };
+  const complete = later.length > 0 ? gather(store, id, pageIsItems, fields.video) : undefined;
+  return {
+    ...(complete ?? nodes),
+    store,
+    /** `all_video_dash_prefetch_representations` of the page, by the id of their video. */
+    prefetched: Map.groupBy(asRecords(prefetched), ({ video_id }) => video_id),
+  };
 }
 
-type Gathered = Omit<ItemNodes, 'prefetched'>;
-
-function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered | undefined {
+/** The records of the item among those that are in the store so far; undefined if there are none. */
+function gather(store: RelayStore, id: string, pageIsItems: boolean, videoFields: readonly string[]) {
   const records = store.of(id);
+  const isVideo = (record: JsonRecord) =>
+    record.__typename === 'Video' || (!isPhotoType(record) && videoFields.some((name) => record[name] !== undefined));
   // Photos as well as videos may have the story that they were posted with.
   const hasStory = records.some(namesStory);
   const isVideoId = records.some(isVideo) || (hasStory && !records.some(isPhoto));
@@ -63,14 +52,27 @@ function gather(store: RelayStore, id: string, pageIsItems: boolean): Gathered |
   const stories = new Set<JsonRecord>(anchors);
   for (const [key, same] of Map.groupBy(anchors, (anchor) => asString(anchor.id))) {
     const posts = new Set(same.map((anchor) => asString(anchor.post_id)));
-    for (const record of store.of(key)) if (isOneOf(record, posts)) stories.add(record);
+    for (const record of store.of(key)) {
+      const post = asString(record.post_id);
+      // Without an id on either side, the record may be that of the post.
+      if (post === undefined || posts.has(undefined) || posts.has(post)) stories.add(record);
+    }
   }
   const postId = [...stories].map((story) => asId(story.post_id)).find((one) => one !== undefined);
-  const keys = new Set<string>();
-  for (const key of feedbackKeys([...stories, ...videos, ...photos])) keys.add(key);
-  for (const one of [id, postId]) if (one) keys.add(feedbackId(one));
-  const feedbacks = [...keys].flatMap((key) => store.of(key));
-  return { store, stories: [...stories], videos, photos, feedbacks, postId };
+  const keys = feedbackKeys([...stories, ...videos, ...photos]);
+  const ownKeys = [id, ...(postId ? [postId] : [])].map(feedbackId);
+  return {
+    /** Records of the post. */
+    stories: [...stories] as readonly JsonRecord[],
+    /** Records of the requested video. */
+    videos,
+    /** Records of the requested photo. */
+    photos,
+    /** Records with counters. */
+    feedbacks: [...new Set([...keys, ...ownKeys])].flatMap(store.of),
+    /** Numeric id of the post, if a record states it. */
+    postId,
+  };
 }
 
 interface Wanted {
@@ -102,13 +104,8 @@ function hasPlainId(story: JsonRecord, id: string): boolean {
 }
 
 function hasAddress(story: JsonRecord, id: string): boolean {
-  return [story.wwwURL, story.url, story.permalink_url].some((address) => {
-    const text = asString(address);
-    const place = text?.indexOf(id) ?? -1;
-    return (
-      text !== undefined && place > 0 && !/\w/.test(text[place + id.length] ?? '') && /[/=]/.test(text[place - 1]!)
-    );
-  });
+  const pattern = new RegExp(`[/=]${id}(?!\\w)`);
+  return [story.wwwURL, story.url, story.permalink_url].some((address) => pattern.test(asString(address) ?? ''));
 }
 
 function mediumId(attachment: unknown): string | undefined {
@@ -122,12 +119,6 @@ export function attachmentRecords(attachment: unknown): JsonRecord[] {
     at(attachment, 'style_type_renderer', 'attachment'),
     attachment,
   ]);
-}
-
-/** Whether a record may be that of one of the posts; so if either states no id. */
-function isOneOf(record: JsonRecord, posts: ReadonlySet<string | undefined>): boolean {
-  const post = asString(record.post_id);
-  return post === undefined || posts.has(undefined) || posts.has(post);
 }
 
 function feedbackKeys(records: readonly JsonRecord[]): string[] {
@@ -150,32 +141,14 @@ function feedbackId(postId: string): string {
 /** Maximum ids to search for in the other scripts; a page with more of them is an attack. */
 const MAX_LINKED = 50;
 
-function linkedIds({ stories, feedbacks, postId }: Gathered): string[] {
+function linkedIds({ stories, feedbacks, postId }: NonNullable<ReturnType<typeof gather>>): string[] {
   const ids = [...stories, ...feedbacks].flatMap((record) => asString(record.id) ?? []);
   return [...new Set([...(postId ? [postId] : []), ...ids])].slice(0, MAX_LINKED);
 }
 
-const VIDEO_MEMBERS = [
-  'playable_duration_in_ms',
-  'length_in_second',
-  'videoDeliveryLegacyFields',
-  'videoDeliveryResponseFragment',
-  'playable_url',
-  'browser_native_sd_url',
-  'browser_native_hd_url',
-  'is_live_streaming',
-];
-
-function isVideo(record: JsonRecord): boolean {
-  if (record.__typename === 'Video') return true;
-  return !isPhotoType(record) && VIDEO_MEMBERS.some((member) => record[member] !== undefined);
-}
-
 function isPhoto(record: JsonRecord): boolean {
-  if (isPhotoType(record)) return true;
-  return (
-    record.__typename === undefined && (record.photo_image ?? record.viewer_image ?? record.created_time) !== undefined
-  );
+  const { __typename: type, photo_image, viewer_image, created_time } = record;
+  return isPhotoType(record) || (type === undefined && (photo_image ?? viewer_image ?? created_time) !== undefined);
 }
 
 function isPhotoType(record: JsonRecord): boolean {

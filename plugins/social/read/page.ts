@@ -1,11 +1,10 @@
 import type { Failure, ItemCall, LinkRef, Outcome, PartialPost } from 'mediagate/plugin';
 import { isAlias, itemAt } from '../links.js';
 import { parseMessage, parsePlugin } from './embed.js';
-import { parseLinkedData } from './older/linked-data.js';
-import { parsePublishTime, parseScript } from './older/scripts.js';
-import { type PageParts, type PageReply, readStoryId, takeApart } from './parts.js';
-import { parseRelay, type RelayReading } from './post.js';
-import { readRelayPage } from './relay.js';
+import { parseLinkedData, parsePublishTime, parseScript, parseStoryAuthor } from './older/pages.js';
+import { type PageParts, type PageReply, takeApart } from './parts.js';
+import { parseRelay } from './post.js';
+import { firstValue, readRelayPage } from './relay.js';
 import { isLoginForm, readPageState, type SiteConfig, stateOfRest } from './state.js';
 import { isCut, parseTags } from './tags.js';
 
@@ -17,23 +16,24 @@ export function readPage(reply: PageReply, link: LinkRef, siteConfig: SiteConfig
   const state = readPageState(reply, page, siteConfig);
   if (state) return state;
 
-  const aboutItem = isAboutItem(reply, page, link);
-  const numeric = numberOf(page, { id: link.id, aboutItem });
+  // The site may redirect a post to the video, reel or photo in it.
+  const moved = link.kind === 'post' ? itemAt(reply.url.href)?.id : undefined;
+  const aboutItem = isAboutItem(page, link.id, moved);
+  // An alias stands for a number, which the page has if it is about the item.
+  const numeric = !isAlias(link.id) ? link.id : aboutItem ? numberOf(page) : undefined;
   // A page may show the post under another alias than the link. Then its number is searched for.
-  const names = [...new Set([link.id, numeric, movedTo(reply, link)])].filter((id) => id !== undefined);
-  let relay: RelayReading | undefined;
-  for (const id of names) {
-    if (relay) break;
+  const names = [...new Set([link.id, numeric, moved])].filter((id) => id !== undefined);
+  const relay = firstValue(names, (id) => {
     const results = readRelayPage(page.scripts, siteConfig.markers.relay);
-    relay = parseRelay(results, { ...link, id, pageIsItems: aboutItem }, siteConfig);
-  }
+    return parseRelay(results, id, aboutItem, siteConfig);
+  });
   const extracted: PartialPost[] = [];
   if (relay) extracted.push(relay.post);
   extracted.push(...parseLinkedData(page.linkedData, link.id, aboutItem));
   const script = parseScript(page.code, numeric ?? link.id);
   if (script) extracted.push(script);
   const isLogin = isLoginForm(page.tags, siteConfig);
-  if (aboutItem && !isLogin) extracted.push(withoutRepeats(tagsPart(page, { link, numeric, siteConfig }), extracted));
+  if (aboutItem && !isLogin) extracted.push(withoutRepeats(tagsPart(page, link, numeric, siteConfig), extracted));
   if (extracted.length === 0) {
     return isLogin
       ? { kind: 'definitive', code: 'login_required', reason: page.tags.title ?? 'a login form' }
@@ -64,15 +64,17 @@ export function isAgeRestricted(outcomes: ItemCall<PartialPost>['outcomes']): bo
 
 function tagsPart(
   page: PageParts,
-  { link, numeric, siteConfig }: { link: LinkRef; numeric?: string | undefined; siteConfig: SiteConfig },
+  { kind, id, url }: LinkRef,
+  numeric: string | undefined,
+  siteConfig: SiteConfig,
 ): PartialPost {
-  const tags = page.tags;
+  const { tags } = page;
   return parseTags(tags, {
     siteConfig,
-    inGroup: link.url.includes('/groups/') || (tags.canonical ?? tags.address ?? '').includes('/groups/'),
-    isVideo: link.kind !== 'post',
-    isPhoto: new URL(link.url).pathname === '/photo/',
-    authorId: authorIdOf(page, numeric ?? link.id),
+    inGroup: url.includes('/groups/') || (tags.addresses[0]?.includes('/groups/') ?? false),
+    isVideo: kind !== 'post',
+    isPhoto: new URL(url).pathname === '/photo/',
+    authorId: authorIdOf(page, numeric ?? id),
     message: tags.description && isCut(tags.description) ? parseMessage(page.markup) : undefined,
   });
 }
@@ -93,13 +95,12 @@ function withoutRepeats(tags: PartialPost, extracted: readonly PartialPost[]): P
 }
 
 function nothingFound(page: PageParts, { id, url }: LinkRef, siteConfig: SiteConfig): Failure {
-  const { canonical, address } = page.tags;
-  const isGroup = /^https:\/\/[\w-]+\.facebook\.com\/groups\/[^/?#]+\/?(?:[?#]|$)/.test(canonical ?? address ?? '');
+  const [address = ''] = page.tags.addresses;
+  const isGroup = /^https:\/\/[\w-]+\.facebook\.com\/groups\/[^/?#]+\/?(?:[?#]|$)/.test(address);
   if (isGroup && url.includes('/groups/')) {
     return { kind: 'definitive', code: 'login_required', reason: 'the page of the group in place of the post' };
   }
-  const others = [canonical, address].map((one) => itemAt(one)?.id);
-  if (others.some((one) => one !== undefined && one !== id)) {
+  if (itemsOf(page).some((item) => item.id !== id)) {
     return { kind: 'transient', code: 'upstream_refused', reason: 'a page about another item' };
   }
   const state = stateOfRest(page, siteConfig);
@@ -110,30 +111,23 @@ function nothingFound(page: PageParts, { id, url }: LinkRef, siteConfig: SiteCon
     : { kind: 'transient', code: 'upstream_refused', reason: 'something else than a page' };
 }
 
+/** The items that the addresses of a page name. */
+function itemsOf({ tags }: PageParts): LinkRef[] {
+  return tags.addresses.flatMap((address) => itemAt(address) ?? []);
+}
+
 /** Whether the page as a whole is about the item, by its addresses or its route. */
-function isAboutItem(reply: PageReply, page: PageParts, link: LinkRef): boolean {
-  const { html } = page;
-  const { id } = link;
-  const tags = page.tags;
-  const items = [tags.canonical, tags.address].flatMap((address) => itemAt(address) ?? []);
-  if (items.some((item) => item.id === id)) return true;
-  const { subjects, story } = page.route;
-  if (subjects.has(id)) return true;
+function isAboutItem(page: PageParts, id: string, moved: string | undefined): boolean {
+  const { html, route } = page;
+  const items = itemsOf(page);
+  if (items.some((item) => item.id === id || item.id === moved) || route.subjects.has(id)) return true;
   // The number in the route counts if the addresses name no other.
-  if (items.every((item) => isAlias(item.id)) && story?.posts.includes(id)) return true;
-  const moved = movedTo(reply, link);
-  if (moved !== undefined && items.some((item) => item.id === moved)) return true;
+  if (items.every((item) => isAlias(item.id)) && route.story?.posts.includes(id)) return true;
   if (!isAlias(id) || items.length === 0) return false;
   if (isLoginTarget(html, id)) return true;
   // The page has the number in place of an alias, except in a link to another form of the page.
   const end = html.indexOf('</head');
   return html.slice(0, end < 0 ? 100_000 : end).includes(id);
-}
-
-/** The id of the video, reel or photo that the site redirected a post to. */
-function movedTo({ url }: PageReply, { id, kind }: LinkRef): string | undefined {
-  const moved = kind === 'post' ? itemAt(url.href)?.id : undefined;
-  return moved === id ? undefined : moved;
 }
 
 /** Maximum characters of a tag on either side of an alias. */
@@ -151,37 +145,17 @@ function isLoginTarget(html: string, alias: string): boolean {
   return false;
 }
 
-/** The number that an alias stands for; undefined if the page is not about the item. */
-function numberOf(page: PageParts, { id, aboutItem }: { id: string; aboutItem: boolean }): string | undefined {
-  if (!isAlias(id)) return id;
-  if (!aboutItem) return undefined;
-  const tags = page.tags;
-  const named = [tags.canonical, tags.address]
-    .map((address) => itemAt(address)?.id)
-    .find((one) => one && !isAlias(one));
-  return named ?? page.route.story?.posts.at(-1);
+/** The number of the item in a page about it. */
+function numberOf(page: PageParts): string | undefined {
+  const named = itemsOf(page).find(({ id }) => !isAlias(id));
+  return named?.id ?? page.route.story?.posts.at(-1);
 }
 
 /** Numeric id of the author, from the page's route, an old script or its address. */
-function authorIdOf(page: PageParts, id: string): string | undefined {
-  const { canonical, address } = page.tags;
-  const { story } = page.route;
+function authorIdOf({ tags, route, code }: PageParts, id: string): string | undefined {
+  const { story } = route;
   if (story && (isAlias(id) || story.posts.includes(id))) return story.author;
-  return storyAuthor(page.code, id) ?? ownerNumber(canonical ?? address);
-}
-
-/** Scripts of pages before 2023 have the id of the story in plain form. */
-function storyAuthor(scripts: readonly string[], id: string): string | undefined {
-  for (const text of scripts) {
-    for (let mark = text.indexOf('storyID:"S:_I'); mark >= 0; mark = text.indexOf('storyID:"S:_I', mark + 1)) {
-      const story = readStoryId(/^S:[\w:]+/.exec(text.slice(mark + 9, mark + 120))?.[0]);
-      if (story?.posts.includes(id)) return story.author;
-    }
-  }
-  return undefined;
-}
-
-/** The addresses of profiles without a user name have a number in its place. */
-function ownerNumber(address: string | undefined): string | undefined {
-  return /^https:\/\/www\.facebook\.com\/(\d{5,20})\/(?:posts|videos|photos)\//.exec(address ?? '')?.[1];
+  // The addresses of profiles without a user name have a number in its place.
+  const owner = /^https:\/\/www\.facebook\.com\/(\d{5,20})\/(?:posts|videos|photos)\//.exec(tags.addresses[0] ?? '');
+  return parseStoryAuthor(code, id) ?? owner?.[1];
 }

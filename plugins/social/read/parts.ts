@@ -108,8 +108,8 @@ export function readPageTags(html: string) {
   const descriptions = ofItem.map(readDescription);
   const [longest] = [...descriptions].sort((one, other) => (other.text?.length ?? 0) - (one.text?.length ?? 0));
   return {
-    canonical: tags.get('canonical'),
-    address: tags.get('og:url'),
+    /** The canonical one and `og:url`. */
+    addresses: [tags.get('canonical'), tags.get('og:url')].filter((address) => address !== undefined),
     /** The text of the title element. */
     title: tags.get('title'),
     heading,

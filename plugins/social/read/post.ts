@@ -2,6 +2,7 @@ import {
   type Author,
   asArray,
   asBoolean,
+  asCount,
   asId,
   asRecord,
   asRecords,
@@ -16,41 +17,29 @@ import {
 import { usernameIn } from '../links.js';
 import { parseFeedback } from './counters.js';
 import { attachmentRecords, findItem, type ItemNodes } from './item.js';
-import { imageIn, siteUrl, unique } from './media.js';
-import { firstValue, type RelayPage, type RelayStore } from './relay.js';
+import { imageIn, parseVideo, siteUrl, unique } from './media.js';
+import { firstValue, type RelayPage } from './relay.js';
 import type { SiteConfig } from './state.js';
-import { parseVideo } from './video.js';
-
-export interface RelayReading {
-  post: PartialPost;
-  limitations: string[];
-}
 
 /** Reads the item from a page's query results; undefined if no record has its id. */
-export function parseRelay(
-  page: RelayPage,
-  link: { kind: string; id: string; pageIsItems: boolean },
-  siteConfig: SiteConfig,
-): RelayReading | undefined {
-  const nodes = findItem(page, link.id, link.pageIsItems);
+export function parseRelay(page: RelayPage, id: string, pageIsItems: boolean, siteConfig: SiteConfig) {
+  const nodes = findItem(page, id, pageIsItems, siteConfig);
   if (!nodes) return undefined;
-  const { stories, videos, photos, store } = nodes;
-  const attached = parseAttachments(stories, store);
-  const isVideo = videos.length > 0;
-  const shown = isVideo ? videos : attached.videoIds.length === 1 ? store.of(attached.videoIds[0]) : [];
+  const { stories, photos, store, postId } = nodes;
+  const { fields } = siteConfig;
+  const attached = parseAttachments(nodes, fields.pictures);
+  const isVideo = nodes.videos.length > 0;
+  const [attachedId, ...more] = attached.videoIds;
+  const shown = isVideo ? nodes.videos : more.length === 0 ? store.of(attachedId) : [];
   const video = parseVideo(shown, nodes.prefetched);
-  const others = attached.videoIds
-    .filter((id) => id !== shown[0]?.id)
-    .map((id) => parseVideo(store.of(id), nodes.prefetched));
+  const others = attached.videoIds.filter((one) => one !== shown[0]?.id);
+  const videos = [video, ...others.map((one) => parseVideo(store.of(one), nodes.prefetched))];
+  const sections = stories.flatMap((story) => sectionsOf(story, fields.sections));
   const author = parseAuthor(nodes);
-  const caption = captionOf(nodes) ?? (isVideo ? video.common?.caption : undefined);
-  const own = pictureOf(photos);
+  const caption = captionOf(nodes, sections) ?? (isVideo ? video.common?.caption : undefined);
+  const own = pictureOf(photos, fields.pictures);
   const images = own ? [own] : isVideo ? [] : attached.images;
-  const pictures = [
-    ...images.map(({ url }) => url),
-    ...[video, ...others].flatMap(({ media }) => media?.image_urls ?? []),
-  ];
-  const { metrics, precision, raw_stats } = parseFeedback([...nodes.feedbacks, ...videos], siteConfig);
+  const { metrics, precision, raw_stats } = parseFeedback([...nodes.feedbacks, ...nodes.videos], siteConfig);
   const post: PartialPost = {
     common: {
       ...video.common,
@@ -59,70 +48,58 @@ export function parseRelay(
       caption,
       description: caption,
       thumbnail: images[0]?.url ?? video.common?.thumbnail,
-      published_at: timeOf(nodes) ?? (isVideo ? video.common?.published_at : undefined),
+      published_at: timeOf(nodes, sections) ?? (isVideo ? video.common?.published_at : undefined),
       tags: hashtagsIn(caption),
       music: musicOf(stories),
     },
     ids: {
-      post_id: isVideo ? nodes.postId : (nodes.postId ?? (photos.length > 0 ? link.id : undefined)),
-      video_id: isVideo ? link.id : shown.length > 0 ? attached.videoIds[0] : undefined,
+      post_id: postId ?? (!isVideo && photos.length > 0 ? id : undefined),
+      video_id: isVideo ? id : shown.length > 0 ? attachedId : undefined,
       author_id: author?.id,
     },
     metrics: { ...metrics, ...video.metrics },
     precision,
     raw_stats,
     media: {
-      image_urls: pictures,
-      video_urls: [video, ...others].flatMap(({ media }) => media?.video_urls ?? []),
-      entries: [...images, ...[video, ...others].flatMap(({ media }) => media?.entries ?? [])],
+      image_urls: [...images.map(({ url }) => url), ...videos.flatMap(({ media }) => media?.image_urls ?? [])],
+      video_urls: videos.flatMap(({ media }) => media?.video_urls ?? []),
+      entries: [...images, ...videos.flatMap(({ media }) => media?.entries ?? [])],
     },
     ...(video.audio && { audio: true }),
   };
-  const limitations = attached.declared
-    ? [`carousel_truncated: ${attached.images.length + attached.videoIds.length} of ${attached.declared}`]
-    : [];
-  return { post, limitations };
+  const listed = attached.images.length + attached.videoIds.length;
+  const isTruncated = attached.declared > listed;
+  return { post, limitations: isTruncated ? [`carousel_truncated: ${listed} of ${attached.declared}`] : [] };
 }
 
-/** The sections of a post, which repeat the post, some without its id. */
-const SECTIONS = [
-  'comet_sections',
-  'content',
-  'message',
-  'message_container',
-  'story',
-  'context_layout',
-  'metadata',
-  'timestamp',
-];
-
-function captionOf({ stories, photos }: ItemNodes): string | undefined {
+function captionOf({ stories, photos }: ItemNodes, sections: readonly JsonRecord[]): string | undefined {
   const textOf = (text: unknown) => (asString(text)?.trim() ? asString(text) : undefined);
-  return (
-    firstValue(
-      [...stories, ...photos],
-      ({ message, message_preferred_body: body }) => textOf(at(message, 'text')) ?? textOf(at(body, 'text')),
-    ) ?? firstValue(stories.flatMap(sectionsOf), ({ message }) => textOf(at(message, 'text')))
+  return firstValue(
+    [...stories, ...photos, ...sections],
+    ({ message, message_preferred_body: body }) => textOf(at(message, 'text')) ?? textOf(at(body, 'text')),
   );
 }
 
-function timeOf({ stories, photos }: ItemNodes): string | undefined {
+function timeOf({ stories, photos }: ItemNodes, sections: readonly JsonRecord[]): string | undefined {
   return (
     firstValue(stories, ({ creation_time }) => toIsoTime(creation_time)) ??
     firstValue(photos, ({ created_time }) => toIsoTime(created_time)) ??
-    firstValue(stories.flatMap(sectionsOf), ({ creation_time }) => toIsoTime(creation_time))
+    firstValue(sections, ({ creation_time }) => toIsoTime(creation_time))
   );
 }
 
-/** The records in a story's own sections that do not have the id of something else. */
-function sectionsOf(story: JsonRecord): JsonRecord[] {
+/**
+ * The records in a story's own sections that do not have the id of something else. Sections repeat the post, some without
+ * its id.
+ */
+function sectionsOf(story: JsonRecord, names: readonly string[]): JsonRecord[] {
   const records: JsonRecord[] = [];
   const enter = (value: unknown, depth: number) => {
     for (const one of asArray(value) ?? [value]) {
       const record = asRecord(one);
       if (!record || depth > 8 || (record.id !== undefined && record.id !== story.id)) continue;
       records.push(record);
-      for (const name of SECTIONS) enter(record[name], depth + 1);
+      for (const name of names) enter(record[name], depth + 1);
     }
   };
   enter(story.comet_sections, 0);
@@ -182,26 +159,8 @@ function profileUrl(value: unknown): string | undefined {
   return url.href;
 }
 
-/** The pictures and videos of a post. */
-interface Attached {
-  images: MediaEntry[];
-  /** Ids of the attached videos, in order. */
-  videoIds: string[];
-  /** The number of pictures and videos that the post states, if the page lists fewer. */
-  declared?: number;
-}
-
-/** Members with a picture of a photo, the larger ones first. */
-const PICTURES = [
-  'viewer_image',
-  'photo_image',
-  'image',
-  'full_width_image',
-  'placeholder_image',
-  'flexible_height_share_image',
-];
-
-function parseAttachments(stories: readonly JsonRecord[], store: RelayStore): Attached {
+/** The pictures and videos of a post, and how many of them it states that it has. */
+function parseAttachments({ stories, store }: ItemNodes, pictureFields: readonly string[]) {
   const images: MediaEntry[] = [];
   const videoIds = new Set<string>();
   const photoIds = new Set<string>();
@@ -218,7 +177,7 @@ function parseAttachments(stories: readonly JsonRecord[], store: RelayStore): At
     if (id !== undefined && photoIds.has(id)) return;
     if (id !== undefined) photoIds.add(id);
     const same = store.of(id).filter(({ __typename }) => __typename === undefined || __typename === kind);
-    const picture = pictureOf([medium, ...same]);
+    const picture = pictureOf([medium, ...same], pictureFields);
     if (picture) images.push(picture);
   }
 
@@ -233,15 +192,13 @@ function parseAttachments(stories: readonly JsonRecord[], store: RelayStore): At
     const id = asString(at(reel, 'playback_video', 'id')) ?? asString(at(reel, 'video', 'id'));
     if (id) videoIds.add(id);
   }
-  const listed = unique(images);
-  const isMore = declared > listed.length + videoIds.size;
-  return { images: listed, videoIds: [...videoIds], ...(isMore && { declared }) };
+  return { images: unique(images), videoIds: [...videoIds], declared };
 }
 
 /** The largest picture in the records of a photo. */
-function pictureOf(nodes: readonly JsonRecord[]): MediaEntry | undefined {
+function pictureOf(nodes: readonly JsonRecord[], fields: readonly string[]): MediaEntry | undefined {
   const found = nodes.flatMap((node) => [
-    ...PICTURES.flatMap((member) => entryOf(node[member])),
+    ...fields.flatMap((name) => entryOf(node[name])),
     ...entryOf(at(node, 'comet_photo_attachment_resolution_renderer', 'image')),
     ...entryOf(asArray(node.prefetch_uris_v2)?.[0]),
   ]);
@@ -256,8 +213,7 @@ function largestAlbum(record: JsonRecord): { media: unknown[]; declared: number 
   for (const [name, value] of Object.entries(record)) {
     if (!name.endsWith('subattachments')) continue;
     const nodes = asArray(at(value, 'nodes')) ?? [];
-    const count = at(value, 'count');
-    if (typeof count === 'number' && Number.isSafeInteger(count)) declared = Math.max(declared, count);
+    declared = Math.max(declared, asCount(at(value, 'count')) ?? 0);
     if (nodes.length > media.length) media = nodes.map((node) => at(node, 'media'));
   }
   return { media, declared };

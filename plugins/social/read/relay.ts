@@ -90,16 +90,15 @@ export function createListShortener(): (text: string) => string {
 }
 
 const MAX_RECORDS = 400_000;
-/** Each is a member of records of posts only. */
-const STORY_MEMBERS = ['post_id', 'short_form_video_context', 'comet_sections', 'wwwURL'];
 
 export type RelayStore = ReturnType<typeof createRelayStore>;
 
 /**
- * All records of a page by their id. The members of one thing are spread over many records with the same id, and records
+ * All records of a page by their id. The fields of one thing are spread over many records with the same id, and records
  * of different things are nested in one another.
+ * @param storyFields Each is a field of records of posts only.
  */
-export function createRelayStore() {
+export function createRelayStore(storyFields: readonly string[]) {
   const byId = new Map<string, JsonRecord[]>();
   const roots: JsonRecord[] = [];
   const stories: JsonRecord[] = [];
@@ -117,7 +116,7 @@ export function createRelayStore() {
     const known = id === undefined ? undefined : byId.get(id);
     if (known) known.push(record);
     else if (id !== undefined) byId.set(id, [record]);
-    if (STORY_MEMBERS.some((name) => record[name] !== undefined) || record.__typename === 'Story') stories.push(record);
+    if (storyFields.some((name) => record[name] !== undefined) || record.__typename === 'Story') stories.push(record);
     for (const key in record) {
       const member = record[key];
       if (typeof member === 'object' && member !== null) index(member);
@@ -139,13 +138,13 @@ export function createRelayStore() {
   };
 }
 
-/** The first value that one of the records has, in their order. */
-export function firstValue<Value>(
-  records: readonly JsonRecord[],
-  read: (record: JsonRecord) => Value | undefined,
+/** The first value that is read from one of the items, in their order. */
+export function firstValue<Item, Value>(
+  items: readonly Item[],
+  read: (item: Item) => Value | undefined,
 ): Value | undefined {
-  for (const record of records) {
-    const value = read(record);
+  for (const item of items) {
+    const value = read(item);
     if (value !== undefined) return value;
   }
   return undefined;

@@ -42,7 +42,7 @@ export function readPageState(reply: PageReply, page: PageParts, siteConfig: Sit
     return stateOfNotice(title, siteConfig) ?? definitive('unavailable', title);
   }
   if (isGone) return definitive('unavailable', `HTTP ${status}`);
-  return stateOfTags(page.tags, siteConfig) ?? stateOfMarks(html, siteConfig);
+  return stateOfTags(page, siteConfig) ?? stateOfMarks(html, siteConfig);
 }
 
 /** The refusal that an address alone stands for: a login form, a check, a consent form, or a feed. */
@@ -57,15 +57,15 @@ export function stateOfAddress(url: URL, { paths }: SiteConfig): Failure | undef
   return undefined;
 }
 
-function stateOfTags(tags: PageTags, siteConfig: SiteConfig): Failure | undefined {
-  for (const address of [tags.canonical, tags.address]) {
-    const url = address === undefined ? null : URL.parse(address);
+function stateOfTags({ tags }: PageParts, siteConfig: SiteConfig): Failure | undefined {
+  for (const address of tags.addresses) {
+    const url = URL.parse(address);
     const state = url && url.pathname !== '/' ? stateOfAddress(url, siteConfig) : undefined;
     if (state) return state;
   }
   // The title of an item may be about logging in; then the page states the address of the item.
-  if (tags.canonical ?? tags.address) return undefined;
-  return tags.title === undefined ? undefined : stateOfNotice(tags.title, siteConfig);
+  if (tags.addresses.length > 0 || tags.title === undefined) return undefined;
+  return stateOfNotice(tags.title, siteConfig);
 }
 
 function stateOfNotice(text: string, { phrases }: SiteConfig): Failure | undefined {

@@ -1,9 +1,22 @@
-import { type Author, hashtagsIn, type PartialPost, parseCount } from 'mediagate/plugin';
+import { hashtagsIn, type PartialPost } from 'mediagate/plugin';
 import { usernameIn } from '../links.js';
-import { addCounter, type CounterTexts } from './counters.js';
+import { type CounterTexts, readCounterLine, readCounterList } from './counters.js';
 import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';
 import type { PageTags } from './parts.js';
 import type { SiteConfig } from './state.js';
+
+/** What is known besides the tags. */
+export interface TagsContext {
+  siteConfig: SiteConfig;
+  /** In a group, titles have the name of the group. */
+  inGroup: boolean;
+  isVideo: boolean;
+  isPhoto?: boolean;
+  /** Numeric id of the author, from the page's route. */
+  authorId?: string;
+  /** The text in the markup; it may be that of another post. */
+  message?: string;
+}
 
 /**
  * Reads the tags of a page. Titles have the forms "author", "author - text…", "counters | text | author",
@@ -16,14 +29,9 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
   const listed = readCounterList(tags.counted ?? '', context.siteConfig);
   const name = heading.author ?? authorName(tags, context) ?? tags.from;
   const caption = captionOf(tags, { ...context, fromHeading: heading.text, author: name });
-  const address = tags.canonical ?? tags.address;
-  const username = context.inGroup ? undefined : usernameIn(address);
-  const author: Author = {
-    name,
-    id: context.authorId,
-    username,
-    url: username || context.authorId ? `https://www.facebook.com/${username ?? context.authorId}` : undefined,
-  };
+  const username = context.inGroup ? undefined : usernameIn(tags.addresses?.[0]);
+  const profile = username ?? context.authorId;
+  const url = profile && `https://www.facebook.com/${profile}`;
   const image = siteUrl(tags.image);
   const video = siteUrl(tags.video);
   return {
@@ -31,7 +39,7 @@ export function parseTags(given: PageTags, context: TagsContext): PartialPost {
       caption,
       description: caption,
       title: titleOf(tags, heading, { ...context, name, caption }),
-      author: name || username || context.authorId ? author : undefined,
+      author: name || profile ? { name, id: context.authorId, username, url } : undefined,
       thumbnail: image,
       tags: hashtagsIn(caption),
     },
@@ -63,12 +71,9 @@ function readHeading({ heading, description }: PageTags, { siteConfig, inGroup }
   if (!counted && rest.length < 2) return none;
   // "author | text" without counters, else "text | author".
   const isLeading = !counted && rest.length === 2 && startsAs(description, rest[1] ?? '');
-  const named = isLeading ? rest[0] : rest.length > 1 ? rest.at(-1) : undefined;
+  const named = rest.length < 2 ? undefined : isLeading ? rest.shift() : rest.pop();
   const author = named?.trim().replace(/^By (?=\S)/, '');
-  const text = rest
-    .filter((_part, index) => named === undefined || index !== (isLeading ? 0 : rest.length - 1))
-    .join(' | ')
-    .trim();
+  const text = rest.join(' | ').trim();
   return { ...(counted ?? none), author: author || undefined, text: text || undefined };
 }
 
@@ -90,18 +95,16 @@ function captionOf(
   { siteConfig, fromHeading, author, message }: TagsContext & { fromHeading?: string; author?: string },
 ): string | undefined {
   const { description, title } = tags;
-  const rest =
-    author && title?.startsWith(`${author} - `) ? title.slice(author.length + 3).replace(/\s\|\sFacebook$/, '') : '';
-  const behind = isSiteTitle(rest, siteConfig) ? '' : rest;
-  const whole = description && !isCut(description) ? description : undefined;
-  if (whole) return fromHeading && fromHeading.length > whole.length ? fromHeading : whole;
-  const candidates = [fromHeading, behind, description && message].filter(
-    (text) => text && isSameText(text, description),
-  );
-  const uncut = candidates
-    .filter((text) => text && !isCut(text))
-    .sort((one, other) => (other?.length ?? 0) - (one?.length ?? 0))[0];
-  return uncut || description || fromHeading;
+  if (description && !isCut(description)) {
+    return fromHeading && fromHeading.length > description.length ? fromHeading : description;
+  }
+  const isBehind = author && title?.startsWith(`${author} - `);
+  const behind = isBehind ? title?.slice(author.length + 3).replace(/\s\|\sFacebook$/, '') : undefined;
+  const texts = [fromHeading, behind, description && message].filter((text) => text !== undefined);
+  const [longest] = texts
+    .filter((text) => !isSiteTitle(text, siteConfig) && !isCut(text) && isSameText(text, description))
+    .sort((one, other) => other.length - one.length);
+  return longest ?? (description || fromHeading);
 }
 
 function isSameText(text: string, description: string | undefined): boolean {
@@ -109,19 +112,6 @@ function isSameText(text: string, description: string | undefined): boolean {
   return (
     essence(text).startsWith(essence(description).slice(0, 60)) && essence(text).length >= essence(description).length
   );
-}
-
-/** What is known besides the tags. */
-export interface TagsContext {
-  siteConfig: SiteConfig;
-  /** In a group, titles have the name of the group. */
-  inGroup: boolean;
-  isVideo: boolean;
-  isPhoto?: boolean;
-  /** Numeric id of the author, from the page's route. */
-  authorId?: string;
-  /** The text in the markup; it may be that of another post. */
-  message?: string;
 }
 
 /** Whether a text begins with a part of it. */
@@ -182,81 +172,13 @@ function nameOnSite(heading: string, siteConfig: SiteConfig): string | undefined
   return place > 0 && words.length - place < 40 ? heading.slice(0, place).trim() || undefined : undefined;
 }
 
-const METRICS = ['views', 'likes', 'comments', 'shares'] as const;
-const LONGEST_PART = 60;
-const NUMBER_FIRST = /^[^\p{Nd}\p{Script=Latin}\p{Script=Cyrillic}]{0,25}\p{Nd}/u;
-/** Words between a number and what is counted. */
-const PARTICLES: ReadonlySet<string> = new Set(['de', 'na', 'di', 'ng']);
-/** What is counted, in two words. */
-const TWO_WORDS = /^(?:me gusta|mi piace|mal geteilt|keer gedeeld|veces compartid[oa]s?)$/i;
-const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
-
-/**
- * `1.2M views · 34K reactions`, in any interface language. Undefined if the line is something else. A line of two or more
- * counters in unknown words has no metrics, since their order differs.
- */
-function readCounterLine(line: string, siteConfig: SiteConfig): CounterTexts | undefined {
-  const parts = partsOf(line, '·');
-  const found = countersIn(parts, siteConfig);
-  if (Object.keys(found.metrics).length > 0) return found;
-  return parts.length > 1 && parts.every(isCounted) ? found : undefined;
-}
-
-/** `14K views, 233 likes, 18 loves, 53 comments`: the likes are one kind of reactions, so they do not count. */
-function readCounterList(list: string, siteConfig: SiteConfig): CounterTexts {
-  const parts = partsOf(list, /[,،、]\s+/);
-  const found = countersIn(parts, siteConfig);
-  if (parts.some((part) => metricOf(part, siteConfig) === undefined)) {
-    delete found.metrics.likes;
-    delete found.precision.likes;
-  }
-  return found;
-}
-
-function partsOf(line: string, separator: string | RegExp): string[] {
-  return line
-    .replace(INVISIBLE, '')
-    .split(separator)
-    .map((part) => part.trim());
-}
-
-function countersIn(parts: readonly string[], siteConfig: SiteConfig): CounterTexts {
-  const counters: CounterTexts = { metrics: {}, precision: {}, raw_stats: {} };
-  for (const part of parts) {
-    const metric = isCounted(part) ? metricOf(part, siteConfig) : undefined;
-    if (metric) addCounter(counters, metric, part, 'og');
-  }
-  return counters;
-}
-
-function metricOf(part: string, { counters }: SiteConfig): (typeof METRICS)[number] | undefined {
-  const words = part.normalize('NFC').toLowerCase();
-  return METRICS.find((metric) => counters[metric].some((word) => words.includes(word.normalize('NFC'))));
-}
-
-/**
- * A number, perhaps a unit, and what is counted; `10 great plays` is a title. The number is first, except in scripts
- * whose languages have it after the word.
- */
-function isCounted(part: string): boolean {
-  if (part.length > LONGEST_PART || !NUMBER_FIRST.test(part)) return false;
-  const words = part.split(/\s+/);
-  const last = words.findLastIndex((word) => /\p{Nd}/u.test(word));
-  const behind = words.slice(last + 1);
-  const [unit = ''] = behind;
-  // A number with a unit is rounded.
-  const counted = parseCount(`1 ${unit}`)?.exact === false ? behind.slice(1) : behind;
-  const named = PARTICLES.has(counted[0] ?? '') ? counted.slice(1) : counted;
-  return named.length < 2 || (named.length < 4 && (/[^ -~]/.test(named.join('')) || TWO_WORDS.test(named.join(' '))));
-}
-
 /** Whether the site has cut a text, which then ends with an ellipsis. */
 export function isCut(text: string): boolean {
   return /(?:\.\.\.|…)$/.test(text.trim());
 }
 
 /** The letters and digits of a text, to compare two forms of it. */
-export function essence(text: string): string {
+function essence(text: string): string {
   return text
     .normalize('NFC')
     .replace(/[^\p{L}\p{N}]+/gu, '')

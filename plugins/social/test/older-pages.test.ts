@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { matchedLink } from 'mediagate/plugin';
 import { matchItem } from '../links.js';
 import { parsePlugin } from '../read/embed.js';
-import { parsePublishTime } from '../read/older/scripts.js';
+import { parsePublishTime } from '../read/older/pages.js';
 import { readPage } from '../read/page.js';
 import siteConfig from '../site-config.json' with { type: 'json' };
 

@@ -14,7 +14,7 @@ export function countsIn(texts: readonly (string | undefined)[]): ShownCount[] {
 }
 
 /** The first exact count, otherwise the first count. */
-export function bestCount<One extends Count>(counts: readonly (One | undefined)[]): One | undefined {
+export function bestCount(counts: readonly (ShownCount | undefined)[]): ShownCount | undefined {
   return counts.find((count) => count?.exact) ?? counts.find(Boolean);
 }
 
@@ -57,13 +57,14 @@ export function parseViews(text: string | undefined, isStream: boolean | undefin
   const hasWaiting = /\bwaiting\b/i.test(text ?? '');
   const streams = isStream ?? (hasLiveSign || hasViewers || hasWaiting);
   const live = streams && (hasLiveSign || hasViewers);
+  // The stream has not started, or is off the air.
+  const waiting = streams && !live;
   return {
     total: streams ? undefined : count,
     watching: live ? count : undefined,
     live,
-    /** A stream that has not started, or is off the air. */
-    waiting: streams && !live,
-    announced: streams && !live && hasWaiting,
+    waiting,
+    announced: waiting && hasWaiting,
   };
 }
 

@@ -3,11 +3,12 @@ import {
   asNumber,
   asPositive,
   asRecord,
+  asRecords,
   asString,
   at,
   expiryOf,
+  type JsonRecord,
   type MediaEntry,
-  type PartialPost,
   queryValue,
   toIsoTime,
 } from 'mediagate/plugin';
@@ -15,37 +16,15 @@ import { siteUrl } from './values.js';
 
 const HLS = 'application/vnd.apple.mpegurl';
 
-/** The files of a player reply. */
-export interface Formats {
-  media: NonNullable<PartialPost['media']>;
-  hasAudio: boolean;
-  /** BCP 47 tag of the original audio track, if the reply has several. */
-  language?: string;
-  limitations: string[];
-}
-
-/** One element of `formats` or `adaptiveFormats`. */
-interface Format {
-  /** Has a URL that can be fetched: not protected, and not part of a live stream, which has manifests. */
-  fetchable: boolean;
-  segmented: boolean;
-  ciphered: boolean;
-  protectedContent: boolean;
-  entry: Omit<MediaEntry, 'url'>;
-  url?: string;
-  itag?: number;
-  isDefaultTrack: boolean;
-  isOriginalTrack: boolean;
-  isCompressed: boolean;
-}
-
 /** Reads `streamingData`. Files without a URL (ciphered, or streamed by the player only) are not listed. */
-export function parseFormats(streamingData: unknown): Formats {
+export function parseFormats(streamingData: unknown) {
   const formats = readFormats(streamingData);
   const manifests = readManifests(streamingData);
   const files = formats.flatMap(({ url, fetchable, entry }) => (url && fetchable ? [{ url, ...entry }] : []));
   const video = files.filter((file) => file.has_video).sort(betterFirst);
   const whole = video.filter((file) => file.has_audio);
+  const tracks = formats.filter(({ entry }) => entry.language);
+  const spoken = tracks.find((track) => track.isOriginalTrack) ?? tracks.find((track) => track.isDefaultTrack);
   const playable = whole.length > 0 ? whole : [...manifests.filter(({ mime }) => mime === HLS), ...video];
   return {
     media: {
@@ -58,7 +37,8 @@ export function parseFormats(streamingData: unknown): Formats {
       ],
     },
     hasAudio: formats.some(({ entry }) => entry.has_audio) || manifests.length > 0,
-    language: originalLanguage(formats),
+    /** BCP 47 tag of the original audio track, if the reply has several. */
+    language: spoken?.entry.language,
     limitations: limitationsOf(streamingData, formats, files.length + manifests.length, whole.length),
   };
 }
@@ -66,7 +46,7 @@ export function parseFormats(streamingData: unknown): Formats {
 /** The file to take the audio from: of the original track, in the order of the itags, otherwise the smallest. */
 export function chooseAudio(streamingData: unknown, itags: readonly number[]): MediaEntry | undefined {
   const rank = (format: Format) => {
-    const place = format.itag === undefined ? -1 : itags.indexOf(format.itag);
+    const place = itags.indexOf(format.itag ?? -1);
     return [
       format.entry.has_video ? 1 : 0,
       format.isOriginalTrack ? 0 : format.isDefaultTrack ? 1 : 2,
@@ -82,24 +62,19 @@ export function chooseAudio(streamingData: unknown, itags: readonly number[]): M
   return best?.format.url ? { url: best.format.url, ...best.format.entry } : undefined;
 }
 
-function originalLanguage(formats: readonly Format[]): string | undefined {
-  const tracks = formats.filter(({ entry }) => entry.language);
-  return (tracks.find((track) => track.isOriginalTrack) ?? tracks.find((track) => track.isDefaultTrack))?.entry
-    .language;
+function readFormats(streamingData: unknown) {
+  const lists = [at(streamingData, 'formats'), at(streamingData, 'adaptiveFormats')];
+  return lists.flatMap(asRecords).flatMap((format) => readFormat(format) ?? []);
 }
 
-function readFormats(streamingData: unknown): Format[] {
-  return [at(streamingData, 'formats'), at(streamingData, 'adaptiveFormats')].flatMap((list) =>
-    (asArray(list) ?? []).flatMap((format) => readFormat(format) ?? []),
-  );
-}
+type Format = ReturnType<typeof readFormats>[number];
 
 const MEDIA_TYPE = /^((video|audio)\/[\w.+-]+)(?:;\s*codecs="?([^"]*)"?)?/;
 
-function readFormat(item: unknown): Format | undefined {
-  const format = asRecord(item);
-  const [, mime, family, codecs] = MEDIA_TYPE.exec(asString(format?.mimeType) ?? '') ?? [];
-  if (!format || !mime || (family !== 'video' && family !== 'audio')) return undefined;
+/** Reads one element of `formats` or `adaptiveFormats`. */
+function readFormat(format: JsonRecord) {
+  const [, mime, family, codecs] = MEDIA_TYPE.exec(asString(format.mimeType) ?? '') ?? [];
+  if (!mime) return undefined;
   const url = siteUrl(format.url);
   const segmented = format.targetDurationSec !== undefined || format.type === 'FORMAT_STREAM_TYPE_OTF';
   const protectedContent = (asArray(format.drmFamilies)?.length ?? 0) > 0;
@@ -108,63 +83,56 @@ function readFormat(item: unknown): Format | undefined {
   const track = asRecord(format.audioTrack);
   const isCompressed = format.isDrc === true;
   const label = [asString(track?.displayName), isCompressed && 'even loudness'].filter(Boolean).join(', ');
-  const milliseconds = asNumber(format.approxDurationMs);
+  const milliseconds = asNumber(format.approxDurationMs) ?? 0;
+  const [, audioQuality] = /^AUDIO_QUALITY_(\w+)$/.exec(asString(format.audioQuality) ?? '') ?? [];
+  const entry: Omit<MediaEntry, 'url'> = {
+    kind: has_video ? 'video' : 'audio',
+    mime,
+    has_video,
+    has_audio,
+    codecs: codecs || undefined,
+    width: asPositive(format.width),
+    height: asPositive(format.height),
+    fps: asPositive(format.fps),
+    bitrate: asPositive(format.averageBitrate ?? format.bitrate),
+    size: asPositive(format.contentLength),
+    duration_seconds: milliseconds > 0 ? milliseconds / 1000 : undefined,
+    quality: asString(format.qualityLabel) ?? audioQuality?.toLowerCase(),
+    language: asString(track?.id)?.split('.', 1)[0] || undefined,
+    label: label || undefined,
+    ...(url && lifeOf(url)),
+  };
   return {
+    entry,
     url,
     itag: asNumber(format.itag),
+    /** Has a URL that can be fetched: not protected, and not part of a live stream, which has manifests. */
     fetchable: url !== undefined && !segmented && !protectedContent,
     segmented,
     ciphered: !url && (format.signatureCipher ?? format.cipher) !== undefined,
     protectedContent,
     isDefaultTrack: track?.audioIsDefault !== false,
-    isOriginalTrack: isOriginal(format.xtags),
+    // `xtags` is a protocol buffer in base64 with the kind of the track in plain ASCII.
+    isOriginalTrack: Buffer.from(asString(format.xtags) ?? '', 'base64').includes('original'),
     isCompressed,
-    entry: {
-      kind: has_video ? 'video' : 'audio',
-      mime,
-      has_video,
-      has_audio,
-      codecs: codecs || undefined,
-      width: asPositive(format.width),
-      height: asPositive(format.height),
-      fps: asPositive(format.fps),
-      bitrate: asPositive(format.averageBitrate ?? format.bitrate),
-      size: asPositive(format.contentLength),
-      duration_seconds: milliseconds && milliseconds > 0 ? milliseconds / 1000 : undefined,
-      quality: asString(format.qualityLabel) ?? audioQuality(format.audioQuality),
-      language: asString(track?.id)?.split('.', 1)[0] || undefined,
-      label: label || undefined,
-      ...(url && lifeOf(url)),
-    },
   };
-}
-
-/** `xtags` is a protocol buffer in base64 with the kind of the track in plain ASCII. */
-function isOriginal(xtags: unknown): boolean {
-  const text = asString(xtags);
-  return text !== undefined && Buffer.from(text, 'base64').includes('original');
-}
-
-function audioQuality(value: unknown): string | undefined {
-  return /^AUDIO_QUALITY_(\w+)$/.exec(asString(value) ?? '')?.[1]?.toLowerCase();
 }
 
 /** Media URLs have their expiry time and the client's IP address in the query, manifests in the path. */
 function lifeOf(url: string): Pick<MediaEntry, 'expires_at' | 'bound_to'> {
-  const expires_at = expiryOf(url) ?? toIsoTime(/\/expire\/(\d{10})\//.exec(url)?.[1]);
   const bound = queryValue(url, 'ip') !== undefined || url.includes('/ip/');
-  return { ...(expires_at && { expires_at }), ...(bound && { bound_to: ['ip'] }) };
+  return {
+    expires_at: expiryOf(url) ?? toIsoTime(/\/expire\/(\d{10})\//.exec(url)?.[1]),
+    bound_to: bound ? ['ip'] : undefined,
+  };
 }
 
 function readManifests(streamingData: unknown): MediaEntry[] {
-  const kinds = [
-    ['hlsManifestUrl', HLS],
-    ['dashManifestUrl', 'application/dash+xml'],
-  ] as const;
-  return kinds.flatMap(([name, mime]) => {
+  const manifest = (name: string, mime: string): MediaEntry[] => {
     const url = siteUrl(at(streamingData, name));
-    return url ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url) } as const] : [];
-  });
+    return url ? [{ url, kind: 'manifest', mime, has_video: true, has_audio: true, ...lifeOf(url) }] : [];
+  };
+  return [...manifest('hlsManifestUrl', HLS), ...manifest('dashManifestUrl', 'application/dash+xml')];
 }
 
 /** Larger first; the more common codec if the size is equal. */

@@ -1,22 +1,21 @@
 import {
   asArray,
-  asRecord,
   asString,
   at,
-  type Count,
   findAll,
   type JsonRecord,
   type PartialPost,
   rawStats,
+  shownCounters,
 } from 'mediagate/plugin';
 import { bestCount, countsIn, parseComments, parseLikes, parseViews, type ShownCount } from './counters.js';
-import { parseShownDate } from './dates.js';
 import { parseChapters, parseDescription, parseDescriptionPanel, parseMusic } from './description.js';
 import { olderPhoneRow } from './older/layouts.js';
 import {
   accessibilityLabel,
   channelId,
   type PartialAuthor,
+  parseShownDate,
   rendererIn,
   type Subject,
   shownAuthor,
@@ -54,21 +53,19 @@ export function parseNext(
   const liveSign = at(next, 'playerOverlays', 'playerOverlayRenderer', 'liveIndicatorText');
   const views = parseViews(layout?.viewsText, layout?.isStream, liveSign !== undefined);
   const comments = parseComments(next, items);
-  const total = layout?.isStream === undefined ? bestCount<Count>([views.total, panel?.views]) : views.total;
   const dateText = layout?.dateText ?? panel?.dateText;
   const description = known.description ?? parseDescription(layout?.described) ?? panel?.description;
   const author = owner?.author ?? panel?.author;
-  const channel = author?.id;
   const isUnlisted = (asArray(layout?.badges) ?? []).some(
     (badge) => at(badge, 'metadataBadgeRenderer', 'icon', 'iconType') === 'PRIVACY_UNLISTED',
   );
-  const counts = {
-    views: total,
+  const { metrics, precision } = shownCounters({
+    views: layout?.isStream === undefined ? bestCount([views.total, panel?.views]) : views.total,
     concurrent_viewers: views.watching,
     likes,
     comments,
     subscriber_count: owner?.subscribers,
-  };
+  });
   const post: PartialPost = {
     common: {
       title: textOf(layout?.title) ?? panel?.title,
@@ -84,17 +81,9 @@ export function parseNext(
       collaborators: collaborators.length > 0 ? collaborators : undefined,
       music: parseMusic(next, layout?.described, description),
     },
-    ids: videoIds(id, channel),
-    metrics: {
-      ...Object.fromEntries(Object.entries(counts).map(([metric, count]) => [metric, count?.value])),
-      channel_id: channel,
-    },
-    precision: {
-      ...(!likes && panel?.likesHidden && { likes: 'hidden' }),
-      ...Object.fromEntries(
-        Object.entries(counts).flatMap(([metric, count]) => (count && !count.exact ? [[metric, 'rounded']] : [])),
-      ),
-    },
+    ids: videoIds(id, author?.id),
+    metrics,
+    precision: { ...precision, ...(!likes && panel?.likesHidden && { likes: 'hidden' }) },
     raw_stats: rawStats({
       viewCountText: layout?.viewsText,
       likeText: likes?.text,
@@ -194,7 +183,7 @@ export function parseOwners(owner: unknown): { author?: PartialAuthor; subscribe
     ...splitLine(textOf(at(owner, 'expandedSubtitle'))),
     ...splitLine(textOf(at(owner, 'collapsedSubtitle'))),
   ]);
-  return [{ author: shownAuthor(name, endpoint, at(owner, 'thumbnail', 'thumbnails'), verified), subscribers }];
+  return [{ author: shownAuthor(name, endpoint, at(owner, 'thumbnail', 'thumbnails'), { verified }), subscribers }];
 }
 
 /** The picture of the tick behind a channel's name. */
@@ -210,10 +199,10 @@ function parseJointOwners(owner: unknown): ReturnType<typeof parseOwners> {
     if (!name || !endpoint) return {};
     const parts = splitLine(textOf(at(model, 'subtitle')));
     const handle = parts.find((part) => part.startsWith('@'));
-    const link = { ...asRecord(endpoint), ...(handle && { canonicalBaseUrl: `/${handle}` }) };
     const avatars = at(model, 'leadingAccessory', 'avatarViewModel', 'image', 'sources');
     const tick = firstIn(at(model, 'title', 'attachmentRuns'), (node) => TICK.test(asString(node.imageName) ?? ''));
-    return { author: shownAuthor(name, link, avatars, tick !== undefined), subscribers: subscribersIn(parts) };
+    const author = shownAuthor(name, endpoint, avatars, { handle, verified: tick !== undefined });
+    return { author, subscribers: subscribersIn(parts) };
   });
 }
 

@@ -42,7 +42,7 @@ export function isReadable(posts: readonly PartialPost[]): boolean {
 export function outcomeOfPlayer(player: unknown, id: string, readOptions: ReadOptions): VideoOutcome {
   const { subject, post, limitations } = parsePlayer(player, id);
   if (subject === 'other') return OTHER_VIDEO;
-  const state = readPlayState(player, readOptions.siteConfig, readOptions.region);
+  const state = readPlayState(player, readOptions);
   if (subject === 'requested') return outcomeOf(state, [post], limitations);
   if (state.kind !== 'playable') return outcomeOf(state);
   return { kind: 'transient', code: 'upstream_changed', reason: 'the answer names no video and no reason' };
@@ -54,12 +54,11 @@ export function outcomeOfPage(player: unknown, next: unknown, id: string, readOp
   const ofNext = parseNext(next, id, ofPlayer.post.common);
   if (ofPlayer.subject === 'other' || ofNext.subject === 'other') return OTHER_VIDEO;
   const posts = [ofPlayer, ofNext].flatMap(({ subject, post }) => (subject === 'requested' ? [post] : []));
-  const { siteConfig, region } = readOptions;
-  const state = readPlayState(player, siteConfig, region);
+  const state = readPlayState(player, readOptions);
   if (state.kind === 'playable' && posts.length === 0 && ofNext.refusal) {
     // The page shows a reason instead of a video, in the words of a player reply.
     const playabilityStatus = { status: 'ERROR', reason: ofNext.refusal };
-    return outcomeOf(readPlayState({ playabilityStatus }, siteConfig, region));
+    return outcomeOf(readPlayState({ playabilityStatus }, readOptions));
   }
   return outcomeOf(state, posts, ofPlayer.limitations);
 }
@@ -70,19 +69,19 @@ function outcomeOf(
   limitations: readonly string[] = [],
 ): VideoOutcome {
   if (state.kind === 'playable') return { kind: 'found', found: posts, limitations };
-  const known = (common?: PartialPost['common']) => posts.map((post) => withoutFiles(post, common));
+  const shown = (common?: PartialPost['common']) => posts.map((post) => withoutFiles(post, common));
   if (state.kind === 'offline') {
-    const found = known(state.upcoming ? { is_live: false, live_status: 'upcoming' } : {});
+    const found = shown(state.upcoming ? { is_live: false, live_status: 'upcoming' } : {});
     return { kind: 'found', found, limitations: [...limitations, state.upcoming ? 'live_upcoming' : 'live_offline'] };
   }
   // Nothing of a private video is shown, even if the reply has some of it.
   if (state.code === 'private') return state;
   if (isReadable(posts)) {
-    const found = known(state.code === 'age_restricted' ? { age_limit: 18 } : {});
+    const found = shown(state.code === 'age_restricted' ? { age_limit: 18 } : {});
     return { kind: 'found', found, limitations: [...limitations, limitationFor(state.code)] };
   }
   if (state.kind === 'transient' || posts.length === 0) return state;
-  return { ...state, found: known() };
+  return { ...state, found: shown() };
 }
 
 /** Codes whose name would be unclear as a limitation. */
@@ -99,7 +98,7 @@ export function limitationFor(code: DefinitiveCode | TransientCode): string {
   return NOTES[code] ?? code;
 }
 
-/** Without audio and files: a restricted video has none that can be fetched. */
+/** Without audio and files, since a restricted video has none that can be fetched, and with other values in `common`. */
 function withoutFiles({ audio: _audio, media, ...post }: PartialPost, common: PartialPost['common']): PartialPost {
   const { image_urls, entries } = media ?? {};
   return {
@@ -148,7 +147,7 @@ const STATUSES: ReadonlyMap<string, DefinitiveCode> = new Map([
  * Reads `playabilityStatus`: first the status and structural markers, then the phrases of the reason, which is in the
  * interface language.
  */
-export function readPlayState(player: unknown, siteConfig: SiteConfig, region: string): PlayState {
+export function readPlayState(player: unknown, { siteConfig, region }: ReadOptions): PlayState {
   const playability = at(player, 'playabilityStatus');
   const status = asString(at(playability, 'status')) ?? 'OK';
   const isPrivate = at(player, 'videoDetails', 'isPrivate') === true;

@@ -23,6 +23,7 @@ import {
   siteUrl,
   subjectOf,
   textOf,
+  textsIn,
   videoIdIn,
   videoIds,
 } from './values.js';
@@ -30,16 +31,14 @@ import {
 /** Number of countries and territories in ISO 3166-1: a list of all of them is no restriction. */
 const ALL_COUNTRIES = 249;
 
-/** The data of a player reply. */
-export interface PlayerReply {
-  subject: Subject;
-  /** Empty unless the reply is about the requested video. */
-  post: PartialPost;
-  limitations: string[];
-}
-
-/** Reads a player reply (`ytInitialPlayerResponse`, `/youtubei/v1/player`), whole or its microformat alone. */
-export function parsePlayer(player: unknown, id: string): PlayerReply {
+/**
+ * Reads a player reply (`ytInitialPlayerResponse`, `/youtubei/v1/player`), whole or its microformat alone. `post` is
+ * empty unless the reply is about the requested video.
+ */
+export function parsePlayer(
+  player: unknown,
+  id: string,
+): { subject: Subject; post: PartialPost; limitations: string[] } {
   const details = at(player, 'videoDetails');
   const microformat = at(player, 'microformat', 'playerMicroformatRenderer');
   const stated = [
@@ -54,10 +53,9 @@ export function parsePlayer(player: unknown, id: string): PlayerReply {
   const formats = parseFormats(at(player, 'streamingData'));
   const images = parseImages(at(details, 'thumbnail', 'thumbnails'), at(microformat, 'thumbnail', 'thumbnails'));
   const description = asString(at(details, 'shortDescription')) ?? textOf(at(microformat, 'description'));
-  const duration = asPositive(at(details, 'lengthSeconds')) ?? asPositive(at(microformat, 'lengthSeconds'));
   const channel = channelId(at(details, 'channelId')) ?? channelId(at(microformat, 'externalChannelId'));
-  const language = formats.language ?? captions.spoken;
-  const familySafe = at(microformat, 'isFamilySafe');
+  const familySafe = asBoolean(at(microformat, 'isFamilySafe'));
+  const countries = asArray(at(microformat, 'availableCountries')) ?? [];
   const likesHidden = at(details, 'allowRatings') === false;
   const post: PartialPost = {
     common: {
@@ -71,27 +69,25 @@ export function parsePlayer(player: unknown, id: string): PlayerReply {
       }),
       thumbnail: images[0]?.url,
       published_at: toIsoTime(at(microformat, 'publishDate')) ?? toIsoTime(at(microformat, 'uploadDate')),
-      duration_seconds: duration,
-      language,
+      duration_seconds: asPositive(at(details, 'lengthSeconds')) ?? asPositive(at(microformat, 'lengthSeconds')),
+      language: formats.language ?? captions.spoken,
       tags: tagsOf(details, description),
       category: asString(at(microformat, 'category')),
       is_unlisted: asBoolean(at(microformat, 'isUnlisted')),
-      is_family_safe: asBoolean(familySafe),
+      is_family_safe: familySafe,
       age_limit: familySafe === false ? 18 : undefined,
-      available_countries: restrictedTo(at(microformat, 'availableCountries')),
+      available_countries: countries.length < ALL_COUNTRIES ? textsIn(countries) : undefined,
       ...liveOf(player, details, microformat),
     },
     ids: videoIds(id, channel),
     metrics: {
       views: asCount(at(details, 'viewCount')) ?? asCount(at(microformat, 'viewCount')),
       likes: likesHidden ? undefined : asCount(at(microformat, 'likeCount')),
-      duration_seconds: duration,
-      channel_id: channel,
     },
     media: {
       image_urls: images.map((image) => image.url),
       video_urls: formats.media.video_urls,
-      entries: [...(formats.media.entries ?? []), ...captions.entries, ...images],
+      entries: [...formats.media.entries, ...captions.entries, ...images],
     },
     raw_stats: rawStats({
       viewCount: at(details, 'viewCount') ?? at(microformat, 'viewCount'),
@@ -131,59 +127,37 @@ export function announcedStart(player: unknown): unknown {
 
 /** The owner's keywords, otherwise the hashtags of the description. */
 function tagsOf(details: unknown, description: string | undefined): string[] | undefined {
-  const keywords = (asArray(at(details, 'keywords')) ?? []).flatMap((keyword) => asString(keyword)?.trim() || []);
-  const tags = [...new Set(keywords.map((tag) => tag.replace(/^#/, '')).filter(Boolean))];
+  const keywords = textsIn(at(details, 'keywords')) ?? [];
+  const tags = [...new Set(keywords.map((keyword) => keyword.trim().replace(/^#/, '')).filter(Boolean))];
   return tags.length > 0 ? tags : hashtagsIn(description);
-}
-
-function restrictedTo(value: unknown): string[] | undefined {
-  const list = asArray(value) ?? [];
-  if (list.length >= ALL_COUNTRIES) return undefined;
-  const countries = list.flatMap((code) => (typeof code === 'string' && /^[A-Z]{2}$/.test(code) ? [code] : []));
-  return countries.length > 0 ? countries : undefined;
 }
 
 /** Experiments in which the subtitle service requires a token of the player. */
 const TOKEN_MARKS: ReadonlySet<string> = new Set(['xpe', 'xpv']);
 
-export interface Captions {
-  entries: MediaEntry[];
-  /** The language of automatic captions, which is the spoken one. */
-  spoken?: string;
-  limitations: string[];
-}
-
-/** Reads `captions`: one WebVTT URL for each track. */
-export function parseCaptions(captions: unknown): Captions {
+/** Reads `captions`: one WebVTT URL for each track. The language of automatic captions is the spoken one. */
+export function parseCaptions(captions: unknown) {
   const tracks = asRecords(at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks')).map((track) => {
     const url = siteUrl(track.baseUrl);
     const marks = queryValue(url ?? '', 'exp')?.split(/,|%2C/i) ?? [];
     return {
-      track,
       url,
-      language: asString(track.languageCode),
       needsToken: marks.some((mark) => TOKEN_MARKS.has(mark)),
+      language: asString(track.languageCode),
+      label: textOf(track.name),
+      auto_generated: track.kind === 'asr',
     };
   });
-  const spoken = tracks.find(({ track, language }) => track.kind === 'asr' && language)?.language;
-  const entries = tracks.flatMap(({ track, url, language, needsToken }): MediaEntry[] => {
-    if (!url || needsToken) return [];
-    const label = textOf(track.name);
-    const expires_at = expiryOf(url);
-    return [
-      {
-        url: asWebVtt(url),
-        kind: 'subtitle',
-        mime: 'text/vtt',
-        auto_generated: track.kind === 'asr',
-        ...(language && { language }),
-        ...(label && { label }),
-        ...(expires_at && { expires_at }),
-      },
-    ];
-  });
-  const limitations = tracks.some(({ needsToken }) => needsToken) ? ['subtitles_withheld'] : [];
-  return { entries, ...(spoken && { spoken }), limitations };
+  const entries = tracks.flatMap(({ url, needsToken, ...track }): MediaEntry[] =>
+    url && !needsToken
+      ? [{ url: asWebVtt(url), kind: 'subtitle', mime: 'text/vtt', ...track, expires_at: expiryOf(url) }]
+      : [],
+  );
+  return {
+    entries,
+    spoken: tracks.find(({ auto_generated, language }) => auto_generated && language)?.language,
+    limitations: tracks.some(({ needsToken }) => needsToken) ? ['subtitles_withheld'] : [],
+  };
 }
 
 /** The format is not a signed parameter; the others must stay byte for byte. */

@@ -1,5 +1,4 @@
 import {
-  asArray,
   asNumber,
   asRecord,
   asRecords,
@@ -12,7 +11,16 @@ import {
   toIsoTime,
 } from 'mediagate/plugin';
 import { parseChapters } from './description.js';
-import { channelAuthor, channelId, channelIdIn, parseImages, subjectOf, videoIdIn, videoIds } from './values.js';
+import {
+  channelAuthor,
+  channelId,
+  channelIdIn,
+  parseImages,
+  subjectOf,
+  textsIn,
+  videoIdIn,
+  videoIds,
+} from './values.js';
 
 /** Metric → its field in `statistics`. */
 const COUNTERS = [
@@ -37,7 +45,6 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
   const privacy = asString(at(video, 'status', 'privacyStatus'));
   const description = asString(at(snippet, 'description'));
   const restricted = at(video, 'contentDetails', 'contentRating', 'ytRating') === 'ytAgeRestricted';
-  const duration = parseDuration(asString(at(video, 'contentDetails', 'duration')) ?? '') || undefined;
   const hidden = at(about, 'statistics', 'hiddenSubscriberCount') === true;
   const subscribers = hidden ? undefined : asNumber(at(about, 'statistics', 'subscriberCount'));
   return {
@@ -53,12 +60,12 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       }),
       thumbnail: images[0]?.url,
       published_at: toIsoTime(at(snippet, 'publishedAt')),
-      duration_seconds: duration,
+      duration_seconds: parseDuration(asString(at(video, 'contentDetails', 'duration')) ?? '') || undefined,
       language: asString(at(snippet, 'defaultAudioLanguage')) ?? asString(at(snippet, 'defaultLanguage')),
-      tags: strings(at(snippet, 'tags')),
+      tags: textsIn(at(snippet, 'tags')),
       is_unlisted: privacy === undefined ? undefined : privacy === 'unlisted',
       age_limit: restricted ? 18 : undefined,
-      available_countries: strings(at(video, 'contentDetails', 'regionRestriction', 'allowed')),
+      available_countries: textsIn(at(video, 'contentDetails', 'regionRestriction', 'allowed')),
       chapters: parseChapters(undefined, description),
       ...liveOf(video),
     },
@@ -67,7 +74,6 @@ export function parseVideo(video: unknown, channel: unknown, id: string): Partia
       ...Object.fromEntries(COUNTERS.map(([metric, name]) => [metric, asNumber(statistics?.[name])])),
       concurrent_viewers: asNumber(at(video, 'liveStreamingDetails', 'concurrentViewers')),
       subscriber_count: subscribers,
-      channel_id: owner,
     },
     media: { image_urls: images.map((image) => image.url), entries: images },
     // The API rounds subscribers to three digits.
@@ -98,11 +104,6 @@ function liveOf(video: unknown): NonNullable<PartialPost['common']> {
 
 function thumbnails(value: unknown) {
   return parseImages(Object.values(asRecord(value) ?? {}));
-}
-
-function strings(value: unknown): string[] | undefined {
-  const found = (asArray(value) ?? []).flatMap((item) => asString(item) ?? []);
-  return found.length > 0 ? found : undefined;
 }
 
 /** Reads an oEmbed reply; undefined unless its player or picture is of the requested video. */

@@ -49,8 +49,8 @@ function readBlobs(html: string, markers: SiteConfig['markers']): { player?: unk
     blobAfter(markers.next) ??
     blobAfter(markers.phoneNext)
   )?.value;
-  if (player !== undefined && at(player, 'streamingData') !== undefined) return { player, next };
-  return { player: olderPlayer(html, markers) ?? player, next };
+  const hasFiles = at(player, 'streamingData') !== undefined;
+  return { player: hasFiles ? player : (olderPlayer(html, markers) ?? player), next };
 }
 
 /** Reads the meta tags of a page. Undefined unless they are of the requested video. */
@@ -70,7 +70,6 @@ function parseTags(html: string, id: string): PartialPost | undefined {
   const channel = channelId(first('channelId')) ?? channelIdIn(url);
   const thumbnail = siteUrl(first('og:image', 'thumbnailUrl'));
   const views = first('interactionCount', 'userInteractionCount');
-  const duration = parseDuration(first('duration') ?? '') || undefined;
   const familySafe = { true: true, false: false }[first('isFamilyFriendly')?.toLowerCase() ?? ''];
   return {
     common: {
@@ -79,13 +78,13 @@ function parseTags(html: string, id: string): PartialPost | undefined {
       author: channelAuthor({ id: channel, name: first('author.name'), url }),
       thumbnail,
       published_at: toIsoTime(first('datePublished', 'uploadDate')),
-      duration_seconds: duration,
+      duration_seconds: parseDuration(first('duration') ?? '') || undefined,
       category: first('genre'),
       is_family_safe: familySafe,
       age_limit: familySafe === false ? 18 : undefined,
     },
     ids: videoIds(id, channel),
-    metrics: { views: views && /^\d{1,15}$/.test(views) ? Number(views) : undefined, channel_id: channel },
+    metrics: { views: views && /^\d{1,15}$/.test(views) ? Number(views) : undefined },
     ...(thumbnail && { media: { image_urls: [thumbnail] } }),
   };
 }

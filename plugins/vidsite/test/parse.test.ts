@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { parseLikes } from '../read/counters.js';
-import { parseShownDate } from '../read/dates.js';
 import { parseChapters, parseDescription, parseMusic } from '../read/description.js';
 import { chooseAudio, parseFormats } from '../read/formats.js';
 import { parseNext, parseOwners } from '../read/next.js';
 import { parseCaptions, parsePlayer } from '../read/player.js';
+import { parseShownDate } from '../read/values.js';
 
 const ID = 'Tugs0fOst3n';
 

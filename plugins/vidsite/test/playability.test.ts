@@ -4,7 +4,7 @@ import { type PlayState, readPlayState } from '../read/outcomes.js';
 
 const siteConfig = siteConfigOf();
 const read = (playabilityStatus: object, more: object = {}): PlayState =>
-  readPlayState({ playabilityStatus, ...more }, siteConfig, 'US');
+  readPlayState({ playabilityStatus, ...more }, { siteConfig, region: 'US' });
 const codeOf = (state: PlayState) => ('code' in state ? state.code : state.kind);
 
 describe('vidsite: why an item cannot be played', () => {

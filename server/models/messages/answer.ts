@@ -168,7 +168,7 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
     end() {
       if (queue.stop !== undefined) return { reason: 'stop_sequence', sequence: queue.stop };
       if (queue.isOverfull) return TOO_MUCH_WAITS;
-      return reader.ending ?? { failure: { type: 'api_error', message: 'The answer of the model broke off.' } };
+      return reader.ending ?? { failure: { type: 'api_error', message: 'The answer of the model was interrupted.' } };
     },
   };
 }

@@ -42,8 +42,8 @@ export function addImageCard(request: ImageRequest): void {
   void run();
 
   async function run(): Promise<void> {
-    news.textContent = `${name} is on its way.`;
-    show('Waiting for its turn');
+    news.textContent = `${name} was submitted.`;
+    show('Queued');
     try {
       const submitted = await playJson('/v1/images/jobs', { method: 'POST', json: request, idempotencyKey });
       const job = await follow(submitted);
@@ -76,11 +76,11 @@ export function addImageCard(request: ImageRequest): void {
   async function follow(submitted: unknown): Promise<unknown> {
     const path = textAt(submitted, 'status_url') ?? '';
     replaceActions(cancelButton(path));
-    const lost = () => show('No connection: the gateway is asked again');
+    const lost = () => show('No connection. Retrying.');
     for (let job = submitted; ; job = await loadJob(path, lost)) {
       const status = textAt(job, 'status');
       if (status !== 'queued' && status !== 'generating') return job;
-      show(status === 'generating' ? 'Being made' : `Waiting for its turn${positionOf(job)}`);
+      show(status === 'generating' ? 'Being made' : `Queued${positionOf(job)}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }

@@ -37,7 +37,7 @@ async function follow(code: string, before: string): Promise<void> {
       await pause(BETWEEN_MS);
     } catch (error) {
       if (error instanceof RequestProblem && error.status === 404) return;
-      announce('No connection: the gateway is asked again');
+      announce('No connection. Retrying.');
       // Reports at once when the gateway is available again.
       wait = 0;
       await pause(PAUSE_MS);

@@ -50,7 +50,7 @@ onSubmit(form, async (fields) => {
       own.entry.remove();
       reply.entry.remove();
     } else {
-      reply.entry.append(element('span', { class: 'small muted' }, ' (Broken off; the chat goes on without it.)'));
+      reply.entry.append(element('span', { class: 'small muted' }, ' (Interrupted. The chat continues without it.)'));
     }
     input.value ||= asked.content;
     throw error;
@@ -71,7 +71,7 @@ async function* answer(model: string, conversation: readonly Message[], signal: 
     if (data === '[DONE]') return;
     const event: unknown = JSON.parse(data);
     if (fieldAt(event, 'error')) {
-      const message = textAt(event, 'error.message') ?? 'The answer broke off.';
+      const message = textAt(event, 'error.message') ?? 'The answer was interrupted.';
       throw new RequestProblem(message, textAt(event, 'error.code') ?? 'unknown', 200);
     }
     const delta = textAt(event, 'choices.0.delta.content');

@@ -17,7 +17,7 @@ onSubmit(form, async (fields) => {
   let done = showWork(work, 'Reading the link');
   const lost = () => {
     done();
-    done = showWork(work, 'No connection: the gateway is asked again');
+    done = showWork(work, 'No connection. Retrying.');
   };
   try {
     showDocument(body, await ended(await playJson('/v1/extract', { method: 'POST', json: body }), lost));
@@ -69,7 +69,7 @@ function showDocument(body: Record<string, unknown>, answer: unknown): void {
       'p',
       { class: 'small muted' },
       `Read from ${platform} by ${method}.`,
-      notes.length > 0 && ` Not everything is there: ${notes.join('; ')}.`,
+      notes.length > 0 && ` Incomplete: ${notes.join('; ')}.`,
     ),
     element(
       'details',

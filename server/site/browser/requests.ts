@@ -40,7 +40,7 @@ export async function arrival<Read>(reading: Promise<Read>, signal?: AbortSignal
 }
 
 export function brokenOff(): RequestProblem {
-  return new RequestProblem('The answer broke off. Check the connection and try again.', 'broken_off', 0);
+  return new RequestProblem('The answer was interrupted. Check the connection and try again.', 'broken_off', 0);
 }
 
 /** @param headers Besides those that JSON needs. @throws RequestProblem as {@link ask} and {@link arrival} do. */

@@ -73,7 +73,7 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
     files = all.slice(-atMost);
     const left = all.length - files.length;
     if (words && atMost > 1)
-      words.textContent = left > 0 ? `${left} left out: there can be ${atMost}, and the last ones stay.` : '';
+      words.textContent = left > 0 ? `${left} left out: at most ${atMost}. The last ones stay.` : '';
     // Chosen files are listed here; the same file may be chosen again.
     input.value = '';
     show();

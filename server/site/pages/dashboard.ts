@@ -150,7 +150,7 @@ function renderOrderRows(orders: readonly OrderView[]): Html {
 }
 
 const SESSIONS = html`<section class="card stack" aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
-<p class="small muted">Ends every session of yours, here and on all other devices. Your API keys go on.</p>
+<p class="small muted">Ends every session of yours, here and on all other devices. Your API keys keep working.</p>
 <form method="post" action="/signout/everywhere"><button class="button button-quiet">Sign out everywhere</button></form></section>`;
 
 const PERSONAL_DATA = html`<section class="card stack" aria-labelledby="data"><h2 id="data">Your data</h2>

@@ -22,7 +22,7 @@ export function homePage(view: HomeView): Omit<Page, 'viewer'> {
     scripts: ['api-forms.js'],
     content: html`<div class="frame hero">
 <div class="hero-words">
-<h1>A link goes in.<br>A document comes out.</h1>
+<h1>Links in.<br>Documents out.</h1>
 <p>Your own gateway reads public links, creates images as durable jobs, and offers text and sound models in the format of
 OpenAI’s SDKs. One key for all of it.</p>
 <div class="row">

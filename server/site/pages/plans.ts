@@ -132,8 +132,8 @@ data-confirm="If you have sent the money already, do not cancel: support would h
 }
 
 function renderUnpayable(support: Support): Html {
-  return html`<div class="card stack"><h2>This order cannot be paid here right now</h2>
-<p class="muted">No account takes money at the moment. Your order stays. ${supportWords(support)}</p></div>`;
+  return html`<div class="card stack"><h2>Payments are not available right now</h2>
+<p class="muted">The service has no bank account configured. Your order stays open. ${supportWords(support)}</p></div>`;
 }
 
 function fact(id: string, name: string, value: string): Html {
@@ -143,17 +143,18 @@ function fact(id: string, name: string, value: string): Html {
 type ClosedState = Exclude<OrderState, 'pending' | 'underpaid'>;
 
 const CLOSED: Readonly<Record<ClosedState, { title: string; words: string; isSuccess?: true }>> = {
-  paid: { title: 'Thank you, it is paid', words: 'All your keys can use the plan now.', isSuccess: true },
+  paid: { title: 'Payment received', words: 'All your keys can use the plan now.', isSuccess: true },
   expired: {
     title: 'This order has expired',
-    words: 'No money arrived in time. If you sent it, it still counts once it is booked; otherwise place a new order.',
+    words:
+      'No payment arrived in time. If you sent one, it still counts when the bank books it. Otherwise place a new order.',
   },
-  cancelled: { title: 'This order was cancelled', words: 'Send no money for it. Place a new order instead.' },
-  refunded: { title: 'This order was refunded', words: 'The money went back to the account that it came from.' },
+  cancelled: { title: 'This order was cancelled', words: 'Do not pay it. Place a new order instead.' },
+  refunded: { title: 'This order was refunded', words: 'The money was returned to the account that it came from.' },
   needs_review: {
     title: 'This order is under review',
     words:
-      'The money that arrived does not match the order exactly. Nothing is lost: give support the code of the order.',
+      'The money that arrived does not match the order exactly. No money is lost. Send support the code of the order.',
   },
 };
 

@@ -154,8 +154,7 @@ export function modelSelect(id: string, models: readonly string[]): Html {
 /** A form for work of that group; disabled, with the reason, if the key does not allow it or no model is ready. */
 export function workForm(view: WorkForm): Html {
   const { id, card = false, page, grant, models, content } = view;
-  const reason =
-    page.withheld[grant] ?? (models?.length === 0 && 'No model that this account may use is ready for this.');
+  const reason = page.withheld[grant] ?? (models?.length === 0 && 'Your account has no model for this.');
   const notice = reason && html`<p class="notice" id="${id}-closed">${reason} <a href="/plans">See the plans</a></p>`;
   const closed = reason && html` disabled aria-describedby="${id}-closed"`;
   return html`${notice}<form class="${card && 'card '}stack" id="${id}"><fieldset class="form-body stack"${closed}>

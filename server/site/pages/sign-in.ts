@@ -81,8 +81,8 @@ export type DeviceAnswer = 'approve' | 'deny';
 export function deviceDonePage(answer: DeviceAnswer): Page {
   const [title, words] =
     answer === 'approve'
-      ? ['It is connected', 'The program continues by itself. You can close this page.']
-      : ['It was denied', 'The program was not connected. You can close this page.'];
+      ? ['Program connected', 'The program continues by itself. You can close this page.']
+      : ['Request denied', 'The program was not connected. You can close this page.'];
   return devicePage(
     title,
     words,

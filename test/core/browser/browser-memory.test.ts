@@ -104,7 +104,7 @@ describe('the memory of the browser', () => {
         return page.content();
       });
       for (const error of await failed) {
-        expect(error).to.include({ code: 'upstream_error', message: 'The page takes too much memory.' });
+        expect(error).to.include({ code: 'upstream_error', message: 'The page uses too much memory.' });
       }
       expect(await beside).to.contain('ordinary');
       expect(looks.peak()).to.be.within(BOUND / 2, BOUND + MARGIN);
@@ -124,7 +124,7 @@ describe('the memory of the browser', () => {
     // On Debian's build no process alone reaches this; on the packaged one, the first does.
     service = open(640 * MEBIBYTE);
     const looks = watchPeak();
-    expect(await hostile('blobs')).to.include({ message: 'The page takes too much memory.' });
+    expect(await hostile('blobs')).to.include({ message: 'The page uses too much memory.' });
     expect(looks.peak()).to.be.below(640 * MEBIBYTE + MARGIN);
     expect(await run(ordinary)).to.contain('ordinary');
   });

@@ -173,7 +173,7 @@ describe('the browser', () => {
     try {
       const browser = start({ egressProxyUrl: proxy.url });
       const error = await rejection(browser.run({ visit: (page) => page.goto('https://example.com/') }));
-      const message = 'No secure connection to the origin could be made.';
+      const message = 'The TLS connection to the origin failed.';
       expect(error).to.include({ code: 'upstream_error', message });
       expect(proxy.requests).to.deep.equal([]);
     } finally {
@@ -208,7 +208,7 @@ describe('the browser', () => {
           return error;
         },
       });
-      expect(failed).to.include({ message: 'No secure connection to the origin could be made.' });
+      expect(failed).to.include({ message: 'The TLS connection to the origin failed.' });
       const attempts = await browser.run({
         async visit(page) {
           await open(page);

@@ -330,8 +330,8 @@ describe('state on a PostgreSQL that has troubles', () => {
 
   it('says why it is not opened, and neither user nor password', async () => {
     const refusals: [answer: string | undefined, said: string][] = [
-      ['28P01', 'it refuses the password'],
-      ['3D000', 'it has no database of that name'],
+      ['28P01', 'wrong password'],
+      ['3D000', 'no database with that name'],
       [undefined, 'it did not answer in time'],
     ];
     await Promise.all(
@@ -355,7 +355,7 @@ describe('state on a PostgreSQL that has troubles', () => {
 
   it('is not opened where nothing listens, and the password stays secret', async () => {
     const error = await failure(place.open({ databaseUrl: 'postgres://user:hunter2@127.0.0.1:1/x' }));
-    const message = `The database that DATABASE_URL names, at 127.0.0.1:1, cannot be used: nothing listens there (connection refused).`;
+    const message = `The database that DATABASE_URL names, at 127.0.0.1:1, cannot be used: connection refused.`;
     expect(error).to.include({ code: 'upstream_unavailable', message });
     const shown = JSON.stringify({ ...(error as Error), cause: `${((error as Error).cause as Error).stack}` });
     expect(shown).not.to.contain('hunter2');

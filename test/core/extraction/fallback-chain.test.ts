@@ -287,7 +287,7 @@ describe('fallback chain', () => {
       expect(error.cause).to.equal(broken);
       expect(logger.lines).to.deep.include({
         level: 'warn',
-        message: 'a method could not be understood',
+        message: 'the answer of a method could not be read',
         fields: { platform: 'invented', extractionMethod: 'only', code: 'upstream_changed', ms: 0, error: broken },
       });
     });

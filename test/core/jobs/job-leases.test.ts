@@ -11,7 +11,7 @@ const kind = 'extraction' as const;
 const DAY_MS = 24 * 3_600_000;
 const LEASE_MS = 900;
 const LOST = 'a background job lost its lease and is aborted';
-const CUT_OFF = /^a background job was cut off/;
+const CUT_OFF = /^a background job was interrupted/;
 
 describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () => {
   let place: Place;

@@ -128,8 +128,8 @@ describe('ffmpeg', () => {
     await runFfmpeg(...tone(1), '-c:a', 'wmav2', '-f', 'matroska', at('odd.mkv'));
     await writeFile(at('broken.mp4'), Buffer.from('\0\0\0\x20ftypisom and no more', 'latin1'));
     for (const [name, container, words] of [
-      ['silent.mp4', 'mov', /no sound/],
-      ['odd.mkv', 'matroska', /form that is not converted/],
+      ['silent.mp4', 'mov', /no audio/],
+      ['odd.mkv', 'matroska', /format that cannot be converted/],
       ['broken.mp4', 'mov', /damaged/],
     ] as const) {
       const failure = await rejection(convert(name, container));

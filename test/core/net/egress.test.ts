@@ -99,7 +99,7 @@ describe('http through an egress proxy', () => {
     tunnelTo = server.port;
     const error = await rejection(clientVia(proxyUrl).request({ url: 'https://example.com/' }));
     // The tunnel stands; that the certificate is of nobody we know is noticed through it.
-    expect(error).to.include({ code: 'upstream_error', message: 'No secure connection to the origin could be made.' });
+    expect(error).to.include({ code: 'upstream_error', message: 'The TLS connection to the origin failed.' });
     expect(names).to.deep.equal(['example.com']);
     expect(seen[0]).to.include({ method: 'CONNECT', target: 'example.com:443', authorization: undefined });
   });
@@ -162,7 +162,7 @@ describe('http through an egress proxy', () => {
       const error = await rejection(client.request({ url: 'https://example.com/' }));
       expect(error).to.include({
         code: 'upstream_error',
-        message: 'The egress proxy did not let the request through.',
+        message: 'The egress proxy refused the request.',
       });
       expect(String((error as GatewayError).cause)).not.to.match(/hunter2|dXNlcjpodW50ZXIy/);
     });

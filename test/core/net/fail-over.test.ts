@@ -281,7 +281,7 @@ describe('failing over', () => {
       const first = failOver.run({ ...call, work: () => trial.promise });
       expect(await rejection(failOver.run({ ...call, work: refused }))).to.include({
         code: 'upstream_rate_limited',
-        message: 'The upstream takes no further request for now.',
+        message: 'The upstream accepts no further requests at the moment.',
       });
       const patient = failOver.run({ ...call, longestWaitMs: 5_000, work: async () => 'patient' });
       trial.resolve('done');

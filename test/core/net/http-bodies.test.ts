@@ -93,7 +93,7 @@ describe('http bodies', () => {
       answer = { coding, body: body.subarray(0, body.length - 10) };
       expect(await rejection(client.request({ url: server.origin }))).to.include({
         code: 'upstream_error',
-        message: 'The origin sent a body that is cut or cannot be decoded.',
+        message: 'The origin sent a body that is incomplete or cannot be decoded.',
       });
     });
   }
@@ -104,7 +104,7 @@ describe('http bodies', () => {
       const exact = await client.request({ url: server.origin, maxBytes: page.length });
       expect(exact.body).to.have.length(page.length);
       const error = await rejection(client.request({ url: server.origin, maxBytes: page.length - 1 }));
-      expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than is read.' });
+      expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than the limit.' });
     }
   });
 
@@ -122,7 +122,7 @@ describe('http bodies', () => {
   it('announced over the cap are not waited for', async () => {
     answer = { body: Buffer.alloc(0), announced: 9 * MEBIBYTE };
     const error = await rejection(client.request({ url: server.origin }));
-    expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than is read.' });
+    expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than the limit.' });
     await closed;
   });
 
@@ -153,7 +153,7 @@ describe('http bodies', () => {
   it('that decode to nothing for ever are cut as well', async () => {
     answer = { coding: 'gzip', body: Buffer.concat(Array(1000).fill(gzipSync(''))), endless: true };
     const error = await rejection(client.request({ url: server.origin, maxBytes: MEBIBYTE }));
-    expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than is read.' });
+    expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than the limit.' });
     await closed;
   });
 
@@ -168,7 +168,7 @@ describe('http bodies', () => {
       try {
         for (const read of [client.request, readThrough]) {
           const error = await rejection(read({ url: server.origin, maxBytes: MEBIBYTE }));
-          expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than is read.' });
+          expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than the limit.' });
         }
       } finally {
         clearInterval(watch);

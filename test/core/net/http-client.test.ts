@@ -560,7 +560,7 @@ describe('http transport', () => {
       for (const url of [secureUrl, plainUrl]) {
         const error = await rejection(client.request({ url }));
         expect(error, url).to.include({ code: 'upstream_error' });
-        expect((error as GatewayError).message).to.equal('No secure connection to the origin could be made.');
+        expect((error as GatewayError).message).to.equal('The TLS connection to the origin failed.');
       }
     });
 
@@ -573,7 +573,7 @@ describe('http transport', () => {
       const client = clientFor([server]);
       expect(await rejection(client.request({ url: server.origin }))).to.include({
         code: 'upstream_error',
-        message: 'The origin cut the connection.',
+        message: 'The origin closed the connection.',
       });
       expect((await client.request({ url: server.origin })).text()).to.equal('ok');
     });

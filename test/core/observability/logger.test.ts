@@ -206,9 +206,9 @@ describe('logger', () => {
 
     it('leave ordinary words alone', async () => {
       const messages = [
-        'a method could not be understood',
+        'the answer of a method could not be read',
         'basically done',
-        'keys are being refreshed again',
+        'API keys are refreshed again',
         'a@b',
         'why?',
       ];

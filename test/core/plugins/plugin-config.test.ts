@@ -128,7 +128,7 @@ describe('plugins.config.json', () => {
     expect(await read({ plugins: [{ use: 'x', trustedOrigins: ['10.0.0.1'] }] })).to.match(/trustedOrigins/);
     const models = [{ id: 'large' }];
     for (const [entry, message] of [
-      [{ fallback: true }, /plugins\.0 is a "fallback" and must name in "models" or "serves" what it serves\.$/],
+      [{ fallback: true }, /plugins\.0 is a "fallback" and must list its models in "models" or "serves"\.$/],
       [{ models, id: 'mine' }, /plugins\.0 has "id" beside "models"/],
       [{ models, serves: ['large'] }, /plugins\.0 has "serves" beside "models"/],
       [{ models: [] }, /plugins\.0\.models must NOT have fewer than 1 items/],

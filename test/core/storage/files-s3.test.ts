@@ -204,7 +204,7 @@ describe('files in an object store', () => {
       const said = JSON.stringify(node.logger.lines, (_key, value) =>
         value instanceof Error ? { ...value, text: `${value.stack} ${value.cause}` } : value,
       );
-      expect(said).to.contain('the object store is away').and.to.contain('the object store is back');
+      expect(said).to.contain('the object store is unavailable').and.to.contain('the object store is back');
       for (const secret of [proxy.secret, encodeURIComponent(proxy.secret), 'S3RVER', 'Secret words']) {
         expect(said).not.to.contain(secret);
       }
@@ -449,7 +449,7 @@ describe('files in an object store', () => {
 
   const ERROR_XML = '<?xml version="1.0"?>\n<Error><Code>SlowDown</Code><Message>Secret words</Message></Error>';
   for (const [what, body, code] of [
-    ['a page', '<!doctype html><title>We are moving house</title>', 'something else than it was asked'],
+    ['a page', '<!doctype html><title>We are moving house</title>', 'an unexpected answer'],
     ['an error that says it is none', ERROR_XML, '500 SlowDown'],
   ] as const) {
     it(`does not take ${what} for the answer of a store`, async () => {

@@ -166,8 +166,8 @@ const WRONG: Readonly<Record<string, Wrong>> = {
   },
   'has a name that is no platform key': {
     plugin: inventedPlugin({ extractor: () => ({ platform: 'In vented' }) }),
-    kit: /platform must be 1 to 40 small letters/,
-    gateway: /platform must be 1 to 40 small letters/,
+    kit: /platform must have 1 to 40 small letters/,
+    gateway: /platform must have 1 to 40 small letters/,
   },
   'throws in match': {
     plugin: inventedPlugin({
@@ -200,7 +200,7 @@ const WRONG: Readonly<Record<string, Wrong>> = {
   'shows an option in an error': {
     plugin: throwing(({ options }) => new GatewayError('upstream_refused', `Refused for ${options.token}.`)),
     kit: /the value of the option "token" shows in the result, the error or the log/,
-    gateway: /values that no client may see/,
+    gateway: /contains option values/,
     hidden: TOKEN,
   },
   'never settles': {

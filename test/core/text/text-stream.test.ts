@@ -222,7 +222,7 @@ describe('streams of text', () => {
         });
         expect(text.split(': keep-alive\n\n').length).to.be.greaterThan(3);
         expect(outcome.failure).to.include({ code: 'upstream_timeout' });
-        expect(eventsOf(text).some(({ data }) => data.includes('fallen silent'))).to.equal(true);
+        expect(eventsOf(text).some(({ data }) => data.includes('stopped sending'))).to.equal(true);
       });
     });
   }
@@ -467,7 +467,7 @@ describe('streams of text', () => {
         spaced([SAYS, SAYS, SAYS, ...spaced([SAYS], 450)], 300),
         { of: timed },
       );
-      expect(outcome.failure).to.include({ code: 'upstream_timeout', message: 'The model has fallen silent.' });
+      expect(outcome.failure).to.include({ code: 'upstream_timeout', message: 'The model stopped sending.' });
       expect(text).to.include('"type":"timeout_error"');
     });
 
@@ -492,7 +492,7 @@ describe('streams of text', () => {
       expect(elapsed).to.be.within(3_000, 4_000);
       script = json(spaced(inPieces(whole, 1), 450));
       const silent = await askAsScripted('chat_completions', { more, of: timed });
-      expect(await rejection(silent.answer)).to.include({ message: 'The model has fallen silent.' });
+      expect(await rejection(silent.answer)).to.include({ message: 'The model stopped sending.' });
       elapsed = 0;
       script = json(spaced(inPieces(whole, 8), 300));
       const slow = await askAsScripted('chat_completions', { more, of: timed });

@@ -109,7 +109,7 @@ describe('admissions on a SQLite that another process holds', () => {
     const said = logger.lines.map(({ message }) => message).filter((message) => message.startsWith('settlements'));
     expect(said).to.deep.equal([
       'settlements of requests wait for the database',
-      'settlements of requests are being written again',
+      'settlements of requests are written again',
     ]);
   });
 
@@ -123,7 +123,7 @@ describe('admissions on a SQLite that another process holds', () => {
     other.exec('rollback');
     other.close();
     const lost = logger.lines.find(
-      ({ message }) => message === 'settlements of requests could not be written before the end',
+      ({ message }) => message === 'settlements of requests could not be written before shutdown',
     );
     expect(lost).to.deep.include({ level: 'error', fields: { count: 5 } });
   });

@@ -57,7 +57,7 @@ function createTideProvider({ http, options, clock }: PluginContext<Static<typeo
       const started = await startedBody(response.body);
       if (type.startsWith('text/html')) {
         await started.return?.();
-        throw new GatewayError('upstream_changed', 'The upstream answered with a page.');
+        throw new GatewayError('upstream_changed', 'The upstream answered with an HTML page.');
       }
       const headers = { 'content-type': type };
       return { status: 200, headers, body: started, upstream: 'tide', upstreamModel: vendorModel };
@@ -78,7 +78,7 @@ function failureOf(refusal: UpstreamRefusal, now: number): GatewayError {
 async function startedBody(body: AsyncIterable<Uint8Array>): Promise<AsyncIterableIterator<Uint8Array>> {
   const chunks = body[Symbol.asyncIterator]();
   let first: IteratorResult<Uint8Array> | undefined = await chunks.next();
-  if (first.done) throw new GatewayError('upstream_error', 'The upstream answered with nothing.');
+  if (first.done) throw new GatewayError('upstream_error', 'The upstream answered with an empty body.');
   const started: AsyncIterableIterator<Uint8Array> = {
     [Symbol.asyncIterator]: () => started,
     async next() {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { asId, asRecords, rawStats } from '../../../../core/extraction/scraping/json.js';
-import { findPhrase, hashtagsIn } from '../../../../core/extraction/scraping/texts.js';
+import { findPhrase, hashtagsIn, latinDigits } from '../../../../core/extraction/scraping/texts.js';
 
 describe('hashtags', () => {
   const readings: readonly [text: string, ...tags: string[]][] = [
@@ -51,6 +51,13 @@ describe('a phrase', () => {
     expect(findPhrase('This Video is UNAVAILABLE.', ['removed', 'unavailable', 'video'])).to.equal('unavailable');
     expect(findPhrase('Fine', ['gone'])).to.equal(undefined);
     expect(findPhrase(undefined, ['gone'])).to.equal(undefined);
+  });
+});
+
+describe('digits', () => {
+  it('of other scripts become 0 to 9, and nothing else changes', () => {
+    expect(latinDigits('٢١/٤/٢٠٢٠ ۰۹ २१ ২১ ๒๕๖๓ ２０')).to.equal('21/4/2020 09 21 21 2563 20');
+    expect(latinDigits('7 of 9, ½ ② Ⅷ 三')).to.equal('7 of 9, ½ ② Ⅷ 三');
   });
 });
 
