@@ -8,6 +8,13 @@ import * as pluginEntry from 'mediagate/plugin';
 import { AuthorSchema, MediaEntrySchema, PostDataSchema } from '../core/contracts/index.js';
 import { FAILURE_MESSAGES } from '../core/extraction/method-results.js';
 import { DEFINITIVE_CODES, type DefinitiveCode, TRANSIENT_CODES, type TransientCode } from '../core/runtime/index.js';
+import {
+  audioProviderChecks,
+  extractorChecks,
+  imageProviderChecks,
+  pluginChecks,
+  textProviderChecks,
+} from '../core/testing/index.js';
 import { createIdentity, endpointsOf } from '../server/accounts/index.js';
 import { createAccountContext, createRoutes, createServerContext } from '../server/app.js';
 import { createSiteAddress, ERROR_CLASSES, type Route } from '../server/http/index.js';
@@ -115,10 +122,7 @@ describe('the tables of the pages equal the code', () => {
     const routes = await declaredRoutes();
     const names = routes.map(({ method, path: address }) => `${method} ${address}`);
     expect(new Set(names).size).to.equal(names.length);
-    const rows = routes.map((route, index) => {
-      const { summary, description = `${summary}.` } = route;
-      return [`\`${names[index]}\``, grantInWords(route), description];
-    });
+    const rows = routes.map((route, index) => [`\`${names[index]}\``, grantInWords(route), route.description]);
     expectTable('routes', renderTable(['route', 'grant', 'what it does'], rows));
   });
 
@@ -319,6 +323,27 @@ describe('docs/develop/plugins.md', () => {
     expectTable('building-blocks', renderTable(['function', 'what it does'], rows));
   });
 
+  it('names every check of the kit, and none that does not exist', () => {
+    const text = readPage(PLUGIN_GUIDE);
+    const kit = text.slice(text.indexOf('\n## The kit\n'), text.indexOf('\n## Publish\n'));
+    const documented = [...kit.matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, names = '']) =>
+      [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+    );
+    const patterns = documented.map(
+      (name) =>
+        [
+          name,
+          new RegExp(`^${name.replace(/\b(?:SAMPLE|FAULT|SIZE|FORMAT|TEXT|OPERATION|ROUTE|N)\b/g, '.+')}$`),
+        ] as const,
+    );
+    const names = checkNames();
+    expect(names.length).to.be.greaterThan(100);
+    expect(names.filter((name) => !patterns.some(([, pattern]) => pattern.test(name)))).to.deep.equal([]);
+    expect(
+      patterns.filter(([, pattern]) => !names.some((name) => pattern.test(name))).map(([name]) => name),
+    ).to.deep.equal([]);
+  });
+
   it('names every state and failure of an extractor', () => {
     const rowsOf = (codes: readonly (DefinitiveCode | TransientCode)[]) =>
       codes.map((code) => [`\`${code}\``, FAILURE_MESSAGES[code]]);
@@ -326,6 +351,33 @@ describe('docs/develop/plugins.md', () => {
     expectTable('transient-codes', renderTable(['code', 'meaning'], rowsOf(TRANSIENT_CODES)));
   });
 });
+
+/** Of all contracts, with and without an upstream. No check is run. */
+function checkNames(): string[] {
+  const plugin = { name: 'any' } as Plugin;
+  const folder = import.meta.url;
+  const found = { name: 'clip', url: 'https://any.example/1', id: '1', expect: {} };
+  const speech = { operation: 'speak' } as const;
+  const checks = [false, true].flatMap((hasUpstream) => {
+    const upstreams = hasUpstream
+      ? {
+          image: { image: () => ({}), moderation: {} },
+          audio: { refusal: {} },
+          text: { model: 'any', tooLong: {} },
+        }
+      : {};
+    return [
+      ...imageProviderChecks({ plugin, upstream: upstreams.image, takesReferences: hasUpstream }),
+      ...audioProviderChecks({ plugin, upstream: upstreams.audio, samples: [speech] }),
+      ...textProviderChecks({ plugin, upstream: upstreams.text }),
+    ];
+  });
+  return [
+    ...pluginChecks({ plugin, folder }),
+    ...extractorChecks({ plugin, folder, links: {}, foreign: [], samples: [found] }),
+    ...checks,
+  ].map(({ name }) => name);
+}
 
 interface FieldSchema {
   type?: string;

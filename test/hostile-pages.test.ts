@@ -13,9 +13,8 @@ import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../
 import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
 import { parseVideoObject } from '../plugins/clip_video/read/older/pages.js';
-import { outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
+import { outcomeOfOembed, outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';
 import { parsePageTags as parseClipTags } from '../plugins/clip_video/read/page-tags.js';
-import { outcomeOfOembed } from '../plugins/clip_video/read/player.js';
 import { siteConfigOf as photoSiteConfig, readSession } from '../plugins/photo/fetch.js';
 import { identityOf } from '../plugins/photo/links.js';
 import { readEmbedPage } from '../plugins/photo/read/embed.js';

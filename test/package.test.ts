@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -163,24 +163,11 @@ describe('the package, as another project has it', function () {
     });
   });
 
-  it('serves the plugins of the example package, which has the small one and passes its own tests', async () => {
+  it('serves the plugins of the example package, which asks it over HTTP', async () => {
     await addPluginPackage(installed.pluginTarball, installed.folder);
-    const place = path.join(installed.folder, 'example');
-    await cp(path.join(packageRoot, 'examples', 'plugin-package'), place, { recursive: true });
-    for (const name of ['@types/mocha', 'mocha']) {
-      await symlink(path.join(packageRoot, 'node_modules', name), path.join(installed.folder, 'node_modules', name));
-    }
-    const strictest = ['--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--preserveSymlinks'];
-    await runCompiler(place, ['-p', '.', ...strictest]);
-    const { name, scripts } = JSON.parse(await readFile(path.join(place, 'package.json'), 'utf8'));
-    const [, words = ''] = / && mocha (.*)$/.exec(scripts.test) ?? [];
-    // Mocha's own limit fails tests on a busy machine.
-    expect(words).to.match(/--timeout [1-9]\d{4}\b/);
-    const mocha = path.join(packageRoot, 'node_modules', 'mocha', 'bin', 'mocha.js');
-    const tests = await run(process.execPath, [mocha, ...words.split(' ')], { cwd: place });
-    for (const title of ['extractor reelbox', 'image provider lantern_image', 'text provider tide_text', 'over HTTP']) {
-      expect(tests.stdout).to.contain(title);
-    }
+    const place = await addExample(installed.folder);
+    const { name, scripts } = readJson<ExampleManifest>('examples/plugin-package/package.json');
+    expect(await runScript(place, scripts['test:http'])).to.contain('over HTTP');
 
     await symlink(place, path.join(installed.folder, 'node_modules', name));
     const [config = ''] = snippetsOf('docs/develop/plugins.md', 'json', '## Load it');
@@ -235,6 +222,15 @@ describe('the package, as another project has it', function () {
       expect(texts.filter((text) => /^typebox\n\nThe MIT License/im.test(text))).to.have.length(1);
     });
 
+    it('is all that the example package needs to compile and to pass its own tests', async () => {
+      const place = await addExample(author.folder);
+      const { scripts } = readJson<ExampleManifest>('examples/plugin-package/package.json');
+      const output = await runScript(place, scripts.test);
+      for (const title of ['extractor reelbox', 'image provider lantern_image', 'text provider tide_text']) {
+        expect(output).to.contain(title);
+      }
+    });
+
     it('compiles with the strictest settings, its declarations included', () =>
       compile(author, {
         'entries.mts':
@@ -242,6 +238,37 @@ describe('the package, as another project has it', function () {
       }));
   });
 });
+
+interface ExampleManifest {
+  name: string;
+  scripts: Readonly<Record<'test' | 'test:http', string>>;
+}
+
+/** The example package beside what a project has installed, with what it brings for its own tests. */
+async function addExample(folder: string): Promise<string> {
+  const place = path.join(folder, 'example');
+  await cp(path.join(packageRoot, 'examples', 'plugin-package'), place, {
+    recursive: true,
+    filter: (file) => !/[\\/](?:node_modules|dist)$/.test(file),
+  });
+  for (const name of ['@types/mocha', 'mocha', 'sharp']) {
+    const link = path.join(folder, 'node_modules', name);
+    await mkdir(path.dirname(link), { recursive: true });
+    if (!existsSync(link)) await symlink(path.join(packageRoot, 'node_modules', name), link);
+  }
+  return place;
+}
+
+/** Runs a script of the example package that compiles and tests it. @returns its output. */
+async function runScript(place: string, script: string): Promise<string> {
+  const [, settings = '', words = ''] = /^tsc( -p \S+)? && mocha (.*)$/.exec(script) ?? [];
+  // Mocha's own limit fails tests on a busy machine.
+  expect(words).to.match(/--timeout [1-9]\d{4}\b/);
+  const strictest = ['--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--preserveSymlinks'];
+  await runCompiler(place, [...settings.split(' ').filter(Boolean), ...strictest]);
+  const mocha = path.join(packageRoot, 'node_modules', 'mocha', 'bin', 'mocha.js');
+  return (await run(process.execPath, [mocha, ...words.split(' ')], { cwd: place })).stdout;
+}
 
 /** Bytes on a disk with blocks of 4 kB, links followed. */
 function sizeOf(folder: string): number {

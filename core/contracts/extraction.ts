@@ -13,6 +13,8 @@ export interface ExtractRequest {
    * Default: the defaults of the platform.
    */
   options?: RequestOptions;
+  /** What errors call an option, for callers that have other names for them. Default: its own name. */
+  optionName?(option: string): string;
   /** Offer an MP3 link if the item has audio. Default true. */
   includeAudioMp3?: boolean;
   /** Run only this method, without reading or writing the cache: for the live probe. */

@@ -17,7 +17,7 @@ export interface LinkRef {
   kind: LinkKind;
   /** The platform's id of the item; always a string, since ids exceed 2^53. For a short link, its code. */
   id: string;
-  /** Canonical https URL without tracking. `match(new URL(ref.url))` returns this ref again, except for `access`. */
+  /** Canonical https URL without tracking. `match(new URL(ref.url))` returns this ref again, also its `access`. */
   url: string;
   /**
    * The access token of the link, if the item is shown only to those who have it: the hash of an unlisted item, a share

@@ -241,7 +241,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const target = matched.link.kind === 'short_link' ? await walk(matched, request.signal) : matched;
     const { contribution } = target.extractor;
     const all = registry.extractors.map((extractor) => extractor.contribution);
-    return itemOf(target, readRequestOptions(contribution, request.options, all));
+    return itemOf(target, readRequestOptions(contribution, request, all));
   }
 
   const platformOf = ({ extractor }: Item) => extractor.contribution.platform;

@@ -7,7 +7,7 @@ import type {
   MediaEntry,
   PluginContext,
 } from '../contracts/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { GatewayError, isGatewayError, TRANSIENT_CODES } from '../runtime/index.js';
 import { type ChainResult, createFallbackChain, type Method, type Outcome, type Part } from './fallback-chain.js';
 
 /**
@@ -50,7 +50,8 @@ export type ExtractorDeclaration<Item, State = undefined> = Omit<
   isWorthwhile(found: readonly Item[], call: ItemCall<Item, State>): boolean;
   /**
    * Makes the document of the parts. `method` is added. Default for `limitations`: those of the run, see
-   * {@link limitationNotes}; for `partial`: that of the run.
+   * {@link limitationNotes}; for `partial`: that of the run. A partial document without limitations gets the note
+   * `partial`, with the names of the methods that failed (`partial: page`).
    * @throws GatewayError if the parts together show that nothing may be shown.
    */
   assemble(run: ItemRun<Item, State>): Omit<Extraction, 'method'>;
@@ -108,7 +109,9 @@ export function extractorFrom<Item, State = undefined>(
       const { partial } = result;
       const document = assemble(result);
       const method = [...new Set(result.parts.map((part) => part.method))].join('+');
-      return { method, limitations: limitationNotes(result, document.data), partial, ...document };
+      const extraction = { method, limitations: limitationNotes(result, document.data), partial, ...document };
+      const isSilent = extraction.partial && extraction.limitations.length === 0;
+      return isSilent ? { ...extraction, limitations: [partialNote(result)] } : extraction;
     },
     ...(resolveAudio && {
       audio: true,
@@ -121,6 +124,13 @@ export function extractorFrom<Item, State = undefined>(
       },
     }),
   };
+}
+
+/** Tells clients that data is missing: `partial`, with the methods that failed. */
+function partialNote({ attempts }: Pick<ChainResult<unknown>, 'attempts'>): string {
+  const failures: readonly string[] = ['resting', ...TRANSIENT_CODES];
+  const failed = attempts.filter(({ outcome }) => failures.includes(outcome));
+  return failed.length === 0 ? 'partial' : `partial: ${failed.map(({ method }) => method).join(', ')}`;
 }
 
 interface RecordingCall<Item, State> extends ItemCall<Item, State> {

@@ -1,4 +1,4 @@
-import type { Extractor, RequestOptions } from '../contracts/index.js';
+import type { Extractor, ExtractRequest, RequestOptions } from '../contracts/index.js';
 import { closestMatch, createValidator, GatewayError, type Validator } from '../runtime/index.js';
 
 /*
@@ -23,11 +23,11 @@ export function defaultRequestOptions({ requestOptions }: Pick<Extractor, 'reque
  * The extractor's options for a request, with defaults.
  * @param all Every extractor of the gateway.
  * @throws GatewayError `unsupported_parameter` for an option that no extractor declares, `invalid_value` for a value that
- *   the extractor's schema does not allow; `param` is the option.
+ *   the extractor's schema does not allow; `param` is the option, as the request calls it.
  */
 export function readRequestOptions(
   extractor: Extractor,
-  given: RequestOptions | undefined,
+  { options: given, optionName }: Pick<ExtractRequest, 'options' | 'optionName'>,
   all: readonly Extractor[],
 ): RequestOptions {
   const own: Record<string, unknown> = {};
@@ -38,7 +38,7 @@ export function readRequestOptions(
   }
   const { requestOptions } = extractor;
   return requestOptions && Object.keys(own).length > 0
-    ? checked(requestOptions, own)
+    ? checked(requestOptions, own, optionName)
     : defaultRequestOptions(extractor);
 }
 
@@ -62,14 +62,19 @@ function declares({ requestOptions }: Extractor, name: string): boolean {
   return requestOptions !== undefined && Object.hasOwn(requestOptions.properties, name);
 }
 
-function checked(schema: NonNullable<Extractor['requestOptions']>, options: RequestOptions): RequestOptions {
+function checked(
+  schema: NonNullable<Extractor['requestOptions']>,
+  options: RequestOptions,
+  optionName = (option: string) => option,
+): RequestOptions {
   const validator = validators.get(schema) ?? createValidator(schema);
   validators.set(schema, validator);
   const result = validator.check(options);
   if (result.ok) return result.value as RequestOptions;
   const { path = '', message = 'is not valid' } = result.issues[0] ?? {};
-  const [param = ''] = path.split('.');
-  throw new GatewayError('invalid_value', `The option ${path} ${message}.`, { param });
+  const [option = '', ...inner] = path.split('.');
+  const param = optionName(option);
+  throw new GatewayError('invalid_value', `The option ${[param, ...inner].join('.')} ${message}.`, { param });
 }
 
 function unknownOption(name: string, all: readonly Extractor[]): GatewayError {

@@ -22,7 +22,7 @@ import { FAILURE_MESSAGES } from './method-results.js';
  * the extractor's control, short links are resolved.
  */
 
-/** What single status codes of a platform mean, e.g. `{ 404: 'removed', 410: 'removed' }`. */
+/** What single status codes of a platform mean, e.g. `{ 404: 'removed', 403: 'private' }`. */
 export type StatusMeanings = Readonly<Partial<Record<number, DefinitiveCode | TransientCode>>>;
 
 /** An outcome without data. */
@@ -31,9 +31,9 @@ export type Failure = Exclude<Outcome<never>, { kind: 'found' }>;
 type StatusReply = Pick<HttpResponse, 'status' | 'headers'>;
 
 /**
- * The outcome that a status stands for, or undefined for a success (200 to 299), whose body must be read. Default: 429
- * is `upstream_rate_limited`, 500 and above are `upstream_error`, all others `upstream_refused`, which includes
- * redirects; each with the `Retry-After` of the reply, at most a minute.
+ * The outcome that a status stands for, or undefined for a success (200 to 299), whose body must be read. Default: 410
+ * is `removed`, 429 is `upstream_rate_limited`, 500 and above are `upstream_error`, all others `upstream_refused`, which
+ * includes redirects. A transient outcome has the `Retry-After` of the reply, at most a minute.
  */
 export function readStatus(response: StatusReply, meanings: StatusMeanings = {}): Failure | undefined {
   const { status } = response;
@@ -45,8 +45,9 @@ export function readStatus(response: StatusReply, meanings: StatusMeanings = {})
   return { kind: 'transient', code, reason, ...(seconds !== undefined && { retryAfterSeconds: boundedWait(seconds) }) };
 }
 
-function usualMeaning(status: number): TransientCode | undefined {
+function usualMeaning(status: number): DefinitiveCode | TransientCode | undefined {
   if (status >= 200 && status < 300) return undefined;
+  if (status === 410) return 'removed';
   if (status === 429) return 'upstream_rate_limited';
   return status >= 500 ? 'upstream_error' : 'upstream_refused';
 }

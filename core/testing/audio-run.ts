@@ -202,7 +202,7 @@ export function transcriptProblems({
   const isTimed = ({ start, end }: { start: number; end: number }, part: unknown) =>
     isAmount(start) && isAmount(end) && end >= start && typeof part === 'string';
   const odd = [...segments.filter((one) => !isTimed(one, one.text)), ...words.filter((one) => !isTimed(one, one.word))];
-  const isInOrder = [segments, words].every((list) =>
+  const areSorted = [segments, words].every((list) =>
     list.every(({ start }, index) => start >= (list[index - 1]?.start ?? start)),
   );
   return [
@@ -210,7 +210,7 @@ export function transcriptProblems({
     ...unless(language !== '', 'the language is empty'),
     ...unless(durationSeconds === undefined || isAmount(durationSeconds), `durationSeconds is ${durationSeconds}`),
     ...odd.map((one) => `no time of a text: ${JSON.stringify(one)}`),
-    ...unless(isInOrder, 'segments or words are not in order of time'),
+    ...unless(areSorted, 'segments or words are not in order of time'),
     ...usageProblems(usage),
   ];
 }

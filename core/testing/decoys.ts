@@ -16,7 +16,7 @@ import { reportAll } from './runner.js';
 
 /**
  * Adds another item beside the requested one in every reply that contains it; then makes all replies, and each single
- * one, about another item. Its data must not get into the result.
+ * one, about another item. Its data must not get into the result, and no text of it either.
  */
 export async function resistsDecoys(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
   const { exchanges, extraction, itemIds } = await readIntact(definition, sample);
@@ -47,7 +47,36 @@ export async function resistsDecoys(definition: ExtractorDefinition, sample: Fou
     const where = chosen.length === 1 ? `${chosen[0]?.name} about another item` : 'all replies about another item';
     problems.push(...(await run(replies, where)).problems);
   }
+  problems.push(...(await textsLent(definition, sample)));
   reportAll(problems);
+}
+
+/**
+ * Texts that get into the result although every reply that names an item names another one. The replies without an id
+ * may give some too, so those that they give alone do not count.
+ */
+async function textsLent(definition: ExtractorDefinition, sample: FoundSample): Promise<string[]> {
+  const { exchanges, extraction, itemIds } = await readIntact(definition, sample);
+  const textsOf = async (change: (exchange: Exchange) => Exchange) => {
+    const isNamed = ({ body }: Exchange) => itemIds.some((id) => body.includes(id));
+    const replies = exchanges.map((one) => (isNamed(one) ? change(one) : one));
+    const { extraction: changed } = await runSample(definition, sample, createReplay(replies));
+    return changed ? itemTexts(changed) : {};
+  };
+  const intact = itemTexts(extraction);
+  const foreign = await textsOf((exchange) => itemIds.reduce(foreignReply, exchange));
+  const lent = Object.keys(intact).filter((name) => intact[name] !== undefined && foreign[name] === intact[name]);
+  if (lent.length === 0) return [];
+  const nameless = await textsOf((exchange) => ({ ...exchange, status: 500, body: Buffer.alloc(0) }));
+  return lent
+    .filter((name) => nameless[name] !== intact[name])
+    .map((name) => `all replies about another item: took ${name} from them; compare their id with that of the link`);
+}
+
+function itemTexts({ data }: Extraction): Readonly<Record<string, string | undefined>> {
+  if ('product' in data) return { 'product.name': data.product.name, 'product.description': data.product.description };
+  const { title, caption, description } = data.common;
+  return { 'common.title': title, 'common.caption': caption, 'common.description': description };
 }
 
 /** Data of the other item in a result, one line each. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import type {
   Clock,
@@ -11,7 +12,9 @@ import type {
   Storage,
 } from '../contracts/index.js';
 import { readJson } from '../net/index.js';
-import { type ErrorCode, GatewayError, systemClock } from '../runtime/index.js';
+import { type ErrorCode, GatewayError, systemClock, unlessAborted } from '../runtime/index.js';
+
+/** Services of a plugin without a network, without files and without waiting. */
 
 /** The reaction of a scripted upstream to one request. */
 export type FakeReply =
@@ -72,7 +75,7 @@ export function createFakeHttp(script: Script): FakeHttp {
     const reply =
       typeof script === 'function' ? await script(sent) : script[Math.min(requests.length, script.length) - 1];
     if (!reply) throw new GatewayError('upstream_error', 'The script of the fake has no reply.');
-    if ('hang' in reply) return await abortion(request.signal);
+    if ('hang' in reply) return await hang(request.signal);
     if ('fail' in reply) throw new GatewayError(...FAILURES[reply.fail]);
     const response = toAnswer(request, reply);
     const { location } = response.headers;
@@ -102,17 +105,12 @@ export function createFakeHttp(script: Script): FakeHttp {
 
 /** The content of a body, wherever it comes from. */
 async function wholeBody(body: HttpRequest['body']): Promise<string | Uint8Array | undefined> {
-  if (typeof body !== 'object' || body instanceof Uint8Array) return body;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body.read()) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  return typeof body !== 'object' || body instanceof Uint8Array ? body : buffer(body.read());
 }
 
-function abortion(signal: AbortSignal | undefined): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal?.aborted) reject(signal.reason);
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
+/** Ends only with the signal. */
+function hang(signal: AbortSignal | undefined): Promise<never> {
+  return unlessAborted(signal, new Promise<never>(() => {}));
 }
 
 interface Flow {
@@ -180,7 +178,7 @@ function toAnswer(
     pieceLength,
     async end() {
       if (after === 'break') throw new GatewayError(...FAILURES.connection);
-      if (after === 'hang') await abortion(request.signal);
+      if (after === 'hang') await hang(request.signal);
     },
     json: () => readJson(bytes.toString('utf8')),
   };
@@ -200,10 +198,7 @@ export function createMemoryStorage(clock: Clock = systemClock): Storage & { rea
       return [...files.keys()];
     },
     async write({ name, contentType, expiresAt, body }) {
-      const chunks: Uint8Array[] = [];
-      if (body instanceof Uint8Array) chunks.push(body);
-      else for await (const chunk of body) chunks.push(chunk);
-      const bytes = Buffer.concat(chunks);
+      const bytes = body instanceof Uint8Array ? Buffer.from(body) : await buffer(body);
       const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`;
       files.set(name, { bytes, contentType, modifiedAt: new Date(clock.now()), etag, ...(expiresAt && { expiresAt }) });
       return 'local_cache';
@@ -250,15 +245,10 @@ export interface ManualClock extends Clock {
   readonly sleepers: number;
 }
 
-interface Sleeper {
-  due: number;
-  wake(): void;
-}
-
 /** @param start - milliseconds since 1970, or a text that `Date` reads. Default 2026-01-01. */
 export function createManualClock(start: number | string = '2026-01-01T00:00:00Z'): ManualClock {
   const origin = new Date(start).getTime();
-  const sleepers = new Set<Sleeper>();
+  const sleepers = new Set<{ due: number; wake(): void }>();
   let elapsed = 0;
 
   return {
@@ -268,29 +258,10 @@ export function createManualClock(start: number | string = '2026-01-01T00:00:00Z
       return sleepers.size;
     },
     sleep(ms, signal) {
-      return new Promise((resolve, reject) => {
-        if (signal?.aborted) {
-          reject(signal.reason);
-          return;
-        }
-        const end = () => {
-          sleepers.delete(sleeper);
-          signal?.removeEventListener('abort', leave);
-        };
-        const leave = () => {
-          end();
-          reject(signal?.reason);
-        };
-        const sleeper = {
-          due: elapsed + ms,
-          wake: () => {
-            end();
-            resolve();
-          },
-        };
-        sleepers.add(sleeper);
-        signal?.addEventListener('abort', leave, { once: true });
-      });
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const sleeper = { due: elapsed + ms, wake: resolve };
+      sleepers.add(sleeper);
+      return unlessAborted(signal, promise).finally(() => sleepers.delete(sleeper));
     },
     async advance(ms) {
       const end = elapsed + ms;
@@ -299,6 +270,7 @@ export function createManualClock(start: number | string = '2026-01-01T00:00:00Z
         const next = [...sleepers].filter((sleeper) => sleeper.due <= end).sort((a, b) => a.due - b.due)[0];
         if (!next) break;
         elapsed = Math.max(elapsed, next.due);
+        sleepers.delete(next);
         next.wake();
       }
       elapsed = end;

@@ -148,11 +148,11 @@ function kindProblem(kind: unknown): string | undefined {
   return INHERITED.test(kind) ? `the kind is ${show(kind)}` : undefined;
 }
 
-/** A canonical link need not have the access token. */
+const LINK_FIELDS = ['kind', 'id', 'url', 'region', 'access'] as const;
+
+/** The access token counts: the gateway gives the canonical link to clients, who send it again. */
 function isSame(one: LinkRef, other: LinkRef | undefined): boolean {
-  const isItem =
-    one.kind === other?.kind && one.id === other.id && one.url === other.url && one.region === other.region;
-  return isItem && (other.access === undefined || other.access === one.access);
+  return LINK_FIELDS.every((field) => one[field] === other?.[field]);
 }
 
 function abridged(url: URL): string {

@@ -18,6 +18,8 @@ import { createMemoryCache } from '../storage/index.js';
 import { createMemoryStorage, createRecordingLogger, type LogLine } from './fakes.js';
 import { called } from './limits.js';
 
+/** A plugin outside a gateway: its own services are replaced, its time stands still. */
+
 export interface TestSetupOptions {
   plugin: Plugin;
   /** As in plugins.config.json; defaults are filled in. Default `{}`. */
@@ -98,25 +100,22 @@ function fillOptions(plugin: Plugin, options: Readonly<Record<string, unknown>>)
 
 /** The one extractor that a plugin contributes. @throws AssertionError if there is none. */
 export function extractorOf({ contributions }: TestSetup): Extractor {
-  const [extractor] = contributions.extractors ?? [];
-  assert(extractor, 'setup returned no extractor');
-  return extractor;
+  return one(contributions.extractors, 'extractor');
 }
 
 export function imageProviderOf({ contributions }: TestSetup): ImageProvider {
-  const [provider] = contributions.imageProviders ?? [];
-  assert(provider, 'setup returned no image provider');
-  return provider;
+  return one(contributions.imageProviders, 'image provider');
 }
 
 export function audioProviderOf({ contributions }: TestSetup): AudioProvider {
-  const [provider] = contributions.audioProviders ?? [];
-  assert(provider, 'setup returned no audio provider');
-  return provider;
+  return one(contributions.audioProviders, 'audio provider');
 }
 
 export function textProviderOf({ contributions }: TestSetup): TextProvider {
-  const [provider] = contributions.textProviders ?? [];
-  assert(provider, 'setup returned no text provider');
-  return provider;
+  return one(contributions.textProviders, 'text provider');
+}
+
+function one<Contribution>([first]: readonly Contribution[] = [], name: string): Contribution {
+  assert(first, `setup returned no ${name}`);
+  return first;
 }

@@ -127,20 +127,21 @@ export function answerContent({ route, stream, words }: Wanted, model: string): 
   return { route, stream, contentType, bytes: Buffer.from(text) };
 }
 
+const CHAT_USAGE = '"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}';
+const USAGE =
+  '"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":3,' +
+  '"output_tokens_details":{"reasoning_tokens":0},"total_tokens":12}';
+
 function wholeOf(route: TextRoute, words: string, model: string): string {
   const text = JSON.stringify(`${words} ${ODD_WORDS}`);
   const head = `"model" : "${model}", "x_big":12345678901234567890`;
   if (route === 'chat_completions') {
     const choice = `{"index":0,"message":{"role":"assistant","content":${text}},"finish_reason":"stop"}`;
-    const usage = '{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}';
-    return `{"id":"c1","object":"chat.completion","created":1781500000,${head},"choices":[${choice}],"usage":${usage}}`;
+    return `{"id":"c1","object":"chat.completion","created":1781500000,${head},"choices":[${choice}],${CHAT_USAGE}}`;
   }
   const message = `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":${text}}]}`;
-  const usage =
-    '{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":3,' +
-    '"output_tokens_details":{"reasoning_tokens":0},"total_tokens":12}';
   const state = '"object":"response","created_at":1781500000,"status":"completed"';
-  return `{"id":"resp_1",${state},${head},"output":[${message}],"usage":${usage}}`;
+  return `{"id":"resp_1",${state},${head},"output":[${message}],${USAGE}}`;
 }
 
 function streamOf(route: TextRoute, words: string, model: string): string {
@@ -149,12 +150,11 @@ function streamOf(route: TextRoute, words: string, model: string): string {
     const head = `"id":"c1","object":"chat.completion.chunk","created":1781500000,"model":"${model}"`;
     const chunk = (delta: string, finish = 'null') =>
       `data: {${head},"choices":[{"index":0,"delta":{${delta}},"finish_reason":${finish}}],"usage":null}\n\n`;
-    const usage = '{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}';
     return [
       ': a comment\n\n',
       ...pieces.map((piece) => chunk(`"content":${piece}`)),
       chunk('', '"stop"'),
-      `data:{${head},"choices":[],"usage":${usage}}\r\n\r\n`,
+      `data:{${head},"choices":[],${CHAT_USAGE}}\r\n\r\n`,
       'data: [DONE]\n\n',
     ].join('');
   }

@@ -15,8 +15,7 @@ import { assemble, audioOf, hasBoundVideos, isComplete, isReadable } from './ass
 import { createRequests, resolveClipLink, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchClip } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
-import { outcomeOfEmbed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
-import { outcomeOfOembed } from './read/player.js';
+import { outcomeOfEmbed, outcomeOfOembed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
 
 const options = Type.Object(
   {

@@ -30,9 +30,9 @@ export function createFetch(http: HttpClient, siteConfig: SiteConfig, language: 
   const { urls, markers } = siteConfig;
   const headers = {
     'user-agent': siteConfig.userAgent,
-    'accept-language': acceptLanguage(language),
     // Without these the site serves a shell that holds no data.
     ...siteConfig.headers,
+    'accept-language': acceptLanguage(language),
   };
 
   /** A page of the item. Redirects are followed within the site, but not to a login form or a check. */

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Type } from '../../core/contracts/index.js';
+import { field, optional, Type } from '../../core/contracts/index.js';
 import {
   type Database,
   type DatabaseClock,
@@ -116,11 +116,24 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
       ...common,
       path: '/api/agent/device',
       endpoint: 'deviceAuthorization',
-      summary: 'Begins the device flow (RFC 8628)',
-      description: 'Begins the device flow (RFC 8628): codes for a program, and where a person enters them.',
-      body: { schema: Type.Object({ client_id: Text }), example: { client_id: 'Shipyard CLI' } },
+      summary: 'Start the device flow',
+      description:
+        'Starts the device flow (RFC 8628): returns the codes for a program, and where the user enters them.',
+      body: {
+        schema: Type.Object({
+          client_id: field(Text, 'Name of the program, which the user sees: 1 to 100 characters.'),
+        }),
+        example: { client_id: 'Shipyard CLI' },
+      },
       answers: asItStands(
-        Type.Object({ device_code: Text, user_code: Text, verification_uri: Text, expires_in: Type.Integer() }),
+        Type.Object({
+          device_code: field(Text, 'Secret code of the program, for polling.'),
+          user_code: field(Text, 'Code that the user enters.', 'BCDF-GHJK'),
+          verification_uri: field(Text, 'Address where the user enters the code.'),
+          verification_uri_complete: field(Text, 'The same address with the code in it.'),
+          expires_in: field(Type.Integer(), 'Seconds until the codes expire.', 600),
+          interval: field(Type.Integer(), 'Seconds to wait between two polls.', 5),
+        }),
       ),
       handler: begin,
     }),
@@ -128,10 +141,22 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
       ...common,
       path: '/api/agent/device/token',
       endpoint: 'deviceToken',
-      summary: 'Asked until the person has answered',
-      description: 'Asked until the person has answered; then gives a bearer token for 12 hours.',
-      body: { schema: Type.Object({ grant_type: Text, client_id: Text, device_code: Text }) },
-      answers: asItStands(Type.Object({ access_token: Text, token_type: Text, expires_in: Type.Integer() })),
+      summary: 'Poll the device flow',
+      description: 'Returns a bearer token for 12 hours when the user has given access. Poll it until then.',
+      body: {
+        schema: Type.Object({
+          grant_type: optional(Text, 'Kind of the grant. Only this value is accepted.', DEVICE_GRANT_TYPE),
+          client_id: optional(Text, 'Name of the program. Not checked.'),
+          device_code: field(Text, 'The secret code of the program.'),
+        }),
+      },
+      answers: asItStands(
+        Type.Object({
+          access_token: field(Text, 'Token of the session, for the `Authorization` header.'),
+          token_type: field(Text, 'Kind of the token.', 'Bearer'),
+          expires_in: field(Type.Integer(), 'Seconds until the session ends.', 43_200),
+        }),
+      ),
       handler: sendToken,
     }),
   ];

@@ -1,10 +1,12 @@
 import type { Gateway } from 'mediagate';
-import { Type } from '../../core/contracts/index.js';
+import { field, optional, Type } from '../../core/contracts/index.js';
 import { MAX_REFERENCES } from '../../core/images/index.js';
 import { isoTime } from '../format/index.js';
 import {
   type AccountContext,
   defineRoute,
+  Nullable,
+  OneOf,
   type RequestContext,
   type Route,
   SIGN_IN_INSTRUCTION,
@@ -14,7 +16,7 @@ import {
 } from '../http/index.js';
 import { NAMED_SIZES } from '../images/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
-import { type Catalogue, MODEL_NOTES } from '../plans/index.js';
+import { type Catalogue, FREE_TIER_SCHEMA, MODEL_NOTES, PLAN_FIELDS } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './accounts.js';
 import type { SignInStatus } from './oidc.js';
@@ -26,6 +28,7 @@ import {
   modelsForSetup,
   readSetupClient,
   renderSetup,
+  SETUP_CLIENTS,
   SessionSchema,
   type SetupAccount,
   type SetupClient,
@@ -182,6 +185,94 @@ export function encodePlans({ plans, freeTier, prices, publicPriceTablesVisible,
   };
 }
 
+const CatalogueSchema = {
+  publicPriceTablesVisible: field(Type.Boolean(), 'Whether prices are public.'),
+  plans: field(Type.Array(Type.Object(PLAN_FIELDS)), 'The plans.'),
+  freeTier: field(
+    Type.Object({ id: field(Text, 'Id of the free tier.', 'free'), ...FREE_TIER_SCHEMA.properties }),
+    'What an account without a plan gets.',
+  ),
+  payAsYouGo: field(Type.Object({}), 'Pay-as-you-go: not offered.'),
+  prices: field(
+    Type.Array(
+      Type.Object({
+        planId: field(Text, 'Id of the plan.'),
+        amount: field(Type.Integer(), 'Price in the minor unit of the currency, e.g. cents.'),
+        currency: field(Text, 'Currency (ISO 4217).', 'EUR'),
+      }),
+    ),
+    'Prices of plans. Empty if they are not public.',
+  ),
+  support: field(
+    Type.Object({
+      text: field(Text, 'What support is for.'),
+      email: field(Nullable(Text), 'E-mail address. Null if there is none.'),
+      url: field(Nullable(Text), 'Address of a page. Null if there is none.'),
+    }),
+    'Where to ask for terms.',
+  ),
+};
+const SetupSchema = Type.Object({
+  version: field(Text, 'Version of the API, as a date.', API_VERSION),
+  baseUrl: field(Text, 'Address of the API, without a trailing slash.'),
+  env: field(
+    Type.Object({
+      name: field(Text, 'Name of the variable.', KEY_VARIABLE),
+      description: field(Text, 'What the variable holds.'),
+    }),
+    'Environment variable of the API key.',
+  ),
+  steps: field(Type.Array(Text), 'What to do, in order.'),
+  clients: field(
+    Type.Array(
+      Type.Object({
+        id: field(OneOf(...SETUP_CLIENTS), 'Id of the client.'),
+        title: field(Text, 'Name of the client.'),
+        summary: field(Text, 'How the client is set up, in a sentence.'),
+        wire_api: optional(Text, "The route that it uses, in the client's own words."),
+        files: field(
+          Type.Array(
+            Type.Object({
+              path: field(Text, 'Path of the file.'),
+              language: field(Text, 'Language of the file.'),
+              content: field(Text, 'Content of the file.'),
+            }),
+          ),
+          'Files to write.',
+        ),
+        commands: field(Type.Array(Text), 'Commands for a POSIX shell, in order.'),
+      }),
+    ),
+    'Instructions for each client.',
+  ),
+  account: field(
+    Nullable(
+      Type.Object({
+        planId: field(Nullable(Text), 'Id of the plan. Null without a plan.'),
+        grants: field(Type.Array(Text), 'Groups of routes that the account may use.'),
+        models: field(Nullable(Type.Array(Text)), 'Ids of the models that it may use. Null if all.'),
+        keys: field(Type.Integer(), 'Number of valid keys.'),
+      }),
+    ),
+    'The account of the signed-in user. Null if no user is signed in.',
+  ),
+});
+const ManifestSchema = Type.Object({
+  name: field(Text, 'Name of the service.'),
+  description: field(Text, 'What the service does.'),
+  version: field(Text, 'Version of the API, as a date.', API_VERSION),
+  baseUrl: field(Text, 'Address of the API, without a trailing slash.'),
+  siteUrl: field(Text, 'Address of the account site, without a trailing slash.'),
+  auth: field(Type.Object({}), 'How users sign in, and how programs start the device flow.'),
+  endpoints: field(Type.Record(Type.String(), Text), 'Addresses of the API, by name.'),
+  methods: field(Type.Record(Type.String(), Type.Array(Text)), 'HTTP methods of each address, by name.'),
+  ...CatalogueSchema,
+  models: field(Type.Object({}), 'Models that are ready, by kind.'),
+  clientSetup: field(Type.Object({}), 'How clients are set up.'),
+  imageApi: field(Type.Object({}), 'Rules of the image routes.'),
+  security: field(Type.Object({}), 'Rules for API keys and payments.'),
+});
+
 const MARKDOWN = 'text/markdown';
 
 /** What programs and pages read about the service and the signed-in user. Sign-in is optional. */
@@ -237,22 +328,21 @@ export function agentRoutes(server: AccountContext): Route[] {
       ...common,
       path: '/api/agent/manifest',
       endpoint: 'manifest',
-      summary: 'What the service is: addresses, plans, models, clients',
-      description: 'What the service is: addresses, plans, models, client setup, rules.',
-      answers: asItStands(Type.Object({ name: Text, version: Text, baseUrl: Text, endpoints: Type.Object({}) })),
+      summary: 'Service manifest',
+      description: 'Describes the service for programs: addresses, plans, models, client setup, rules.',
+      answers: asItStands(ManifestSchema),
       handler: sendManifest,
     }),
     defineRoute({
       ...common,
       path: '/api/agent/plans',
       endpoint: 'plans',
-      summary: 'The plans, the free tier, support',
-      description: 'The plans, the free tier, where terms are to be had.',
+      summary: 'List plans',
+      description: 'Returns the plans, the free tier, and where to ask for terms.',
       answers: asItStands(
         Type.Object({
-          version: Text,
-          plans: Type.Array(Type.Object({ id: Text, name: Text })),
-          freeTier: Type.Object({}),
+          version: field(Text, 'Version of the API, as a date.', API_VERSION),
+          ...CatalogueSchema,
         }),
       ),
       handler: (context) => sendJson(context, encodePlans(catalogue), 'public'),
@@ -261,8 +351,8 @@ export function agentRoutes(server: AccountContext): Route[] {
       ...common,
       path: '/api/agent/session',
       endpoint: 'session',
-      summary: 'Who is signed in',
-      description: 'Who is signed in, and whether they have a plan and keys.',
+      summary: 'Get the session',
+      description: 'Returns the signed-in user, the plan and the number of keys; or how to sign in.',
       answers: asItStands(SessionSchema),
       handler: sendSession,
     }),
@@ -270,10 +360,10 @@ export function agentRoutes(server: AccountContext): Route[] {
       ...common,
       path: '/api/agent/setup',
       endpoint: 'setup',
-      summary: 'How clients are set up; as Markdown on request',
-      description: 'How clients are set up, as JSON or Markdown; `?client=` for one of them.',
-      query: { client: { schema: Text, description: 'One kind of client alone.' } },
-      answers: asItStands(Type.Object({ baseUrl: Text })),
+      summary: 'Client setup',
+      description: 'Returns how clients are set up, as JSON or Markdown. `?client=` selects one of them.',
+      query: { client: { schema: OneOf(...SETUP_CLIENTS), description: 'Only this client. Default: all.' } },
+      answers: asItStands(SetupSchema),
       handler: sendSetup,
     }),
   ];

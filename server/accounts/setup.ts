@@ -1,7 +1,7 @@
-import { type TSchema, Type } from '../../core/contracts/index.js';
+import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { shellWord } from '../format/index.js';
-import { Nullable, type RouteAnswer, Text } from '../http/index.js';
+import { Nullable, OneOf, type RouteAnswer, Text, Time, Url } from '../http/index.js';
 import { MODEL_NOTES } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
 
@@ -249,25 +249,58 @@ function fenced(language: string, content: string): string {
 /* Response schemas of account and payment routes, for the API reference. */
 
 export const KeySchema = Type.Object({
-  id: Text,
-  name: Text,
-  maskedKey: Text,
-  state: Text,
-  planId: Nullable(Text),
-  grants: Type.Array(Text),
-  rpm: Nullable(Type.Integer()),
-  createdAt: Text,
-  expiresAt: Nullable(Text),
+  id: field(Text, 'Id of the key: 8 characters.'),
+  name: field(Text, 'Name of the key.'),
+  maskedKey: field(Text, 'The key with its secret part hidden.'),
+  state: field(
+    OneOf('active', 'rotated', 'suspended', 'expired', 'revoked'),
+    'State of the key. A `rotated` key works until `expiresAt`.',
+  ),
+  planId: field(Nullable(Text), 'Id of its plan. Null without a plan.'),
+  grants: field(Type.Array(Text), 'Groups of routes that it may use.', ['text', 'images']),
+  models: field(Nullable(Type.Array(Text)), 'Ids of the models that it may use. Null if all.'),
+  rpm: field(Nullable(Type.Integer()), 'Requests in 60 seconds for each family of routes. Null if unlimited.'),
+  imageDailyLimit: field(Nullable(Type.Integer()), "Images of a day (UTC). Null: the gateway's setting applies."),
+  createdAt: field(Time, 'When the key was created (RFC 3339).'),
+  expiresAt: field(Nullable(Time), 'When the key expires (RFC 3339). Null if never.'),
+  revokedAt: field(Nullable(Time), 'When the key was revoked (RFC 3339). Null if it was not.'),
+  replacedBy: field(Nullable(Text), 'Id of the key that replaced it. Null if none did.'),
+  lastUsedAt: field(Nullable(Time), 'About when the key was last used (RFC 3339). Null if never.'),
+});
+
+export const AccountPlanSchema = Type.Object({
+  id: field(Text, 'Id of the plan.', 'token_30m'),
+  name: field(Text, 'Name of the plan.'),
+  state: field(OneOf('active', 'ended'), 'Whether the plan is valid now.'),
+  grants: field(Type.Array(Text), 'Groups of routes that it includes.'),
+  models: field(Nullable(Type.Array(Text)), 'Ids of the models that it includes. Null if all.'),
+  rpm: field(Nullable(Type.Integer()), 'Requests in 60 seconds for each family of routes. Null if unlimited.'),
+  imageDailyLimit: field(Nullable(Type.Integer()), "Images of a day (UTC). Null: the gateway's setting applies."),
+  grantedAt: field(Time, 'When the account got the plan (RFC 3339).'),
+  expiresAt: field(Nullable(Time), 'When the plan ends (RFC 3339). Null if never.'),
+});
+
+export const UserSchema = Type.Object({
+  id: field(Text, 'Id of the user.'),
+  email: field(Nullable(Text), 'E-mail address. Null if the identity provider states none.'),
+  name: field(Nullable(Text), 'Name. Null if the identity provider states none.'),
 });
 
 export const SessionSchema = Type.Object({
-  authenticated: Type.Boolean(),
-  loginUrl: Type.Optional(Text),
-  instruction: Type.Optional(Text),
-  user: Type.Optional(Type.Object({ id: Text, email: Nullable(Text), name: Nullable(Text) })),
+  authenticated: field(Type.Boolean(), 'Whether a user is signed in.'),
+  loginUrl: optional(Url, 'Address of the sign-in. Only if no user is signed in.'),
+  instruction: optional(Text, 'What a program should tell its user. Only if no user is signed in.'),
+  user: optional(UserSchema, 'The signed-in user.'),
+  plan: optional(Nullable(AccountPlanSchema), 'The plan of the account. Null if it has none yet.'),
+  keys: optional(
+    Type.Object({ count: field(Type.Integer(), 'Number of valid keys.') }),
+    'The API keys of the account.',
+  ),
+  kind: optional(Text, 'Kind of the session: of a browser, or of a program.'),
+  expiresAt: optional(Time, 'When the session ends (RFC 3339).'),
 });
 
 /** The answers of a route with a single response. */
 export function asItStands(schema: TSchema): Record<number, RouteAnswer> {
-  return { 200: { description: 'As it stands.', schema } };
+  return { 200: { description: 'The current state.', schema } };
 }

@@ -1,4 +1,4 @@
-import { Type } from '../../core/contracts/index.js';
+import { field, optional, Type } from '../../core/contracts/index.js';
 import { type Clock, createValidator, GatewayError, type Validator } from '../../core/runtime/index.js';
 import { isoTime, isVisible } from '../format/index.js';
 import {
@@ -13,6 +13,7 @@ import {
   type SiteAddress,
   sendJson,
   Text,
+  Time,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
 import {
@@ -42,7 +43,7 @@ import {
 import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
 import { createKeyService, type MadeKey, type Repeat } from './key-service.js';
 import { tokenOf } from './sessions.js';
-import { asItStands, KeySchema } from './setup.js';
+import { AccountPlanSchema, asItStands, KeySchema, UserSchema } from './setup.js';
 import type { UserRecord } from './users.js';
 
 declare module '../http/server-context.js' {
@@ -60,13 +61,62 @@ const KEY_ERRORS = [
   'account_suspended',
   'rate_limit_exceeded',
 ] as const;
-const MadeKeySchema = Type.Object({ apiKey: Text, key: KeySchema });
+const MadeKeySchema = Type.Object({
+  apiKey: field(Text, 'The key. It is shown only in this response.'),
+  key: field(KeySchema, 'The key without its secret.'),
+  replaced: optional(KeySchema, 'The key that it replaces. Only after a rotation.'),
+});
+
+const limited = (what: string) => ({
+  limit: field(Nullable(Type.Integer()), `Allowed ${what}. Null if unlimited.`),
+  used: field(Type.Integer(), `Used ${what}.`),
+  left: field(Nullable(Type.Integer()), `Remaining ${what}. Null if unlimited.`),
+});
+const OverviewSchema = Type.Object({
+  user: field(
+    Type.Object({ ...UserSchema.properties, createdAt: field(Time, 'When the user first signed in (RFC 3339).') }),
+    'The signed-in user.',
+  ),
+  account: field(
+    Type.Object({
+      id: field(Text, 'Id of the account.'),
+      createdAt: field(Time, 'When the account was created (RFC 3339).'),
+    }),
+    'The account of the user.',
+  ),
+  plan: field(Nullable(AccountPlanSchema), 'The plan of the account. Null if it has none yet.'),
+  budget: field(
+    Nullable(
+      Type.Object({
+        resets: field(Text, 'When the usage is reset.', 'never'),
+        expiresAt: field(Nullable(Time), 'When the budget ends (RFC 3339). Null if never.'),
+        requests: field(Type.Object(limited('requests')), 'Model requests.'),
+        tokens: field(
+          Type.Object({
+            ...limited('tokens'),
+            reserved: field(Type.Integer(), 'Tokens reserved for running requests.'),
+          }),
+          'Input and output tokens.',
+        ),
+        tokensToday: field(Type.Object(limited('tokens of this day (UTC)')), 'Tokens of this day (UTC).'),
+      }),
+    ),
+    'The budget of model requests. Null if it is unlimited.',
+  ),
+  imagesToday: field(
+    Nullable(Type.Object(limited('images of this day (UTC)'))),
+    'Images of this day (UTC). Null if they are unlimited.',
+  ),
+  key: field(Nullable(KeySchema), 'The newest valid key. Null if there is none.'),
+  keys: field(Type.Array(KeySchema), 'The keys, newest first, including some that are no longer valid.'),
+  usage: field(Type.Object({}), 'Usage of the range: in total, and by day, key, route and model.'),
+});
 
 /** Declarations that all routes that make a key share. */
 const MAKES_KEY = {
   method: 'POST',
   headers: IDEMPOTENCY_HEADER,
-  answers: { 201: { description: 'Made. The key is shown this once.', schema: MadeKeySchema } },
+  answers: { 201: { description: 'The new key. It is shown only once.', schema: MadeKeySchema } },
 } as const;
 
 /** The account of the signed-in user, and its API keys. */
@@ -107,16 +157,14 @@ export function userRoutes(server: AccountContext): Route[] {
       method: 'GET',
       path: '/api/user',
       endpoint: 'user',
-      summary: 'Profile, plan, keys and usage',
-      description: 'Profile, plan, what is left of it, keys (masked) and usage; `?from=&to=` name days.',
-      query: { from: { schema: Text, description: 'First day.' }, to: { schema: Text, description: 'Last day.' } },
-      answers: asItStands(
-        Type.Object({
-          user: Type.Object({ id: Text }),
-          plan: Nullable(Type.Object({})),
-          keys: Type.Array(KeySchema),
-        }),
-      ),
+      summary: 'Get the account',
+      description:
+        'Returns the profile, the plan and what is left of it, the keys (masked) and the usage. `?from=&to=` select the days.',
+      query: {
+        from: { schema: Text, description: 'First day by UTC, e.g. 2026-06-15. Default: 30 days.' },
+        to: { schema: Text, description: 'Last day by UTC. Default: today.' },
+      },
+      answers: asItStands(OverviewSchema),
       async handler(context) {
         const { user } = await sessions.require(context);
         polls.admit(user.id);
@@ -130,8 +178,8 @@ export function userRoutes(server: AccountContext): Route[] {
       ...MAKES_KEY,
       path: '/api/user',
       endpoint: 'user',
-      summary: 'Makes the first key',
-      description: 'Makes the first key and shows it, this once; 409 where there is a good one.',
+      summary: 'Create the first API key',
+      description: 'Creates the first API key and shows it, only once. 409 if the account has a valid key.',
       body: { schema: KeyBodySchema, example: { name: 'laptop' } },
       errors: [...KEY_ERRORS, 'key_exists'],
       async handler(context) {
@@ -144,8 +192,8 @@ export function userRoutes(server: AccountContext): Route[] {
       ...MAKES_KEY,
       path: '/api/user/keys',
       endpoint: 'userKeys',
-      summary: 'Makes one more key',
-      description: 'Makes one more key, ten at the most.',
+      summary: 'Create an API key',
+      description: 'Creates another API key and shows it, only once. An account has at most ten valid keys.',
       body: { schema: KeyBodySchema, example: { name: 'nightly import' } },
       errors: [...KEY_ERRORS, 'too_many_keys'],
       async handler(context) {
@@ -158,8 +206,8 @@ export function userRoutes(server: AccountContext): Route[] {
       ...MAKES_KEY,
       path: '/api/user/rotate',
       endpoint: 'userKeyRotate',
-      summary: 'Replaces a key',
-      description: 'Replaces a key; the old one goes on for `overlapHours` (24).',
+      summary: 'Rotate an API key',
+      description: 'Replaces an API key. The old one keeps working for `overlapHours` (24).',
       body: { schema: RotationBodySchema, example: { overlapHours: 24 } },
       errors: [...KEY_ERRORS, 'key_not_found', 'key_replaced'],
       async handler(context) {
@@ -174,10 +222,12 @@ export function userRoutes(server: AccountContext): Route[] {
       path: '/api/user/keys/:id/revoke',
       endpoint: 'userKeyRevoke',
       parameter: 'key_id',
-      summary: 'Revokes a key',
-      description: 'Revokes a key and cancels its queued and running jobs; `jobs: "keep"` leaves them to the account.',
+      params: { id: 'Id of the key: 8 characters.' },
+      summary: 'Revoke an API key',
+      description:
+        'Revokes an API key and cancels its queued and running jobs; `jobs: "keep"` keeps them for the account.',
       body: { schema: RevocationBodySchema, example: { jobs: 'cancel' } },
-      answers: asItStands(Type.Object({ key: KeySchema })),
+      answers: asItStands(Type.Object({ key: field(KeySchema, 'The revoked key.') })),
       errors: ['key_not_found'],
       async handler(context) {
         const { accountId, body } = await begin(context);
@@ -197,7 +247,12 @@ function repeatOf(context: RequestContext, site: SiteAddress): Repeat | undefine
 }
 
 const RevocationBodySchema = Type.Object(
-  { jobs: Type.Optional(OneOf('cancel', 'keep')) },
+  {
+    jobs: optional(
+      OneOf('cancel', 'keep'),
+      'Whether queued and running jobs of the key are cancelled, or kept for the account. Default `cancel`.',
+    ),
+  },
   { additionalProperties: false },
 );
 
@@ -404,13 +459,22 @@ export const MAX_KEY_BODY_BYTES = 4_096;
 const strict = { additionalProperties: false } as const;
 
 /** Body of `POST /api/user` and `POST /api/user/keys`. */
-export const KeyBodySchema = Type.Object({ name: Type.Optional(Type.String({ maxLength: MAX_NAME })) }, strict);
+export const KeyBodySchema = Type.Object(
+  { name: optional(Type.String({ maxLength: MAX_NAME }), `Name of the key. Default "${DEFAULT_NAME}".`) },
+  strict,
+);
 
 /** Body of `POST /api/user/rotate`. */
 export const RotationBodySchema = Type.Object(
   {
-    keyId: Type.Optional(Type.String({ pattern: '^[0-9A-Za-z]{8}$' })),
-    overlapHours: Type.Optional(Type.Number({ minimum: 0, maximum: MAX_OVERLAP_HOURS })),
+    keyId: optional(
+      Type.String({ pattern: '^[0-9A-Za-z]{8}$' }),
+      'Id of the key to replace. Default: the newest valid one.',
+    ),
+    overlapHours: optional(
+      Type.Number({ minimum: 0, maximum: MAX_OVERLAP_HOURS }),
+      `Hours for which the old key keeps working, at most ${MAX_OVERLAP_HOURS}. Default ${DEFAULT_OVERLAP_HOURS}.`,
+    ),
   },
   strict,
 );

@@ -1,5 +1,12 @@
 import type { AudioExchange, UploadedAudio } from '../../core/audio/index.js';
-import { type AudioOperation, type SpeechFormat, type Static, type TObject, Type } from '../../core/contracts/index.js';
+import {
+  type AudioOperation,
+  field,
+  type SpeechFormat,
+  type Static,
+  type TObject,
+  Type,
+} from '../../core/contracts/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import {
   type AudioForm,
@@ -42,9 +49,10 @@ export function audioFileRoutes({ gateway, clock }: ServerContext): Route[] {
       grant: 'none',
       format: 'link',
       endpoint: 'extractAudio',
+      params: { name: 'Name in the link, without `.mp3`.' },
       tag: 'Link data',
-      summary: 'The MP3 of a video; made at the first request',
-      description: 'The MP3 behind a link of an extraction; made at the first request.',
+      summary: 'Download an MP3',
+      description: 'The MP3 file behind a link of an extraction. It is made and streamed at the first request.',
       headers: { Range: 'Bytes of it; waits for the whole file.' },
       answers: {
         200: { description: 'The file.', type: AUDIO_TYPE },
@@ -78,11 +86,14 @@ export const AUDIO_ROUTE = {
   headers: IDEMPOTENCY_HEADER,
   errors: [...MODEL_ERRORS, 'unsupported_value', ...IDEMPOTENCY_ERRORS],
 } as const;
-export const AUDIO_ANSWERS = { 200: { description: 'The sound, while it is made.', type: 'audio/*' } };
+export const AUDIO_ANSWERS = { 200: { description: 'The audio, streamed while it is made.', type: 'audio/*' } };
 
 /** Form fields, as the API reference describes them. */
 export const FORM_FIELDS = {
-  file: Type.String({ contentMediaType: 'application/octet-stream', description: 'A sound.' }),
+  file: field(
+    Type.String({ contentMediaType: 'application/octet-stream' }),
+    'The audio file: MP3, MP4, M4A, WAV, WebM, Ogg or FLAC.',
+  ),
   model: ModelId,
 };
 
@@ -162,9 +173,10 @@ export const SPEECH_FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as co
 export const MAX_TEXT_LENGTH = 4_096;
 export const MAX_NAME_LENGTH = 128;
 
-export const name = () => Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH });
-export const text = () => Type.String({ pattern: '\\S', maxLength: MAX_TEXT_LENGTH });
-export const format = () => Type.Union(SPEECH_FORMATS.map((one) => Type.Literal(one)));
+export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH });
+export const AudioText = Type.String({ pattern: '\\S', maxLength: MAX_TEXT_LENGTH });
+export const AudioFormat = Type.Union(SPEECH_FORMATS.map((one) => Type.Literal(one)));
+export const FORMAT_DESCRIPTION = 'Format of the audio. Default `mp3`.';
 
 /** What the fields of audio requests accept: for error messages. */
 const ACCEPTED: Readonly<Record<string, string>> = {

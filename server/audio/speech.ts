@@ -1,7 +1,9 @@
 import type { AudioResponse, AudioResponseEnd } from '../../core/audio/index.js';
 import {
   type ChangeVoiceCall,
+  field,
   type GenerateSoundCall,
+  optional,
   type SpeakCall,
   type SpeechFormat,
   Type,
@@ -27,15 +29,16 @@ import { keyOf, quotaSubject } from '../keys/index.js';
 import {
   AUDIO_ANSWERS,
   AUDIO_ROUTE,
+  AudioFormat,
+  AudioText,
   createFieldCheck,
   FORM_FIELDS,
-  format,
+  FORMAT_DESCRIPTION,
   MAX_NAME_LENGTH,
   MAX_TEXT_LENGTH,
   missingField,
-  name,
+  Name,
   SPEECH_FORMATS,
-  text,
   useUpload,
   workOnAudio,
 } from './audio.js';
@@ -106,8 +109,8 @@ export function speechRoutes(server: ServerContext): Route[] {
       ...AUDIO_ROUTE,
       path: SPEECH,
       endpoint: 'audioSpeech',
-      summary: 'A text in, speech out',
-      description: 'A text in, speech out, while it is made.',
+      summary: 'Create speech',
+      description: 'Speaks a text. The audio is streamed while it is made.',
       body: { schema: SpeechBodySchema, example: { model: 'tts_v3', voice: 'alloy', input: 'Ahoy!' } },
       answers: AUDIO_ANSWERS,
       handler: speak,
@@ -116,7 +119,8 @@ export function speechRoutes(server: ServerContext): Route[] {
       ...AUDIO_ROUTE,
       path: EFFECTS,
       endpoint: 'audioSoundEffects',
-      summary: 'A description in, a sound out',
+      summary: 'Create a sound effect',
+      description: 'Creates a sound effect from a description.',
       body: { schema: SoundBodySchema, example: { model: 'tts_text_to_sound_v2', text: 'Rain on a tin roof' } },
       answers: AUDIO_ANSWERS,
       handler: generateSound,
@@ -125,14 +129,15 @@ export function speechRoutes(server: ServerContext): Route[] {
       ...AUDIO_ROUTE,
       path: CHANGER,
       endpoint: 'audioVoiceChanger',
-      summary: 'A sound in, the same in another voice out',
+      summary: 'Change a voice',
+      description: 'Replaces the voice in a recording with another voice.',
       body: {
         type: 'multipart/form-data',
         schema: Type.Object({
           audio: FORM_FIELDS.file,
           model: FORM_FIELDS.model,
-          voice: Type.String(),
-          response_format: Type.Optional(format()),
+          voice: field(Name, 'Name or id of the new voice; the field may be called `voice_id`.'),
+          response_format: optional(AudioFormat, FORMAT_DESCRIPTION),
         }),
       },
       answers: AUDIO_ANSWERS,
@@ -162,13 +167,23 @@ export interface SpeechInput {
 
 /** Body of `POST /v1/audio/speech`. */
 export const SpeechBodySchema = Type.Object({
-  model: name(),
-  input: Type.String({ pattern: '\\S', description: 'What is to be spoken; each model says how long it may be.' }),
-  voice: Type.Union([name(), Type.Object({ id: name() })]),
-  response_format: Type.Optional(format()),
-  speed: Type.Optional(Type.Number({ minimum: 0.25, maximum: 4 })),
-  instructions: Type.Optional(Type.String({ maxLength: MAX_TEXT_LENGTH })),
-  stream_format: Type.Optional(Type.Union([Type.Literal('audio'), Type.Literal('sse')])),
+  model: field(Name, 'Id of a speech model; `GET /v1/models` lists them.', 'tts_v3'),
+  input: field(Type.String({ pattern: '\\S' }), 'The text to speak. Each model has its own limit of length.'),
+  voice: field(
+    Type.Union([Name, Type.Object({ id: field(Name, 'Id of the voice.') })]),
+    'Name of the voice, or an object with its id.',
+    'alloy',
+  ),
+  response_format: optional(AudioFormat, FORMAT_DESCRIPTION),
+  speed: optional(Type.Number({ minimum: 0.25, maximum: 4 }), 'Speed, from 0.25 to 4. Default 1.'),
+  instructions: optional(
+    Type.String({ maxLength: MAX_TEXT_LENGTH }),
+    'How to speak, for models that take instructions.',
+  ),
+  stream_format: optional(
+    Type.Union([Type.Literal('audio'), Type.Literal('sse')]),
+    '`audio`, or `sse`: server-sent events with chunks in base64. Default `audio`.',
+  ),
 });
 
 const check = createFieldCheck(SpeechBodySchema);
@@ -221,17 +236,17 @@ function event(data: string): Uint8Array {
   return Buffer.from(`data: ${data}\n\n`);
 }
 
-const seconds = () => Type.Optional(Type.Number({ minimum: 0.5, maximum: 30 }));
+const Seconds = Type.Number({ minimum: 0.5, maximum: 30 });
 
 /** Body of `POST /v1/audio/sound-effects`. Other fields are passed to the vendor. */
 export const SoundBodySchema = Type.Object({
-  model: name(),
-  text: Type.Optional(text()),
-  input: Type.Optional(text()),
-  prompt: Type.Optional(text()),
-  duration_seconds: seconds(),
-  duration: seconds(),
-  response_format: Type.Optional(format()),
+  model: field(Name, 'Id of a model for sound effects; `GET /v1/models` lists them.', 'tts_text_to_sound_v2'),
+  text: optional(AudioText, 'Description of the sound. Required, unless `input` or `prompt` has it.'),
+  input: optional(AudioText, 'Another name of `text`.'),
+  prompt: optional(AudioText, 'Another name of `text`.'),
+  duration_seconds: optional(Seconds, 'Duration in seconds, from 0.5 to 30. Default: the model chooses.'),
+  duration: optional(Seconds, 'Another name of `duration_seconds`.'),
+  response_format: optional(AudioFormat, FORMAT_DESCRIPTION),
 });
 
 const checkEffect = createFieldCheck(SoundBodySchema);

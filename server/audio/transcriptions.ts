@@ -1,10 +1,19 @@
 import type { TranscriptionResult } from '../../core/audio/index.js';
-import { type TranscribeCall, type Transcript, type TranscriptSegment, Type } from '../../core/contracts/index.js';
+import {
+  field,
+  optional,
+  type TranscribeCall,
+  type Transcript,
+  type TranscriptSegment,
+  Type,
+} from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   defineRoute,
   type FormFields,
   fieldOf,
+  Nullable,
+  OneOf,
   type Route,
   requiredField,
   type ServerContext,
@@ -17,21 +26,54 @@ const ROUTES = [
     path: '/v1/audio/transcriptions',
     operation: 'transcribe',
     endpoint: 'audioTranscriptions',
-    summary: 'A sound in, what is said in it out',
-    description: 'A sound in, what is said in it out: JSON, text or subtitles.',
+    summary: 'Transcribe audio',
+    description: 'Transcribes audio in its own language: as JSON, text or subtitles.',
   },
   {
     path: '/v1/audio/translations',
     operation: 'translate',
     endpoint: 'audioTranslations',
-    summary: 'The same in English, whatever is spoken',
+    summary: 'Translate audio',
+    description: 'Transcribes audio of any language in English: as JSON, text or subtitles.',
   },
 ] as const;
 
-const TranscriptSchema = Type.Object({
-  text: Text,
-  usage: Type.Optional(Type.Object({ type: Type.Literal('duration'), seconds: Type.Number() })),
+const Second = Type.Number();
+const Segment = Type.Object({
+  id: field(Type.Integer(), 'Number of the segment, from 0.'),
+  seek: field(Type.Integer(), 'Position that the model read from; 0 if it reports none.'),
+  start: field(Second, 'Start in seconds.'),
+  end: field(Second, 'End in seconds.'),
+  text: field(Text, 'Text of the segment.'),
+  tokens: field(Type.Array(Type.Integer()), 'Tokens of the text. Empty if the model reports none.'),
+  temperature: field(Type.Number(), 'Temperature of the segment.'),
+  avg_logprob: field(Nullable(Type.Number()), 'Mean log probability. Null if the model reports none.'),
+  compression_ratio: field(Nullable(Type.Number()), 'Compression ratio. Null if the model reports none.'),
+  no_speech_prob: field(Nullable(Type.Number()), 'Probability of silence. Null if the model reports none.'),
 });
+const Word = Type.Object({
+  word: field(Text, 'The word.'),
+  start: field(Second, 'Start in seconds.'),
+  end: field(Second, 'End in seconds.'),
+});
+const TranscriptSchema = Type.Object(
+  {
+    text: field(Text, 'The whole text.'),
+    usage: optional(
+      Type.Object({
+        type: field(Type.Literal('duration'), 'Always `duration`.'),
+        seconds: field(Second, 'Duration of the audio in seconds.'),
+      }),
+      'Usage of the call.',
+    ),
+    task: optional(OneOf('transcribe', 'translate'), 'The task. Only in `verbose_json`.'),
+    language: optional(Text, 'Language of the text; `und` if it is not known. Only in `verbose_json`.', 'en'),
+    duration: optional(Second, 'Duration of the audio in seconds. Only in `verbose_json`.'),
+    segments: optional(Type.Array(Segment), 'Segments with their times. Only in `verbose_json`, if asked for.'),
+    words: optional(Type.Array(Word), 'Words with their times. Only in `verbose_json`, if asked for.'),
+  },
+  { description: 'A transcript.' },
+);
 
 /** Transcriptions, in the language of the audio or in English. */
 export function transcriptionRoutes(server: ServerContext): Route[] {
@@ -40,15 +82,22 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
     type: 'multipart/form-data',
     schema: Type.Object({
       ...FORM_FIELDS,
-      language: Type.Optional(Type.String({ description: 'ISO 639-1' })),
-      prompt: Type.Optional(Type.String()),
-      response_format: Type.Optional(Type.Union(TRANSCRIPTION_FORMATS.map((one) => Type.Literal(one)))),
-      temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-      stream: Type.Optional(Type.Boolean()),
+      language: optional(Text, 'Language of the audio (ISO 639-1). Not for translations. Default: detected.', 'en'),
+      prompt: optional(Text, `Text that comes before the audio, as a hint; at most ${MAX_TEXT_LENGTH} characters.`),
+      response_format: optional(
+        Type.Union(TRANSCRIPTION_FORMATS.map((one) => Type.Literal(one))),
+        'Format of the transcript. Default `json`.',
+      ),
+      'timestamp_granularities[]': optional(
+        Type.Array(OneOf('segment', 'word')),
+        'Times that `verbose_json` includes. Default `segment`.',
+      ),
+      temperature: optional(Type.Number({ minimum: 0, maximum: 1 }), 'Temperature of the model, from 0 to 1.'),
+      stream: optional(Type.Boolean(), 'Send the text as server-sent events. Default false.'),
     }),
   } as const;
   const answers = {
-    200: { description: 'What is said; text or subtitles on request.', name: 'Transcript', schema: TranscriptSchema },
+    200: { description: 'The transcript, in the requested format.', name: 'Transcript', schema: TranscriptSchema },
   };
 
   return ROUTES.map(({ operation, ...route }) => {

@@ -27,6 +27,7 @@ export {
   SIGN_IN_INSTRUCTION,
   toGatewayError,
 } from './error-response.js';
+export { ERROR_TEXTS } from './error-texts.js';
 export {
   type AnswerHead,
   createHandOver,
@@ -77,6 +78,7 @@ export {
   setSecurityHeaders,
 } from './request.js';
 export {
+  Attempts,
   addRoutes,
   Count,
   defineRoute,

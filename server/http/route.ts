@@ -58,10 +58,12 @@ export interface Route {
   parameter?: string;
   /** Group in the API reference. */
   tag: 'Link data' | 'Images' | 'Models' | 'Account' | 'Payments' | 'Process' | 'Pages';
-  /** In the API reference. */
+  /** In the API reference, a few words. */
   summary: string;
-  /** Text in the route tables of the documentation. Default: the summary. */
-  description?: string;
+  /** In the API reference and in the route tables of the documentation: what the route does. */
+  description: string;
+  /** Parameters of the path: name → description. */
+  params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, { schema: TSchema; description: string; required?: boolean }>>;
   /** Request headers besides the key: name → description. */
   headers?: Readonly<Record<string, string>>;
@@ -122,10 +124,23 @@ function markOf({ format }: Route): Middleware | undefined {
 /* Parts of response schemas. */
 export const Text = Type.String();
 export const Count = Type.Integer({ minimum: 0 });
-export const Time = Type.String({ description: 'RFC 3339, UTC' });
-export const Url = Type.String({ description: 'An address' });
+export const Time = Type.String({ description: 'Time in RFC 3339, UTC.' });
+export const Url = Type.String({ description: 'Address.' });
 export const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 export const OneOf = (...values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)));
+
+/** The methods that were tried for a link. */
+export const Attempts = Type.Array(
+  Type.Object({
+    method: field(Text, 'Name of the method.', 'watch_page'),
+    outcome: field(
+      Text,
+      '`ok`, `skipped` (not usable or too late), `resting` (in cool-down), or the error code it ended with.',
+      'bot_check',
+    ),
+    ms: field(Type.Number(), 'Duration in milliseconds.', 812),
+  }),
+);
 
 /** A failure inside of a successful answer, as `describeFailure` encodes it. */
 export const Failure = Type.Object({
@@ -136,18 +151,5 @@ export const Failure = Type.Object({
   reason: optional(Text, "The platform's or model's own message, at most 300 characters. Absent if it sent none."),
   retryable: field(Type.Boolean(), 'Whether the same request may succeed later.'),
   retry_after_seconds: optional(Count, 'Seconds to wait before a retry. Absent if the wait is not known.', 5),
-  attempts: optional(
-    Type.Array(
-      Type.Object({
-        method: field(Text, 'Name of the method.', 'watch_page'),
-        outcome: field(
-          Text,
-          '`ok`, `skipped` (not usable or too late), `resting` (in cool-down), or the error code it ended with.',
-          'bot_check',
-        ),
-        ms: field(Type.Number(), 'Duration in milliseconds.', 812),
-      }),
-    ),
-    'The methods that were tried for a link. Absent for anything else.',
-  ),
+  attempts: optional(Attempts, 'The methods that were tried for a link. Absent for anything else.'),
 });

@@ -11,7 +11,9 @@ export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
       path: '/v1/images/files/:name',
       endpoint: 'imageFile',
       parameter: 'filename',
-      summary: 'The file of a finished image',
+      params: { name: 'Name of the file.' },
+      summary: 'Download an image',
+      description: 'The file of a finished image. The link is public, and its name cannot be guessed.',
       headers: { Range: 'Bytes of it.' },
       answers: {
         200: { description: 'The file: PNG, JPEG or WebP.', type: 'image/*' },

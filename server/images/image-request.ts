@@ -1,8 +1,9 @@
-import { type ImageSize, type Static, Type } from '../../core/contracts/index.js';
+import { field, type ImageSize, optional, type Static, Type } from '../../core/contracts/index.js';
 import { type ImageJob, type ImageRequest, MAX_REFERENCES, type ReferenceInput } from '../../core/images/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import {
   Count,
+  Failure,
   fieldError,
   knownFields,
   Nullable,
@@ -39,7 +40,7 @@ const MAX_PIXELS = 3840 * 2160;
 
 const LINK = 'an https link, a data URI, or a list of at most 4 of them';
 
-/** What each field accepts: for descriptions of the schema and error messages. */
+/** What each field accepts, for error messages. */
 const ACCEPTED = {
   model: 'the name of an image model, e.g. "gen-img-2"',
   prompt: `a text of 1 to ${MAX_PROMPT_LENGTH} characters`,
@@ -61,51 +62,67 @@ const ACCEPTED = {
   user: `a text of at most ${MAX_USER_LENGTH} characters`,
 } as const;
 
-const Links = Type.Union([Type.String(), Type.Array(Type.String())], { description: LINK });
-const name = (field: keyof typeof ACCEPTED) =>
-  Type.Optional(Type.String({ maxLength: MAX_NAME_LENGTH, description: ACCEPTED[field] }));
-const Prompt = Type.String({ pattern: '\\S', maxLength: MAX_PROMPT_LENGTH, description: ACCEPTED.prompt });
+const Links = Type.Union([Type.String(), Type.Array(Type.String())]);
+const Name = Type.String({ maxLength: MAX_NAME_LENGTH });
+const Prompt = Type.String({ pattern: '\\S', maxLength: MAX_PROMPT_LENGTH });
 
-const ItemSchema = Type.Object({ prompt: Type.Optional(Prompt), image_url: Type.Optional(Links) });
+const ItemSchema = Type.Object({
+  prompt: optional(Prompt, 'What the image shows, in place of the outer `prompt`.'),
+  image_url: optional(Links, `Input images besides those of the request: ${LINK}.`),
+});
 
 /** Body of the image routes (service document 2.1). Other fields are ignored. */
 export const ImageBodySchema = Type.Object({
-  model: Type.String({ description: ACCEPTED.model }),
-  prompt: Type.Optional(Prompt),
-  n: Type.Optional(Type.Literal(1, { description: ACCEPTED.n })),
-  size: Type.Optional(Type.String({ description: ACCEPTED.size })),
-  response_format: Type.Optional(
-    Type.Union([Type.Literal('url'), Type.Literal('b64_json')], { description: ACCEPTED.response_format }),
+  model: field(Type.String(), `The model: ${ACCEPTED.model}.`),
+  prompt: optional(
+    Prompt,
+    `What the image shows: ${ACCEPTED.prompt}. Required, unless the object in \`items\` has its own.`,
   ),
-  upload_to_storage: Type.Optional(Type.Boolean({ description: ACCEPTED.upload_to_storage })),
-  stream: Type.Optional(Type.Boolean({ description: ACCEPTED.stream })),
-  items: Type.Optional(Type.Array(Type.Object({}), { minItems: 1, maxItems: 1, description: ACCEPTED.items })),
-  image_url: Type.Optional(Links),
-  input_image: Type.Optional(Links),
-  image: Type.Optional(Links),
-  quality: name('quality'),
-  background: name('background'),
-  moderation: name('moderation'),
-  input_fidelity: name('input_fidelity'),
-  output_format: Type.Optional(
-    Type.Union([Type.Literal('png'), Type.Literal('jpeg'), Type.Literal('webp')], {
-      description: ACCEPTED.output_format,
-    }),
+  n: optional(Type.Literal(1), 'Number of images: 1, since each request makes one.'),
+  size: optional(
+    Type.String(),
+    `Size in pixels: ${ACCEPTED.size}; some gateways accept more. With "auto" the model chooses. Default "1024x1024".`,
   ),
-  output_compression: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 100, description: ACCEPTED.output_compression }),
+  response_format: optional(
+    Type.Union([Type.Literal('url'), Type.Literal('b64_json')]),
+    'Form of the result: a link, or the image in base64. Default `url`.',
   ),
-  user: Type.Optional(Type.String({ maxLength: MAX_USER_LENGTH, description: ACCEPTED.user })),
+  upload_to_storage: optional(
+    Type.Boolean(),
+    'With `b64_json`: return a link as well. Without it there is no effect. Default false.',
+  ),
+  stream: optional(Type.Boolean(), 'Only false is accepted: images are not streamed.'),
+  items: optional(
+    Type.Array(Type.Object({}), { minItems: 1, maxItems: 1 }),
+    `Another form of the request: ${ACCEPTED.items}.`,
+  ),
+  image_url: optional(Links, `Input images: ${LINK}. A request has at most 4, of at most 10 MB each.`),
+  input_image: optional(Links, 'Another name of `image_url`.'),
+  image: optional(Links, 'Another name of `image_url`.'),
+  quality: optional(Name, 'Quality, in the words of the model vendor, e.g. "high".'),
+  background: optional(Name, 'Background, in the words of the model vendor, e.g. "transparent".'),
+  moderation: optional(Name, 'Strictness of moderation, in the words of the model vendor.'),
+  input_fidelity: optional(Name, 'Fidelity to the input images, in the words of the model vendor.'),
+  output_format: optional(
+    Type.Union([Type.Literal('png'), Type.Literal('jpeg'), Type.Literal('webp')]),
+    'Format of the file. Default `png`.',
+  ),
+  output_compression: optional(
+    Type.Integer({ minimum: 0, maximum: 100 }),
+    'Quality of a JPEG or WebP file, from 0 to 100.',
+  ),
+  user: optional(
+    Type.String({ maxLength: MAX_USER_LENGTH }),
+    'Your id of the end user, which is passed to the model vendor.',
+  ),
 });
 
 /** Body of an image job. */
 export const ImageJobBodySchema = Type.Object({
   ...ImageBodySchema.properties,
-  webhook_url: Type.Optional(
-    Type.String({
-      maxLength: MAX_WEBHOOK_URL_LENGTH,
-      description: `Told of the end of the job, where the gateway has webhooks switched on: ${WEBHOOK_URL}`,
-    }),
+  webhook_url: optional(
+    Type.String({ maxLength: MAX_WEBHOOK_URL_LENGTH }),
+    `Receives a webhook when the job ends, if the operator has enabled webhooks: ${WEBHOOK_URL}.`,
   ),
 });
 
@@ -302,28 +319,61 @@ export async function submitImage(
 /* Response schemas of images for the API reference. Fields may be added to any of them. */
 
 const SubmittedSchema = {
-  id: Text,
-  status: OneOf('queued', 'generating', 'completed', 'failed', 'cancelled'),
-  status_url: Text,
-  poll_after_seconds: Count,
-  requested: Type.Literal(1),
-  succeeded: Count,
-  failed: Count,
-  pending: Count,
+  id: field(Text, 'Id of the job.', 'imgjob_0123456789abcdef'),
+  status: field(
+    OneOf('queued', 'generating', 'completed', 'failed', 'cancelled'),
+    'State of the job. `completed`, `failed` and `cancelled` are final.',
+  ),
+  status_url: field(Text, 'Path to poll, relative to the address of the API.'),
+  poll_after_seconds: field(Count, 'Recommended wait before the next poll, in seconds. 0 if the job has ended.', 5),
+  requested: field(Type.Literal(1), 'Requested images.'),
+  succeeded: field(Count, 'Finished images: 0 or 1.'),
+  failed: field(Count, 'Failed images: 0 or 1.'),
+  pending: field(Count, 'Images that wait or run: 0 or 1.'),
 };
-const ImageEntry = Type.Object({
-  url: Type.Optional(Url),
-  raw_url: Type.Optional(Url),
-  filename: Text,
-  source: OneOf('local_cache', 'objstore_s3', 'objstore_r2', 'inline'),
-  b64_json: Type.Optional(Nullable(Text)),
-  mime_type: Type.Optional(Text),
+const EntryFields = {
+  url: optional(Url, 'Public link of the image. Absent if only base64 was asked for.'),
+  raw_url: optional(
+    Url,
+    'Link of the file as the model made it, if its size was changed afterwards; otherwise as `url`.',
+  ),
+  filename: field(Text, 'Name of the file.'),
+  source: field(
+    OneOf('local_cache', 'objstore_s3', 'objstore_r2', 'inline'),
+    'Where the file is stored: on disk, in an object store, or only in this response (`inline`).',
+  ),
+  b64_json: optional(Nullable(Text), 'The image in base64, if asked for. Null if the file has expired.'),
+  mime_type: optional(Text, 'Media type of `b64_json`.', 'image/png'),
+};
+const ImageEntry = Type.Object(EntryFields);
+const JobImage = Type.Object({
+  index: field(Count, 'Number of the image: always 1.'),
+  ...EntryFields,
+  width: field(Count, 'Width in pixels.', 1024),
+  height: field(Count, 'Height in pixels.', 1024),
+  bytes: field(Count, 'Size of the file in bytes.'),
+  content_type: field(Text, 'Media type of the file.', 'image/png'),
+});
+const JobFailure = Type.Object({
+  ...Failure.properties,
+  request_id: optional(Text, 'Id of the request that submitted the job.'),
+});
+const JobItem = Type.Object({
+  index: field(Count, 'Number of the image: always 1.'),
+  status: field(OneOf('queued', 'running', 'completed', 'failed', 'cancelled'), 'State of the image.'),
+  attempts: field(Count, 'Runs that have begun.'),
+  error: optional(JobFailure, 'Why the image failed. Absent otherwise.'),
+});
+const Progress = Type.Object({
+  completed: field(Count, 'Finished images.'),
+  total: field(Count, 'Requested images.'),
+  percent: field(Count, 'Progress in percent: 0 or 100.'),
 });
 
 export const SUBMITTED_ANSWER: RouteAnswer = {
-  description: 'Accepted: poll `status_url`.',
+  description: 'The job was accepted. Poll `status_url`.',
   name: 'ImageSubmission',
-  schema: Type.Object(SubmittedSchema, { additionalProperties: false }),
+  schema: Type.Object(SubmittedSchema, { additionalProperties: false, description: 'An image job that was accepted.' }),
   example: {
     id: 'imgjob_0123456789abcdef',
     status: 'queued',
@@ -337,39 +387,46 @@ export const SUBMITTED_ANSWER: RouteAnswer = {
 };
 
 export const JOB_ANSWER: RouteAnswer = {
-  description: 'The job as it stands.',
+  description: 'The current state of the job.',
   name: 'ImageJob',
-  schema: Type.Object({
-    ...SubmittedSchema,
-    progress: Type.Object({ completed: Count, total: Count, percent: Count }),
-    data: Type.Array(ImageEntry),
-    items: Type.Array(Type.Object({ index: Count, status: Text, attempts: Count })),
-    error: Nullable(Type.Object({ message: Text, code: Text, retryable: Type.Boolean() })),
-    created_at: Time,
-    started_at: Nullable(Time),
-    finished_at: Nullable(Time),
-    expires_at: Nullable(Time),
-    queue_position: Type.Optional(Count),
-  }),
+  schema: Type.Object(
+    {
+      ...SubmittedSchema,
+      progress: field(Progress, 'Progress of the job.'),
+      data: field(Type.Array(JobImage), 'The finished image. Empty before.'),
+      items: field(Type.Array(JobItem), 'One entry for the image.'),
+      error: field(Nullable(JobFailure), 'Why the job failed. Null otherwise.'),
+      created_at: field(Time, 'When the job was accepted (RFC 3339).'),
+      started_at: field(Nullable(Time), 'When the latest run began (RFC 3339). Null while it has not.'),
+      finished_at: field(Nullable(Time), 'When the job ended (RFC 3339). Null before.'),
+      expires_at: field(Nullable(Time), 'When the job and its image are deleted (RFC 3339). Null before it has ended.'),
+      queue_position: optional(Count, 'Position in the queue, from 1. Absent if the job does not wait.'),
+    },
+    { description: 'The state of an image job.' },
+  ),
 };
 
 export const IMAGE_ANSWER: RouteAnswer = {
   description: 'The image.',
   name: 'ImageResult',
-  schema: Type.Object({
-    created: Count,
-    data: Type.Array(ImageEntry, { minItems: 1, maxItems: 1 }),
-    requested: Type.Literal(1),
-    succeeded: Type.Literal(1),
-    failed: Type.Literal(0),
-    usage: Type.Optional(
-      Type.Object({
-        input_tokens: Type.Optional(Count),
-        output_tokens: Type.Optional(Count),
-        total_tokens: Type.Optional(Count),
-        input_tokens_details: Type.Optional(Type.Object({})),
-        output_tokens_details: Type.Optional(Type.Object({})),
-      }),
-    ),
-  }),
+  schema: Type.Object(
+    {
+      created: field(Count, 'When the request was accepted, in seconds since 1970.'),
+      data: field(Type.Array(ImageEntry, { minItems: 1, maxItems: 1 }), 'The image.'),
+      requested: field(Type.Literal(1), 'Requested images.'),
+      succeeded: field(Type.Literal(1), 'Finished images.'),
+      failed: field(Type.Literal(0), 'Failed images.'),
+      usage: optional(
+        Type.Object({
+          input_tokens: optional(Count, 'Input tokens.'),
+          output_tokens: optional(Count, 'Output tokens.'),
+          total_tokens: optional(Count, 'Input and output tokens.'),
+          input_tokens_details: optional(Type.Object({}), 'Input tokens by kind: text, image, cached.'),
+          output_tokens_details: optional(Type.Object({}), 'Output tokens by kind: text, image.'),
+        }),
+        'Tokens of the call, if the model vendor reports them.',
+      ),
+    },
+    { description: 'A finished image.' },
+  ),
 };

@@ -1,5 +1,6 @@
 import {
   field,
+  optional,
   PostDataSchema,
   ProductDataSchema,
   type TObject,
@@ -114,51 +115,101 @@ const JobData = Type.Object({
   reviews: field(NoReviews, 'Empty until the job has completed.'),
 });
 
-const Extraction = Type.Object({
-  ok: Type.Boolean(),
-  platform: Text,
-  input_url: Url,
-  extraction_method: Text,
-  data: Type.Union([PostData, framed(ProductDataSchema), JobData], {
-    description: 'Of a post or video; of a product; of a job that is not done yet.',
-  }),
-  limitations: Type.Array(Type.String({ description: 'What is missing or was ignored, and why.' })),
-});
+const Extraction = Type.Object(
+  {
+    ok: field(Type.Boolean(), 'True, unless the job has failed.'),
+    platform: field(Text, 'Platform key.', 'vidsite'),
+    input_url: field(Url, 'The link as sent; of a polled job, the permanent link of the item.'),
+    extraction_method: field(
+      Text,
+      'The method, or several with `+` between them, that the data came from; `background_job` while there is none.',
+      'watch_page',
+    ),
+    data: field(
+      Type.Union([PostData, framed(ProductDataSchema), JobData]),
+      'The document of a post or video, that of a product, or a job that has not completed.',
+    ),
+    limitations: field(
+      Type.Array(Text),
+      'Notes on missing, inexact or ignored parts: a stable word, for some with a colon and details.',
+      ['metadata_only'],
+    ),
+    error: optional(Failure, 'Why the job failed. Absent otherwise.'),
+  },
+  { description: 'The structured data of a link, or the job that fetches it.' },
+);
 
 export const EXTRACTION = { name: 'Extraction', schema: Extraction };
+
+const BatchItem = Type.Object({
+  index: field(Count, 'Position of the link in the request, from 0.'),
+  url: field(Text, 'The link as sent.'),
+  ok: field(Type.Boolean(), 'False if the link failed.'),
+  status: field(
+    OneOf('completed', 'queued', 'failed'),
+    '`completed` with a document, `queued` with a job, `failed` with an error.',
+  ),
+  result: optional(Extraction, 'The document or the job. Absent if the link failed.'),
+  platform: optional(Text, 'Platform key of a link that failed, if it is known.'),
+  error: optional(Failure, 'Why the link failed. Absent otherwise.'),
+});
 
 export const BATCH_ANSWER: RouteAnswer = {
   description: 'In the order of the links: a document, a job or an error.',
   name: 'Batch',
-  schema: Type.Object({
-    ok: Type.Literal(true),
-    count: Count,
-    succeeded: Count,
-    queued: Count,
-    failed: Count,
-    items: Type.Array(
-      Type.Object({
-        index: Count,
-        url: Text,
-        ok: Type.Boolean(),
-        status: OneOf('completed', 'queued', 'failed'),
-        result: Type.Optional(Extraction),
-        error: Type.Optional(Type.Object({ message: Text, code: Text })),
-      }),
-    ),
-  }),
+  schema: Type.Object(
+    {
+      ok: field(Type.Literal(true), 'Always true: each link has its own outcome.'),
+      count: field(Count, 'Number of links.'),
+      succeeded: field(Count, 'Links with a document.'),
+      queued: field(Count, 'Links with a job.'),
+      failed: field(Count, 'Links with an error.'),
+      items: field(Type.Array(BatchItem), 'One for each link, in the order of the request.'),
+    },
+    { description: 'The outcomes of several links.' },
+  ),
 };
+
+const Features = Type.Object({
+  async: field(Type.Boolean(), 'Whether links can be extracted in background jobs.'),
+  batch: field(Type.Boolean(), 'Whether links can be part of a batch.'),
+  reviews: field(Type.Boolean(), 'Whether documents have reviews.'),
+  audio_mp3: field(Type.Boolean(), 'Whether MP3 files are offered.'),
+});
+const Platform = Type.Object({
+  key: field(Text, 'Platform key.', 'vidsite'),
+  name: field(Text, 'What the platform is.'),
+  link_forms: field(Type.Array(Text), 'Forms of links that are accepted.'),
+  features: field(Features, 'What this gateway offers for links of the platform.'),
+});
+const Limits = Type.Object({
+  clip_review_limit: field(
+    Type.Object({
+      min: field(Count, 'Smallest value.'),
+      max: field(Count, 'Largest value.'),
+      default: field(Count, 'Value if the field is not sent.'),
+    }),
+    'Range of `clip_review_limit`.',
+  ),
+  url_max_length: field(Count, 'Longest link, in characters.'),
+  body_max_bytes: field(Count, 'Largest body of `POST /v1/extract`, in bytes.'),
+  batch_max_urls: field(Count, 'Most links of a batch.'),
+  batch_body_max_bytes: field(Count, 'Largest body of a batch, in bytes.'),
+  max_active: field(Nullable(Count), 'Most background jobs that wait or run at a time. Null if there are none.'),
+  rpm: field(Nullable(Count), 'Requests that the API key may send in 60 seconds. Null if it has no limit.'),
+});
 
 export const CAPABILITIES_ANSWER: RouteAnswer = {
   description: 'Platforms and limits.',
   name: 'Capabilities',
-  schema: Type.Object({
-    ok: Type.Literal(true),
-    platforms: Type.Array(Text),
-    details: Type.Array(
-      Type.Object({ key: Text, name: Text, link_forms: Type.Array(Text), features: Type.Object({}) }),
-    ),
-    limits: Type.Object({}),
-    version: Text,
-  }),
+  schema: Type.Object(
+    {
+      ok: field(Type.Literal(true), 'Always true.'),
+      platforms: field(Type.Array(Text), 'Keys of the platforms.', ['vidsite', 'photo']),
+      details: field(Type.Array(Platform), 'The same platforms in detail.'),
+      limits: field(Limits, 'Limits of requests.'),
+      version: field(Text, 'Version of the API, as a date.', '2026-06-15'),
+    },
+    { description: 'What can be extracted, and the limits of the API key.' },
+  ),
 };

@@ -1,6 +1,8 @@
 import type { Gateway } from 'mediagate';
 import {
   type ExtractRequest,
+  field,
+  optional,
   type PlatformInfo,
   type RequestOptions,
   type Static,
@@ -27,7 +29,7 @@ export const MAX_BATCH_URLS = 50;
 /** Room for the maximum number of links of full length, each character escaped. */
 export const MAX_BATCH_BYTES = 655_360;
 
-/** What each field accepts: for descriptions of the schema and error messages. */
+/** What each field accepts, for error messages. */
 const ACCEPTED = {
   url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
   urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
@@ -41,29 +43,40 @@ const ACCEPTED = {
 
 /** Options of extractors that are part of the service document (2.4). */
 const documentedOptions = {
-  clip_review_limit: Type.Optional(
-    Type.Integer({ minimum: REVIEW_LIMIT.min, maximum: REVIEW_LIMIT.max, description: ACCEPTED.clip_review_limit }),
+  clip_review_limit: optional(
+    Type.Integer({ minimum: REVIEW_LIMIT.min, maximum: REVIEW_LIMIT.max }),
+    `Shop links only: most reviews of each star group, from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}. Default ${REVIEW_LIMIT.default}.`,
   ),
-  clip_sort: Type.Optional(
-    Type.Union([Type.Literal('latest'), Type.Literal('recommended')], { description: ACCEPTED.clip_sort }),
+  clip_sort: optional(
+    Type.Union([Type.Literal('latest'), Type.Literal('recommended')]),
+    'Shop links only: order of the reviews. Default `latest`.',
   ),
-  include_empty_reviews: Type.Optional(Type.Boolean({ description: ACCEPTED.include_empty_reviews })),
+  include_empty_reviews: optional(Type.Boolean(), 'Shop links only: include reviews without text. Default false.'),
 };
 
 const shared = {
   ...documentedOptions,
-  include_audio_mp3: Type.Optional(Type.Boolean({ description: ACCEPTED.include_audio_mp3 })),
-  force_async: Type.Optional(Type.Boolean({ description: ACCEPTED.force_async })),
+  include_audio_mp3: optional(
+    Type.Boolean(),
+    'Offer an MP3 file of video and audio items; it is made at the first download. Default true.',
+  ),
+  force_async: optional(
+    Type.Boolean(),
+    'Shop links only: fetch the product again in a background job, also if it is cached. Default false.',
+  ),
 };
 
 const extractFields = {
-  url: Type.String({ description: ACCEPTED.url }),
+  url: field(Type.String(), `The link: ${ACCEPTED.url}.`),
   ...shared,
-  async_mode: Type.Optional(Type.Boolean({ description: ACCEPTED.async_mode })),
+  async_mode: optional(
+    Type.Boolean(),
+    'Shop links only: answer at once, with the cached product or with a background job. Default false.',
+  ),
 };
 
 const batchFields = {
-  urls: Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS, description: ACCEPTED.urls }),
+  urls: field(Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS }), `The links: ${ACCEPTED.urls}.`),
   ...shared,
 };
 
@@ -86,7 +99,7 @@ export interface ExtractRequests {
   checkBatch(body: Readonly<Record<string, unknown>>): BatchBody;
   decode(body: ExtractBody, signal?: AbortSignal): ExtractRequest;
   /** Everything but the links. */
-  decodeOptions(body: Omit<ExtractBody, 'url'>): Pick<ExtractRequest, 'options' | 'includeAudioMp3'>;
+  decodeOptions(body: Omit<ExtractBody, 'url'>): Pick<ExtractRequest, 'options' | 'optionName' | 'includeAudioMp3'>;
   /** Fields that were sent but have no effect on this platform, as notes for `limitations`. */
   ignoredOptions(body: Omit<ExtractBody, 'url'>, platform: string): string[];
 }
@@ -116,7 +129,7 @@ export function createExtractRequests(gateway: Pick<Gateway, 'platforms' | 'plat
       return option === undefined || value === undefined ? [] : [[option, value] as const];
     });
     const wanted: RequestOptions | undefined = sent.length > 0 ? Object.fromEntries(sent) : undefined;
-    return { ...(wanted && { options: wanted }), includeAudioMp3: body.include_audio_mp3 };
+    return { ...(wanted && { options: wanted, optionName: fieldOf }), includeAudioMp3: body.include_audio_mp3 };
   }
 
   return {
@@ -144,6 +157,11 @@ export function createExtractRequests(gateway: Pick<Gateway, 'platforms' | 'plat
       return [...notes, ...others.map((field) => `${field}_ignored: the platform has no such option`)];
     },
   };
+}
+
+/** Whether a platform has reviews: then its extractor declares an option for them. */
+export function offersReviews(platform: PlatformInfo): boolean {
+  return [...fieldsOf(platform).keys()].some(isDocumented);
 }
 
 function isDocumented(field: string): boolean {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Gateway } from 'mediagate';
-import { type TextRoute, Type } from '../../core/contracts/index.js';
+import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { PreparedText, TextAnswer } from '../../core/text/index.js';
 import {
@@ -35,21 +35,37 @@ const MIN_TOKENS = 1;
 /** Fields of a message that the gateway reads; the documentation describes the others. */
 const MessageBody = {
   model: ModelId,
-  messages: Type.Array(Type.Object({}), { minItems: 1 }),
-  system: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Object({}))])),
-  tools: Type.Optional(Type.Array(Type.Object({}))),
+  messages: field(
+    Type.Array(Type.Object({}), { minItems: 1 }),
+    "The conversation: messages in Anthropic's format, with a user's message first.",
+  ),
+  system: optional(Type.Union([Type.String(), Type.Array(Type.Object({}))]), 'Instructions of the system.'),
+  tools: optional(Type.Array(Type.Object({})), "Functions that the model may call, in Anthropic's format."),
 };
 
 const Message = Type.Object(
   {
-    id: Text,
-    type: Type.Literal('message'),
-    role: Type.Literal('assistant'),
-    model: Text,
-    content: Type.Array(Type.Object({ type: OneOf('text', 'thinking', 'tool_use') })),
-    stop_reason: Nullable(OneOf('end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'refusal')),
-    stop_sequence: Nullable(Text),
-    usage: Type.Object({ input_tokens: Count, cache_read_input_tokens: Count, output_tokens: Count }),
+    id: field(Text, 'Id of the message.'),
+    type: field(Type.Literal('message'), 'Always `message`.'),
+    role: field(Type.Literal('assistant'), 'Always `assistant`.'),
+    model: field(Text, 'Id of the model.'),
+    content: field(
+      Type.Array(Type.Object({ type: field(OneOf('text', 'thinking', 'tool_use'), 'Kind of the block.') })),
+      'Blocks of the answer, in order.',
+    ),
+    stop_reason: field(
+      Nullable(OneOf('end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'refusal')),
+      'Why the model stopped. Null if it is not known.',
+    ),
+    stop_sequence: field(Nullable(Text), 'The stop sequence that was reached. Null if none was.'),
+    usage: field(
+      Type.Object({
+        input_tokens: field(Count, 'Input tokens, without those from the cache.'),
+        cache_read_input_tokens: field(Count, 'Input tokens that the model vendor had cached.'),
+        output_tokens: field(Count, 'Output tokens.'),
+      }),
+      'Tokens of the call.',
+    ),
   },
   { description: "A message in Anthropic's format." },
 );
@@ -88,11 +104,15 @@ export function messageRoutes(server: ServerContext): Route[] {
       ...common,
       path: MESSAGES,
       endpoint: 'messages',
-      summary: "A message, whole or streamed, in Anthropic's format; 403 where the operator has not enabled it",
+      summary: 'Create a message',
       description:
-        "A message, whole or streamed, in Anthropic's format; 403 unless `MESSAGES_ENABLED`. Accepts `X-API-Key`.",
+        "Answers a conversation, complete or streamed, in Anthropic's format. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.",
       body: {
-        schema: Type.Object({ ...MessageBody, max_tokens: Type.Integer({ minimum: 1 }), stream: Stream }),
+        schema: Type.Object({
+          ...MessageBody,
+          max_tokens: field(Type.Integer({ minimum: 1 }), 'Most tokens of the answer.'),
+          stream: Stream,
+        }),
         example: { model: 'm-5.5', max_tokens: 500, messages: EXAMPLE },
       },
       answers: { 200: { description: 'The message, or with `stream` its events.', name: 'Message', schema: Message } },
@@ -102,10 +122,16 @@ export function messageRoutes(server: ServerContext): Route[] {
       ...common,
       path: COUNT_TOKENS,
       endpoint: 'messagesCountTokens',
-      summary: 'How many tokens such a request would have; 403 likewise',
-      description: 'How many tokens such a request would have; likewise.',
+      summary: 'Count message tokens',
+      description:
+        'Counts the input tokens that a message would have. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.',
       body: { schema: Type.Object(MessageBody), example: { model: 'm-5.5', messages: EXAMPLE } },
-      answers: { 200: { description: 'Its tokens.', schema: Type.Object({ input_tokens: Type.Integer() }) } },
+      answers: {
+        200: {
+          description: 'The number of tokens.',
+          schema: Type.Object({ input_tokens: field(Type.Integer(), 'Input tokens of the request.') }),
+        },
+      },
       handler: messagesEnabled ? handle(readyToCount) : refuseDisabled,
     }),
   ];

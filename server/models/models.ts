@@ -1,4 +1,4 @@
-import { type StoredResponseAction, Type } from '../../core/contracts/index.js';
+import { field, type StoredResponseAction, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   Count,
@@ -17,18 +17,27 @@ import { describeModel, encodeModelPage } from './messages/model-page.js';
 import { encodeModel, encodeModelList, orderModels } from './model-list.js';
 import { endWithCaller, RESPONSE, TEXT_ROUTE } from './text.js';
 
-const Model = Type.Object({
-  id: Text,
-  object: Type.Literal('model'),
-  created: Count,
-  owned_by: Text,
-});
+const Model = Type.Object(
+  {
+    id: field(Text, 'Id of the model.', 'm-5.5'),
+    object: field(Type.Literal('model'), 'Always `model`.'),
+    created: field(Count, 'Start of the list, in seconds since 1970; the same for all models.'),
+    owned_by: field(Text, 'Owner of the model, for clients that expect one.'),
+  },
+  { description: 'A model.' },
+);
 
-const ModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) });
+const ModelList = Type.Object(
+  {
+    object: field(Type.Literal('list'), 'Always `list`.'),
+    data: field(Type.Array(Model), 'The models.'),
+  },
+  { description: 'A list of models.' },
+);
 
 const FOR_ANTHROPIC = {
   'anthropic-version':
-    "With any version, the answer has Anthropic's form, of text models alone, where the operator has enabled messages; the key may then be in X-API-Key.",
+    "With any version, the answer has Anthropic's format and only text models, if the operator has enabled messages. The key may then be in X-API-Key.",
 } as const;
 
 /**
@@ -54,9 +63,9 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       ...common,
       path: '/v1/models',
       endpoint: 'models',
-      summary: 'Models that are ready and that the plan of the key allows',
+      summary: 'List models',
       description:
-        "Models that are ready and that the plan of the key allows; with `anthropic-version`, in Anthropic's form.",
+        "Returns the models that are ready and that the plan of the API key allows. With `anthropic-version` in Anthropic's format.",
       answers: { 200: { description: 'The list.', name: 'ModelList', schema: ModelList } },
       async handler(context) {
         const key = keyOf(context);
@@ -70,7 +79,9 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       path: '/v1/models/:id',
       endpoint: 'model',
       parameter: 'model',
-      summary: 'One of them',
+      params: { id: 'Id of the model.' },
+      summary: 'Get a model',
+      description: 'Returns a model that is ready and that the plan of the API key allows.',
       answers: { 200: { description: 'The model.', name: 'Model', schema: Model } },
       errors: ['model_not_found'],
       async handler(context) {
@@ -108,7 +119,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
     ({
       ...TEXT_ROUTE,
       parameter: 'response_id',
-      answers: { 200: { description: 'As it was made.', ...answer } },
+      params: { id: 'Id of the response.' },
+      answers: { 200: { description: 'The answer of the upstream that stores it.', ...answer } },
       errors: ['response_not_found'],
     }) as const;
   return [
@@ -117,8 +129,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       method: 'GET',
       path: ROUTE,
       endpoint: 'response',
-      summary: 'A stored response',
-      description: 'A response that was stored where it was made.',
+      summary: 'Get a stored response',
+      description: 'Returns a response that its upstream stores.',
       handler: ask('retrieve'),
     }),
     defineRoute({
@@ -126,8 +138,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       method: 'DELETE',
       path: ROUTE,
       endpoint: 'response',
-      summary: 'Deletes a stored response',
-      description: 'Deletes it there.',
+      summary: 'Delete a stored response',
+      description: 'Deletes a response at the upstream that stores it.',
       handler: ask('delete'),
     }),
     defineRoute({
@@ -135,8 +147,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       method: 'POST',
       path: `${ROUTE}/cancel`,
       endpoint: 'responseCancel',
-      summary: 'Ends a response that is made in the background',
-      description: 'Ends one that is made in the background.',
+      summary: 'Cancel a background response',
+      description: 'Cancels a response that runs in the background.',
       handler: ask('cancel'),
     }),
     defineRoute({
@@ -144,7 +156,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       method: 'GET',
       path: `${ROUTE}/input_items`,
       endpoint: 'responseInputItems',
-      summary: 'What a stored response answers',
+      summary: 'List input items',
+      description: 'Returns the input items of a stored response.',
       handler: ask('input_items'),
     }),
   ];

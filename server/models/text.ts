@@ -1,4 +1,4 @@
-import { Type } from '../../core/contracts/index.js';
+import { field, optional, Type } from '../../core/contracts/index.js';
 import { findVendorFields, type PreparedText, type TextExchange, type TextRequest } from '../../core/text/index.js';
 import {
   defineRoute,
@@ -36,18 +36,36 @@ export const MODEL_ERRORS = [
 /** Declarations that all text routes share. */
 export const TEXT_ROUTE = { grant: 'text', format: 'model', tag: 'Models' } as const;
 
-export const ModelId = Type.String({ description: 'Id of a model; GET /v1/models lists them.' });
-export const Stream = Type.Optional(Type.Boolean({ description: 'Answers in events as it is made.' }));
-const Input = Type.Union([Type.String(), Type.Array(Type.Object({}))]);
+export const ModelId = field(Type.String(), 'Id of a model; `GET /v1/models` lists them.', 'm-5.5');
+export const Stream = optional(
+  Type.Boolean(),
+  'Send the answer as server-sent events while it is made. Default false.',
+);
+const Input = field(
+  Type.Union([Type.String(), Type.Array(Type.Object({}))]),
+  "A text, or a list of input items in OpenAI's format.",
+);
 /**
  * The fields of a chat and of a response that the gateway reads; every other field is passed to the model unchanged.
  */
-const ChatBody = Type.Object({ model: ModelId, stream: Stream, messages: Type.Array(Type.Object({})) });
+const ChatBody = Type.Object({
+  model: ModelId,
+  stream: Stream,
+  messages: field(Type.Array(Type.Object({})), "The conversation: messages in OpenAI's format."),
+});
 const ResponseBody = Type.Object({ model: ModelId, stream: Stream, input: Input });
 const TaskBody = Type.Object({ model: ModelId, input: Type.Optional(Input) });
 
 /** In the form of the upstream: the gateway passes it on. */
-const passedOn = (description: string) => Type.Object({ id: Text, object: Text, model: Text }, { description });
+const passedOn = (description: string) =>
+  Type.Object(
+    {
+      id: field(Text, 'Id of the answer.'),
+      object: field(Text, 'Kind of the answer.'),
+      model: field(Text, 'Id of the model.'),
+    },
+    { description: `${description} Further fields are passed on from the model.` },
+  );
 const CHAT_COMPLETION = {
   name: 'ChatCompletion',
   schema: passedOn("A chat completion in OpenAI's format."),
@@ -83,8 +101,8 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       method: 'POST',
       path: '/v1/chat/completions',
       endpoint: 'chatCompletions',
-      summary: "A chat, whole or streamed, in OpenAI's format",
-      description: 'A chat, whole or streamed, in the format of the OpenAI SDKs.',
+      summary: 'Create a chat completion',
+      description: 'Answers a conversation, complete or streamed, in the format of the OpenAI SDKs.',
       body: {
         schema: ChatBody,
         example: { model: 'm-5.5', messages: [{ role: 'user', content: 'Name three harbours.' }] },
@@ -100,8 +118,9 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       method: 'POST',
       path: '/v1/responses',
       endpoint: 'responses',
-      summary: "A response, whole or streamed, in OpenAI's format",
-      description: 'A response, whole or streamed, as the OpenAI SDKs and coding agents ask for it.',
+      summary: 'Create a response',
+      description:
+        'Answers an input, complete or streamed, in the responses format of the OpenAI SDKs and coding agents.',
       body: { schema: ResponseBody, example: INPUT_EXAMPLE },
       answers: { 200: { description: 'The response, or with `stream` its events.', ...RESPONSE } },
       errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
@@ -112,8 +131,8 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       method: 'POST',
       path: '/v1/responses/compact',
       endpoint: 'responsesCompact',
-      summary: 'A long conversation made shorter',
-      description: 'A long conversation made shorter, where the upstream does that.',
+      summary: 'Compact a conversation',
+      description: 'Shortens a long conversation, if the upstream of the model can do that.',
       body: { schema: TaskBody },
       answers: { 200: { description: 'What the conversation goes on from.', schema: Type.Object({}) } },
       errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
@@ -124,12 +143,16 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       method: 'POST',
       path: '/v1/responses/input_tokens',
       endpoint: 'responsesInputTokens',
-      summary: 'How many tokens a request would have',
+      summary: 'Count input tokens',
+      description: 'Counts the input tokens that a request would have.',
       body: { schema: TaskBody, example: INPUT_EXAMPLE },
       answers: {
         200: {
-          description: 'Its tokens.',
-          schema: Type.Object({ object: Type.String(), input_tokens: Type.Integer() }),
+          description: 'The number of tokens.',
+          schema: Type.Object({
+            object: field(Text, 'Kind of the answer.'),
+            input_tokens: field(Type.Integer(), 'Input tokens of the request.'),
+          }),
         },
       },
       errors: [...MODEL_ERRORS, 'previous_response_not_found'],

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Gateway } from 'mediagate';
-import { type Need, type PlatformInfo, Type } from '../../core/contracts/index.js';
+import { field, type Need, optional, type PlatformInfo, Type } from '../../core/contracts/index.js';
 import { type Clock, endsWithin, GatewayError, isGatewayError, type TransientCode } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
 import { defineRoute, type Route, Text } from '../http/index.js';
@@ -148,20 +148,38 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
 
 /** Health of the process. No key needed; contains nothing secret. */
 export function healthRoutes(health: Health): Route[] {
-  const answer = { name: 'Health', schema: Type.Object({ ok: Type.Boolean(), status: Text }) };
+  const schema = Type.Object(
+    {
+      ok: field(Type.Boolean(), 'Whether requests may be sent to this process.'),
+      status: field(
+        Text,
+        '`ok`, or `degraded` if a part fails while others work; `live`; `ready`, or why it is not ready.',
+        'ok',
+      ),
+      version: optional(Text, 'Version of the package. Only in `/health`.'),
+      uptime_seconds: optional(Type.Integer(), 'Seconds since the start. Only in `/health`.'),
+      checks: optional(
+        Type.Object({}),
+        'The state of each part: plugins, platforms, browser, ffmpeg, database. Only in `/health`.',
+      ),
+    },
+    { description: 'Health of the process.' },
+  );
+  const answer = { name: 'Health', schema };
   const common = {
     method: 'GET',
     grant: 'none',
     tag: 'Process',
-    answers: { 200: { description: 'As it is.', ...answer } },
+    answers: { 200: { description: 'The current state.', ...answer } },
   } as const;
   return [
     defineRoute({
       ...common,
       path: '/health',
       endpoint: 'health',
-      summary: 'How the process and each platform are',
-      description: 'How the process and each platform are; see Health. Always 200 while it serves.',
+      summary: 'Health report',
+      description:
+        'Reports the health of the process, its plugins and each platform. The status is always 200; `status` in the body is `ok` or `degraded`.',
       async handler(context) {
         context.body = await health.report();
       },
@@ -170,7 +188,8 @@ export function healthRoutes(health: Health): Route[] {
       ...common,
       path: '/health/live',
       endpoint: 'healthLive',
-      summary: 'The process answers',
+      summary: 'Liveness',
+      description: 'Answers 200 while the process runs.',
       handler(context) {
         context.body = { ok: true, status: 'live' };
       },
@@ -179,11 +198,12 @@ export function healthRoutes(health: Health): Route[] {
       ...common,
       path: '/health/ready',
       endpoint: 'healthReady',
-      summary: 'Whether requests may be sent here',
-      description: '200 where requests may be sent here; 503 while it ends or the database is away.',
+      summary: 'Readiness',
+      description:
+        'Answers 200 if requests may be sent to this process; 503 while it shuts down or the database is unavailable.',
       answers: {
-        200: { description: 'They may.', ...answer },
-        503: { description: 'They may not: it ends, or the database is away.', ...answer },
+        200: { description: 'The process is ready.', ...answer },
+        503: { description: 'The process shuts down, or the database is unavailable.', ...answer },
       },
       async handler(context) {
         const readiness = await health.readiness();

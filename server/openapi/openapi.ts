@@ -1,10 +1,11 @@
-import { type TSchema, Type } from '../../core/contracts/index.js';
+import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { ERROR_CODES, type ErrorCode } from '../../core/runtime/index.js';
 import {
+  Attempts,
   defineRoute,
+  ERROR_TEXTS,
   errorClassOf,
   Nullable,
-  OneOf,
   type Route,
   type RouteAnswer,
   type SentWebhook,
@@ -25,7 +26,12 @@ export function openApiRoutes({ routes, baseUrl }: ServerContext, webhooks: read
       tag: 'Process',
       summary: 'This document',
       description: 'The API reference for programs: OpenAPI 3.1.',
-      answers: { 200: { description: 'OpenAPI 3.1.', schema: Type.Object({ openapi: Type.String() }) } },
+      answers: {
+        200: {
+          description: 'The document.',
+          schema: Type.Object({ openapi: field(Text, 'Version of OpenAPI.', '3.1.0') }),
+        },
+      },
       handler(context) {
         const url = baseUrl();
         if (known?.for !== url) {
@@ -43,13 +49,13 @@ export function openApiRoutes({ routes, baseUrl }: ServerContext, webhooks: read
 type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
 
 const TAGS: Readonly<Record<Route['tag'], string>> = {
-  'Link data': 'Public links into structured documents.',
-  Images: 'Images as durable jobs, or at once.',
-  Models: 'Text and sound, as the SDKs of OpenAI expect them.',
-  Account: 'Who is signed in, their keys and what those used. JSON in camelCase.',
-  Payments: 'Plans by bank transfer.',
-  Process: 'How the gateway is.',
-  Pages: 'What people visit with a browser. Programs need none of them.',
+  'Link data': 'Structured data from public links.',
+  Images: 'Images as background jobs, or in one request.',
+  Models: 'Text and audio models in the formats of the OpenAI and Anthropic SDKs.',
+  Account: 'The signed-in user, API keys and usage. JSON in camelCase.',
+  Payments: 'Plans paid by bank transfer.',
+  Process: 'Health, metrics and this document.',
+  Pages: 'Pages for browsers. Programs need none of them.',
 };
 
 const SECURITY: Readonly<Record<Access, readonly Record<string, readonly []>[]>> = {
@@ -102,9 +108,9 @@ export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
     info: {
       title: 'mediagate',
       version: API_VERSION,
-      summary: 'Link data, images, and models of text and sound behind one key.',
+      summary: 'Link data, images, text and audio models behind one API key.',
       description:
-        'Whatever can go wrong has a stable `error.code`. `Retry-After` is in whole seconds, and waiting so long suffices. Members may be added to any answer. Every answer has an `x-request-id`.',
+        'Every error has a stable `error.code`. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header.',
     },
     servers: [{ url: baseUrl }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
@@ -125,79 +131,91 @@ function referTo(name: string) {
   return { $ref: `#/components/schemas/${name}` };
 }
 
+const Code = Type.Union(ERROR_CODES.map((code) => Type.Literal(code, { description: ERROR_TEXTS[code].meaning })));
+
 const ErrorBody = Type.Object({
-  message: Type.String({ description: 'For people: what went wrong and what to do.' }),
-  type: Type.String({ description: 'The class of the error; clients of OpenAI go by it.' }),
-  param: Nullable(Type.String({ description: 'The member of the request that is to blame.' })),
-  code: OneOf(...ERROR_CODES),
-  request_id: Type.Optional(Text),
-  retryable: Type.Optional(Type.Boolean()),
-  reason: Type.Optional(Text),
-  attempts: Type.Optional(Type.Array(Type.Object({ method: Text, outcome: Text, ms: Type.Number() }))),
+  message: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
+  type: field(Text, 'Class of the error, as clients of OpenAI know it.', 'invalid_request_error'),
+  param: field(Nullable(Text), 'The field of the request that is invalid. Null if none is.', 'url'),
+  code: field(Code, 'Stable error code, for programs. Treat an unknown code by the HTTP status.', 'invalid_value'),
+  request_id: optional(Text, 'Id of the request, which the log of the gateway also has.'),
+  retryable: optional(
+    Type.Boolean(),
+    'Whether the same request may succeed later. On link data if the platform was asked, and on images.',
+  ),
+  reason: optional(Text, "The platform's or model's own message, at most 300 characters. Absent if it sent none."),
+  attempts: optional(Attempts, 'The methods that were tried for a link, in order.'),
 });
 
 /** Error bodies. Fields may be added to any of them. */
 const ERROR_SCHEMAS = {
   Error: Type.Object(
     {
-      error: ErrorBody,
-      ok: Type.Optional(Type.Literal(false, { description: 'On routes of link data.' })),
-      platform: Type.Optional(Text),
-      input_url: Type.Optional(Text),
-      loginUrl: Type.Optional(Type.String({ description: 'Where nobody is signed in: where to.' })),
-      instruction: Type.Optional(Text),
+      error: field(ErrorBody, 'The error.'),
+      ok: optional(Type.Literal(false), 'Only on link data: always false.'),
+      platform: optional(Text, 'Only on link data: platform key, if it is known.', 'vidsite'),
+      input_url: optional(Text, 'Only on link data: the link as sent.'),
+      loginUrl: optional(Text, 'Only if the user is not signed in: the address of the sign-in.'),
+      instruction: optional(Text, 'Only if the user is not signed in: what a program should tell its user.'),
     },
     { description: 'Why a request was refused or failed.' },
   ),
   MessageError: Type.Object(
     {
-      type: Type.Literal('error'),
-      error: Type.Object({ type: Text, message: Text }),
-      request_id: Text,
+      type: field(Type.Literal('error'), 'Always `error`.'),
+      error: field(
+        Type.Object({
+          type: field(Text, "Class of the error, as Anthropic's SDK knows it.", 'invalid_request_error'),
+          message: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
+        }),
+        'The error.',
+      ),
+      request_id: field(Text, 'Id of the request, which the log of the gateway also has.'),
     },
     { description: "Why a request in Anthropic's format was refused or failed." },
   ),
 };
 
 const SECURITY_SCHEMES = {
-  apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `sk-mg-…`. Keys stay on servers.' },
+  apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `sk-mg-…`. Keep keys on servers.' },
   apiKeyHeader: {
     type: 'apiKey',
     in: 'header',
     name: 'X-API-Key',
-    description: 'The same, on routes of link data and of messages.',
+    description: 'An API key, on routes of link data and messages.',
   },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: '__Host-mediagate',
     description:
-      'The session of a browser; without TLS the cookie is called `mediagate`. Writes need `Origin` or `Sec-Fetch-Site` of the site.',
+      'The session of a browser. Without TLS the cookie is called `mediagate`. Requests that change something need `Origin` or `Sec-Fetch-Site` of the site.',
   },
-  deviceToken: { type: 'http', scheme: 'bearer', description: 'What the device flow gave: a session of 12 hours.' },
+  deviceToken: { type: 'http', scheme: 'bearer', description: 'The token of the device flow: a session of 12 hours.' },
   webhookSignature: {
     type: 'apiKey',
     in: 'header',
     name: 'webhook-signature',
-    description: 'Of whoever tells of transfers.',
+    description: 'Signature of the bank or payment service.',
   },
   webhookSecret: {
     type: 'apiKey',
     in: 'header',
     name: 'webhook-signature',
     description:
-      'Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 with the secret of the account; several, with spaces between.',
+      'Standard Webhooks: `v1,` and the base64 of an HMAC-SHA256 with the secret of the account. During a rotation there are two, with a space between them.',
   },
 } as const;
 
 function describe(route: Route) {
-  const { method, path, tag, summary, body } = route;
+  const { method, path, tag, summary, description, body } = route;
   return {
     tags: [tag],
     summary,
+    description,
     operationId: operationIdOf(method, path),
     security: SECURITY[accessOf(route)],
-    parameters: [...pathParameters(path), ...queryParameters(route), ...headerParameters(route)],
+    parameters: [...pathParameters(route), ...queryParameters(route), ...headerParameters(route)],
     ...(body && {
       requestBody: {
         required: true,
@@ -207,7 +225,7 @@ function describe(route: Route) {
     responses: {
       ...Object.fromEntries(Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(answer)])),
       ...describeErrors(route),
-      default: problem('Anything else that went wrong.', route),
+      default: problem('Any other error.', route),
     },
   };
 }
@@ -225,11 +243,12 @@ function operationIdOf(method: string, path: string): string {
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
 }
 
-function pathParameters(path: string) {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+function pathParameters({ path, params = {} }: Route) {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
     name,
     in: 'path',
     required: true,
+    description: params[name],
     schema: { type: 'string' },
   }));
 }

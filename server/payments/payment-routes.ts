@@ -1,4 +1,4 @@
-import { Type } from '../../core/contracts/index.js';
+import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { asItStands } from '../accounts/index.js';
 import {
@@ -11,6 +11,7 @@ import {
   MAX_WAIT_SECONDS,
   Nullable,
   networkOwner,
+  OneOf,
   type ParamsContext,
   type RequestContext,
   type Route,
@@ -18,7 +19,9 @@ import {
   readWait,
   sendJson,
   Text,
+  Time,
   takeJsonBody,
+  Url,
   useJsonBody,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
@@ -46,15 +49,59 @@ import { drawPng, drawSvg } from './transfer-qr.js';
 const ORDERS_PER_MINUTE = 20;
 
 const Payment = Type.Object({
-  code: Text,
-  status: Text,
-  amount: Type.Integer({ description: 'In the minor unit of its currency.' }),
-  currency: Type.String({ description: 'ISO 4217' }),
-  expiresAt: Text,
-  paidAt: Nullable(Text),
-  paidAmount: Type.Integer(),
+  code: field(Text, 'Code of the order: 10 characters.', 'MG7K3M9QXD'),
+  status: field(
+    OneOf('pending', 'underpaid', 'paid', 'expired', 'cancelled', 'refunded', 'needs_review'),
+    'State of the order.',
+  ),
+  amount: field(Type.Integer(), 'Price in the minor unit of the currency, e.g. cents.'),
+  currency: field(Text, 'Currency (ISO 4217).', 'EUR'),
+  paidAmount: field(Type.Integer(), 'Received money in the minor unit of the currency.'),
+  createdAt: field(Time, 'When the order was created (RFC 3339).'),
+  expiresAt: field(Time, 'When the order expires if it is not paid (RFC 3339).'),
+  paidAt: field(Nullable(Time), 'When the plan was granted (RFC 3339). Null before.'),
 });
-const One = Type.Object({ payment: Payment });
+const One = Type.Object({ payment: field(Payment, 'The order.') });
+
+const Transfer = Type.Object({
+  bankName: field(Text, 'Name of the bank.'),
+  bankBin: field(Nullable(Text), 'BIN or BIC of the bank. Null if the format needs none.'),
+  accountNumber: field(Text, 'Number of the account.'),
+  accountName: field(Text, 'Holder of the account.'),
+  content: field(Text, 'Text that the transfer must have.'),
+  amount: field(Type.Integer(), 'Remaining amount in the minor unit of the currency.'),
+});
+const ResultingPlan = Type.Object({
+  planId: field(Text, 'Id of the plan.'),
+  asOf: field(Time, 'Time of payment that was assumed (RFC 3339).'),
+  expiresAt: field(Nullable(Time), 'When the plan would end (RFC 3339). Null if never.'),
+  creditedDays: field(Type.Number(), 'Days credited for the rest of the current plan.'),
+  replacesPlanId: field(Nullable(Text), 'Id of the current plan, if it is another one. Otherwise null.'),
+  endsReplacedPlan: field(Type.Boolean(), 'Whether the rest of the current plan is lost.'),
+  nextPlanId: field(Nullable(Text), 'Id of the plan that resumes afterwards. Null if none does.'),
+});
+const QrCode = Type.Object({
+  format: field(Text, 'Format of the QR code.'),
+  payload: field(Text, 'Text of the QR code.'),
+  svg: field(Nullable(Text), 'The QR code as SVG. Null if it cannot be drawn.'),
+  svgUrl: field(Url, 'Address of the QR code as SVG.'),
+  pngUrl: field(Url, 'Address of the QR code as PNG.'),
+});
+/** An order as its account sees it. */
+const OwnPayment = Type.Object({
+  ...Payment.properties,
+  planId: field(Text, 'Id of the plan.'),
+  method: field(Text, 'Method of payment.', 'bank_transfer_qr'),
+  transfer: field(Nullable(Transfer), 'What to transfer, and where to. Null if nothing is to be paid.'),
+  resultingPlan: field(Nullable(ResultingPlan), 'The plan after a payment now. Null if nothing is to be paid.'),
+  qr: field(Nullable(QrCode), 'The transfer as a QR code. Null if nothing is to be paid.'),
+  statusUrl: field(Url, 'Address of the public status of the order.'),
+  payUrl: field(Url, 'Page of the order.'),
+  support: field(Type.Object({}), 'Where to ask for help.'),
+});
+const OneOwn = Type.Object({ payment: field(OwnPayment, 'The order.') });
+
+const CODE = { code: 'Code of the order.' };
 
 /** Orders of the signed-in user. */
 export function paymentRoutes({ account, sessions, bodies, polls, clock }: AccountContext): Route[] {
@@ -115,11 +162,11 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       method: 'POST',
       path: '/api/agent/payment',
       endpoint: 'payment',
-      summary: 'Orders a plan',
-      description: 'Orders a plan: what to transfer, where to, as text and as a QR code.',
+      summary: 'Order a plan',
+      description: 'Orders a plan. The answer has the details of the bank transfer, as text and as a QR code.',
       headers: IDEMPOTENCY_HEADER,
       body: { schema: PaymentBodySchema, example: { planId: 'token_30m' } },
-      answers: { 201: { description: 'What to transfer, and where to.', schema: One } },
+      answers: { 201: { description: 'What to transfer, and where to.', schema: OneOwn } },
       errors: ['price_not_configured', 'too_many_open_orders', 'idempotency_key_reused', 'rate_limit_exceeded'],
       handler: order,
     }),
@@ -128,9 +175,9 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       method: 'GET',
       path: '/api/agent/payment',
       endpoint: 'payment',
-      summary: 'Orders, newest first',
-      description: 'Orders of the account, newest first.',
-      answers: asItStands(Type.Object({ payments: Type.Array(Payment) })),
+      summary: 'List orders',
+      description: 'Returns the orders of the account, newest first.',
+      answers: asItStands(Type.Object({ payments: field(Type.Array(OwnPayment), 'The orders, newest first.') })),
       async handler(context) {
         const user = await begin(context);
         sendJson(context, { payments: await Promise.all((await payments.list(user)).map(encode)) }, 'private');
@@ -140,9 +187,11 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       ...common,
       method: 'GET',
       path: '/api/agent/payment/:code',
+      params: CODE,
       endpoint: 'paymentOrder',
-      summary: 'One of them',
-      answers: asItStands(One),
+      summary: 'Get an order',
+      description: 'Returns an order of the account.',
+      answers: asItStands(OneOwn),
       errors: ['order_not_found'],
       async handler(context) {
         sendJson(context, { payment: await encode(await findOwn(context)) }, 'private');
@@ -152,11 +201,12 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       ...common,
       method: 'POST',
       path: '/api/agent/payment/:code/cancel',
+      params: CODE,
       endpoint: 'paymentCancel',
-      summary: 'Cancels one for which no money has come',
-      description: 'Cancels one for which no money has come; a JSON body.',
+      summary: 'Cancel an order',
+      description: 'Cancels an order for which no money has arrived. The body is a JSON object.',
       body: { schema: Type.Object({}) },
-      answers: asItStands(One),
+      answers: asItStands(OneOwn),
       errors: ['order_not_found', 'order_state_conflict'],
       async handler(context) {
         const user = await begin(context);
@@ -171,8 +221,10 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       ...picture('image/svg+xml'),
       method: 'GET',
       path: '/api/agent/payment/:code/qr.svg',
+      params: CODE,
       endpoint: 'paymentQrSvg',
-      summary: 'QR code of an open order',
+      summary: 'QR code as SVG',
+      description: 'The QR code of an order that waits for payment, as SVG.',
       async handler(context) {
         const payload = await payloadOf(context);
         setPicture(context, 'image/svg+xml');
@@ -184,8 +236,10 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       ...picture('image/png'),
       method: 'GET',
       path: '/api/agent/payment/:code/qr.png',
+      params: CODE,
       endpoint: 'paymentQrPng',
-      summary: 'The same as PNG',
+      summary: 'QR code as PNG',
+      description: 'The QR code of an order that waits for payment, as PNG.',
       async handler(context) {
         const payload = await payloadOf(context);
         setPicture(context, 'image/png');
@@ -258,13 +312,13 @@ export function paymentStatusRoutes({ account, clock, addressOf, drain }: Accoun
       grant: 'none',
       endpoint: 'paymentStatus',
       tag: 'Payments',
-      summary: 'How an order stands',
-      description: 'How the order of `?code=` stands; `?wait=` holds on until that changes.',
+      summary: 'Get the status of an order',
+      description: 'Returns the status of the order `?code=`. `?wait=` waits for a change. No session is needed.',
       query: {
         code: { schema: Text, description: 'Code of the order.', required: true },
         wait: {
           schema: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS }),
-          description: 'Seconds to hold on while nothing changes.',
+          description: 'Seconds to wait for a change.',
         },
       },
       answers: asItStands(One),
@@ -343,12 +397,13 @@ export function paymentWebhookRoutes(server: AccountContext): Route[] {
     defineRoute({
       method: 'POST',
       path: '/api/payment/webhook/:provider',
+      params: { provider: 'Format of the webhook: `generic`, `payos` or `sepay`.' },
       grant: 'signature',
       tag: 'Payments',
-      summary: 'Where banks tell of transfers',
-      description: 'Where banks tell of transfers; see Payments.',
+      summary: 'Bank-transfer webhook',
+      description: 'Receives the bank transfers that a bank or payment service reports.',
       body: { schema: Type.Object({}) },
-      answers: asItStands(Type.Object({})),
+      answers: asItStands(Type.Object({ success: field(Type.Literal(true), 'The transfer is stored.') })),
       handler: takeNotice,
     }),
   ];

@@ -1,4 +1,4 @@
-import { Type } from '../../core/contracts/index.js';
+import { field, Type } from '../../core/contracts/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import type { PlanPreview } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
@@ -10,7 +10,7 @@ export const MAX_PAYMENT_BODY_BYTES = 4_096;
 
 /** Body of `POST /api/agent/payment`. It contains no price. */
 export const PaymentBodySchema = Type.Object(
-  { planId: Type.String({ minLength: 1, maxLength: 64 }) },
+  { planId: field(Type.String({ minLength: 1, maxLength: 64 }), 'Id of the plan; `GET /api/agent/plans` lists them.') },
   { additionalProperties: false },
 );
 

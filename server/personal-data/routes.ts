@@ -1,5 +1,5 @@
 import type { Gateway } from 'mediagate';
-import { type Storage, Type } from '../../core/contracts/index.js';
+import { field, type Storage, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError, type Logger, type PollLoop, startPollLoop } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import {
@@ -53,10 +53,15 @@ export function personalDataRoutes(server: AccountContext): Route[] {
       method: 'GET',
       path: '/api/user/export',
       endpoint: 'userExport',
-      summary: 'A copy of your data',
+      summary: 'Export the account',
       description:
-        'Everything stored about the account as one JSON file: profile, keys without secrets, orders, usage, jobs.',
-      answers: { 200: { description: 'The copy, as an attachment.', schema: Type.Object({ exportedAt: Time }) } },
+        'Returns everything stored about the account as one JSON file: profile, keys without secrets, orders, usage, jobs.',
+      answers: {
+        200: {
+          description: 'The copy, as an attachment.',
+          schema: Type.Object({ exportedAt: field(Time, 'When the copy was made (RFC 3339).') }),
+        },
+      },
       errors: ['rate_limit_exceeded'],
       async handler(context) {
         const { user } = await sessions.require(context);
@@ -74,12 +79,22 @@ export function personalDataRoutes(server: AccountContext): Route[] {
       method: 'DELETE',
       path: '/api/user',
       endpoint: 'user',
-      summary: 'Deletes the account',
-      description: 'Deletes the account for good, from a browser session only. The accounting records of orders stay.',
+      summary: 'Delete the account',
+      description:
+        'Deletes the account permanently, only from a browser session. The accounting records of orders stay.',
       answers: {
         200: {
           description: 'Erased. `complete` is false while jobs and files are still being deleted.',
-          schema: Type.Object({ erased: Type.Object({ id: Text, erasedAt: Time }), complete: Type.Boolean() }),
+          schema: Type.Object({
+            erased: field(
+              Type.Object({
+                id: field(Text, 'Id of the user.'),
+                erasedAt: field(Time, 'When the erasure began (RFC 3339).'),
+              }),
+              'The erased user.',
+            ),
+            complete: field(Type.Boolean(), 'False while jobs and files are still being deleted.'),
+          }),
         },
       },
       async handler(context) {

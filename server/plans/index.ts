@@ -18,4 +18,4 @@ export {
   planKey,
   planTerms,
 } from './plan-terms.js';
-export { PlansFileError, readCatalogue } from './plans-file.js';
+export { FREE_TIER_SCHEMA, PLAN_FIELDS, PLANS_FILE_SCHEMA, PlansFileError, readCatalogue } from './plans-file.js';

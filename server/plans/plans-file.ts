@@ -1,83 +1,113 @@
 import { readFile } from 'node:fs/promises';
-import { type Static, Type } from '../../core/contracts/index.js';
+import { field, optional, type Static, Type } from '../../core/contracts/index.js';
 import { createValidator } from '../../core/runtime/index.js';
 import { isCurrency } from '../format/index.js';
 import { KEY_GRANTS } from '../keys/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE, IMAGE_ONLY_PLAN, PLAIN_PLAN, type Plan } from './catalogue.js';
 
 const strict = { additionalProperties: false } as const;
-const Limit = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 1e15 }), Type.Null()]));
-const Rpm = Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 }));
-const Text = Type.Optional(Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()]));
-const Flag = Type.Optional(Type.Boolean());
-const Name = Type.Optional(Type.String({ minLength: 1, maxLength: 100 }));
+const Limit = Type.Union([Type.Integer({ minimum: 0, maximum: 1e15 }), Type.Null()]);
+const Rpm = Type.Integer({ minimum: 0, maximum: 1_000_000 });
+const Text = Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()]);
+const Flag = Type.Boolean();
+const Name = Type.String({ minLength: 1, maxLength: 100 });
+const Grants = Type.Array(Type.Union(KEY_GRANTS.map((grant) => Type.Literal(grant))));
 
-const Grants = Type.Optional(Type.Array(Type.Union(KEY_GRANTS.map((grant) => Type.Literal(grant)))));
-const Price = Type.Object(
-  { amount: Type.Integer({ minimum: 1, maximum: 1e15 }), currency: Type.String({ pattern: '^[A-Z]{3}$' }) },
-  strict,
-);
-
-const PlanSchema = Type.Object(
+const PriceSchema = Type.Object(
   {
-    id: Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' }),
-    name: Name,
-    durationDays: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500 })),
-    requestLimit: Limit,
-    tokenLimit: Limit,
-    dailyTokenLimit: Limit,
-    imageLimit: Limit,
-    imageMonthlyLimit: Limit,
-    opusRequestLimit: Limit,
-    imageLimitText: Text,
-    imageDailyLimit: Limit,
-    maxImagesPerRequest: Limit,
-    allModels: Flag,
-    includesAudio: Flag,
-    includesImage: Flag,
-    imageOnly: Flag,
-    note: Text,
-    includedRpm: Rpm,
-    maxRpm: Rpm,
-    price: Type.Optional(Price),
-    grants: Grants,
+    amount: field(
+      Type.Integer({ minimum: 1, maximum: 1e15 }),
+      'Price in the minor unit of the currency, e.g. cents.',
+      1_900,
+    ),
+    currency: field(Type.String({ pattern: '^[A-Z]{3}$' }), 'Currency (ISO 4217).', 'EUR'),
   },
   strict,
 );
 
-const FreeTierSchema = Type.Object(
+/** Fields of a plan that the service document names. */
+export const PLAN_FIELDS = {
+  id: field(Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' }), 'Id of the plan.', 'token_30m'),
+  name: optional(Name, 'Name of the plan. Default: its id.', '30M tokens'),
+  durationDays: optional(
+    Type.Integer({ minimum: 0, maximum: 36_500 }),
+    'Days for which the plan is valid; 0 is without an end.',
+    30,
+  ),
+  requestLimit: optional(Limit, 'Model requests of the plan. Null is unlimited.', 5_000),
+  tokenLimit: optional(Limit, 'Input and output tokens of the plan. Null is unlimited.', 30_000_000),
+  dailyTokenLimit: optional(Limit, 'Input and output tokens of a day (UTC). Null is unlimited.', 1_000_000),
+  imageLimit: optional(Limit, 'Not enforced: only null is accepted. Use `imageDailyLimit`.'),
+  imageMonthlyLimit: optional(Limit, 'Not enforced: only null is accepted. Use `imageDailyLimit`.'),
+  opusRequestLimit: optional(Limit, 'Not enforced: only null is accepted. Use `requestLimit`.'),
+  imageLimitText: optional(Text, 'Text about the images of the plan, for people.'),
+  imageDailyLimit: optional(Limit, "Images of a day (UTC). Null: the gateway's setting applies.", 100),
+  maxImagesPerRequest: optional(Limit, 'Images of a request, for people; every request makes one.', 1),
+  allModels: optional(Flag, 'Whether all models may be used; otherwise those of the free tier.', true),
+  includesAudio: optional(Flag, 'Whether the plan has the grant `audio`.', true),
+  includesImage: optional(Flag, 'Whether the plan has the grant `images`.', false),
+  imageOnly: optional(Flag, 'Whether the plan has only the grant `images`, and no model requests.', false),
+  note: optional(Text, 'Text about the plan, for people.'),
+  includedRpm: optional(Rpm, 'Requests in 60 seconds for each family of routes, unless the key has its own.', 30),
+  maxRpm: optional(Rpm, 'Most requests in 60 seconds that a key of the plan may have; at least `includedRpm`.', 60),
+};
+
+const PlanSchema = Type.Object(
   {
-    name: Name,
-    requestLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 1e15 })),
-    rpm: Rpm,
-    modelAccess: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1 })),
-    grants: Grants,
+    ...PLAN_FIELDS,
+    price: optional(PriceSchema, 'Price of the whole duration. A plan without a price cannot be ordered.'),
+    grants: optional(Grants, 'Grants besides those that follow from the other fields.', ['extract']),
+  },
+  strict,
+);
+
+/** What an account without a plan gets. */
+export const FREE_TIER_SCHEMA = Type.Object(
+  {
+    name: optional(Name, 'Name of the free tier.', 'Free'),
+    requestLimit: optional(Type.Integer({ minimum: 0, maximum: 1e15 }), 'Model requests.', 50),
+    rpm: optional(Rpm, 'Requests in 60 seconds for each family of routes.', 30),
+    modelAccess: optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1 }),
+      'Ids of the models that may be used.',
+      ['m-5.5'],
+    ),
+    grants: optional(Grants, 'Grants besides `text`.', ['extract']),
   },
   strict,
 );
 
 const SupportSchema = Type.Object(
   {
-    text: Type.Optional(Type.String({ minLength: 1, maxLength: 1_000 })),
-    email: Type.Optional(Type.String({ pattern: '^[^\\s@<>"]+@[^\\s@<>"]+$', maxLength: 254 })),
-    url: Type.Optional(Type.String({ pattern: '^https?://[^\\s<>"]+$', maxLength: 1_000 })),
+    text: optional(Type.String({ minLength: 1, maxLength: 1_000 }), 'What support is for, for people.'),
+    email: optional(
+      Type.String({ pattern: '^[^\\s@<>"]+@[^\\s@<>"]+$', maxLength: 254 }),
+      'E-mail address of support.',
+      'support@example.com',
+    ),
+    url: optional(
+      Type.String({ pattern: '^https?://[^\\s<>"]+$', maxLength: 1_000 }),
+      'Address of a page of support.',
+      'https://example.com/support',
+    ),
   },
   strict,
 );
 
-const FileSchema = Type.Object(
+/** The file that `PLANS_FILE` names. */
+export const PLANS_FILE_SCHEMA = Type.Object(
   {
-    plans: Type.Optional(Type.Array(PlanSchema)),
-    freeTier: Type.Optional(FreeTierSchema),
-    publicPriceTablesVisible: Flag,
-    support: Type.Optional(SupportSchema),
+    plans: optional(Type.Array(PlanSchema), 'Plans to add or to change, by `id`. Fields that are left out stay.'),
+    freeTier: optional(FREE_TIER_SCHEMA, 'Changes of the free tier.'),
+    publicPriceTablesVisible: optional(Flag, 'Whether prices are shown to everyone. Default false.', false),
+    support: optional(SupportSchema, 'Where customers ask for terms.'),
   },
   strict,
 );
-type PlansFile = Static<typeof FileSchema>;
+type PlansFile = Static<typeof PLANS_FILE_SCHEMA>;
 type PlanChange = Static<typeof PlanSchema>;
 
-const validator = createValidator(FileSchema);
+const validator = createValidator(PLANS_FILE_SCHEMA);
 
 /**
  * Fields of the plan record that are not enforced here, with the error for setting one: a plan would be sold with it.

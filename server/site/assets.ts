@@ -119,8 +119,9 @@ export function assetRoutes(): Route[] {
     defineRoute({
       ...FILE_ROUTE,
       path: '/assets/:version/:name',
-      summary: 'A file of the pages',
-      description: 'Style, scripts and fonts of the pages; kept for ever by whoever asks.',
+      params: { version: 'Version of the file.', name: 'Name of the file.' },
+      summary: 'File of the pages',
+      description: 'Styles, scripts and fonts of the pages; browsers may cache them for ever.',
       handler: sendAsset,
     }),
   ];

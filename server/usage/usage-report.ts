@@ -1,4 +1,4 @@
-import { Type } from '../../core/contracts/index.js';
+import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, type Route, type ServerContext, Text } from '../http/index.js';
@@ -184,20 +184,84 @@ function encodeBudget(budget: BudgetState) {
   };
 }
 
-const Usage = Type.Object({
-  object: Type.Literal('usage'),
-  key: Type.Object({ id: Text, name: Text, plan: Nullable(Text), grants: Type.Array(Text) }),
-  window: Nullable(Type.Object({ limit: Nullable(Count), seconds: Count, families: Type.Object({}) })),
-  budget: Nullable(Type.Object({})),
-  from: Text,
-  to: Text,
-  total: Type.Object({ requests: Count, failed: Count }),
-  days: Type.Array(Type.Object({ day: Text, requests: Count })),
+const Counts = {
+  requests: field(Count, 'Requests.'),
+  failed: field(Count, 'Requests that failed.'),
+  estimated: field(Count, 'Requests whose tokens were estimated, because the model reported none.'),
+  input_tokens: field(Count, 'Input tokens.'),
+  cached_tokens: field(Count, 'Input tokens that the model vendor had cached.'),
+  output_tokens: field(Count, 'Output tokens.'),
+  reasoning_tokens: field(Count, 'Output tokens of the reasoning.'),
+  characters: field(Count, 'Characters of speech.'),
+  seconds: field(Type.Number(), 'Seconds of audio.'),
+  images: field(Count, 'Images.'),
+  latency_ms_mean: field(Count, 'Mean duration of a request in milliseconds.'),
+};
+const Key = Type.Object({
+  id: field(Text, 'Id of the key.'),
+  name: field(Text, 'Name of the key.'),
+  plan: field(Nullable(Text), 'Id of its plan. Null without a plan.'),
+  grants: field(Type.Array(Text), 'Groups of routes that it may use.', ['text', 'images']),
+  models: field(Nullable(Type.Array(Text)), 'Ids of the models that it may use. Null if all.'),
+  expires_at: field(Nullable(Text), 'When the key expires (RFC 3339). Null if never.'),
 });
+const Window = Type.Object({
+  limit: field(Nullable(Count), 'Requests that the key may send in the window.'),
+  seconds: field(Count, 'Length of the rolling window in seconds.', 60),
+  families: field(
+    Type.Record(
+      Type.String(),
+      Type.Object({
+        remaining: field(Count, 'Requests that may be sent now.'),
+        reset_seconds: field(Count, 'Seconds until the limit is fully free again.'),
+      }),
+    ),
+    'State of the limit for each family of routes, by name.',
+  ),
+});
+const limited = (what: string) => ({
+  limit: field(Nullable(Count), `Allowed ${what}. Null if unlimited.`),
+  used: field(Count, `Used ${what}.`),
+  left: field(Nullable(Count), `Remaining ${what}. Null if unlimited.`),
+});
+const Budget = Type.Object({
+  resets: field(Text, 'When the usage is reset.', 'never'),
+  expires_at: field(Nullable(Text), 'When the budget ends (RFC 3339). Null if never.'),
+  requests: field(Type.Object(limited('requests')), 'Model requests.'),
+  tokens: field(
+    Type.Object({ ...limited('tokens'), reserved: field(Count, 'Tokens reserved for running requests.') }),
+    'Input and output tokens.',
+  ),
+  tokens_today: field(Type.Object(limited('tokens of this day (UTC)')), 'Tokens of this day (UTC).'),
+});
+const ModelCounts = Type.Object({
+  model: field(Text, 'Id of the model.'),
+  route: field(Text, 'Path of the route.'),
+  ...Counts,
+});
+const Day = Type.Object({
+  day: field(Text, 'Day by UTC.', '2026-06-15'),
+  ...Counts,
+  models: field(Type.Array(ModelCounts), 'The same by model and route.'),
+});
+
+const Usage = Type.Object(
+  {
+    object: field(Type.Literal('usage'), 'Always `usage`.'),
+    key: field(Key, 'The API key of the request.'),
+    window: field(Nullable(Window), 'Its rate limit. Null if it has none.'),
+    budget: field(Nullable(Budget), 'Its budget of requests and tokens. Null if it has none.'),
+    from: field(Text, 'First day, by UTC.', '2026-06-01'),
+    to: field(Text, 'Last day, by UTC.', '2026-06-30'),
+    total: field(Type.Object(Counts), 'Usage of all days together.'),
+    days: field(Type.Array(Day), 'Usage of each day, newest first. Days without requests are left out.'),
+  },
+  { description: 'What an API key used, and what it has left.' },
+);
 
 /** Usage and remaining budget of the key itself. Not rate limited. */
 export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock }: ServerContext): Route[] {
-  const Day = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' });
+  const DayText = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' });
   return [
     defineRoute({
       method: 'GET',
@@ -206,11 +270,12 @@ export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock }: Ser
       apiKeyHeader: true,
       endpoint: 'usage',
       tag: 'Account',
-      summary: 'What the key used, and what it has left',
-      description: 'What the key itself used, by day and model, and what it has left; `?from=&to=` name days.',
+      summary: 'Usage of the API key',
+      description:
+        'Returns what the API key used, by day and model, and what it has left. `?from=&to=` select the days.',
       query: {
-        from: { schema: Day, description: 'First day, by UTC.' },
-        to: { schema: Day, description: 'Last day.' },
+        from: { schema: DayText, description: 'First day by UTC, e.g. 2026-06-15. Default: 30 days.' },
+        to: { schema: DayText, description: 'Last day by UTC. Default: today.' },
       },
       answers: { 200: { description: 'By day and model.', name: 'Usage', schema: Usage } },
       errors: ['invalid_value', 'rate_limit_exceeded'],

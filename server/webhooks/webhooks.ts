@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { type Gateway, openHttpClient } from 'mediagate';
-import { Type } from '../../core/contracts/index.js';
+import { field, Type } from '../../core/contracts/index.js';
 import { createAddressGuard } from '../../core/net/index.js';
 import { type Clock, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import type { CloseList } from '../close-list.js';
@@ -28,14 +28,20 @@ declare module '../http/server-context.js' {
 
 const ROUTE = '/v1/webhooks/secret';
 
-const WebhookSecret = Type.Object({ secret: Type.String({ pattern: '^whsec_' }) });
+const WebhookSecret = Type.Object(
+  { secret: field(Type.String({ pattern: '^whsec_' }), 'Signing secret: `whsec_` and the base64 of 32 bytes.') },
+  { description: 'The secret that webhooks of the account are signed with.' },
+);
 const WebhookEvent = Type.Object(
   {
-    type: OneOf('image.job.completed', 'image.job.failed', 'image.job.cancelled'),
-    timestamp: Time,
-    data: Type.Unsafe({ $ref: '#/components/schemas/ImageJob' }),
+    type: field(OneOf('image.job.completed', 'image.job.failed', 'image.job.cancelled'), 'How the job ended.'),
+    timestamp: field(Time, 'When the job ended (RFC 3339).'),
+    data: field(
+      Type.Unsafe({ $ref: '#/components/schemas/ImageJob' }),
+      'The job, as polling returns it; images are links, never base64.',
+    ),
   },
-  { description: 'A job that has ended, as it is polled; pictures are links, never base64.' },
+  { description: 'A job that has ended.' },
 );
 
 /** The secret of an account, which its receivers verify events with. */
@@ -67,8 +73,9 @@ export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
       method: 'GET',
       path: ROUTE,
       endpoint: 'webhookSecret',
-      summary: 'What webhooks of the account are signed with; 403 where they are switched off',
-      description: 'What webhooks of the account are signed with; 403 where they are off.',
+      summary: 'Get the webhook secret',
+      description:
+        'Returns the secret that webhooks of the account are signed with. 403 if the operator has not enabled webhooks.',
       handler: answer('newest'),
     }),
     defineRoute({
@@ -76,8 +83,8 @@ export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
       method: 'POST',
       path: `${ROUTE}/rotate`,
       endpoint: 'webhookSecretRotation',
-      summary: 'Another such secret; for 24 hours the one before it signs as well',
-      description: 'Another such secret; for 24 hours the one before signs as well.',
+      summary: 'Rotate the webhook secret',
+      description: 'Creates another webhook secret. For 24 hours webhooks are signed with the old one as well.',
       handler: answer('rotate'),
     }),
   ];
@@ -91,19 +98,20 @@ export const IMAGE_WEBHOOK: SentWebhook = {
   schemas: { WebhookEvent },
   operation: {
     tags: ['Images'],
-    summary: 'An image job has ended',
+    summary: 'Image job ended',
     operationId: 'imageJobEnded',
     description:
-      'At least once for each job. `webhook-id` is the same at each try. Any 2xx within 15 seconds ends it, 410 gives it up; everything else is tried again.',
+      'Sent at least once for each job with a `webhook_url`. A 2xx within 15 seconds confirms it and 410 stops it; after anything else it is sent again.',
     security: [{ webhookSecret: [] }],
-    parameters: ['webhook-id', 'webhook-timestamp'].map((name) => ({
-      ...{ name, in: 'header', required: true, schema: { type: 'string' } },
-    })),
+    parameters: [
+      { name: 'webhook-id', description: 'Id of the event, the same at each try.' },
+      { name: 'webhook-timestamp', description: 'When this try was sent, in seconds since 1970.' },
+    ].map((header) => ({ ...header, in: 'header', required: true, schema: { type: 'string' } })),
     requestBody: {
       required: true,
       content: { 'application/json': { schema: { $ref: '#/components/schemas/WebhookEvent' } } },
     },
-    responses: { '2XX': { description: 'Taken.' }, 410: { description: 'Not wanted any more.' } },
+    responses: { '2XX': { description: 'Received.' }, 410: { description: 'Stop sending this event.' } },
   },
 };
 

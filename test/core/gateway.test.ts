@@ -12,8 +12,8 @@ import {
   type Plugin,
   type PluginEntry,
 } from 'mediagate';
-import { createFallbackChain } from 'mediagate/plugin';
 import Type from 'typebox';
+import { createFallbackChain } from '../../core/extraction/fallback-chain.js';
 import { createRootScope, createToken } from '../../core/plugins/instance-services.js';
 import { invented, inventedExtraction, inventedExtractor } from '../support/invented-plugin.js';
 
@@ -149,7 +149,11 @@ describe('createGateway', () => {
       offering({}, ['extractors']),
       /^"provides" has extractors, which is unknown. Known: extractor, image,/,
     ],
-    ['returns no list', offering({ extractors: inventedExtractor() }), /^setup returned extractors that are not a list$/],
+    [
+      'returns no list',
+      offering({ extractors: inventedExtractor() }),
+      /^setup returned extractors that are not a list$/,
+    ],
     ['returns nothing in its list', offering({ extractors: [undefined] }), /^extractors\.0 must be an object$/],
     [
       'misspells its platform',

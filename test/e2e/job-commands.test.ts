@@ -87,7 +87,9 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     const { stdout } = await run('list');
     const [head, first, second, , ...counts] = stdout.trimEnd().split('\n');
     expect(head).to.match(/^ID +KIND +STATE +AGE +IN STATE +RUNS +ACCOUNT +KEY +WORKER +WHY$/);
-    expect(first).to.match(new RegExp(`^${waiting} +image +queued +\\d+ s +\\d+ s +0 +local +${key.id} +- +waits for a worker`));
+    expect(first).to.match(
+      new RegExp(`^${waiting} +image +queued +\\d+ s +\\d+ s +0 +local +${key.id} +- +waits for a worker`),
+    );
     const worker = `\\S+:${gateway.pid} +alive \\d+ s ago`;
     expect(second).to.match(new RegExp(`^${running} +image +running +\\d+ s +\\d+ s +1 +local +${key.id} +${worker}$`));
     expect(counts).to.deep.equal([

@@ -81,3 +81,34 @@ describe('request options over HTTP', () => {
     expect(properties.async_mode).to.deep.include({ type: 'boolean' });
   });
 });
+
+describe('request options of one name and two schemas over HTTP', () => {
+  let app: ListeningApp;
+  let key: string;
+
+  before(async () => {
+    app = await startApp({
+      extractor: { requestOptions: Type.Object({ maxComments: Type.Optional(Type.Integer({ maximum: 50 })) }) },
+      shop: { requestOptions: Type.Object({ maxComments: Type.Optional(Type.Literal('all')) }) },
+    });
+    key = await app.makeKey();
+  });
+  after(() => app.close());
+
+  it('are refused by the name of the field if the value fits the other platform alone', async () => {
+    const { status, json } = await app.extract(key, { url: LINK, max_comments: 'all' });
+    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'invalid_value', 'max_comments']);
+    expect(json.error.message).to.include('max_comments').and.not.include('maxComments');
+    const batch = await app.batch(key, { urls: [LINK, productLink(1)], max_comments: 'all' });
+    const [item, product] = batch.json.items;
+    expect([item.error.code, item.error.param]).to.deep.equal(['invalid_value', 'max_comments']);
+    expect(item.error.message).to.include('max_comments').and.not.include('maxComments');
+    expect(product.result.ok).to.equal(true);
+  });
+
+  it('make no platform one with reviews, though it works in the background', async () => {
+    const { json } = await app.request('/v1/capabilities', { headers: { 'x-api-key': key } });
+    const shop = json.details.find((one: { key: string }) => one.key === 'bazaar');
+    expect(shop.features).to.deep.include({ async: true, reviews: false });
+  });
+});

@@ -13,7 +13,7 @@ import { LINK } from './listening-app.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 interface Media {
-  schema?: object;
+  schema?: Schema;
   example?: unknown;
 }
 
@@ -23,6 +23,7 @@ interface Schema {
   patternProperties?: Record<string, Schema>;
   items?: Schema;
   anyOf?: Schema[];
+  $ref?: string;
 }
 
 /** The fields below a schema that have no description, as dotted paths. */
@@ -39,19 +40,31 @@ function undescribed(schema: Schema | undefined, path: string): string[] {
   ];
 }
 
+/** The parameters and fields of an operation that have no description. */
+function undescribedParts({ parameters, requestBody, responses }: DescribedOperation, name: string): string[] {
+  const media = [requestBody, ...Object.values(responses)].flatMap((one) => Object.values(one?.content ?? {}));
+  return [
+    ...parameters.filter(({ description }) => !description).map((parameter) => `${name} ${parameter.name}`),
+    ...media.flatMap(({ schema }) => undescribed(schema, name)),
+  ];
+}
+
 interface DescribedOperation {
   operationId: string;
+  summary: string;
+  description: string;
   tags: string[];
   security: Record<string, unknown[]>[];
-  parameters: { name: string; in: string; required?: boolean }[];
+  parameters: { name: string; in: string; description?: string; required?: boolean }[];
   requestBody?: { content: Record<string, Media> };
-  responses: Record<string, { content?: Record<string, Media> }>;
+  responses: Record<string, { description: string; content?: Record<string, Media> }>;
 }
 
 interface Document {
   openapi: string;
   tags: { name: string }[];
   paths: Record<string, Record<string, DescribedOperation>>;
+  webhooks: Record<string, { post: DescribedOperation }>;
   components: { schemas: Record<string, Schema>; securitySchemes: Record<string, object> };
 }
 
@@ -133,8 +146,27 @@ describe('the API reference', () => {
     expect(examples).to.be.above(10);
   });
 
-  it('describes every field of link data', () => {
-    expect(undescribed(document.components.schemas.Extraction?.properties?.data, 'data')).to.deep.equal([]);
+  it('says in words what every operation and every response is', () => {
+    for (const { path, method, operation } of operations()) {
+      const { summary, description, responses } = operation;
+      const where = `${method} ${path}`;
+      expect(summary, where)
+        .to.match(/^[A-Z].*[^.]$/)
+        .and.have.length.below(40);
+      expect(description, where).to.match(/^[A-Z].*\.$/);
+      for (const response of Object.values(responses)) expect(response.description, where).to.match(/\S/);
+    }
+  });
+
+  it('describes every parameter, every schema with a name, and every field', () => {
+    const { components, webhooks } = document;
+    const named = Object.entries(components.schemas);
+    const missing = [
+      ...named.flatMap(([name, schema]) => [...(schema.description ? [] : [name]), ...undescribed(schema, name)]),
+      ...operations().flatMap(({ path, method, operation }) => undescribedParts(operation, `${method} ${path}`)),
+      ...Object.entries(webhooks).flatMap(([name, { post }]) => undescribedParts(post, name)),
+    ];
+    expect(missing).to.deep.equal([]);
   });
 
   it('describes what the routes answer', async () => {

@@ -2,10 +2,10 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { packageRoot } from './package-root.js';
 
-/** The pages that the documentation tests read: README, CONTRIBUTING and everything in `docs/`, as relative paths. */
+/** The pages that the documentation tests read: those beside README, in `docs/` and of the examples, as relative paths. */
 export function documentPages(): string[] {
   const pages = globSync('docs/**/*.md', { cwd: packageRoot }).map((page) => page.replaceAll(path.sep, '/'));
-  return ['README.md', 'CONTRIBUTING.md', ...pages.sort()];
+  return ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'examples/README.md', ...pages.sort()];
 }
 
 /** The text of a page, which is named by its path in the project. */
@@ -33,6 +33,24 @@ function sectionOf(page: string, heading: string): string {
   const section = text.slice(start + 1);
   const end = section.search(new RegExp(`\\n${level} `));
   return end < 0 ? section : section.slice(0, end);
+}
+
+/** A code block of a page that a reader can run as it is. */
+export interface RunnableBlock {
+  readonly language: string;
+  readonly code: string;
+  /** What its output contains; undefined where the page does not say. */
+  readonly prints: string | undefined;
+}
+
+/** The blocks that follow `<!-- run -->` or `<!-- run: prints TEXT -->`, in the order of the page. */
+export function runnableBlocksOf(page: string): RunnableBlock[] {
+  const marked = /^<!-- run(?:: prints (.+))? -->\n```(\w+)\n([\s\S]*?)^```$/gm;
+  return [...readPage(page).matchAll(marked)].map(([, prints, language = '', code = '']) => ({
+    language,
+    code,
+    prints,
+  }));
 }
 
 /** A Markdown table; a bar in a cell is escaped. */

@@ -2,6 +2,7 @@ import {
   asBoolean,
   asCount,
   asId,
+  asNumber,
   asPositive,
   asRecords,
   asString,
@@ -16,17 +17,20 @@ import {
 import { canonicalUrl } from '../links.js';
 import {
   betterFirst,
+  firstCovers,
   isWatermarked,
   parseCovers,
+  parseListedFiles,
   parseMusicFile,
   parsePictures,
+  parsePlayerFiles,
   parseSubtitles,
   parseVideoFiles,
 } from './files.js';
 import { languageTag, member, tagsOf, urlsIn, username } from './values.js';
 
 /** What the nodes of an item hold, in the spelling of any reply. */
-export interface ClipParts {
+interface ClipParts {
   id: string;
   caption: unknown;
   author: Author | undefined;
@@ -49,7 +53,7 @@ export interface ClipParts {
 }
 
 /** One post of the parts of an item. */
-export function postOf(parts: ClipParts): PartialPost {
+function postOf(parts: ClipParts): PartialPost {
   const { id, author, pictures, covers, music, counters, muted = false } = parts;
   const isSlideshow = pictures.length > 0;
   const files = isSlideshow ? [] : [...parts.files].sort(betterFirst);
@@ -146,6 +150,51 @@ export function parseItem(item: unknown, id: string): PartialPost {
   });
 }
 
+/** `videoData`, which the page of the embedded player has for an item, and all pages had until 2020. */
+export function parseVideoData(data: unknown, id: string): PartialPost {
+  const item = at(data, 'itemInfos');
+  const video = at(item, 'video');
+  const written = asRecords(at(data, 'textExtra')).map((one) => member(one, 'hashtagName', 'HashtagName'));
+  const listed = asRecords(at(data, 'challengeInfoList')).map(({ challengeName }) => challengeName);
+  return postOf({
+    id,
+    caption: at(item, 'text'),
+    author: parseAuthor({ author: at(data, 'authorInfos'), authorId: at(item, 'authorId') }),
+    createdAt: at(item, 'createTime'),
+    durationSeconds: asPositive(at(video, 'videoMeta', 'duration')),
+    hashtags: [...written, ...listed],
+    files: parseListedFiles(video),
+    pictures: parsePictures(at(data, 'imagePostInfo', 'displayImages')),
+    covers: firstCovers(at(item, 'covers'), at(item, 'coversOrigin')),
+    music: at(data, 'musicInfos'),
+    counters: [ofPlayer(parseCounters(item)), parseFollowers(at(data, 'authorStats'))],
+  });
+}
+
+/** Durations are milliseconds here; a number below this one is none. */
+const LEAST_MILLISECONDS = 1_000;
+
+/** An element of `items` in the reply that the embedded player requests. It has no count of plays. */
+export function parsePlayerItem(item: unknown, id: string): PartialPost {
+  const video = at(item, 'video_info');
+  const milliseconds = asNumber(at(video, 'meta', 'duration')) ?? 0;
+  return postOf({
+    id,
+    caption: at(item, 'desc'),
+    author: parseAuthor({ author: at(item, 'author_info') }),
+    createdAt: at(item, 'create_time'),
+    durationSeconds: milliseconds >= LEAST_MILLISECONDS ? milliseconds / 1000 : undefined,
+    hashtags: asRecords(at(item, 'text_extra')).map(({ hashtag_name }) => hashtag_name),
+    files: parsePlayerFiles(video),
+    pictures: parsePictures(at(item, 'image_post_info', 'images')),
+    covers: firstCovers(at(video, 'cover'), at(video, 'origin_cover')),
+    music: at(item, 'music_info'),
+    playAddress: at(video, 'url_list'),
+    counters: [ofPlayer(parseCounters(at(item, 'statistics_info')))],
+    more: { language: languageTag(at(item, 'desc_language')) },
+  });
+}
+
 /** Hashtags as the page lists them: in the text, and apart from it. */
 function tagNames(item: unknown): unknown[] {
   const written = [item, ...asRecords(at(item, 'contents'))].flatMap((text) => asRecords(at(text, 'textExtra')));
@@ -166,7 +215,7 @@ const AVATARS = [
 ];
 
 /** The author of an item: usually a node of its own, sometimes only the handle. */
-export function parseAuthor(item: unknown): Author | undefined {
+function parseAuthor(item: unknown): Author | undefined {
   const node = at(item, 'author');
   const name = username(member(node, 'uniqueId', 'unique_id')) ?? username(node);
   const id = asId(member(node, 'id', 'uid', 'userId')) ?? asId(at(item, 'authorId'));
@@ -255,7 +304,7 @@ function isRounded(value: number): boolean {
 }
 
 /** The music or audio that a post is set to, in the spellings of all replies. */
-export function parseMusic(music: unknown): Common['music'] {
+function parseMusic(music: unknown): Common['music'] {
   const title = asString(member(music, 'title', 'musicName'));
   const artist = asString(member(music, 'authorName', 'author'));
   if (!title && !artist) return undefined;

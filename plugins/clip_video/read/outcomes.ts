@@ -1,6 +1,8 @@
 import {
+  absoluteUrl,
   asArray,
   asId,
+  asPositive,
   asString,
   at,
   type Failure,
@@ -10,11 +12,11 @@ import {
 } from 'mediagate/plugin';
 import { hasFiles, isReadable } from '../assemble.js';
 import { restricted, type SiteConfig } from '../fetch.js';
-import { parseItem } from './item.js';
+import { coverEntry } from './files.js';
+import { parseItem, parsePlayerItem, parseVideoData, postOfSummary } from './item.js';
 import { parseVideoObject } from './older/pages.js';
 import { isItem, type PageReading, type PageState, readPageNodes } from './page.js';
 import { parsePageTags } from './page-tags.js';
-import { parsePlayerItem, parseVideoData } from './player.js';
 
 type ClipOutcome = Outcome<PartialPost>;
 
@@ -84,6 +86,32 @@ export function outcomeOfPlayer(reply: unknown, id: string, siteConfig: SiteConf
   const code = stateInWords(message, siteConfig);
   if (code) return { kind: 'definitive', code, reason: message };
   return transient('upstream_refused', message);
+}
+
+/** The outcome of the oEmbed reply, in which every id must be the requested item's. */
+export function outcomeOfOembed(reply: unknown, id: string): ClipOutcome {
+  const html = asString(at(reply, 'html')) ?? '';
+  const stated = [
+    asId(/data-video-id="(\d+)"/.exec(html)?.[1]),
+    asId(/\bcite="[^"]*\/(?:video|photo)\/(\d+)/.exec(html)?.[1]),
+    asId(at(reply, 'embed_product_id')),
+  ].filter((value) => value !== undefined);
+  if (stated.length === 0 || stated.some((value) => value !== id)) {
+    return transient('upstream_refused', 'the oEmbed answer was not about the item');
+  }
+  const thumbnail = absoluteUrl(at(reply, 'thumbnail_url'));
+  const post = postOfSummary({
+    id,
+    caption: asString(at(reply, 'title'))?.trim() || undefined,
+    name: asString(at(reply, 'author_name')),
+    handle: at(reply, 'author_unique_id'),
+    address: absoluteUrl(at(reply, 'author_url')),
+    thumbnail,
+  });
+  const width = asPositive(at(reply, 'thumbnail_width'));
+  const height = asPositive(at(reply, 'thumbnail_height'));
+  const entries = thumbnail ? [{ ...coverEntry(thumbnail), width, height }] : [];
+  return { kind: 'found', found: { ...post, media: { ...post.media, entries } } };
 }
 
 const DEFINITIVE = ['under_review', 'private', 'geo_blocked', 'age_restricted', 'removed', 'unavailable'] as const;

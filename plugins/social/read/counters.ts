@@ -92,6 +92,8 @@ function reactionsIn(feedbacks: readonly JsonRecord[], { reactions }: SiteConfig
   });
 }
 
+const METRICS = ['views', 'likes', 'comments', 'shares'] as const;
+
 /** The counters in the texts of a page. */
 export interface CounterTexts {
   metrics: NonNullable<PartialPost['metrics']>;
@@ -102,7 +104,7 @@ export interface CounterTexts {
 /** Adds the counter in a text, unless there is one already. `source` is the prefix of its name in `raw_stats`. */
 export function addCounter(
   { metrics, precision, raw_stats }: CounterTexts,
-  metric: 'views' | 'likes' | 'comments' | 'shares',
+  metric: (typeof METRICS)[number],
   text: string,
   source: 'og' | 'plugin',
 ): void {
@@ -111,4 +113,71 @@ export function addCounter(
   metrics[metric] = count.value;
   precision[metric] = count.exact ? 'exact' : 'rounded';
   raw_stats[`${source}_${metric}`] = text;
+}
+
+const LONGEST_PART = 60;
+const NUMBER_FIRST = /^[^\p{Nd}\p{Script=Latin}\p{Script=Cyrillic}]{0,25}\p{Nd}/u;
+/** Words between a number and what is counted. */
+const PARTICLES: ReadonlySet<string> = new Set(['de', 'na', 'di', 'ng']);
+/** What is counted, in two words. */
+const TWO_WORDS = /^(?:me gusta|mi piace|mal geteilt|keer gedeeld|veces compartid[oa]s?)$/i;
+const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+
+/**
+ * `1.2M views · 34K reactions`, in any interface language. Undefined if the line is something else. A line of two or more
+ * counters in unknown words has no metrics, since their order differs.
+ */
+export function readCounterLine(line: string, siteConfig: SiteConfig): CounterTexts | undefined {
+  const parts = partsOf(line, '·');
+  const found = countersIn(parts, siteConfig);
+  if (Object.keys(found.metrics).length > 0) return found;
+  return parts.length > 1 && parts.every(isCounted) ? found : undefined;
+}
+
+/** `14K views, 233 likes, 18 loves, 53 comments`: the likes are one kind of reactions, so they do not count. */
+export function readCounterList(list: string, siteConfig: SiteConfig): CounterTexts {
+  const parts = partsOf(list, /[,،、]\s+/);
+  const found = countersIn(parts, siteConfig);
+  if (parts.some((part) => metricOf(part, siteConfig) === undefined)) {
+    delete found.metrics.likes;
+    delete found.precision.likes;
+  }
+  return found;
+}
+
+function partsOf(line: string, separator: string | RegExp): string[] {
+  return line
+    .replace(INVISIBLE, '')
+    .split(separator)
+    .map((part) => part.trim());
+}
+
+function countersIn(parts: readonly string[], siteConfig: SiteConfig): CounterTexts {
+  const counters: CounterTexts = { metrics: {}, precision: {}, raw_stats: {} };
+  for (const part of parts) {
+    const metric = isCounted(part) ? metricOf(part, siteConfig) : undefined;
+    if (metric) addCounter(counters, metric, part, 'og');
+  }
+  return counters;
+}
+
+function metricOf(part: string, { counters }: SiteConfig): (typeof METRICS)[number] | undefined {
+  const words = part.normalize('NFC').toLowerCase();
+  return METRICS.find((metric) => counters[metric].some((word) => words.includes(word.normalize('NFC'))));
+}
+
+/**
+ * A number, perhaps a unit, and what is counted; `10 great plays` is a title. The number is first, except in scripts
+ * whose languages have it after the word.
+ */
+function isCounted(part: string): boolean {
+  if (part.length > LONGEST_PART || !NUMBER_FIRST.test(part)) return false;
+  const words = part.split(/\s+/);
+  const last = words.findLastIndex((word) => /\p{Nd}/u.test(word));
+  const behind = words.slice(last + 1);
+  const [unit = ''] = behind;
+  // A number with a unit is rounded.
+  const counted = parseCount(`1 ${unit}`)?.exact === false ? behind.slice(1) : behind;
+  const named = PARTICLES.has(counted[0] ?? '') ? counted.slice(1) : counted;
+  return named.length < 2 || (named.length < 4 && (/[^ -~]/.test(named.join('')) || TWO_WORDS.test(named.join(' '))));
 }

@@ -17,10 +17,9 @@ import {
 import { usernameIn } from '../links.js';
 import { parseFeedback } from './counters.js';
 import { attachmentRecords, findItem, type ItemNodes } from './item.js';
-import { imageIn, siteUrl, unique } from './media.js';
+import { imageIn, parseVideo, siteUrl, unique } from './media.js';
 import { firstValue, type RelayPage } from './relay.js';
 import type { SiteConfig } from './state.js';
-import { parseVideo } from './video.js';
 
 /** Reads the item from a page's query results; undefined if no record has its id. */
 export function parseRelay(page: RelayPage, id: string, pageIsItems: boolean, siteConfig: SiteConfig) {

@@ -94,7 +94,7 @@ const MAX_RECORDS = 400_000;
 export type RelayStore = ReturnType<typeof createRelayStore>;
 
 /**
- * All records of a page by their id. The members of one thing are spread over many records with the same id, and records
+ * All records of a page by their id. The fields of one thing are spread over many records with the same id, and records
  * of different things are nested in one another.
  * @param storyFields Each is a field of records of posts only.
  */

@@ -1,6 +1,6 @@
-import { hashtagsIn, type PartialPost, parseCount } from 'mediagate/plugin';
+import { hashtagsIn, type PartialPost } from 'mediagate/plugin';
 import { usernameIn } from '../links.js';
-import { addCounter, type CounterTexts } from './counters.js';
+import { type CounterTexts, readCounterLine, readCounterList } from './counters.js';
 import { imageEntry, mediaOf, siteUrl, videoEntry } from './media.js';
 import type { PageTags } from './parts.js';
 import type { SiteConfig } from './state.js';
@@ -172,81 +172,13 @@ function nameOnSite(heading: string, siteConfig: SiteConfig): string | undefined
   return place > 0 && words.length - place < 40 ? heading.slice(0, place).trim() || undefined : undefined;
 }
 
-const METRICS = ['views', 'likes', 'comments', 'shares'] as const;
-const LONGEST_PART = 60;
-const NUMBER_FIRST = /^[^\p{Nd}\p{Script=Latin}\p{Script=Cyrillic}]{0,25}\p{Nd}/u;
-/** Words between a number and what is counted. */
-const PARTICLES: ReadonlySet<string> = new Set(['de', 'na', 'di', 'ng']);
-/** What is counted, in two words. */
-const TWO_WORDS = /^(?:me gusta|mi piace|mal geteilt|keer gedeeld|veces compartid[oa]s?)$/i;
-const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
-
-/**
- * `1.2M views · 34K reactions`, in any interface language. Undefined if the line is something else. A line of two or more
- * counters in unknown words has no metrics, since their order differs.
- */
-function readCounterLine(line: string, siteConfig: SiteConfig): CounterTexts | undefined {
-  const parts = partsOf(line, '·');
-  const found = countersIn(parts, siteConfig);
-  if (Object.keys(found.metrics).length > 0) return found;
-  return parts.length > 1 && parts.every(isCounted) ? found : undefined;
-}
-
-/** `14K views, 233 likes, 18 loves, 53 comments`: the likes are one kind of reactions, so they do not count. */
-function readCounterList(list: string, siteConfig: SiteConfig): CounterTexts {
-  const parts = partsOf(list, /[,،、]\s+/);
-  const found = countersIn(parts, siteConfig);
-  if (parts.some((part) => metricOf(part, siteConfig) === undefined)) {
-    delete found.metrics.likes;
-    delete found.precision.likes;
-  }
-  return found;
-}
-
-function partsOf(line: string, separator: string | RegExp): string[] {
-  return line
-    .replace(INVISIBLE, '')
-    .split(separator)
-    .map((part) => part.trim());
-}
-
-function countersIn(parts: readonly string[], siteConfig: SiteConfig): CounterTexts {
-  const counters: CounterTexts = { metrics: {}, precision: {}, raw_stats: {} };
-  for (const part of parts) {
-    const metric = isCounted(part) ? metricOf(part, siteConfig) : undefined;
-    if (metric) addCounter(counters, metric, part, 'og');
-  }
-  return counters;
-}
-
-function metricOf(part: string, { counters }: SiteConfig): (typeof METRICS)[number] | undefined {
-  const words = part.normalize('NFC').toLowerCase();
-  return METRICS.find((metric) => counters[metric].some((word) => words.includes(word.normalize('NFC'))));
-}
-
-/**
- * A number, perhaps a unit, and what is counted; `10 great plays` is a title. The number is first, except in scripts
- * whose languages have it after the word.
- */
-function isCounted(part: string): boolean {
-  if (part.length > LONGEST_PART || !NUMBER_FIRST.test(part)) return false;
-  const words = part.split(/\s+/);
-  const last = words.findLastIndex((word) => /\p{Nd}/u.test(word));
-  const behind = words.slice(last + 1);
-  const [unit = ''] = behind;
-  // A number with a unit is rounded.
-  const counted = parseCount(`1 ${unit}`)?.exact === false ? behind.slice(1) : behind;
-  const named = PARTICLES.has(counted[0] ?? '') ? counted.slice(1) : counted;
-  return named.length < 2 || (named.length < 4 && (/[^ -~]/.test(named.join('')) || TWO_WORDS.test(named.join(' '))));
-}
-
 /** Whether the site has cut a text, which then ends with an ellipsis. */
 export function isCut(text: string): boolean {
   return /(?:\.\.\.|…)$/.test(text.trim());
 }
 
 /** The letters and digits of a text, to compare two forms of it. */
-export function essence(text: string): string {
+function essence(text: string): string {
   return text
     .normalize('NFC')
     .replace(/[^\p{L}\p{N}]+/gu, '')

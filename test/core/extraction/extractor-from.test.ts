@@ -89,6 +89,24 @@ describe('an extractor from a declaration', () => {
     expect(data).to.deep.include({ common: { title: 'T' }, metrics: { views: 5 } });
   });
 
+  it('says which methods failed if a partial document says nothing else', async () => {
+    const failing = [
+      method('page', { kind: 'found', found: titled }),
+      method('embed', { kind: 'transient', code: 'upstream_error' }),
+      method('last', new GatewayError('bot_check', 'No.')),
+    ];
+    const document = await open(failing).extract(callOf());
+    expect(document).to.include({ method: 'page', partial: true });
+    expect(document.limitations).to.deep.equal(['partial: embed, last']);
+    const partialBy = (limitations?: string[]) =>
+      open([method('page', { kind: 'found', found: titled })], {
+        assemble: ({ parts }) => ({ data: mergePosts(parts), partial: true, ...(limitations && { limitations }) }),
+      }).extract(callOf());
+    expect((await partialBy()).limitations).to.deep.equal(['partial']);
+    expect((await partialBy([])).limitations).to.deep.equal(['partial']);
+    expect((await partialBy(['no_counters'])).limitations).to.deep.equal(['no_counters']);
+  });
+
   it('runs methods until there is enough', async () => {
     let parts: readonly unknown[] = [];
     const extractor = open(

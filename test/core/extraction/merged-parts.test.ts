@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createGateway, type ExtractCall, type Gateway, type PostData, systemClock } from 'mediagate';
-import { createFallbackChain, mergePosts, type PartialPost } from 'mediagate/plugin';
+import { mergePosts, type PartialPost } from 'mediagate/plugin';
+import { createFallbackChain } from '../../../core/extraction/fallback-chain.js';
 import { silentLogger } from '../../../core/runtime/logger.js';
 import { invented } from '../../support/invented-plugin.js';
 

@@ -50,7 +50,13 @@ describe('the status of a reply', () => {
     expect(readStatus(reply(404), meanings)).to.deep.equal({ kind: 'definitive', code: 'removed', reason: 'HTTP 404' });
     expect(readStatus(reply(403), meanings)).to.include({ kind: 'transient', code: 'bot_check' });
     expect(readStatus(reply(200), meanings)).to.include({ kind: 'definitive', code: 'unavailable' });
-    expect(readStatus(reply(410), meanings)).to.include({ code: 'upstream_refused' });
+    expect(readStatus(reply(402), meanings)).to.include({ code: 'upstream_refused' });
+  });
+
+  it('410 is removed for good, unless the platform means something else by it', () => {
+    expect(readStatus(reply(410))).to.deep.equal({ kind: 'definitive', code: 'removed', reason: 'HTTP 410' });
+    expect(readStatus(reply(410), { 404: 'private' })).to.include({ code: 'removed' });
+    expect(readStatus(reply(410), { 410: 'upstream_refused' })).to.include({ code: 'upstream_refused' });
   });
 
   it('comes with the wait that the platform asks for', () => {

@@ -1,7 +1,19 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { format } from 'node:util';
 import { expect } from 'chai';
 import { type Extraction, type Extractor, GatewayError, type LinkMatch, type ProbeLink } from 'mediagate';
 import { Type } from 'mediagate/plugin';
-import { type Check, type ExtractorDefinition, extractorChecks, pluginChecks } from '../../../core/testing/index.js';
+import Mocha from 'mocha';
+import {
+  type Check,
+  type ExtractorDefinition,
+  extractorChecks,
+  type FoundSample,
+  pluginChecks,
+} from '../../../core/testing/index.js';
+import { nodeProblem } from '../../../core/testing/plugin-checks.js';
+import { packageRoot } from '../../support/package-root.js';
 import {
   type Context,
   createInventedPackage,
@@ -85,6 +97,17 @@ describe('the testing kit', () => {
       it(`finds ${name}`, async () => expect(await check(pieces)).to.deep.equal([expected]));
     }
 
+    it('finds a version of Node that is too old', async () => {
+      const { engines } = JSON.parse(readFileSync(path.join(packageRoot, 'package.json'), 'utf8'));
+      const oldest: string = engines.node.replace('>=', '');
+      for (const version of [oldest, process.versions.node]) expect(nodeProblem(version), version).to.equal(undefined);
+      for (const version of ['20.20.2', '22.18.0', '9.99.0']) {
+        expect(nodeProblem(version)).to.equal(
+          `Node ${version} is too old: plugins and their tests need Node ${oldest} or newer.`,
+        );
+      }
+    });
+
     it('finds a folder of another name', async () =>
       expect(await check({}, 'other')).to.deep.equal(['says who it is']));
 
@@ -157,6 +180,11 @@ describe('the testing kit', () => {
         extractor(() => ({
           match: (url) => changed(match(url), url.search ? { url: `${host}${url.pathname}?s=1` } : {}),
         })),
+      ],
+      [
+        'an access token that the canonical link has lost',
+        ['matches a canonical link to the same item again'],
+        extractor(() => ({ match: (url) => changed(match(url), url.search ? { access: url.search } : {}) })),
       ],
       [
         'own links that are not items and go by as foreign',
@@ -366,6 +394,31 @@ describe('the testing kit', () => {
         match: (url) => changed(match(url), url.search ? { url: `${host}${url.pathname}?s=1` } : {}),
       }));
       expect(await check(pieces, { severalLinks: true })).to.deep.equal([]);
+    });
+
+    it('reports every difference with both values, and no difference of its own', async () => {
+      const [good] = folder.definition().samples;
+      const expected = { method: 'page', partial: false, data: { common: { title: 'Another' } } };
+      const sample = { ...good!, expect: expected } as FoundSample;
+      const checks = extractorChecks(folder.definition({}, { samples: [sample] }));
+      const err = await checks
+        .find(({ name }) => name === 'good: replays as expected')
+        ?.run()
+        .catch((error) => error);
+      const written: string[] = [];
+      const { Base } = Mocha.reporters;
+      const { consoleLog } = Base;
+      Base.consoleLog = (...line: unknown[]) => written.push(format(...line));
+      try {
+        Base.list([{ titlePath: () => ['good'], err } as unknown as Mocha.Test]);
+      } finally {
+        Base.consoleLog = consoleLog;
+      }
+      const report = written.join('\n');
+      expect(report).to.include('method: expected "page", got "api"');
+      expect(report).to.include('partial: expected false, got undefined');
+      expect(report).to.include('data.common.title: expected "Another", got "An item"');
+      expect(report).not.to.match(/^\s*[+-](true|false)/m);
     });
 
     it('finds an exchange that nobody asks for, and says where a fixture is missing', async () => {

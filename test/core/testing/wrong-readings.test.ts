@@ -107,6 +107,13 @@ describe('the testing kit, of readings of replies', () => {
     expect(survives).to.match(/seed \d+ .*: video_id became "zzyyxxwwvv"/);
   });
 
+  it('fail where a reply about another item lends its texts', async () => {
+    const texts = listing(([first = {}]) => extraction(ID, asString(first.title)));
+    expect(await problem(TAKES, checks(texts))).to.match(/replies about another item: took common\.title from them/);
+    const compared = listing((items) => extraction(ID, asString(own(items).title)));
+    expect(await problem(TAKES, checks(compared))).to.equal('');
+  });
+
   it('fail where another one lends a counter that is missing', async () => {
     const lent = listing((items) => result(own(items), views(own(items)) ?? items.map(views).find((one) => one)));
     const [takes, survives] = await both(lent);

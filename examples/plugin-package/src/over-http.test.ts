@@ -1,12 +1,12 @@
 import assert from 'node:assert';
 import { openReplayServer, type ReplayServer } from 'mediagate/testing/server';
-import lantern from '../lantern_image/index.js';
-import reelbox from '../reelbox/index.js';
-import tide from '../tide_text/index.js';
+import lantern from './lantern_image/index.js';
+import reelbox from './reelbox/index.js';
+import tide from './tide_text/index.js';
 
 describe('over HTTP', () => {
   it('a clip of Reelbox', async () => {
-    const fixtures = new URL('../../src/reelbox/fixtures/', import.meta.url);
+    const fixtures = new URL('../src/reelbox/fixtures/', import.meta.url);
     await using server = await openReplayServer({ plugin: reelbox, fixtures });
     const { status, body } = await post(server, '/v1/extract', { url: 'https://m.reelbox.example/c/aB3dE5gH7j' });
     assert.equal(status, 200);
