@@ -68,7 +68,7 @@ export function createRequests(http: HttpClient, siteConfig: SiteConfig) {
     const response = await send({ url, headers: { ...api, referer: `${origin}/` }, signal });
     // The API says in a refusal that there is no such post.
     const isMissing = response.status === 400 && findPhrase(messageIn(response), siteConfig.phrases.missingMedia);
-    if (response.status === 404 || isMissing) return undefined;
+    if (response.status === 404 || response.status === 410 || isMissing) return undefined;
     if (!isRuling(response)) requireReply(response, siteConfig);
     return readBody(response.text());
   }
