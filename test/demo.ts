@@ -1,19 +1,21 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { readPluginConfig } from 'mediagate';
+import { openReplayServer } from 'mediagate/testing/server';
 import { batchPart } from './demo/batch.js';
 import { imagePart } from './demo/images.js';
 import { jobPart } from './demo/jobs.js';
-import { answersFromSamples, batchSample, jobSample, linkSamples } from './demo/link-samples.js';
+import { batchSample, fixturesOf, jobSample, linkSamples } from './demo/link-samples.js';
 import { linksPart } from './demo/links.js';
 import { modelPart } from './demo/models.js';
 import { soundPart } from './demo/sound.js';
-import { withSoundHost } from './demo/sound-host.js';
+import { inventSound } from './demo/sound-host.js';
 import type { DemoPart } from './demo/stage.js';
 import { createTerminal } from './demo/terminal.js';
-import { startGatewayProcess } from './support/gateway-process.js';
+import { createGatewayClient } from './support/gateway-process.js';
+import { packageRoot } from './support/package-root.js';
 import { readFlags } from './support/program-flags.js';
-import { startReplayingProxy } from './support/replaying-proxy.js';
 
 /** What the demo shows; a new ability of the product adds its part here. */
 const PARTS: readonly DemoPart[] = [linksPart, jobPart, batchPart, soundPart, imagePart, modelPart];
@@ -31,15 +33,16 @@ terminal.line(terminal.style('bold', 'mediagate demo'));
 terminal.line('No network is used: where the platforms would be, the project replays its own sample pages.');
 
 const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-demo-'));
-const answer = withSoundHost(
-  '.googlevideo.com',
-  SOUND_SECONDS,
-  answersFromSamples([...linkSamples, jobSample, batchSample]),
-);
-const proxy = await startReplayingProxy({ answer });
-const gateway = await startGatewayProcess({ proxy });
-const { key } = await gateway.makeKey({ name: 'demo', grants: ['extract', 'images', 'text', 'audio'], rpm: 1_000 });
-terminal.line(`A real server process answers on ${gateway.url}, with a key made for this demo.`);
+const sound = path.join(folder, 'video-sound.wav');
+await writeFile(sound, inventSound(SOUND_SECONDS));
+const server = await openReplayServer({
+  plugins: await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), {}),
+  fixtures: fixturesOf([...linkSamples, jobSample, batchSample]),
+  media: { '.googlevideo.com': sound },
+});
+const { apiKey: key } = server;
+const gateway = createGatewayClient(server.url);
+terminal.line(`A real server answers on ${gateway.url}, with a key made for this demo.`);
 
 let failed = false;
 try {
@@ -69,12 +72,10 @@ try {
   }
 } catch (error) {
   failed = true;
-  console.error(error);
-  console.error(gateway.output());
+  console.error(error, server.logs);
 } finally {
-  const code = await gateway.stop();
-  await proxy.close();
-  process.exitCode = failed || code !== 0 ? 1 : 0;
+  await server.close();
+  process.exitCode = failed ? 1 : 0;
 }
 
 function curlFor(url: string): string {

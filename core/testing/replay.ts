@@ -2,7 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HttpClient, HttpRequest } from '../contracts/index.js';
+import { systemClock } from '../runtime/index.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+
+/** Recorded replies in place of a network. */
 
 /** `exchanges.json` of a fixture folder; bodies are files beside it. */
 export interface FixtureFile {
@@ -35,6 +38,10 @@ export interface Exchange {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
+  /** A text that the request must have in its address or body, such as the id of an item. Default: none. */
+  includes?: string;
+  /** Milliseconds before the answer. Default 0. */
+  delayMs?: number;
 }
 
 /**
@@ -88,20 +95,29 @@ export interface Replay extends HttpClient {
   readonly unused: readonly string[];
 }
 
-/** Answers requests from recorded exchanges. Several that match are used in order, the last one repeatedly. */
-export function createReplay(exchanges: readonly Exchange[]): Replay {
+/**
+ * Answers requests from recorded exchanges. Several that match are used in order, the last one repeatedly.
+ * @param otherwise - answers requests without an exchange. Default: they get a connection error.
+ */
+export function createReplay(
+  exchanges: readonly Exchange[],
+  otherwise: (request: SentRequest) => FakeReply | undefined = () => undefined,
+): Replay {
   const used = new Set<Exchange>();
   const unmatched: string[] = [];
 
-  const http = createFakeHttp((request): FakeReply => {
+  const http = createFakeHttp(async (request): Promise<FakeReply> => {
     const fitting = exchanges.filter((exchange) => answers(exchange, request));
     const exchange = fitting.find((one) => !used.has(one)) ?? fitting.at(-1);
     if (!exchange) {
+      const other = otherwise(request);
+      if (other) return other;
       unmatched.push(`${request.method ?? 'GET'} ${request.url}`);
       return { fail: 'connection' };
     }
     used.add(exchange);
-    const { status, headers, body } = exchange;
+    const { status, headers, body, delayMs } = exchange;
+    if (delayMs) await systemClock.sleep(delayMs, request.signal);
     return { status, headers, body };
   });
 
@@ -124,6 +140,7 @@ function answers(exchange: Exchange, request: SentRequest): boolean {
     exchange.url.origin === url.origin &&
     exchange.url.pathname === url.pathname &&
     [...exchange.url.searchParams].every(([name, value]) => url.searchParams.get(name) === value) &&
-    exchange.bodyIncludes.every((text) => body.includes(text))
+    exchange.bodyIncludes.every((text) => body.includes(text)) &&
+    `${url.href} ${body}`.includes(exchange.includes ?? '')
   );
 }

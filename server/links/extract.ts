@@ -31,6 +31,7 @@ import {
   MAX_BATCH_URLS,
   MAX_BODY_BYTES,
   MAX_URL_LENGTH,
+  offersReviews,
   REVIEW_LIMIT,
 } from './extract-requests.js';
 
@@ -322,11 +323,11 @@ export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActi
   return {
     ok: true,
     platforms: platforms.map((platform) => platform.key),
-    details: platforms.map(({ key: name, name: title, linkForms, features }) => ({
-      key: name,
-      name: title,
-      link_forms: linkForms,
-      features,
+    details: platforms.map((platform) => ({
+      key: platform.key,
+      name: platform.name,
+      link_forms: platform.linkForms,
+      features: { ...platform.features, reviews: offersReviews(platform) },
     })),
     limits: {
       clip_review_limit: REVIEW_LIMIT,

@@ -1,16 +1,17 @@
 import { once } from 'node:events';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { HttpRequest, Plugin } from '../../core/contracts/index.js';
+import type { HttpRequest, Plugin, PluginEntry } from '../../core/contracts/index.js';
 import { systemClock } from '../../core/runtime/index.js';
 import {
   createRecordingLogger,
   createReplay,
   type Exchange,
+  type FakeReply,
   type FixtureExchange,
   type LogLine,
   readFixture,
@@ -22,29 +23,48 @@ import { openServer } from '../open-server.js';
 import { loadPeppers, readSettings } from '../settings/index.js';
 
 export interface ReplayServerOptions {
-  plugin: Plugin;
+  /** Default: none but `plugins`. */
+  plugin?: Plugin;
   /**
    * Recorded replies, in one of these forms:
    * - a folder with an `exchanges.json` (one sample), as a path or a `file:` URL;
    * - a folder of such folders: every sample in it, in alphabetical order;
-   * - a list of such folders;
+   * - a list of such folders, each of them as a path, a URL, or a {@link ReplayFolder};
    * - a list of exchanges in the form of `exchanges.json`, with the body as `text`.
    *
    * `[]` is for a plugin that sends no requests. Exchanges that match the same request are used in order, the last one
    * repeatedly.
    */
-  fixtures: string | URL | readonly (string | URL | FixtureExchange)[];
-  /** As in plugins.config.json; the plugin's schema fills in defaults. Default `{}`. */
+  fixtures: string | URL | readonly (string | URL | ReplayFolder | FixtureExchange)[];
+  /** Of `plugin`, as in plugins.config.json; its schema fills in defaults. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
+  /** Further plugins, as in plugins.config.json. Default: none. */
+  plugins?: readonly PluginEntry[];
+  /**
+   * A host for media files: the end of a host's name, such as `.cdn.example`, and the file that answers every request to
+   * it. Default: none.
+   */
+  media?: Readonly<Record<string, string | URL>>;
 }
 
-/** A gateway with one plugin that listens on 127.0.0.1. */
+export interface ReplayFolder {
+  folder: string | URL;
+  /**
+   * A text that requests for these replies have in their address or body, such as the id of an item: for platforms with
+   * one address for all items. Default: none.
+   */
+  includes?: string;
+  /** Milliseconds before each answer. Default 0. */
+  delayMs?: number;
+}
+
+/** A gateway that listens on 127.0.0.1. */
 export interface ReplayServer extends AsyncDisposable {
   /** E.g. `http://127.0.0.1:40123`, without a trailing slash. */
   readonly url: string;
   /** Opens every route of models and links; for `Authorization: Bearer …`. */
   readonly apiKey: string;
-  /** Requests of the plugin, in the order they were sent. */
+  /** Requests of the plugins, in the order they were sent. */
   readonly requests: readonly HttpRequest[];
   /** Requests that no exchange answers, e.g. `GET https://host.example/a`: the plugin got a connection error. */
   readonly unmatched: readonly string[];
@@ -58,7 +78,7 @@ export interface ReplayServer extends AsyncDisposable {
 const KEY_RPM = 100_000;
 
 /**
- * Serves the gateway's real routes with one plugin, whose requests get recorded replies instead of a network. The
+ * Serves the gateway's real routes with plugins whose requests get recorded replies instead of a network. The
  * state is in a temporary folder; no setting of the environment applies.
  * @throws Error if a fixture is missing or wrong, PluginConfigError if the plugin does not load. Both say why.
  */
@@ -66,8 +86,11 @@ export function openReplayServer(options: ReplayServerOptions): Promise<ReplaySe
   return openOrClose((opened) => open(options, opened));
 }
 
-async function open({ plugin, fixtures, options = {} }: ReplayServerOptions, opened: CloseList): Promise<ReplayServer> {
-  const replay = createReplay(readExchanges(fixtures));
+async function open(
+  { plugin, fixtures, options = {}, plugins = [], media = {} }: ReplayServerOptions,
+  opened: CloseList,
+): Promise<ReplayServer> {
+  const replay = createReplay(readExchanges(fixtures), mediaHost(media));
   const logger = createRecordingLogger();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-replay-'));
   opened.add(() => rm(dataDir, { recursive: true, force: true }));
@@ -78,7 +101,7 @@ async function open({ plugin, fixtures, options = {} }: ReplayServerOptions, ope
     settings,
     environment: { PATH: process.env.PATH },
     address: () => url,
-    plugins: [{ use: plugin, options, required: true }],
+    plugins: [...(plugin ? [{ use: plugin, options, required: true }] : []), ...plugins],
     services: { http: replay, logger },
   });
   opened.add(() => server.close());
@@ -114,14 +137,32 @@ function readExchanges(fixtures: ReplayServerOptions['fixtures']): Exchange[] {
   if (!Array.isArray(fixtures)) {
     throw new TypeError('openReplayServer takes "fixtures": a folder, a list of folders, or a list of exchanges.');
   }
-  return fixtures.flatMap((one: string | URL | FixtureExchange) =>
-    typeof one === 'string' || one instanceof URL ? readFolder(one) : readInline(one),
-  );
+  return fixtures.flatMap((one: string | URL | ReplayFolder | FixtureExchange) => {
+    if (typeof one === 'string' || one instanceof URL) return readFolder(one);
+    if (!('folder' in one)) return readInline(one);
+    const { folder, ...more } = one;
+    return readFolder(folder).map((exchange) => ({ ...exchange, ...more }));
+  });
+}
+
+/** Bytes per chunk of a media file. */
+const MEDIA_CHUNK = 64 * 1024;
+
+function mediaHost(media: Readonly<Record<string, string | URL>>): (request: HttpRequest) => FakeReply | undefined {
+  const files = Object.entries(media).map(([hosts, place]) => ({ hosts, body: readFileSync(pathOf(place)) }));
+  return ({ url }) => {
+    const body = files.find(({ hosts }) => new URL(url).hostname.endsWith(hosts))?.body;
+    return body && { headers: { 'content-length': String(body.length) }, body, pieceLength: MEDIA_CHUNK };
+  };
+}
+
+function pathOf(place: string | URL): string {
+  const isUrl = place instanceof URL || place.startsWith('file:');
+  return path.resolve(isUrl ? fileURLToPath(place) : place);
 }
 
 function readFolder(place: string | URL): Exchange[] {
-  const isUrl = place instanceof URL || place.startsWith('file:');
-  const folder = path.resolve(isUrl ? fileURLToPath(place) : place);
+  const folder = pathOf(place);
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new Error(`The folder of fixtures ${folder} does not exist.`);
   }

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { ReplayFolder } from 'mediagate/testing/server';
 import { answersFromFixtures } from '../support/fixture-answers.js';
 import { packageRoot } from '../support/package-root.js';
 import type { AnswerRequest } from '../support/replaying-proxy.js';
@@ -71,10 +72,23 @@ export function answersFromSamples(samples: readonly LinkSample[]): AnswerReques
   const answers = samples.map(({ id, platform, name, delayMs }) => ({
     id,
     delayMs,
-    answer: answersFromFixtures([path.join(packageRoot, 'plugins', platform, 'fixtures', name)]),
+    answer: answersFromFixtures([folderOf(platform, name)]),
   }));
   return async (request) => {
     const sample = answers.find(({ id }) => request.url.href.includes(id) || request.body.includes(id));
     return sample ? { ...(await sample.answer(request)), delayMs: sample.delayMs } : { status: 404 };
   };
+}
+
+/** The recorded replies of the samples, for the replay server. */
+export function fixturesOf(samples: readonly LinkSample[]): ReplayFolder[] {
+  return samples.map(({ platform, name, id, delayMs }) => ({
+    folder: folderOf(platform, name),
+    includes: id,
+    delayMs,
+  }));
+}
+
+function folderOf(platform: string, name: string): string {
+  return path.join(packageRoot, 'plugins', platform, 'fixtures', name);
 }

@@ -13,10 +13,11 @@ export function withSoundHost(hosts: string, seconds: number, otherwise: AnswerR
 
 function wavOf(seconds: number): ProxyAnswer {
   const length = HEADER_BYTES + seconds * RATE * BYTES_PER_SAMPLE;
-  return { headers: { 'content-type': 'audio/wav', 'content-length': String(length) }, body: samples(seconds) };
+  return { headers: { 'content-type': 'audio/wav', 'content-length': String(length) }, body: inventSound(seconds) };
 }
 
-async function* samples(seconds: number): AsyncGenerator<Uint8Array> {
+/** A WAV of so many seconds, second by second. */
+export async function* inventSound(seconds: number): AsyncGenerator<Uint8Array> {
   yield header(seconds * RATE * BYTES_PER_SAMPLE);
   const tones = TONES.map(secondOf);
   for (let second = 0; second < seconds; second += 1) yield tones[second % tones.length] ?? Buffer.alloc(0);

@@ -1,9 +1,9 @@
-import type { GatewayProcess } from '../support/gateway-process.js';
+import type { GatewayClient } from '../support/gateway-process.js';
 import type { Terminal } from './terminal.js';
 
 /** What every part of the demo plays on. */
 export interface Stage {
-  readonly gateway: GatewayProcess;
+  readonly gateway: GatewayClient;
   /** A key with every grant. */
   readonly key: string;
   readonly terminal: Terminal;

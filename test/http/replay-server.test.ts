@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { definePlugin, type Extractor, GatewayError, type Plugin } from 'mediagate';
+import { definePlugin, type Extractor, GatewayError, type Plugin, type PluginContext } from 'mediagate';
 import template from 'mediagate/plugins/_template';
 import echo from 'mediagate/plugins/echo_text';
 import openaiImage from 'mediagate/plugins/openai_image';
@@ -13,17 +13,23 @@ import { rejection } from '../support/rejection.js';
 import { sampleImage } from '../support/sample-images.js';
 
 const SAMPLES = path.join(packageRoot, 'plugins', '_template', 'fixtures');
+const DELAY_MS = 300;
 const UPSTREAM = 'https://models.example/v1';
 
 /** The template, whose own name no configuration takes. */
 const reelbox = withExtractor('reelbox', (extractor) => extractor);
 
-function withExtractor(name: string, change: (extractor: Extractor) => Extractor): Plugin {
+function withExtractor(
+  name: string,
+  change: (extractor: Extractor) => Extractor,
+  before: (context: PluginContext) => Promise<void> = async () => {},
+): Plugin {
   const { setup, ...rest } = template as Plugin;
   return definePlugin({
     ...rest,
     name,
     async setup(context) {
+      await before(context);
       const { extractors = [] } = await setup(context);
       return { extractors: extractors.map((one) => change({ ...one, platform: name })) };
     },
@@ -102,6 +108,47 @@ describe('openReplayServer', () => {
     });
     expect(status, JSON.stringify(body)).to.equal(200);
     expect(body.choices[0].message.content).to.equal('High water at noon.');
+  });
+
+  it('serves several plugins, as plugins.config.json lists them, and slow platforms', async () => {
+    const fixtures = [{ folder: path.join(SAMPLES, 'page_only'), delayMs: DELAY_MS }];
+    const server = await serve({ plugin: reelbox, plugins: [{ use: echo, options: { model: 'echo-1' } }], fixtures });
+    const begun = performance.now();
+    const { status } = await post(server, '/v1/extract', { url: 'https://reelbox.example/clip/aB3dE5gH7j' });
+    expect(status).to.equal(200);
+    expect(performance.now() - begun).to.be.at.least(DELAY_MS);
+    const messages = [{ role: 'user', content: 'When is high water?' }];
+    expect((await post(server, '/v1/chat/completions', { model: 'echo-1', messages })).status).to.equal(200);
+  });
+
+  it('gives replies of one address only to requests with the text of their folder', async () => {
+    const folder = path.join(SAMPLES, 'page_only');
+    const url = 'https://reelbox.example/clip/aB3dE5gH7j';
+    for (const [includes, status] of [
+      ['aB3dE5gH7j', 200],
+      ['qq1qq1qq1q', 502],
+    ] as const) {
+      const server = await serve({ plugin: reelbox, fixtures: [{ folder, includes }] });
+      expect((await post(server, '/v1/extract', { url })).status, includes).to.equal(status);
+    }
+  });
+
+  it('answers requests to a media host from a file', async () => {
+    const url = 'https://a.media.example/one.mp4?part=2';
+    const asking = withExtractor(
+      'reelbox',
+      (extractor) => extractor,
+      async ({ http }) => {
+        const { headers, body } = await http.request({ url });
+        expect([headers['content-length'], body.toString()]).to.deep.equal(['7', 'pixels\n']);
+      },
+    );
+    const file = path.join(await mkdtemp(path.join(tmpdir(), 'mediagate-media-')), 'clip.mp4');
+    await writeFile(file, 'pixels\n');
+    const server = await serve({ plugin: asking, fixtures: [], media: { '.media.example': file } });
+    await rm(path.dirname(file), { recursive: true });
+    expect(server.requests.map((request) => String(request.url))).to.deep.equal([url]);
+    expect(server.unmatched).to.deep.equal([]);
   });
 
   it('needs no fixtures for a plugin without requests', async () => {

@@ -45,10 +45,16 @@ export interface HttpAnswer {
   json: any;
 }
 
-/** A real gateway: its own process, started through the command line, its state in a folder of its own. */
-export interface GatewayProcess {
+/** Asks a gateway as its clients do. */
+export interface GatewayClient {
   /** Without a trailing slash. */
   readonly url: string;
+  request(target: string, init?: RequestInit): Promise<HttpAnswer>;
+  extract(key: string, body: unknown, init?: RequestInit): Promise<HttpAnswer>;
+}
+
+/** A real gateway: its own process, started through the command line, its state in a folder of its own. */
+export interface GatewayProcess extends GatewayClient {
   readonly pid: number;
   readonly dataFolder: string;
   /** Everything it has written to both outputs so far. */
@@ -57,8 +63,6 @@ export interface GatewayProcess {
   command(...args: string[]): Promise<CommandResult>;
   /** As `keys create` does it, without another process. */
   makeKey(options?: KeyOptions): Promise<MadeKey>;
-  request(target: string, init?: RequestInit): Promise<HttpAnswer>;
-  extract(key: string, body: unknown, init?: RequestInit): Promise<HttpAnswer>;
   /** Asks it to end with SIGTERM. Resolves with its exit code, null where a signal had to end it. */
   stop(): Promise<number | null>;
   /** Ends it with SIGKILL, as a crash would. */
@@ -90,19 +94,15 @@ export async function startGatewayProcess(options: GatewayProcessOptions = {}): 
 
   const url = await addressOf(child, output);
 
-  async function request(target: string, init: RequestInit = {}): Promise<HttpAnswer> {
-    const response = await fetch(url + target, { signal: AbortSignal.timeout(60_000), ...init });
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, text, json: parse(text) };
-  }
+  const client = createGatewayClient(url);
 
   async function release(): Promise<void> {
     if (options.dataFolder === undefined) await rm(dataFolder, { recursive: true, force: true });
   }
 
-  await request('/health');
+  await client.request('/health');
   return {
-    url,
+    ...client,
     pid: child.pid ?? 0,
     dataFolder,
     output: () => output.join(''),
@@ -116,14 +116,6 @@ export async function startGatewayProcess(options: GatewayProcessOptions = {}): 
       await state.keys.insert(record).finally(() => state.close());
       return { id: record.id, key };
     },
-    request,
-    extract: (key, body, init = {}) =>
-      request('/v1/extract', {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-        ...init,
-      }),
     async stop() {
       child.kill('SIGTERM');
       const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
@@ -137,6 +129,26 @@ export async function startGatewayProcess(options: GatewayProcessOptions = {}): 
       await ended;
       await release();
     },
+  };
+}
+
+/** @param url - without a trailing slash. */
+export function createGatewayClient(url: string): GatewayClient {
+  async function request(target: string, init: RequestInit = {}): Promise<HttpAnswer> {
+    const response = await fetch(url + target, { signal: AbortSignal.timeout(60_000), ...init });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: parse(text) };
+  }
+  return {
+    url,
+    request,
+    extract: (key, body, init = {}) =>
+      request('/v1/extract', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        ...init,
+      }),
   };
 }
 
