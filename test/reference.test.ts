@@ -1,4 +1,6 @@
+import path from 'node:path';
 import { expect } from 'chai';
+import { readPluginConfig } from 'mediagate';
 import type { Plugin } from 'mediagate/plugin';
 import clipShop from 'mediagate/plugins/clip_shop';
 import clipVideo from 'mediagate/plugins/clip_video';
@@ -12,7 +14,8 @@ import { EXTRACTION } from '../server/links/answer-schemas.js';
 import { PLANS_FILE_SCHEMA } from '../server/plans/index.js';
 import { expectTable, renderTable } from './support/documents.js';
 import { filledFields } from './support/filled-fields.js';
-import { type FieldSchema, fieldsOf } from './support/schema-rows.js';
+import { packageRoot } from './support/package-root.js';
+import { type FieldSchema, fieldsOf, type SchemaField } from './support/schema-rows.js';
 
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
@@ -73,6 +76,34 @@ describe('docs/reference/plans.md', () => {
     expectTable('plans-file', tableOf(PLANS_FILE_SCHEMA as FieldSchema));
   });
 });
+
+describe('docs/reference/plugin-options.md', () => {
+  it('describes every option of the plugins of plugins.config.json', async () => {
+    const entries = await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), {});
+    const sections: string[] = [];
+    for (const use of new Set(entries.map((entry) => String(entry.use)))) {
+      const { default: plugin }: { default: Plugin } = await import(use);
+      const rows = fieldsOf((plugin.options ?? {}) as FieldSchema).map(
+        ({ path: option, type, description, ...more }) => {
+          expect(description, `${plugin.name} ${option}`).to.match(/\.$/);
+          return [`\`${option}\``, type, defaultOf(more), description];
+        },
+      );
+      const table = rows.length > 0 ? renderTable(['option', 'type', 'default', 'meaning'], rows) : 'No options.';
+      sections.push(`## ${plugin.name}\n\n${plugin.summary}\n\n${table}`);
+    }
+    expect(sections).to.have.length.above(10);
+    expectTable('plugin-options', sections.join('\n\n'));
+  });
+});
+
+const MAX_DEFAULT = 80;
+
+function defaultOf({ schema, isRequired }: Pick<SchemaField, 'schema' | 'isRequired'>): string {
+  if (schema.default === undefined) return isRequired ? 'required' : 'none';
+  const text = JSON.stringify(schema.default);
+  return text.length > MAX_DEFAULT ? 'in the source' : `\`${text}\``;
+}
 
 /** @param filled Platform → the fields that it fills. Default: without a column of platforms. */
 function tableOf(schema: FieldSchema | undefined, filled?: ReadonlyMap<string, ReadonlySet<string>>): string {
