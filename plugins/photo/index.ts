@@ -39,8 +39,11 @@ import { readReply } from './read/reply.js';
 
 const options = Type.Object(
   {
-    /** Values that replace those of site-config.json, in the same shape. */
-    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    siteConfig: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Fields of site-config.json with other values, in the same shape.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
