@@ -22,14 +22,26 @@ import { readWatchPage } from './read/watch-page.js';
 
 const options = Type.Object(
   {
-    /** Key of the official Data API, which is then the first method. Empty or absent: the API is not used. */
-    apiKey: Type.Optional(Type.String()),
-    /** BCP 47 tag of the interface language in requests. */
-    language: Type.String({ default: 'en', pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$' }),
-    /** ISO 3166-1 alpha-2 code of the market in requests. */
-    region: Type.String({ default: 'US', pattern: '^[A-Z]{2}$' }),
-    /** Members of site-config.json with other values, in the same shape. */
-    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    apiKey: Type.Optional(
+      Type.String({
+        description: 'Key of the official Data API, which is then the first method. Default: the API is not used.',
+      }),
+    ),
+    language: Type.String({
+      default: 'en',
+      pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
+      description: 'Language of requests (BCP 47).',
+    }),
+    region: Type.String({
+      default: 'US',
+      pattern: '^[A-Z]{2}$',
+      description: 'Country of requests (ISO 3166-1 alpha-2).',
+    }),
+    siteConfig: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Fields of site-config.json with other values, in the same shape.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
