@@ -167,7 +167,6 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
   const featuresOf = (extractor: Extractor): PlatformFeatures => ({
     async: jobs !== undefined && (extractor.background ?? false),
     batch: true,
-    reviews: extractor.background ?? false,
     audio_mp3: (extractor.audio ?? false) && audioFiles !== undefined && ffmpeg !== undefined,
   });
 

@@ -17,7 +17,7 @@ import {
 } from '../core/testing/index.js';
 import { createIdentity, endpointsOf } from '../server/accounts/index.js';
 import { createAccountContext, createRoutes, createServerContext } from '../server/app.js';
-import { createSiteAddress, ERROR_CLASSES, type Route } from '../server/http/index.js';
+import { createSiteAddress, type Route } from '../server/http/index.js';
 import { createIdempotencyService } from '../server/idempotency/index.js';
 import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../server/keys/index.js';
 import { createHealth, createMetrics } from '../server/observability/index.js';
@@ -26,7 +26,7 @@ import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
 import { createUsageService } from '../server/usage/index.js';
-import { documentPages, pageOfTable, readPage, readTable, renderTable, writeTable } from './support/documents.js';
+import { documentPages, expectTable, readPage, readTable, renderTable } from './support/documents.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Who may call a route, in words. */
@@ -122,10 +122,7 @@ describe('the tables of the pages equal the code', () => {
     const routes = await declaredRoutes();
     const names = routes.map(({ method, path: address }) => `${method} ${address}`);
     expect(new Set(names).size).to.equal(names.length);
-    const rows = routes.map((route, index) => {
-      const { summary, description = `${summary}.` } = route;
-      return [`\`${names[index]}\``, grantInWords(route), description];
-    });
+    const rows = routes.map((route, index) => [`\`${names[index]}\``, grantInWords(route), route.description]);
     expectTable('routes', renderTable(['route', 'grant', 'what it does'], rows));
   });
 
@@ -166,19 +163,6 @@ describe('the tables of the pages equal the code', () => {
   it('settings of real models: those that plugins.config.json reads', () => {
     const rows = PLUGIN_SETTING_DESCRIPTIONS.map((one) => [`\`${one.name}\``, one.default, one.description]);
     expectTable('plugin-settings', renderTable(['variable', 'default', 'what it does'], rows));
-  });
-
-  it('error codes: those of the status table', () => {
-    const groups = new Map<string, { status: number; type: string; codes: string[] }>();
-    for (const [code, { status, type }] of Object.entries(ERROR_CLASSES)) {
-      const group = groups.get(`${status} ${type}`) ?? { status, type, codes: [] };
-      group.codes.push(`\`${code}\``);
-      groups.set(`${status} ${type}`, group);
-    }
-    const rows = [...groups.values()]
-      .sort((one, other) => one.status - other.status || one.type.localeCompare(other.type))
-      .map(({ status, type, codes }) => [String(status), `\`${type}\``, codes.join(' ')]);
-    expectTable('errors', renderTable(['status', '`error.type`', '`error.code`'], rows));
   });
 
   it('install scripts: those of the production packages of the lock file, which a checkout does not run', async () => {
@@ -398,13 +382,4 @@ function kindOf({ type, pattern = '', items, properties, anyOf }: FieldSchema): 
   if (type === 'object') return properties ? `{ ${Object.keys(properties).join(', ')} }` : 'by name';
   if (type === 'string') return pattern.startsWith('^https') ? 'URL' : pattern === '' ? 'text' : 'time';
   return type === 'integer' ? 'count' : type === 'boolean' ? 'true or false' : (type ?? '');
-}
-
-function expectTable(name: string, table: string): void {
-  if (process.env.UPDATE_DOCS === '1') writeTable(name, table);
-  const page = pageOfTable(name);
-  expect(
-    readTable(name),
-    `the table "${name}" of ${page} should read (UPDATE_DOCS=1 npm test writes it):\n${table}\n`,
-  ).to.equal(table);
 }

@@ -101,7 +101,6 @@ export interface PlatformFeatures {
   /** Background jobs. */
   async: boolean;
   batch: boolean;
-  reviews: boolean;
   audio_mp3: boolean;
 }
 

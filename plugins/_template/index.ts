@@ -7,11 +7,19 @@ import { readApiReply, readPage } from './read.js';
 
 const options = Type.Object(
   {
-    /** Key of the platform's public API. Without one, only the page is read. */
-    apiKey: Type.Optional(Type.String({ minLength: 1 })),
-    language: Type.String({ default: 'en', pattern: '^[a-z]{2}$' }),
-    /** Members of site-config.json with values of your own, in the same shape. */
-    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    apiKey: Type.Optional(
+      Type.String({ minLength: 1, description: "Key of the platform's public API. Default: only the page is read." }),
+    ),
+    language: Type.String({
+      default: 'en',
+      pattern: '^[a-z]{2}$',
+      description: 'Language of the requested pages (ISO 639-1).',
+    }),
+    siteConfig: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Fields of site-config.json with other values, in the same shape.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -19,14 +19,30 @@ import { REVIEW_OPTIONS, type ReviewOptions } from './read/reviews.js';
 
 const options = Type.Object(
   {
-    /** Languages that pages are asked for, in the form of the header `accept-language`. */
-    acceptLanguage: Type.String({ default: 'en-US,en;q=0.9', minLength: 2, maxLength: 200 }),
-    /** Milliseconds that one plain page may take. */
-    pageTimeoutMs: Type.Integer({ default: 7_000, minimum: 500, maximum: 60_000 }),
-    /** Milliseconds for one product, all methods together. Must stay below the plugin instance's `timeoutMs` (30,000 by default). */
-    budgetMs: Type.Integer({ default: 27_000, minimum: 1_000, maximum: 590_000 }),
-    /** Members of site-config.json with values of your own, in the same shape. */
-    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    acceptLanguage: Type.String({
+      default: 'en-US,en;q=0.9',
+      minLength: 2,
+      maxLength: 200,
+      description: 'Languages of requested pages, as in the header `Accept-Language`.',
+    }),
+    pageTimeoutMs: Type.Integer({
+      default: 7_000,
+      minimum: 500,
+      maximum: 60_000,
+      description: 'Milliseconds for one plain page.',
+    }),
+    budgetMs: Type.Integer({
+      default: 27_000,
+      minimum: 1_000,
+      maximum: 590_000,
+      description:
+        'Milliseconds for one product, all methods together; less than the `timeoutMs` of the entry (30,000 by default).',
+    }),
+    siteConfig: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Fields of site-config.json with other values, in the same shape.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -19,10 +19,16 @@ import { outcomeOfEmbed, outcomeOfOembed, outcomeOfPage, outcomeOfPlayer } from 
 
 const options = Type.Object(
   {
-    /** BCP 47 tag of the interface language that the site is asked in. */
-    language: Type.String({ default: 'en', pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$' }),
-    /** Members of site-config.json with other values, in the same shape. */
-    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    language: Type.String({
+      default: 'en',
+      pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
+      description: 'Language of the requested pages (BCP 47).',
+    }),
+    siteConfig: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Fields of site-config.json with other values, in the same shape.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -22,12 +22,17 @@ import {
 
 const OptionsSchema = Type.Object(
   {
-    /** Public name of the model that it stands for. */
-    model: Type.String({ minLength: 1 }),
-    /** Reasoning efforts that callers may ask for; nothing comes of them. */
-    efforts: Type.Array(Type.String({ minLength: 1 }), { default: ['low', 'medium', 'high', 'xhigh'] }),
-    /** Milliseconds between two tokens of a stream. */
-    paceMs: Type.Integer({ minimum: 0, maximum: 10_000, default: 5 }),
+    model: Type.String({ minLength: 1, description: 'Public name of the mock model.' }),
+    efforts: Type.Array(Type.String({ minLength: 1 }), {
+      default: ['low', 'medium', 'high', 'xhigh'],
+      description: 'Reasoning efforts that clients may ask for; they have no effect.',
+    }),
+    paceMs: Type.Integer({
+      minimum: 0,
+      maximum: 10_000,
+      default: 5,
+      description: 'Milliseconds between two tokens of a stream.',
+    }),
   },
   { additionalProperties: false },
 );

@@ -48,13 +48,15 @@ const OperationSchema = Type.Union([Type.Literal('speak'), Type.Literal('changeV
 
 const ModelSchema = Type.Object(
   {
-    /** Public name. */
-    id: Type.String({ minLength: 1 }),
-    operations: Type.Array(OperationSchema, { minItems: 1, uniqueItems: true }),
-    /** The vendor's name of it, e.g. `eleven_multilingual_v2`. */
-    upstreamModel: Type.String({ minLength: 1 }),
-    /** Longest text it speaks, in characters. Default 4,096. */
-    maxCharacters: Type.Optional(Type.Integer({ minimum: 1 })),
+    id: Type.String({ minLength: 1, description: 'Public name of the model.' }),
+    operations: Type.Array(OperationSchema, { minItems: 1, uniqueItems: true, description: 'What the model does.' }),
+    upstreamModel: Type.String({
+      minLength: 1,
+      description: 'Name of the model at the vendor, e.g. `eleven_multilingual_v2`.',
+    }),
+    maxCharacters: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Longest text in characters. Default 4,096.' }),
+    ),
   },
   strict,
 );
@@ -63,22 +65,32 @@ export const OptionsSchema = Type.Object(
   {
     /** Base address; `/text-to-speech` and its like are put behind it. */
     url: Type.String({ ...UpstreamUrlSchema, default: 'https://api.elevenlabs.io/v1' }),
-    /** Sent as `xi-api-key`. */
-    apiKey: Type.String({ minLength: 1 }),
-    models: Type.Array(ModelSchema, { minItems: 1 }),
-    /**
-     * Which voice of the vendor a name stands for, names in lower case. The defaults give each name of the OpenAI format one of the
-     * voices that every account has; name your own instead. An id of 20 letters and digits needs no name.
-     */
+    apiKey: Type.String({ minLength: 1, description: 'API key, sent as `xi-api-key`.' }),
+    models: Type.Array(ModelSchema, { minItems: 1, description: 'The models.' }),
     voices: Type.Record(Type.String({ pattern: '^[^A-Z]+$' }), Type.String({ minLength: 1 }), {
       default: DEFAULT_VOICES,
+      description:
+        'Voice of the vendor for each name, in lower case. By default each name of the OpenAI format has one of the voices that every account has. An id of 20 letters and digits needs no name.',
     }),
-    /** Milliseconds for one call over all tries, to the first byte of audio; less than the `timeoutMs` of the instance. */
-    budgetMs: Type.Integer({ minimum: 1_000, maximum: 600_000, default: 230_000 }),
-    /** Maximum milliseconds without a byte of the audio; its total time is not limited. */
-    idleMs: Type.Integer({ minimum: 100, maximum: 600_000, default: 60_000 }),
-    /** Milliseconds that the vendor is left alone at first once it kept failing. */
-    restMs: Type.Integer({ minimum: 1, maximum: 600_000, default: 10_000 }),
+    budgetMs: Type.Integer({
+      minimum: 1_000,
+      maximum: 600_000,
+      default: 230_000,
+      description:
+        'Milliseconds for one call over all tries, to the first byte of audio; less than the `timeoutMs` of the entry.',
+    }),
+    idleMs: Type.Integer({
+      minimum: 100,
+      maximum: 600_000,
+      default: 60_000,
+      description: 'Most milliseconds without a byte of the audio. Its total time is not limited.',
+    }),
+    restMs: Type.Integer({
+      minimum: 1,
+      maximum: 600_000,
+      default: 10_000,
+      description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
+    }),
   },
   strict,
 );

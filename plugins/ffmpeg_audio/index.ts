@@ -11,13 +11,13 @@ import { begun, createSoundEffects, RATE } from './sounds.js';
 
 const options = Type.Object(
   {
-    /** Public models that it stands for, and what it does for each. */
     models: Type.Array(
       Type.Object(
         {
-          id: Type.String({ minLength: 1 }),
+          id: Type.String({ minLength: 1, description: 'Public name of the model.' }),
           operations: Type.Array(Type.Union([Type.Literal('changeVoice'), Type.Literal('generateSound')]), {
             minItems: 1,
+            description: 'What the model does.',
           }),
         },
         { additionalProperties: false },
@@ -28,6 +28,7 @@ const options = Type.Object(
           { id: 'tts_multilingual_sts_v2', operations: ['changeVoice'] },
           { id: 'tts_text_to_sound_v2', operations: ['generateSound'] },
         ],
+        description: 'Public names of the mock models, and what each does.',
       },
     ),
   },

@@ -5,14 +5,13 @@ import { createSpeaking } from './speaking.js';
 
 const options = Type.Object(
   {
-    /** Public models that it stands for, and what it does for each. */
     models: Type.Array(
       Type.Object(
         {
-          id: Type.String({ minLength: 1 }),
+          id: Type.String({ minLength: 1, description: 'Public name of the model.' }),
           operations: Type.Array(
             Type.Union([Type.Literal('transcribe'), Type.Literal('translate'), Type.Literal('speak')]),
-            { minItems: 1 },
+            { minItems: 1, description: 'What the model does.' },
           ),
         },
         { additionalProperties: false },
@@ -27,10 +26,15 @@ const options = Type.Object(
           { id: 'tts_flash_v2_5', operations: ['speak'] },
           { id: 'tts_turbo_v2_5', operations: ['speak'] },
         ],
+        description: 'Public names of the engine, and what it does for each.',
       },
     ),
-    /** Seconds of sound that are transcribed at once, at most. */
-    maxSeconds: Type.Integer({ minimum: 1, maximum: 7200, default: 900 }),
+    maxSeconds: Type.Integer({
+      minimum: 1,
+      maximum: 7200,
+      default: 900,
+      description: 'Most seconds of audio that one call transcribes.',
+    }),
   },
   { additionalProperties: false },
 );

@@ -36,14 +36,23 @@ const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/audio/transcriptions` and its like are put behind it. */
     url: UpstreamUrlSchema,
-    /** Sent as a bearer token. Absent: none is sent. */
-    apiKey: Type.Optional(Type.String({ minLength: 1 })),
-    /** The upstream's own name of every model. Default: what the model says. */
-    model: Type.Optional(Type.String({ minLength: 1 })),
-    /** `json` where it has no times of segments. One that refuses `verbose_json` is found out by itself, at the first call. */
-    transcripts: Type.Union([Type.Literal('verbose_json'), Type.Literal('json')], { default: 'verbose_json' }),
-    /** Formats of speech it makes; of another one the first is made instead, which the gateway converts. */
-    formats: Type.Array(FormatSchema, { minItems: 1, default: ['pcm', 'mp3', 'opus', 'aac', 'flac', 'wav'] }),
+    apiKey: Type.Optional(
+      Type.String({ minLength: 1, description: 'API key, sent as a bearer token. Default: none is sent.' }),
+    ),
+    model: Type.Optional(
+      Type.String({ minLength: 1, description: 'Name of every model at this upstream. Default: that of the model.' }),
+    ),
+    transcripts: Type.Union([Type.Literal('verbose_json'), Type.Literal('json')], {
+      default: 'verbose_json',
+      description:
+        '`json` if the upstream has no times of segments. One that refuses `verbose_json` is detected at the first call.',
+    }),
+    formats: Type.Array(FormatSchema, {
+      minItems: 1,
+      default: ['pcm', 'mp3', 'opus', 'aac', 'flac', 'wav'],
+      description:
+        'Audio formats that the upstream makes. For another format the first one is requested and converted.',
+    }),
   },
   strict,
 );
@@ -52,26 +61,42 @@ const OperationSchema = Type.Union([Type.Literal('transcribe'), Type.Literal('tr
 
 const ModelSchema = Type.Object(
   {
-    /** Public name. */
-    id: Type.String({ minLength: 1 }),
-    operations: Type.Array(OperationSchema, { minItems: 1, uniqueItems: true }),
-    /** What upstreams call it that name none themselves. Default: its public name. */
-    upstreamModel: Type.Optional(Type.String({ minLength: 1 })),
+    id: Type.String({ minLength: 1, description: 'Public name of the model.' }),
+    operations: Type.Array(OperationSchema, { minItems: 1, uniqueItems: true, description: 'What the model does.' }),
+    upstreamModel: Type.Optional(
+      Type.String({ minLength: 1, description: 'Name of the model at the upstreams. Default: the public name.' }),
+    ),
   },
   strict,
 );
 
 export const OptionsSchema = Type.Object(
   {
-    /** Servers of this format, best first. */
-    upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16 }),
-    models: Type.Array(ModelSchema, { minItems: 1 }),
-    /** Milliseconds for one call over all tries, to a transcript or the first byte of audio; less than the `timeoutMs` of the instance. */
-    budgetMs: Type.Integer({ minimum: 1_000, maximum: 600_000, default: 230_000 }),
-    /** Maximum milliseconds without a byte of the audio; its total time is not limited. */
-    idleMs: Type.Integer({ minimum: 100, maximum: 600_000, default: 60_000 }),
-    /** Milliseconds that an upstream rests at first once it kept failing. */
-    restMs: Type.Integer({ minimum: 1, maximum: 600_000, default: 10_000 }),
+    upstreams: Type.Array(UpstreamSchema, {
+      minItems: 1,
+      maxItems: 16,
+      description: 'Servers of this format, best first.',
+    }),
+    models: Type.Array(ModelSchema, { minItems: 1, description: 'The models.' }),
+    budgetMs: Type.Integer({
+      minimum: 1_000,
+      maximum: 600_000,
+      default: 230_000,
+      description:
+        'Milliseconds for one call over all tries, to a transcript or the first byte of audio; less than the `timeoutMs` of the entry.',
+    }),
+    idleMs: Type.Integer({
+      minimum: 100,
+      maximum: 600_000,
+      default: 60_000,
+      description: 'Most milliseconds without a byte of the audio. Its total time is not limited.',
+    }),
+    restMs: Type.Integer({
+      minimum: 1,
+      maximum: 600_000,
+      default: 10_000,
+      description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
+    }),
   },
   strict,
 );

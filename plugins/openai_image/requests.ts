@@ -22,36 +22,62 @@ const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/images/generations` and `/images/edits` are put behind it. */
     url: UpstreamUrlSchema,
-    /** Sent as a bearer token. Absent: none is sent. */
-    apiKey: Type.Optional(Type.String({ minLength: 1 })),
-    /** The upstream's own name of the model. */
-    model: Type.String({ minLength: 1, default: 'gpt-image-2' }),
-    /** Sizes it takes, as `WIDTHxHEIGHT`; the nearest shape is asked for. `any`: all that callers may ask for. */
+    apiKey: Type.Optional(
+      Type.String({ minLength: 1, description: 'API key, sent as a bearer token. Default: none is sent.' }),
+    ),
+    model: Type.String({ minLength: 1, default: 'gpt-image-2', description: 'Name of the model at this upstream.' }),
     sizes: Type.Union([Type.Literal('any'), Type.Array(Type.String({ pattern: '^\\d+x\\d+$' }), { minItems: 1 })], {
       default: 'any',
+      description:
+        'Sizes that the upstream accepts, as `WIDTHxHEIGHT`; the nearest shape is requested. `any`: all sizes.',
     }),
-    /** Reference images it takes; a call with more goes to another upstream. */
-    maxReferences: Type.Integer({ minimum: 0, maximum: 16, default: 4 }),
-    /** Send references as data URIs in JSON rather than as files of a form. */
-    jsonEdits: Type.Boolean({ default: false }),
-    /** Ask for base64 in so many words, which the vendor's own models refuse and some look-alikes need. */
-    sendsResponseFormat: Type.Boolean({ default: false }),
-    /** It makes one image for one `Idempotency-Key`, so a request whose answer was lost may be sent again. */
-    idempotent: Type.Boolean({ default: false }),
+    maxReferences: Type.Integer({
+      minimum: 0,
+      maximum: 16,
+      default: 4,
+      description: 'Most input images that the upstream accepts; a call with more goes to another upstream.',
+    }),
+    jsonEdits: Type.Boolean({
+      default: false,
+      description: 'Send input images as data URIs in JSON instead of files of a form.',
+    }),
+    sendsResponseFormat: Type.Boolean({
+      default: false,
+      description: 'Ask for base64 explicitly, which some servers need and the models of the vendor refuse.',
+    }),
+    idempotent: Type.Boolean({
+      default: false,
+      description:
+        'Whether the upstream makes one image for one `Idempotency-Key`, so that a request whose answer was lost may be sent again.',
+    }),
   },
   strict,
 );
 
 export const OptionsSchema = Type.Object(
   {
-    /** Servers of this format, best first. */
-    upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16 }),
-    /** Public names of the model. */
-    models: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, default: ['gen-img-2', 'gen-image-2'] }),
-    /** Milliseconds for one image over all tries; less than the `timeoutMs` of the entry. */
-    budgetMs: Type.Integer({ minimum: 1_000, maximum: 600_000, default: 230_000 }),
-    /** Milliseconds that an upstream rests at first once it kept failing. */
-    restMs: Type.Integer({ minimum: 1, maximum: 600_000, default: 10_000 }),
+    upstreams: Type.Array(UpstreamSchema, {
+      minItems: 1,
+      maxItems: 16,
+      description: 'Servers of this format, best first.',
+    }),
+    models: Type.Array(Type.String({ minLength: 1 }), {
+      minItems: 1,
+      default: ['gen-img-2', 'gen-image-2'],
+      description: 'Public names of the model.',
+    }),
+    budgetMs: Type.Integer({
+      minimum: 1_000,
+      maximum: 600_000,
+      default: 230_000,
+      description: 'Milliseconds for one image over all tries; less than the `timeoutMs` of the entry.',
+    }),
+    restMs: Type.Integer({
+      minimum: 1,
+      maximum: 600_000,
+      default: 10_000,
+      description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
+    }),
   },
   strict,
 );

@@ -31,49 +31,80 @@ const RoutesSchema = Type.Array(Type.Union([Type.Literal('chat_completions'), Ty
   minItems: 1,
   uniqueItems: true,
   default: ['chat_completions', 'responses'],
+  description: 'Formats that the upstream has.',
 });
 
 const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/chat/completions` and `/responses` are put behind it. */
     url: UpstreamUrlSchema,
-    /** Sent as a bearer token. Absent: none is sent. */
-    apiKey: Type.Optional(Type.String({ minLength: 1 })),
-    /** What this upstream calls the model. Absent: as `upstreamModel` says. */
-    model: Type.Optional(Type.String({ minLength: 1 })),
-    /** Share of the requests it gets against the others; 0: only while no other is well. */
-    weight: Type.Number({ minimum: 0, maximum: 1_000, default: 1 }),
-    /** Formats it speaks. */
+    apiKey: Type.Optional(
+      Type.String({ minLength: 1, description: 'API key, sent as a bearer token. Default: none is sent.' }),
+    ),
+    model: Type.Optional(
+      Type.String({ minLength: 1, description: 'Name of the model at this upstream. Default: `upstreamModel`.' }),
+    ),
+    weight: Type.Number({
+      minimum: 0,
+      maximum: 1_000,
+      default: 1,
+      description: 'Share of the requests in relation to the other upstreams. 0: only while no other upstream works.',
+    }),
     routes: RoutesSchema,
-    /** Under this name responses are found again that are stored there. Absent: one made of the address. */
-    name: Type.Optional(Type.String({ pattern: '^[\\w.-]{1,40}$' })),
+    name: Type.Optional(
+      Type.String({
+        pattern: '^[\\w.-]{1,40}$',
+        description: 'Name under which stored responses are found again. Default: derived from the address.',
+      }),
+    ),
   },
   strict,
 );
 
 export const OptionsSchema = Type.Object(
   {
-    /** Public name of the model. */
-    model: Type.String({ minLength: 1 }),
-    /** What upstreams call it that say nothing else. Absent: the same. */
-    upstreamModel: Type.Optional(Type.String({ minLength: 1 })),
-    /** Reasoning efforts that callers may ask for. */
-    efforts: Type.Array(Type.String({ minLength: 1 }), { default: ['low', 'medium', 'high', 'xhigh'] }),
-    /** Maximum output tokens of an answer. Under a token budget, a request that names no maximum gets it. Absent: 16,384. */
-    maxOutputTokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000 })),
-    /**
-     * Field of a chat that limits its output, for servers that know only one, such as `max_tokens`. Absent: the field
-     * that the caller sent, otherwise `max_completion_tokens`.
-     */
-    outputLimitField: Type.Optional(Type.String({ pattern: '^[A-Za-z_]{1,40}$' })),
-    /** Servers of these formats that have the model. */
-    upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16 }),
-    /** Milliseconds until an answer begins, over all tries; less than the `timeoutMs` of the entry. */
-    budgetMs: Type.Integer({ minimum: 1_000, maximum: 600_000, default: 590_000 }),
-    /** Milliseconds that an upstream may be silent in the middle of an answer. */
-    idleMs: Type.Integer({ minimum: 1, maximum: 3_600_000, default: 300_000 }),
-    /** Milliseconds that an upstream rests at first once it kept failing. */
-    restMs: Type.Integer({ minimum: 1, maximum: 600_000, default: 10_000 }),
+    model: Type.String({ minLength: 1, description: 'Public name of the model.' }),
+    upstreamModel: Type.Optional(
+      Type.String({ minLength: 1, description: 'Name of the model at the upstreams. Default: the public name.' }),
+    ),
+    efforts: Type.Array(Type.String({ minLength: 1 }), {
+      default: ['low', 'medium', 'high', 'xhigh'],
+      description: 'Reasoning efforts that clients may ask for.',
+    }),
+    maxOutputTokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100_000_000,
+        description:
+          'Maximum output tokens of an answer; under a token budget, a request without a maximum gets it. Default 16,384.',
+      }),
+    ),
+    outputLimitField: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z_]{1,40}$',
+        description:
+          'Field of a chat that limits its output, for servers that know only one, such as `max_tokens`. Default: the field that the client sent, otherwise `max_completion_tokens`.',
+      }),
+    ),
+    upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16, description: 'Servers that have the model.' }),
+    budgetMs: Type.Integer({
+      minimum: 1_000,
+      maximum: 600_000,
+      default: 590_000,
+      description: 'Milliseconds until an answer begins, over all tries; less than the `timeoutMs` of the entry.',
+    }),
+    idleMs: Type.Integer({
+      minimum: 1,
+      maximum: 3_600_000,
+      default: 300_000,
+      description: 'Most milliseconds that an upstream may be silent in the middle of an answer.',
+    }),
+    restMs: Type.Integer({
+      minimum: 1,
+      maximum: 600_000,
+      default: 10_000,
+      description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
+    }),
   },
   strict,
 );

@@ -27,10 +27,12 @@ import { type Box, between, createRandom, drawInk, handLine, type Ink, type Rand
 
 const options = Type.Object(
   {
-    /** Public names of the model that it stands for. */
-    models: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, default: ['gen-img-2', 'gen-image-2'] }),
-    /** Another number draws other pictures of the same words. */
-    seed: Type.Integer({ default: 0 }),
+    models: Type.Array(Type.String({ minLength: 1 }), {
+      minItems: 1,
+      default: ['gen-img-2', 'gen-image-2'],
+      description: 'Public names of the mock model.',
+    }),
+    seed: Type.Integer({ default: 0, description: 'Another number draws other images of the same words.' }),
   },
   { additionalProperties: false },
 );

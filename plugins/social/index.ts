@@ -7,10 +7,16 @@ import { isAgeRestricted, readEmbedPage, readPage } from './read/page.js';
 
 const options = Type.Object(
   {
-    /** BCP 47 tag of the interface language that the site is requested in. */
-    language: Type.String({ default: 'en-US', pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$' }),
-    /** Values in place of those of site-config.json, in the same shape. */
-    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    language: Type.String({
+      default: 'en-US',
+      pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
+      description: 'Language of the requested pages (BCP 47).',
+    }),
+    siteConfig: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Fields of site-config.json with other values, in the same shape.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -2,15 +2,12 @@ import {
   at,
   audioSource,
   definePlugin,
-  type Extractor,
   extractorFrom,
   GatewayError,
   type ItemCall,
   type ItemMethod,
   type PartialPost,
-  type PluginContext,
   readStatus,
-  type Static,
   Type,
 } from 'mediagate/plugin';
 import { assemble } from './assemble.js';
@@ -25,14 +22,26 @@ import { readWatchPage } from './read/watch-page.js';
 
 const options = Type.Object(
   {
-    /** Key of the official Data API, which is then the first method. Empty or absent: the API is not used. */
-    apiKey: Type.Optional(Type.String()),
-    /** BCP 47 tag of the interface language in requests. */
-    language: Type.String({ default: 'en', pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$' }),
-    /** ISO 3166-1 alpha-2 code of the market in requests. */
-    region: Type.String({ default: 'US', pattern: '^[A-Z]{2}$' }),
-    /** Members of site-config.json with other values, in the same shape. */
-    siteConfig: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    apiKey: Type.Optional(
+      Type.String({
+        description: 'Key of the official Data API, which is then the first method. Default: the API is not used.',
+      }),
+    ),
+    language: Type.String({
+      default: 'en',
+      pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
+      description: 'Language of requests (BCP 47).',
+    }),
+    region: Type.String({
+      default: 'US',
+      pattern: '^[A-Z]{2}$',
+      description: 'Country of requests (ISO 3166-1 alpha-2).',
+    }),
+    siteConfig: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Fields of site-config.json with other values, in the same shape.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -44,45 +53,44 @@ export default definePlugin<typeof options>({
   summary: 'Public videos of YouTube: metadata, counters, channel, formats, subtitles and audio.',
   provides: ['extractor'],
   options,
-  setup: (context) => ({ extractors: [createVidsiteExtractor(context)] }),
+  /** @throws TypeError if `options.siteConfig` does not fit the shipped one. */
+  setup(context) {
+    const { apiKey, region } = context.options;
+    const siteConfig = siteConfigOf(context.options.siteConfig);
+    const requests = createRequests(context.http, siteConfig, context.options);
+    const readOptions = { siteConfig, region };
+    const { player } = siteConfig.clients;
+
+    const extractor = extractorFrom<PartialPost>(context, {
+      platform: 'vidsite',
+      displayName: 'YouTube',
+      linkForms: LINK_FORMS,
+      mediaHosts: ['.googlevideo.com'],
+      match: matchVideo,
+      probeLinks,
+      methods: createMethods(requests, readOptions, Boolean(apiKey)),
+      isEnough: isComplete,
+      isWorthwhile: isReadable,
+      assemble,
+
+      async resolveAudio({ link, signal }) {
+        const reply = await requests.innertube('player', player, link.id, signal);
+        const outcome = outcomeOfPlayer(reply, link.id, readOptions);
+        if (outcome.kind !== 'found') {
+          const { code, reason } = outcome;
+          throw new GatewayError(code, 'The platform does not give the audio of the video.', { reason });
+        }
+        // The reply may have files that the outcome omits, since the video is restricted or live.
+        const listed = new Set(outcome.found.flatMap((post) => post.media?.entries?.map(({ url }) => url) ?? []));
+        const file = chooseAudio(at(reply, 'streamingData'), siteConfig.audioItags);
+        return audioSource(file && listed.has(file.url) ? file : undefined, {
+          headers: { 'user-agent': player.userAgent },
+        });
+      },
+    });
+    return { extractors: [extractor] };
+  },
 });
-
-/** @throws TypeError if `options.siteConfig` does not fit the shipped one. */
-function createVidsiteExtractor(context: PluginContext<Static<typeof options>>): Extractor {
-  const { apiKey, region } = context.options;
-  const siteConfig = siteConfigOf(context.options.siteConfig);
-  const requests = createRequests(context.http, siteConfig, context.options);
-  const readOptions = { siteConfig, region };
-  const { player } = siteConfig.clients;
-
-  return extractorFrom<PartialPost>(context, {
-    platform: 'vidsite',
-    displayName: 'YouTube',
-    linkForms: LINK_FORMS,
-    mediaHosts: ['.googlevideo.com'],
-    match: matchVideo,
-    probeLinks,
-    methods: createMethods(requests, readOptions, Boolean(apiKey)),
-    isEnough: isComplete,
-    isWorthwhile: isReadable,
-    assemble,
-
-    async resolveAudio({ link, signal }) {
-      const reply = await requests.innertube('player', player, link.id, signal);
-      const outcome = outcomeOfPlayer(reply, link.id, readOptions);
-      if (outcome.kind !== 'found') {
-        const { code, reason } = outcome;
-        throw new GatewayError(code, 'The platform does not give the audio of the video.', { reason });
-      }
-      // The reply may have files that the outcome omits, since the video is restricted or live.
-      const listed = new Set(outcome.found.flatMap((post) => post.media?.entries?.map(({ url }) => url) ?? []));
-      const file = chooseAudio(at(reply, 'streamingData'), siteConfig.audioItags);
-      return audioSource(file && listed.has(file.url) ? file : undefined, {
-        headers: { 'user-agent': player.userAgent },
-      });
-    },
-  });
-}
 
 /**
  * The methods, best first. The player reply has the files and the video's own data, the microformat its exact times and

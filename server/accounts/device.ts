@@ -116,8 +116,9 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
       ...common,
       path: '/api/agent/device',
       endpoint: 'deviceAuthorization',
-      summary: 'Begins the device flow (RFC 8628)',
-      description: 'Begins the device flow (RFC 8628): codes for a program, and where a person enters them.',
+      summary: 'Start the device flow',
+      description:
+        'Starts the device flow (RFC 8628): returns the codes for a program, and where the user enters them.',
       body: {
         schema: Type.Object({
           client_id: field(Text, 'Name of the program, which the user sees: 1 to 100 characters.'),
@@ -140,8 +141,8 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
       ...common,
       path: '/api/agent/device/token',
       endpoint: 'deviceToken',
-      summary: 'Asked until the person has answered',
-      description: 'Asked until the person has answered; then gives a bearer token for 12 hours.',
+      summary: 'Poll the device flow',
+      description: 'Returns a bearer token for 12 hours when the user has given access. Poll it until then.',
       body: {
         schema: Type.Object({
           grant_type: optional(Text, 'Kind of the grant. Only this value is accepted.', DEVICE_GRANT_TYPE),

@@ -94,14 +94,15 @@ export function signInRoutes({ account, sessions, gateway, clock, addressOf }: A
       ...common,
       path: '/signin',
       endpoint: 'login',
-      summary: 'Leads to the identity provider',
-      description: 'Leads to the identity provider; `?return_to=` names the page of the site to come back to.',
+      summary: 'Sign in',
+      description: 'Redirects to the identity provider. `?return_to=` is the page of the site to return to.',
       handler: begin,
     }),
     defineRoute({
       ...common,
       path: '/signin/callback',
-      summary: 'Where the identity provider sends people back to',
+      summary: 'Sign-in callback',
+      description: 'The address that the identity provider redirects to after a sign-in.',
       handler: finish,
     }),
   ];
@@ -144,8 +145,8 @@ export function signOutRoutes({ account, sessions, publicBodies, addressOf }: Ac
     defineRoute({
       ...form,
       path: '/signout',
-      summary: 'Ends the session',
-      description: 'Ends the session; for forms of the site.',
+      summary: 'Sign out (form)',
+      description: 'Ends the session, for forms of the site.',
       async handler(context) {
         await sessions.end(context);
         seeOther(context, `${site().url}/`);
@@ -154,8 +155,8 @@ export function signOutRoutes({ account, sessions, publicBodies, addressOf }: Ac
     defineRoute({
       ...form,
       path: '/signout/everywhere',
-      summary: 'Ends all sessions of the user',
-      description: 'Ends all sessions of the user; for forms of the site.',
+      summary: 'Sign out everywhere (form)',
+      description: 'Ends all sessions of the user, for forms of the site.',
       async handler(context) {
         await sessions.endAll(context);
         seeOther(context, `${site().url}/`);
@@ -166,8 +167,8 @@ export function signOutRoutes({ account, sessions, publicBodies, addressOf }: Ac
       method: 'DELETE',
       path: '/api/agent/sessions',
       endpoint: 'sessions',
-      summary: 'Ends all sessions of the user',
-      description: 'Ends all sessions of the user; API keys go on.',
+      summary: 'Sign out everywhere',
+      description: 'Ends all sessions of the user. API keys keep working.',
       async handler(context) {
         await sessions.endAll(context);
         context.body = signedOut();
@@ -178,7 +179,8 @@ export function signOutRoutes({ account, sessions, publicBodies, addressOf }: Ac
       method: 'DELETE',
       path: '/api/agent/session',
       endpoint: 'session',
-      summary: 'Ends the session',
+      summary: 'Sign out',
+      description: 'Ends the session.',
       async handler(context) {
         await sessions.end(context);
         context.body = signedOut();
@@ -189,8 +191,8 @@ export function signOutRoutes({ account, sessions, publicBodies, addressOf }: Ac
       method: 'POST',
       path: '/api/agent/session',
       endpoint: 'session',
-      summary: 'The same for clients that cannot send DELETE',
-      description: 'The same for clients that cannot send DELETE; a JSON body.',
+      summary: 'Sign out (POST)',
+      description: 'Ends the session, for clients that cannot send DELETE. The body is a JSON object.',
       body: { schema: Type.Object({}) },
       async handler(context) {
         // A form of another site cannot have this content type, with any origin that the browser sends.

@@ -157,8 +157,9 @@ export function userRoutes(server: AccountContext): Route[] {
       method: 'GET',
       path: '/api/user',
       endpoint: 'user',
-      summary: 'Profile, plan, keys and usage',
-      description: 'Profile, plan, what is left of it, keys (masked) and usage; `?from=&to=` name days.',
+      summary: 'Get the account',
+      description:
+        'Returns the profile, the plan and what is left of it, the keys (masked) and the usage. `?from=&to=` select the days.',
       query: {
         from: { schema: Text, description: 'First day by UTC, e.g. 2026-06-15. Default: 30 days.' },
         to: { schema: Text, description: 'Last day by UTC. Default: today.' },
@@ -177,8 +178,8 @@ export function userRoutes(server: AccountContext): Route[] {
       ...MAKES_KEY,
       path: '/api/user',
       endpoint: 'user',
-      summary: 'Makes the first key',
-      description: 'Makes the first key and shows it, this once; 409 where there is a good one.',
+      summary: 'Create the first API key',
+      description: 'Creates the first API key and shows it, only once. 409 if the account has a valid key.',
       body: { schema: KeyBodySchema, example: { name: 'laptop' } },
       errors: [...KEY_ERRORS, 'key_exists'],
       async handler(context) {
@@ -191,8 +192,8 @@ export function userRoutes(server: AccountContext): Route[] {
       ...MAKES_KEY,
       path: '/api/user/keys',
       endpoint: 'userKeys',
-      summary: 'Makes one more key',
-      description: 'Makes one more key, ten at the most.',
+      summary: 'Create an API key',
+      description: 'Creates another API key and shows it, only once. An account has at most ten valid keys.',
       body: { schema: KeyBodySchema, example: { name: 'nightly import' } },
       errors: [...KEY_ERRORS, 'too_many_keys'],
       async handler(context) {
@@ -205,8 +206,8 @@ export function userRoutes(server: AccountContext): Route[] {
       ...MAKES_KEY,
       path: '/api/user/rotate',
       endpoint: 'userKeyRotate',
-      summary: 'Replaces a key',
-      description: 'Replaces a key; the old one goes on for `overlapHours` (24).',
+      summary: 'Rotate an API key',
+      description: 'Replaces an API key. The old one keeps working for `overlapHours` (24).',
       body: { schema: RotationBodySchema, example: { overlapHours: 24 } },
       errors: [...KEY_ERRORS, 'key_not_found', 'key_replaced'],
       async handler(context) {
@@ -222,8 +223,9 @@ export function userRoutes(server: AccountContext): Route[] {
       endpoint: 'userKeyRevoke',
       parameter: 'key_id',
       params: { id: 'Id of the key: 8 characters.' },
-      summary: 'Revokes a key',
-      description: 'Revokes a key and cancels its queued and running jobs; `jobs: "keep"` leaves them to the account.',
+      summary: 'Revoke an API key',
+      description:
+        'Revokes an API key and cancels its queued and running jobs; `jobs: "keep"` keeps them for the account.',
       body: { schema: RevocationBodySchema, example: { jobs: 'cancel' } },
       answers: asItStands(Type.Object({ key: field(KeySchema, 'The revoked key.') })),
       errors: ['key_not_found'],

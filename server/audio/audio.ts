@@ -51,8 +51,8 @@ export function audioFileRoutes({ gateway, clock }: ServerContext): Route[] {
       endpoint: 'extractAudio',
       params: { name: 'Name in the link, without `.mp3`.' },
       tag: 'Link data',
-      summary: 'The MP3 of a video; made at the first request',
-      description: 'The MP3 behind a link of an extraction; made at the first request.',
+      summary: 'Download an MP3',
+      description: 'The MP3 file behind a link of an extraction. It is made and streamed at the first request.',
       headers: { Range: 'Bytes of it; waits for the whole file.' },
       answers: {
         200: { description: 'The file.', type: AUDIO_TYPE },

@@ -26,14 +26,15 @@ const ROUTES = [
     path: '/v1/audio/transcriptions',
     operation: 'transcribe',
     endpoint: 'audioTranscriptions',
-    summary: 'A sound in, what is said in it out',
-    description: 'A sound in, what is said in it out: JSON, text or subtitles.',
+    summary: 'Transcribe audio',
+    description: 'Transcribes audio in its own language: as JSON, text or subtitles.',
   },
   {
     path: '/v1/audio/translations',
     operation: 'translate',
     endpoint: 'audioTranslations',
-    summary: 'The same in English, whatever is spoken',
+    summary: 'Translate audio',
+    description: 'Transcribes audio of any language in English: as JSON, text or subtitles.',
   },
 ] as const;
 

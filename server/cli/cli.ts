@@ -144,7 +144,7 @@ function addKeyCommands(program: Command): void {
   keys
     .command('revoke')
     .description('revoke a key by its id')
-    .argument('<id>', 'id from "keys list" (8 characters), or the key itself')
+    .argument('<id>', 'key id (8 characters, see "keys list"), or the key itself')
     .option('--keep-jobs', 'keep its queued jobs; without it they are cancelled')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
@@ -156,7 +156,7 @@ function addUsageCommands(program: Command): void {
   program
     .command('usage')
     .description('show usage by day, key, route and model')
-    .option('--key <id>', 'only this key: id from "keys list" (8 characters), or the key itself')
+    .option('--key <id>', 'only this key: key id (8 characters, see "keys list"), or the key itself')
     .option('--from <day>', 'first day by UTC, e.g. 2026-06-01 (default: 30 days)')
     .option('--to <day>', 'last day (default: today)')
     .option('--json', 'print JSON')

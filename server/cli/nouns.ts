@@ -81,7 +81,7 @@ export function addPlanCommands(program: Command): void {
     .command('grant')
     .description('assign a plan to a user without an order')
     .argument('<user>', USER)
-    .argument('<plan>', 'a plan from "plans list"')
+    .argument('<plan>', 'a plan id, see "plans list"')
     .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
     .action((id: string, plan: string, options) =>

@@ -60,8 +60,8 @@ export interface Route {
   tag: 'Link data' | 'Images' | 'Models' | 'Account' | 'Payments' | 'Process' | 'Pages';
   /** In the API reference, a few words. */
   summary: string;
-  /** In the API reference and in the route tables of the documentation. Default: the summary. */
-  description?: string;
+  /** In the API reference and in the route tables of the documentation: what the route does. */
+  description: string;
   /** Parameters of the path: name → description. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, { schema: TSchema; description: string; required?: boolean }>>;

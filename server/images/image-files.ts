@@ -12,7 +12,8 @@ export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
       endpoint: 'imageFile',
       parameter: 'filename',
       params: { name: 'Name of the file.' },
-      summary: 'The file of a finished image',
+      summary: 'Download an image',
+      description: 'The file of a finished image. The link is public, and its name cannot be guessed.',
       headers: { Range: 'Bytes of it.' },
       answers: {
         200: { description: 'The file: PNG, JPEG or WebP.', type: 'image/*' },

@@ -371,7 +371,7 @@ const Progress = Type.Object({
 });
 
 export const SUBMITTED_ANSWER: RouteAnswer = {
-  description: 'Accepted: poll `status_url`.',
+  description: 'The job was accepted. Poll `status_url`.',
   name: 'ImageSubmission',
   schema: Type.Object(SubmittedSchema, { additionalProperties: false, description: 'An image job that was accepted.' }),
   example: {
@@ -387,7 +387,7 @@ export const SUBMITTED_ANSWER: RouteAnswer = {
 };
 
 export const JOB_ANSWER: RouteAnswer = {
-  description: 'The job as it stands.',
+  description: 'The current state of the job.',
   name: 'ImageJob',
   schema: Type.Object(
     {

@@ -159,6 +159,11 @@ export function createExtractRequests(gateway: Pick<Gateway, 'platforms' | 'plat
   };
 }
 
+/** Whether a platform has reviews: then its extractor declares an option for them. */
+export function offersReviews(platform: PlatformInfo): boolean {
+  return [...fieldsOf(platform).keys()].some(isDocumented);
+}
+
 function isDocumented(field: string): boolean {
   return Object.hasOwn(documentedOptions, field);
 }

@@ -31,6 +31,7 @@ import {
   MAX_BATCH_URLS,
   MAX_BODY_BYTES,
   MAX_URL_LENGTH,
+  offersReviews,
   REVIEW_LIMIT,
 } from './extract-requests.js';
 
@@ -127,8 +128,8 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       method: 'GET',
       path: '/v1/capabilities',
       endpoint: 'capabilities',
-      summary: 'What can be extracted, and the limits of the key',
-      description: 'Platforms, their link forms and features, limits.',
+      summary: 'List platforms',
+      description: 'Returns the platforms, their link forms and features, and the limits of the API key.',
       answers: { 200: CAPABILITIES_ANSWER },
       handler(context) {
         context.body = encodeCapabilities(gateway, keyOf(context));
@@ -139,11 +140,11 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       method: 'POST',
       path: '/v1/extract',
       endpoint: 'extract',
-      summary: 'A public link in, a structured document out',
-      description: 'A public link in, a structured document out; of shop links also as a job.',
+      summary: 'Extract a link',
+      description: 'Returns structured data of a public link; for shop links also as a background job.',
       body: { schema: requests.extractSchema, example: { url: EXAMPLE_LINK } },
       answers: {
-        200: { description: 'The document, or with `async_mode` a job.', ...EXTRACTION },
+        200: { description: 'The document; with `async_mode` or `force_async` it may be a job.', ...EXTRACTION },
       },
       errors: REFUSALS,
       handler: extract,
@@ -155,10 +156,10 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       endpoint: 'extractJob',
       parameter: 'job_id',
       params: { id: 'Id of the job.' },
-      summary: 'How a background job is doing',
-      description: 'How a background job is doing, and its document once there is one.',
+      summary: 'Get an extraction job',
+      description: 'Returns the status of a background job, and its document when it has completed.',
       answers: {
-        200: { description: 'The job, with its document once there is one.', ...EXTRACTION },
+        200: { description: 'The job, with its document when it has completed.', ...EXTRACTION },
       },
       errors: ['job_not_found', 'rate_limit_exceeded'],
       async handler(context) {
@@ -174,12 +175,12 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       endpoint: 'extractJob',
       parameter: 'job_id',
       params: { id: 'Id of the job.' },
-      summary: 'Cancels a background job that has not ended',
+      summary: 'Cancel an extraction job',
       description: 'Cancels a background job that has not ended, for the account that asks.',
       answers: {
         200: {
           description:
-            'The job, cancelled. Where other accounts wait for it, it goes on for them, and is 404 for this one.',
+            'The cancelled job. If other accounts wait for it, it continues for them, and is 404 for this one.',
           ...EXTRACTION,
         },
       },
@@ -322,11 +323,11 @@ export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActi
   return {
     ok: true,
     platforms: platforms.map((platform) => platform.key),
-    details: platforms.map(({ key: name, name: title, linkForms, features }) => ({
-      key: name,
-      name: title,
-      link_forms: linkForms,
-      features,
+    details: platforms.map((platform) => ({
+      key: platform.key,
+      name: platform.name,
+      link_forms: platform.linkForms,
+      features: { ...platform.features, reviews: offersReviews(platform) },
     })),
     limits: {
       clip_review_limit: REVIEW_LIMIT,

@@ -104,9 +104,9 @@ export function messageRoutes(server: ServerContext): Route[] {
       ...common,
       path: MESSAGES,
       endpoint: 'messages',
-      summary: "A message, whole or streamed, in Anthropic's format; 403 where the operator has not enabled it",
+      summary: 'Create a message',
       description:
-        "A message, whole or streamed, in Anthropic's format; 403 unless `MESSAGES_ENABLED`. Accepts `X-API-Key`.",
+        "Answers a conversation, complete or streamed, in Anthropic's format. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.",
       body: {
         schema: Type.Object({
           ...MessageBody,
@@ -122,8 +122,9 @@ export function messageRoutes(server: ServerContext): Route[] {
       ...common,
       path: COUNT_TOKENS,
       endpoint: 'messagesCountTokens',
-      summary: 'How many tokens such a request would have; 403 likewise',
-      description: 'How many tokens such a request would have; likewise.',
+      summary: 'Count message tokens',
+      description:
+        'Counts the input tokens that a message would have. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.',
       body: { schema: Type.Object(MessageBody), example: { model: 'm-5.5', messages: EXAMPLE } },
       answers: {
         200: {

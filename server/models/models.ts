@@ -63,9 +63,9 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       ...common,
       path: '/v1/models',
       endpoint: 'models',
-      summary: 'Models that are ready and that the plan of the key allows',
+      summary: 'List models',
       description:
-        "Models that are ready and that the plan of the key allows; with `anthropic-version`, in Anthropic's form.",
+        "Returns the models that are ready and that the plan of the API key allows. With `anthropic-version` in Anthropic's format.",
       answers: { 200: { description: 'The list.', name: 'ModelList', schema: ModelList } },
       async handler(context) {
         const key = keyOf(context);
@@ -80,7 +80,8 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       endpoint: 'model',
       parameter: 'model',
       params: { id: 'Id of the model.' },
-      summary: 'One of them',
+      summary: 'Get a model',
+      description: 'Returns a model that is ready and that the plan of the API key allows.',
       answers: { 200: { description: 'The model.', name: 'Model', schema: Model } },
       errors: ['model_not_found'],
       async handler(context) {
@@ -128,8 +129,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       method: 'GET',
       path: ROUTE,
       endpoint: 'response',
-      summary: 'A stored response',
-      description: 'A response that was stored where it was made.',
+      summary: 'Get a stored response',
+      description: 'Returns a response that its upstream stores.',
       handler: ask('retrieve'),
     }),
     defineRoute({
@@ -137,8 +138,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       method: 'DELETE',
       path: ROUTE,
       endpoint: 'response',
-      summary: 'Deletes a stored response',
-      description: 'Deletes it there.',
+      summary: 'Delete a stored response',
+      description: 'Deletes a response at the upstream that stores it.',
       handler: ask('delete'),
     }),
     defineRoute({
@@ -146,8 +147,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       method: 'POST',
       path: `${ROUTE}/cancel`,
       endpoint: 'responseCancel',
-      summary: 'Ends a response that is made in the background',
-      description: 'Ends one that is made in the background.',
+      summary: 'Cancel a background response',
+      description: 'Cancels a response that runs in the background.',
       handler: ask('cancel'),
     }),
     defineRoute({
@@ -155,7 +156,8 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       method: 'GET',
       path: `${ROUTE}/input_items`,
       endpoint: 'responseInputItems',
-      summary: 'What a stored response answers',
+      summary: 'List input items',
+      description: 'Returns the input items of a stored response.',
       handler: ask('input_items'),
     }),
   ];

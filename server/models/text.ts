@@ -101,8 +101,8 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       method: 'POST',
       path: '/v1/chat/completions',
       endpoint: 'chatCompletions',
-      summary: "A chat, whole or streamed, in OpenAI's format",
-      description: 'A chat, whole or streamed, in the format of the OpenAI SDKs.',
+      summary: 'Create a chat completion',
+      description: 'Answers a conversation, complete or streamed, in the format of the OpenAI SDKs.',
       body: {
         schema: ChatBody,
         example: { model: 'm-5.5', messages: [{ role: 'user', content: 'Name three harbours.' }] },
@@ -118,8 +118,9 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       method: 'POST',
       path: '/v1/responses',
       endpoint: 'responses',
-      summary: "A response, whole or streamed, in OpenAI's format",
-      description: 'A response, whole or streamed, as the OpenAI SDKs and coding agents ask for it.',
+      summary: 'Create a response',
+      description:
+        'Answers an input, complete or streamed, in the responses format of the OpenAI SDKs and coding agents.',
       body: { schema: ResponseBody, example: INPUT_EXAMPLE },
       answers: { 200: { description: 'The response, or with `stream` its events.', ...RESPONSE } },
       errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
@@ -130,8 +131,8 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       method: 'POST',
       path: '/v1/responses/compact',
       endpoint: 'responsesCompact',
-      summary: 'A long conversation made shorter',
-      description: 'A long conversation made shorter, where the upstream does that.',
+      summary: 'Compact a conversation',
+      description: 'Shortens a long conversation, if the upstream of the model can do that.',
       body: { schema: TaskBody },
       answers: { 200: { description: 'What the conversation goes on from.', schema: Type.Object({}) } },
       errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
@@ -142,7 +143,8 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       method: 'POST',
       path: '/v1/responses/input_tokens',
       endpoint: 'responsesInputTokens',
-      summary: 'How many tokens a request would have',
+      summary: 'Count input tokens',
+      description: 'Counts the input tokens that a request would have.',
       body: { schema: TaskBody, example: INPUT_EXAMPLE },
       answers: {
         200: {

@@ -170,15 +170,16 @@ export function healthRoutes(health: Health): Route[] {
     method: 'GET',
     grant: 'none',
     tag: 'Process',
-    answers: { 200: { description: 'As it is.', ...answer } },
+    answers: { 200: { description: 'The current state.', ...answer } },
   } as const;
   return [
     defineRoute({
       ...common,
       path: '/health',
       endpoint: 'health',
-      summary: 'How the process and each platform are',
-      description: 'How the process and each platform are; see Health. Always 200 while it serves.',
+      summary: 'Health report',
+      description:
+        'Reports the health of the process, its plugins and each platform. The status is always 200; `status` in the body is `ok` or `degraded`.',
       async handler(context) {
         context.body = await health.report();
       },
@@ -187,7 +188,8 @@ export function healthRoutes(health: Health): Route[] {
       ...common,
       path: '/health/live',
       endpoint: 'healthLive',
-      summary: 'The process answers',
+      summary: 'Liveness',
+      description: 'Answers 200 while the process runs.',
       handler(context) {
         context.body = { ok: true, status: 'live' };
       },
@@ -196,11 +198,12 @@ export function healthRoutes(health: Health): Route[] {
       ...common,
       path: '/health/ready',
       endpoint: 'healthReady',
-      summary: 'Whether requests may be sent here',
-      description: '200 where requests may be sent here; 503 while it ends or the database is away.',
+      summary: 'Readiness',
+      description:
+        'Answers 200 if requests may be sent to this process; 503 while it shuts down or the database is unavailable.',
       answers: {
-        200: { description: 'They may.', ...answer },
-        503: { description: 'They may not: it ends, or the database is away.', ...answer },
+        200: { description: 'The process is ready.', ...answer },
+        503: { description: 'The process shuts down, or the database is unavailable.', ...answer },
       },
       async handler(context) {
         const readiness = await health.readiness();

@@ -198,8 +198,8 @@ export function metricsRoutes(metrics: Metrics): Route[] {
       path: '/metrics',
       grant: 'none',
       tag: 'Process',
-      summary: 'Figures for Prometheus',
-      description: 'Figures for Prometheus. On a listener of their own unless `METRICS_PUBLIC` is on.',
+      summary: 'Metrics',
+      description: 'Metrics in the Prometheus format. They have a listener of their own unless `METRICS_PUBLIC` is on.',
       answers: { 200: { description: 'In its text format.', type: 'text/plain' } },
       async handler(context) {
         context.body = await metrics.render();

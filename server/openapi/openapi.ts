@@ -208,10 +208,11 @@ const SECURITY_SCHEMES = {
 } as const;
 
 function describe(route: Route) {
-  const { method, path, tag, summary, body } = route;
+  const { method, path, tag, summary, description, body } = route;
   return {
     tags: [tag],
     summary,
+    description,
     operationId: operationIdOf(method, path),
     security: SECURITY[accessOf(route)],
     parameters: [...pathParameters(route), ...queryParameters(route), ...headerParameters(route)],

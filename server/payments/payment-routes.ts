@@ -162,8 +162,8 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       method: 'POST',
       path: '/api/agent/payment',
       endpoint: 'payment',
-      summary: 'Orders a plan',
-      description: 'Orders a plan: what to transfer, where to, as text and as a QR code.',
+      summary: 'Order a plan',
+      description: 'Orders a plan. The answer has the details of the bank transfer, as text and as a QR code.',
       headers: IDEMPOTENCY_HEADER,
       body: { schema: PaymentBodySchema, example: { planId: 'token_30m' } },
       answers: { 201: { description: 'What to transfer, and where to.', schema: OneOwn } },
@@ -175,8 +175,8 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       method: 'GET',
       path: '/api/agent/payment',
       endpoint: 'payment',
-      summary: 'Orders, newest first',
-      description: 'Orders of the account, newest first.',
+      summary: 'List orders',
+      description: 'Returns the orders of the account, newest first.',
       answers: asItStands(Type.Object({ payments: field(Type.Array(OwnPayment), 'The orders, newest first.') })),
       async handler(context) {
         const user = await begin(context);
@@ -189,7 +189,8 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       path: '/api/agent/payment/:code',
       params: CODE,
       endpoint: 'paymentOrder',
-      summary: 'One of them',
+      summary: 'Get an order',
+      description: 'Returns an order of the account.',
       answers: asItStands(OneOwn),
       errors: ['order_not_found'],
       async handler(context) {
@@ -202,8 +203,8 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       path: '/api/agent/payment/:code/cancel',
       params: CODE,
       endpoint: 'paymentCancel',
-      summary: 'Cancels one for which no money has come',
-      description: 'Cancels one for which no money has come; a JSON body.',
+      summary: 'Cancel an order',
+      description: 'Cancels an order for which no money has arrived. The body is a JSON object.',
       body: { schema: Type.Object({}) },
       answers: asItStands(OneOwn),
       errors: ['order_not_found', 'order_state_conflict'],
@@ -222,7 +223,8 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       path: '/api/agent/payment/:code/qr.svg',
       params: CODE,
       endpoint: 'paymentQrSvg',
-      summary: 'QR code of an open order',
+      summary: 'QR code as SVG',
+      description: 'The QR code of an order that waits for payment, as SVG.',
       async handler(context) {
         const payload = await payloadOf(context);
         setPicture(context, 'image/svg+xml');
@@ -236,7 +238,8 @@ export function paymentRoutes({ account, sessions, bodies, polls, clock }: Accou
       path: '/api/agent/payment/:code/qr.png',
       params: CODE,
       endpoint: 'paymentQrPng',
-      summary: 'The same as PNG',
+      summary: 'QR code as PNG',
+      description: 'The QR code of an order that waits for payment, as PNG.',
       async handler(context) {
         const payload = await payloadOf(context);
         setPicture(context, 'image/png');
@@ -309,13 +312,13 @@ export function paymentStatusRoutes({ account, clock, addressOf, drain }: Accoun
       grant: 'none',
       endpoint: 'paymentStatus',
       tag: 'Payments',
-      summary: 'How an order stands',
-      description: 'How the order of `?code=` stands; `?wait=` holds on until that changes.',
+      summary: 'Get the status of an order',
+      description: 'Returns the status of the order `?code=`. `?wait=` waits for a change. No session is needed.',
       query: {
         code: { schema: Text, description: 'Code of the order.', required: true },
         wait: {
           schema: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS }),
-          description: 'Seconds to hold on while nothing changes.',
+          description: 'Seconds to wait for a change.',
         },
       },
       answers: asItStands(One),
@@ -397,8 +400,8 @@ export function paymentWebhookRoutes(server: AccountContext): Route[] {
       params: { provider: 'Format of the webhook: `generic`, `payos` or `sepay`.' },
       grant: 'signature',
       tag: 'Payments',
-      summary: 'Where banks tell of transfers',
-      description: 'Where banks tell of transfers; see Payments.',
+      summary: 'Bank-transfer webhook',
+      description: 'Receives the bank transfers that a bank or payment service reports.',
       body: { schema: Type.Object({}) },
       answers: asItStands(Type.Object({ success: field(Type.Literal(true), 'The transfer is stored.') })),
       handler: takeNotice,

@@ -53,9 +53,9 @@ export function personalDataRoutes(server: AccountContext): Route[] {
       method: 'GET',
       path: '/api/user/export',
       endpoint: 'userExport',
-      summary: 'A copy of your data',
+      summary: 'Export the account',
       description:
-        'Everything stored about the account as one JSON file: profile, keys without secrets, orders, usage, jobs.',
+        'Returns everything stored about the account as one JSON file: profile, keys without secrets, orders, usage, jobs.',
       answers: {
         200: {
           description: 'The copy, as an attachment.',
@@ -79,8 +79,9 @@ export function personalDataRoutes(server: AccountContext): Route[] {
       method: 'DELETE',
       path: '/api/user',
       endpoint: 'user',
-      summary: 'Deletes the account',
-      description: 'Deletes the account for good, from a browser session only. The accounting records of orders stay.',
+      summary: 'Delete the account',
+      description:
+        'Deletes the account permanently, only from a browser session. The accounting records of orders stay.',
       answers: {
         200: {
           description: 'Erased. `complete` is false while jobs and files are still being deleted.',

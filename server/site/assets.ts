@@ -120,8 +120,8 @@ export function assetRoutes(): Route[] {
       ...FILE_ROUTE,
       path: '/assets/:version/:name',
       params: { version: 'Version of the file.', name: 'Name of the file.' },
-      summary: 'A file of the pages',
-      description: 'Style, scripts and fonts of the pages; kept for ever by whoever asks.',
+      summary: 'File of the pages',
+      description: 'Styles, scripts and fonts of the pages; browsers may cache them for ever.',
       handler: sendAsset,
     }),
   ];

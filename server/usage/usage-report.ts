@@ -270,8 +270,9 @@ export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock }: Ser
       apiKeyHeader: true,
       endpoint: 'usage',
       tag: 'Account',
-      summary: 'What the key used, and what it has left',
-      description: 'What the key itself used, by day and model, and what it has left; `?from=&to=` name days.',
+      summary: 'Usage of the API key',
+      description:
+        'Returns what the API key used, by day and model, and what it has left. `?from=&to=` select the days.',
       query: {
         from: { schema: DayText, description: 'First day by UTC, e.g. 2026-06-15. Default: 30 days.' },
         to: { schema: DayText, description: 'Last day by UTC. Default: today.' },

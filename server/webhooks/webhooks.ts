@@ -73,8 +73,9 @@ export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
       method: 'GET',
       path: ROUTE,
       endpoint: 'webhookSecret',
-      summary: 'What webhooks of the account are signed with; 403 where they are switched off',
-      description: 'What webhooks of the account are signed with; 403 where they are off.',
+      summary: 'Get the webhook secret',
+      description:
+        'Returns the secret that webhooks of the account are signed with. 403 if the operator has not enabled webhooks.',
       handler: answer('newest'),
     }),
     defineRoute({
@@ -82,8 +83,8 @@ export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
       method: 'POST',
       path: `${ROUTE}/rotate`,
       endpoint: 'webhookSecretRotation',
-      summary: 'Another such secret; for 24 hours the one before it signs as well',
-      description: 'Another such secret; for 24 hours the one before signs as well.',
+      summary: 'Rotate the webhook secret',
+      description: 'Creates another webhook secret. For 24 hours webhooks are signed with the old one as well.',
       handler: answer('rotate'),
     }),
   ];
@@ -97,7 +98,7 @@ export const IMAGE_WEBHOOK: SentWebhook = {
   schemas: { WebhookEvent },
   operation: {
     tags: ['Images'],
-    summary: 'An image job has ended',
+    summary: 'Image job ended',
     operationId: 'imageJobEnded',
     description:
       'Sent at least once for each job with a `webhook_url`. A 2xx within 15 seconds confirms it and 410 stops it; after anything else it is sent again.',

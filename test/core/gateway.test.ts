@@ -76,7 +76,7 @@ describe('createGateway', () => {
     expect(status.tells?.reason).to.match(/^connect postgres:.*db\.example:5432/);
     expect(JSON.stringify(status)).not.to.contain('hunter');
     expect(status.nowhere).to.include({ state: 'failed' });
-    expect(status.empty?.reason).to.match(/"provides" names extractor/);
+    expect(status.empty?.reason).to.match(/"provides" lists extractor/);
     expect(status.future?.reason).to.match(/version 2/);
     expect(status.browsing?.reason).to.match(/needs a browser/);
     expect(status.good).to.include({ state: 'ready' });
@@ -135,7 +135,7 @@ describe('createGateway', () => {
       }),
       'an entry that fails is alone in it',
     ).to.deep.equal([
-      ['other', 'failed', 'its entry names another, and it serves item', []],
+      ['other', 'failed', 'its configuration lists another, but it serves item', []],
       ['second', 'ready', undefined, []],
       ['invented', 'failed', 'serves must be array', []],
     ]);

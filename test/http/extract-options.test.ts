@@ -105,4 +105,10 @@ describe('request options of one name and two schemas over HTTP', () => {
     expect(item.error.message).to.include('max_comments').and.not.include('maxComments');
     expect(product.result.ok).to.equal(true);
   });
+
+  it('make no platform one with reviews, though it works in the background', async () => {
+    const { json } = await app.request('/v1/capabilities', { headers: { 'x-api-key': key } });
+    const shop = json.details.find((one: { key: string }) => one.key === 'bazaar');
+    expect(shop.features).to.deep.include({ async: true, reviews: false });
+  });
 });

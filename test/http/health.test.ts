@@ -67,7 +67,7 @@ describe('health', () => {
   });
 
   it('tells which methods rest, and is degraded where a platform has none left', async () => {
-    const features = { async: false, batch: false, reviews: false, audio_mp3: false };
+    const features = { async: false, batch: false, audio_mp3: false };
     const of = (key: string, methods: ReturnType<Gateway['platforms']>[number]['methods']) => ({
       key,
       name: key,

@@ -51,11 +51,13 @@ function undescribedParts({ parameters, requestBody, responses }: DescribedOpera
 
 interface DescribedOperation {
   operationId: string;
+  summary: string;
+  description: string;
   tags: string[];
   security: Record<string, unknown[]>[];
   parameters: { name: string; in: string; description?: string; required?: boolean }[];
   requestBody?: { content: Record<string, Media> };
-  responses: Record<string, { content?: Record<string, Media> }>;
+  responses: Record<string, { description: string; content?: Record<string, Media> }>;
 }
 
 interface Document {
@@ -142,6 +144,18 @@ describe('the API reference', () => {
       }
     }
     expect(examples).to.be.above(10);
+  });
+
+  it('says in words what every operation and every response is', () => {
+    for (const { path, method, operation } of operations()) {
+      const { summary, description, responses } = operation;
+      const where = `${method} ${path}`;
+      expect(summary, where)
+        .to.match(/^[A-Z].*[^.]$/)
+        .and.have.length.below(40);
+      expect(description, where).to.match(/^[A-Z].*\.$/);
+      for (const response of Object.values(responses)) expect(response.description, where).to.match(/\S/);
+    }
   });
 
   it('describes every parameter, every schema with a name, and every field', () => {

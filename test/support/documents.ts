@@ -1,5 +1,6 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { expect } from 'chai';
 import { packageRoot } from './package-root.js';
 
 /** The pages that the documentation tests read: those beside README, in `docs/` and of the examples, as relative paths. */
@@ -85,6 +86,16 @@ export function writeTable(name: string, table: string): void {
     path.join(packageRoot, page),
     readPage(page).replace(blockOf(name), (_all, open: string, _old, close: string) => `${open}\n${table}\n${close}`),
   );
+}
+
+/** Fails if a table of the pages differs; with `UPDATE_DOCS=1` it is written first. */
+export function expectTable(name: string, table: string): void {
+  if (process.env.UPDATE_DOCS === '1') writeTable(name, table);
+  const page = pageOfTable(name);
+  expect(
+    readTable(name),
+    `the table "${name}" of ${page} should read (UPDATE_DOCS=1 npm test writes it):\n${table}\n`,
+  ).to.equal(table);
 }
 
 /** Whether a table of the pages has a row that begins with this cell. */

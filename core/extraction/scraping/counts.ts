@@ -1,3 +1,4 @@
+import type { Precision } from '../../contracts/index.js';
 import { latinDigits } from './texts.js';
 
 export interface Count {
@@ -45,6 +46,20 @@ export function parseCount(text: string): Count | undefined {
   }
   if (/^\s?\+/.test(rest)) exact = false;
   return Number.isSafeInteger(value) ? { value, exact } : undefined;
+}
+
+/**
+ * The metrics of counts that a page shows, and the precision of those that the platform rounded. A count that is
+ * undefined gives an undefined metric.
+ */
+export function shownCounters(counts: Readonly<Record<string, Count | undefined>>) {
+  const metrics: Record<string, number | undefined> = {};
+  const precision: Record<string, Precision> = {};
+  for (const [name, count] of Object.entries(counts)) {
+    metrics[name] = count?.value;
+    if (count?.exact === false) precision[name] = 'rounded';
+  }
+  return { metrics, precision };
 }
 
 interface Quantity {

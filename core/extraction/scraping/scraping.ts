@@ -9,7 +9,7 @@ export {
   pathSegments,
   queryValue,
 } from './addresses.js';
-export { type Count, parseCount } from './counts.js';
+export { type Count, parseCount, shownCounters } from './counts.js';
 export { type DashManifest, readDashManifest } from './dash.js';
 export { parseDuration, toIsoTime } from './dates.js';
 export {

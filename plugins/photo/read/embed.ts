@@ -1,4 +1,12 @@
-import { asId, decodeEntities, findJsonAfter, parseCount, splitScripts, toIsoTime } from 'mediagate/plugin';
+import {
+  asId,
+  decodeEntities,
+  findJsonAfter,
+  parseCount,
+  shownCounters,
+  splitScripts,
+  toIsoTime,
+} from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../links.js';
 import { bestImage, postMedia, videoEntry } from './media.js';
@@ -12,7 +20,6 @@ import {
   profileUrl,
   refused,
   restricted,
-  shownCounters,
 } from './post.js';
 import { findReadings } from './reply.js';
 

@@ -3,13 +3,11 @@ import {
   asPositive,
   asString,
   at,
-  type Count,
   type DefinitiveCode,
   findPhrase,
   hashtagsIn,
   type Outcome,
   type PartialPost,
-  type Precision,
 } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { canonicalUrl, type PostIdentity } from '../links.js';
@@ -80,18 +78,6 @@ export function readCounters(
     },
     precision: Object.fromEntries(names.map((name) => [name, 'hidden' as const])),
   };
-}
-
-/** Counters that a page shows as text. */
-export function shownCounters(counts: Readonly<Record<string, Count | undefined>>) {
-  const metrics: Record<string, number> = {};
-  const precision: Record<string, Precision> = {};
-  for (const [name, count] of Object.entries(counts)) {
-    if (!count) continue;
-    metrics[name] = count.value;
-    precision[name] = count.exact ? 'exact' : 'rounded';
-  }
-  return { metrics, precision };
 }
 
 /**

@@ -70,4 +70,13 @@ describe('social counters', () => {
     const { metrics } = parseFeedback([{ reaction_count: { count: 0 }, i18n_reaction_count: '1.2K' }], siteConfig);
     expect(metrics).to.deep.equal({ likes: 1200 });
   });
+
+  it('are read at the paths that the site configuration names', () => {
+    const renamed = [{ renamed: { total: 41 } }];
+    expect(parseFeedback(renamed, siteConfig).metrics).to.deep.equal({});
+    const counterPaths = { ...siteConfig.counterPaths, likes: ['reaction_count', 'renamed.total'] };
+    const { metrics, raw_stats } = parseFeedback(renamed, { ...siteConfig, counterPaths });
+    expect(metrics).to.deep.equal({ likes: 41 });
+    expect(raw_stats).to.deep.equal({ 'renamed.total': 41 });
+  });
 });

@@ -1,4 +1,13 @@
-import { asArray, asString, at, findAll, type JsonRecord, type PartialPost, rawStats } from 'mediagate/plugin';
+import {
+  asArray,
+  asString,
+  at,
+  findAll,
+  type JsonRecord,
+  type PartialPost,
+  rawStats,
+  shownCounters,
+} from 'mediagate/plugin';
 import { bestCount, countsIn, parseComments, parseLikes, parseViews, type ShownCount } from './counters.js';
 import { parseChapters, parseDescription, parseDescriptionPanel, parseMusic } from './description.js';
 import { olderPhoneRow } from './older/layouts.js';
@@ -50,13 +59,13 @@ export function parseNext(
   const isUnlisted = (asArray(layout?.badges) ?? []).some(
     (badge) => at(badge, 'metadataBadgeRenderer', 'icon', 'iconType') === 'PRIVACY_UNLISTED',
   );
-  const counts = {
+  const { metrics, precision } = shownCounters({
     views: layout?.isStream === undefined ? bestCount([views.total, panel?.views]) : views.total,
     concurrent_viewers: views.watching,
     likes,
     comments,
     subscriber_count: owner?.subscribers,
-  };
+  });
   const post: PartialPost = {
     common: {
       title: textOf(layout?.title) ?? panel?.title,
@@ -73,13 +82,8 @@ export function parseNext(
       music: parseMusic(next, layout?.described, description),
     },
     ids: videoIds(id, author?.id),
-    metrics: Object.fromEntries(Object.entries(counts).map(([metric, count]) => [metric, count?.value])),
-    precision: {
-      ...(!likes && panel?.likesHidden && { likes: 'hidden' }),
-      ...Object.fromEntries(
-        Object.entries(counts).flatMap(([metric, count]) => (count && !count.exact ? [[metric, 'rounded']] : [])),
-      ),
-    },
+    metrics,
+    precision: { ...precision, ...(!likes && panel?.likesHidden && { likes: 'hidden' }) },
     raw_stats: rawStats({
       viewCountText: layout?.viewsText,
       likeText: likes?.text,

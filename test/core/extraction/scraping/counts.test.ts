@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parseCount } from '../../../../core/extraction/scraping/counts.js';
+import { parseCount, shownCounters } from '../../../../core/extraction/scraping/counts.js';
 
 const NBSP = '\u00a0';
 const NARROW = '\u202f';
@@ -154,5 +154,15 @@ describe('parseCount', () => {
     );
     parseCount('1'.repeat(1_000_000));
     parseCount('1,111'.repeat(200_000));
+  });
+});
+
+describe('counters of a page', () => {
+  it('are metrics, with the precision of the rounded ones', () => {
+    const counts = { likes: parseCount('1.2K likes'), comments: parseCount('7 comments'), views: parseCount('a view') };
+    expect(shownCounters(counts)).to.deep.equal({
+      metrics: { likes: 1200, comments: 7, views: undefined },
+      precision: { likes: 'rounded' },
+    });
   });
 });

@@ -1,0 +1,118 @@
+import path from 'node:path';
+import { expect } from 'chai';
+import { readPluginConfig } from 'mediagate';
+import type { Plugin } from 'mediagate/plugin';
+import clipShop from 'mediagate/plugins/clip_shop';
+import clipVideo from 'mediagate/plugins/clip_video';
+import photo from 'mediagate/plugins/photo';
+import social from 'mediagate/plugins/social';
+import vidsite from 'mediagate/plugins/vidsite';
+import { isRetryable } from '../core/runtime/errors.js';
+import type { ErrorCode } from '../core/runtime/index.js';
+import { ERROR_CLASSES, ERROR_TEXTS } from '../server/http/index.js';
+import { EXTRACTION } from '../server/links/answer-schemas.js';
+import { PLANS_FILE_SCHEMA } from '../server/plans/index.js';
+import { expectTable, renderTable } from './support/documents.js';
+import { filledFields } from './support/filled-fields.js';
+import { packageRoot } from './support/package-root.js';
+import { type FieldSchema, fieldsOf, type SchemaField } from './support/schema-rows.js';
+
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
+
+describe('docs/reference/errors.md', () => {
+  it('explains every code, by status', () => {
+    const codes = Object.keys(ERROR_CLASSES) as ErrorCode[];
+    const byStatus = [...Map.groupBy(codes, (code) => ERROR_CLASSES[code].status)].sort(
+      ([one], [other]) => one - other,
+    );
+    const sections = byStatus.map(([status, some]) => {
+      const rows = some.map((code) => {
+        const { meaning, cause, action } = ERROR_TEXTS[code];
+        return [`\`${code}\``, `\`${ERROR_CLASSES[code].type}\``, meaning, cause, retryOf(code), action];
+      });
+      const header = ['`error.code`', '`error.type`', 'meaning', 'usual cause', 'retry', 'what to do'];
+      return `## ${status} ${STATUS_CODES[status]}\n\n${renderTable(header, rows)}`;
+    });
+    expectTable('errors', sections.join('\n\n'));
+  });
+});
+
+/** Whether a retry of the same request may help, in words. */
+function retryOf(code: ErrorCode): string {
+  if (!isRetryable(code)) return 'no';
+  return ERROR_TEXTS[code].action.includes('`Retry-After`') ? 'yes, after `Retry-After`' : 'yes, later';
+}
+
+describe('docs/reference/document.md', () => {
+  const [post, product, job] = EXTRACTION.schema.properties.data.anyOf as readonly FieldSchema[];
+  const filled = new Map<string, Set<string>>();
+
+  before(async () => {
+    for (const plugin of [clipShop, clipVideo, vidsite, social, photo] as readonly Plugin[])
+      filled.set(plugin.name, await filledFields(plugin));
+  });
+
+  it('describes the response around a document', () => {
+    const { data: _, error: __, ...properties } = EXTRACTION.schema.properties;
+    expectTable('response-fields', tableOf({ properties } as FieldSchema));
+  });
+
+  it('describes every field of posts and videos, and names the platforms that fill it', () => {
+    expectTable('post-document', tableOf(post, filled));
+  });
+
+  it('describes every field of products, and names the platforms that fill it', () => {
+    expectTable('product-document', tableOf(product, filled));
+  });
+
+  it('describes the job that stands in for a document', () => {
+    const { job: fields, queue } = job?.properties ?? {};
+    expectTable('job-fields', tableOf({ properties: { job: fields ?? {}, queue: queue ?? {} } }));
+  });
+});
+
+describe('docs/reference/plans.md', () => {
+  it('describes every field of the plans file', () => {
+    expectTable('plans-file', tableOf(PLANS_FILE_SCHEMA as FieldSchema));
+  });
+});
+
+describe('docs/reference/plugin-options.md', () => {
+  it('describes every option of the plugins of plugins.config.json', async () => {
+    const entries = await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), {});
+    const sections: string[] = [];
+    for (const use of new Set(entries.map((entry) => String(entry.use)))) {
+      const { default: plugin }: { default: Plugin } = await import(use);
+      const rows = fieldsOf((plugin.options ?? {}) as FieldSchema).map(
+        ({ path: option, type, description, ...more }) => {
+          expect(description, `${plugin.name} ${option}`).to.match(/\.$/);
+          return [`\`${option}\``, type, defaultOf(more), description];
+        },
+      );
+      const table = rows.length > 0 ? renderTable(['option', 'type', 'default', 'meaning'], rows) : 'No options.';
+      sections.push(`## ${plugin.name}\n\n${plugin.summary}\n\n${table}`);
+    }
+    expect(sections).to.have.length.above(10);
+    expectTable('plugin-options', sections.join('\n\n'));
+  });
+});
+
+const MAX_DEFAULT = 80;
+
+function defaultOf({ schema, isRequired }: Pick<SchemaField, 'schema' | 'isRequired'>): string {
+  if (schema.default === undefined) return isRequired ? 'required' : 'none';
+  const text = JSON.stringify(schema.default);
+  return text.length > MAX_DEFAULT ? 'in the source' : `\`${text}\``;
+}
+
+/** @param filled Platform → the fields that it fills. Default: without a column of platforms. */
+function tableOf(schema: FieldSchema | undefined, filled?: ReadonlyMap<string, ReadonlySet<string>>): string {
+  const rows = fieldsOf(schema ?? {}).map(({ path, type, description, example }) => {
+    expect(description, path).to.match(/\.$/);
+    const shown = example === undefined ? '' : `\`${JSON.stringify(example)}\``;
+    const platforms = [...(filled ?? [])].flatMap(([name, fields]) => (fields.has(path) ? [`\`${name}\``] : []));
+    return [`\`${path}\``, type, description, ...(filled ? [platforms.join(' ')] : []), shown];
+  });
+  expect(rows).to.have.length.above(3);
+  return renderTable(['field', 'type', 'meaning', ...(filled ? ['platforms'] : []), 'example'], rows);
+}
