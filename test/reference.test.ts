@@ -12,6 +12,12 @@ import type { ErrorCode } from '../core/runtime/index.js';
 import { ERROR_CLASSES, ERROR_TEXTS } from '../server/http/index.js';
 import { EXTRACTION } from '../server/links/answer-schemas.js';
 import { PLANS_FILE_SCHEMA } from '../server/plans/index.js';
+import {
+  ESSENTIAL_SETTINGS,
+  PLUGIN_SETTING_DESCRIPTIONS,
+  SETTING_DESCRIPTIONS,
+  SETTING_TOPICS,
+} from '../server/settings/index.js';
 import { expectTable, renderTable } from './support/documents.js';
 import { filledFields } from './support/filled-fields.js';
 import { packageRoot } from './support/package-root.js';
@@ -74,6 +80,31 @@ describe('docs/reference/document.md', () => {
 describe('docs/reference/plans.md', () => {
   it('describes every field of the plans file', () => {
     expectTable('plans-file', tableOf(PLANS_FILE_SCHEMA as FieldSchema));
+  });
+});
+
+describe('docs/reference/settings.md', () => {
+  const all = new Map([...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS].map((one) => [one.name, one]));
+
+  function tableOfSettings(names: readonly string[]): string {
+    const rows = names.map((name) => {
+      const setting = all.get(name);
+      expect(setting, name).not.to.equal(undefined);
+      return [`\`${name}\``, setting?.default ?? '', setting?.description ?? ''];
+    });
+    return renderTable(['variable', 'default', 'what it does'], rows);
+  }
+
+  it('lists the essential settings first', () => {
+    expect(new Set(ESSENTIAL_SETTINGS)).to.have.lengthOf(20);
+    expectTable('essential-settings', tableOfSettings(ESSENTIAL_SETTINGS));
+  });
+
+  it('lists every setting of the gateway once, by topic', () => {
+    const named = SETTING_TOPICS.flatMap(({ names }) => names);
+    expect(named).to.have.members(SETTING_DESCRIPTIONS.map(({ name }) => name));
+    const sections = SETTING_TOPICS.map(({ title, names }) => `## ${title}\n\n${tableOfSettings(names)}`);
+    expectTable('settings', sections.join('\n\n'));
   });
 });
 
