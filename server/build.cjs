@@ -67,6 +67,8 @@ async function runCompiler(node, flags) {
   });
   if (status !== 0) process.exit(status ?? 1);
   for (const module of BUNDLED) bundle(module);
+  // Its process would otherwise run as long as the gateway that is started next.
+  await require('esbuild').stop();
   bringWeights();
 }
 

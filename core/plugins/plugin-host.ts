@@ -62,8 +62,8 @@ export interface PluginHost {
    * The policy for calls of an instance that are not made through {@link call}, since they continue after their answer.
    */
   policy(entry: string): InstancePolicy;
-  /** Logs, at most once a minute for each instance, that a call of it did not end when its signal aborted. */
-  reportIgnoredAbort(entry: string): void;
+  /** Logs, at most once a minute for each instance, if an aborted call of it has not ended 5 s later. */
+  watchAborted(entry: string, work: Promise<unknown>): void;
   /** The state that a plugin reports; undefined if it throws, so that one plugin does not hide the states of others. */
   stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[];
   /** Private origins that this instance may reach. */
@@ -155,12 +155,14 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     return withBoundedWait(error);
   }
 
-  function reportIgnoredAbort(entry: string): void {
-    const loaded = all.find(({ id, state }) => id === entry && state === 'ready');
-    const now = performance.now();
-    if (!loaded || now - (loaded.ignoredAt ?? Number.NEGATIVE_INFINITY) < REPORT_MS) return;
-    loaded.ignoredAt = now;
-    logger.warn('a plugin ignores its abort signal: a call of it continues after its end', { entry });
+  function watchCall(entry: string, work: Promise<unknown>): void {
+    watchAborted(work, () => {
+      const loaded = all.find(({ id, state }) => id === entry && state === 'ready');
+      const now = performance.now();
+      if (!loaded || now - (loaded.ignoredAt ?? Number.NEGATIVE_INFINITY) < REPORT_MS) return;
+      loaded.ignoredAt = now;
+      logger.warn('a plugin ignores its abort signal: a call of it continues after its end', { entry });
+    });
   }
 
   function stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[] {
@@ -248,7 +250,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       })),
 
     stateOf,
-    reportIgnoredAbort,
+    watchAborted: watchCall,
 
     async call(kind, entry, signal, work) {
       const loaded = all.find((candidate) => candidate.id === entry && candidate.state === 'ready');
@@ -267,7 +269,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         const error = () => new GatewayError('upstream_timeout', `No answer within ${timeoutMs / 1000} s.`);
         return await withDeadline(timeoutMs, run, { signals, error });
       } catch (error) {
-        if (running && ending?.aborted) watchAborted(running, () => reportIgnoredAbort(entry));
+        if (running && ending?.aborted) watchCall(entry, running);
         if (signals.some((one) => one.aborted && one.reason === error)) throw error;
         throw failureOf(loaded, kind, error);
       }

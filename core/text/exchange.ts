@@ -1,5 +1,5 @@
 import type { TextReply, Usage } from '../contracts/index.js';
-import { GatewayError, isGatewayError, SharedTimer, type Ticking, watchAborted } from '../runtime/index.js';
+import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
 import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeAnswer } from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
@@ -56,8 +56,8 @@ export interface ExchangeOptions {
   background?: TextExchange['background'];
   /** Called if a stream did not complete although its caller is still connected. */
   onCut(failure: GatewayError): void;
-  /** Called if the call did not end when its signal aborted. */
-  onIgnoredAbort(): void;
+  /** Called with a call whose signal aborted, which must end soon. */
+  watchAborted(work: Promise<unknown>): void;
   /** Whether the upstream completes the answer without a listener: it can be fetched later. */
   continuesAlone: boolean;
   /** Estimates the usage if the upstream reports none, from the model's text. Never rejects. */
@@ -154,7 +154,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     this.#flow.abort(error);
     if (this.#body) this.#body.fail(error);
     else {
-      watchAborted(this.#asking, this.#options.onIgnoredAbort);
+      this.#options.watchAborted(this.#asking);
       this.fail(error);
     }
   }

@@ -281,7 +281,7 @@ export function createTexts(parts: TextsParts): TextService {
       },
       failureOf: bodyFailures(terms),
       hideOptions: terms.hideOptions,
-      onIgnoredAbort: () => host.reportIgnoredAbort(entry),
+      watchAborted: (work) => host.watchAborted(entry, work),
       onCut: (error) => logger.warn('an answer was interrupted', { requestId, model, entry, code: error.code, error }),
       readerOf,
       isResponse: route === 'responses',
@@ -343,7 +343,7 @@ export function createTexts(parts: TextsParts): TextService {
       onWhole({ itemIds }) {
         for (const id of itemIds) rememberItem(id, owner);
       },
-      onIgnoredAbort: () => host.reportIgnoredAbort(found.entry),
+      watchAborted: (work) => host.watchAborted(found.entry, work),
       onCut: () => {},
       continuesAlone: false,
       async estimate(sample) {

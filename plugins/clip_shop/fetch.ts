@@ -84,7 +84,8 @@ function refused(reason: string): ShopOutcome {
 }
 
 function outcomeOfResponse(response: HttpResponse, id: string, siteConfig: SiteConfig): ShopOutcome {
-  const failure = readStatus(response);
+  // One URL alone may be wrong, so the others are tried as well.
+  const failure = readStatus(response, { 410: 'upstream_refused' });
   if (!failure) return outcomeOfPage(response.text(), id, siteConfig);
   if (failure.code !== 'upstream_refused') return failure;
   // A page that is sent with a status of refusal may state the reason.

@@ -1,7 +1,6 @@
 import {
-  type ChainResult,
-  type Extraction,
   fallbackSource,
+  type ItemRun,
   limitationNotes,
   type MediaEntry,
   mergePosts,
@@ -14,17 +13,15 @@ import { type PostReading, SOURCES } from './read/post.js';
 
 type ReadingPart = Part<PostReading>;
 
-interface PostRun extends Pick<ChainResult<unknown>, 'restriction' | 'limitations'> {
-  parts: readonly ReadingPart[];
-  call: { state: { identity: PostIdentity } };
-}
-
 /** The document of a post, and what a client should know about it. */
 export function assemble(
-  run: PostRun,
-): Omit<Extraction, 'method' | 'data'> & { data: PostData; limitations: string[] } {
-  const parts = rankParts(run.parts);
-  const data = mergeReadings(parts, run.call.state.identity);
+  run: Pick<ItemRun<PostReading>, 'parts' | 'restriction' | 'limitations'>,
+  identity: PostIdentity,
+) {
+  const rank = ({ found }: ReadingPart) => SOURCES.indexOf(found.source);
+  // Best source first.
+  const parts = [...run.parts].sort((one, other) => rank(one) - rank(other));
+  const data = mergeReadings(parts, identity);
   const readings = parts.map(({ found }) => found);
   const hasVideo = readings.some((reading) => reading.hasVideo);
   const files = hasVideo ? data.media.video_urls : data.media.image_urls;
@@ -46,12 +43,6 @@ export function assemble(
     itemCount > data.media.image_urls.length && 'carousel_truncated',
   );
   return { data, limitations, audio: chooseAudio(data.media.entries) !== undefined };
-}
-
-/** Best source first. */
-function rankParts(parts: readonly ReadingPart[]): ReadingPart[] {
-  const rank = ({ found }: ReadingPart) => SOURCES.indexOf(found.source);
-  return [...parts].sort((one, other) => rank(one) - rank(other));
 }
 
 /**

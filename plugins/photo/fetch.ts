@@ -66,7 +66,9 @@ export function createRequests(http: HttpClient, siteConfig: SiteConfig) {
 
   async function json(url: string, signal: AbortSignal): Promise<unknown> {
     const response = await send({ url, headers: { ...api, referer: `${origin}/` }, signal });
-    if (response.status === 404 || isMissingMedia(response, siteConfig)) return undefined;
+    // The API says in a refusal that there is no such post.
+    const isMissing = response.status === 400 && findPhrase(messageIn(response), siteConfig.phrases.missingMedia);
+    if (response.status === 404 || response.status === 410 || isMissing) return undefined;
     if (!isRuling(response)) requireReply(response, siteConfig);
     return readBody(response.text());
   }
@@ -234,11 +236,6 @@ function requireReply(response: HttpResponse, siteConfig: SiteConfig): HttpRespo
 export function codeOfMessage(message: string, { phrases }: SiteConfig): TransientCode | undefined {
   if (findPhrase(message, phrases.throttled)) return 'upstream_rate_limited';
   return findPhrase(message, phrases.challenge) ? 'bot_check' : undefined;
-}
-
-/** Whether a refusal of the API says that there is no such post. */
-function isMissingMedia(response: HttpResponse, { phrases }: SiteConfig): boolean {
-  return response.status === 400 && findPhrase(messageIn(response), phrases.missingMedia) !== undefined;
 }
 
 /** Whether a refusal of the API has a title that says why a post may not be shown. */

@@ -74,9 +74,9 @@ function createPhotoExtractor(context: PluginContext<{ siteConfig?: SiteConfigOv
     methods: createMethods(requests, siteConfig),
     isEnough: (readings) => hasAuthorAndContent(readings) && hasAllFiles(readings),
     isWorthwhile,
-    assemble,
-    async resolveAudio(_call, run) {
-      const { media, common } = assemble(await run()).data;
+    assemble: (run) => assemble(run, run.call.state.identity),
+    async resolveAudio({ link }, run) {
+      const { media, common } = assemble(await run(), identityOf(link.id)).data;
       return audioSource(chooseAudio(media.entries), {
         headers: { 'user-agent': siteConfig.userAgent, referer: `${siteConfig.origin}/` },
         durationSeconds: common.duration_seconds,
@@ -177,13 +177,11 @@ function checkRemoved(outcome: PostOutcome, { state, outcomes }: PostCall): Post
 
 /** Nothing was extracted, and no reply says why. A gate alone may have several reasons. */
 function isUnexplained({ found, outcomes }: PostCall): boolean {
-  return !hasAuthorAndContent(found()) && restrictionsIn(outcomes).every(isGate);
+  return !hasAuthorAndContent(found()) && restrictionsIn(outcomes).every(({ reason }) => reason === GATED.reason);
 }
 
-function isGate(outcome: PostOutcome): boolean {
-  return outcome.kind === 'definitive' && outcome.reason === GATED.reason;
-}
-
-function restrictionsIn(outcomes: PostCall['outcomes']): PostOutcome[] {
-  return [...outcomes.values()].filter((outcome) => outcome.kind === 'definitive' && outcome.code !== 'removed');
+function restrictionsIn(outcomes: PostCall['outcomes']) {
+  return [...outcomes.values()].flatMap((outcome) =>
+    outcome.kind === 'definitive' && outcome.code !== 'removed' ? [outcome] : [],
+  );
 }

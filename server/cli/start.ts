@@ -147,10 +147,10 @@ function indent(text: string): string {
 
 /** A description of each kind of model, in display order. */
 const AUDIO_WORK: readonly (readonly [AudioOperation, string])[] = [
-  ['transcribe', 'hearing'],
-  ['speak', 'speaking'],
-  ['changeVoice', 'changed voices'],
-  ['generateSound', 'sounds'],
+  ['transcribe', 'transcription'],
+  ['speak', 'speech'],
+  ['changeVoice', 'voice changer'],
+  ['generateSound', 'sound effects'],
 ];
 const WORK_WIDTH = Math.max(...AUDIO_WORK.map(([, work]) => work.length));
 

@@ -85,7 +85,7 @@ function describeMisspelt(name: string, known: ReadonlySet<string>): string[] {
   const prefix = OWN_PREFIXES.find((one) => name.startsWith(one));
   if (prefix === undefined) return [];
   const ours = [...known].filter((candidate) => candidate.startsWith(prefix));
-  return [`${name} is no setting; ${ours.join(', ')} ${ours.length === 1 ? 'is' : 'are'}.`];
+  return [`${name} is not a setting. Settings that begin with ${prefix}: ${ours.join(', ')}.`];
 }
 
 /** Another word is no typo: `CACHE_TTL` is two letters from `CACHE_URL`. */

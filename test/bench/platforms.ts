@@ -89,7 +89,7 @@ export const PLATFORMS: Readonly<Record<PlatformName, BenchPlatform>> = {
       const outcome = readPermalinkPage(html, identity, facts.photo);
       if (outcome.kind !== 'found') return undefined;
       const parts = outcome.found.map((found) => ({ method: 'permalink', found }));
-      return ofPost(assemble({ parts, limitations: [], call: { state: { identity } } }).data);
+      return ofPost(assemble({ parts, limitations: [] }, identity).data);
     },
   },
   clip_video: {

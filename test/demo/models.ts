@@ -77,7 +77,7 @@ async function chat({ gateway, key, terminal, keep }: Stage): Promise<void> {
       ['said', textOf(chunks)],
       ['streamed', joined([amount(chunks.length, 'event'), `the first after ${firstMs} ms`])],
       ['usage', usage ? `${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out` : 'not told'],
-      ['stand-in', response.headers.get('x-mediagate-stand-in') ?? 'none'],
+      ['mock', response.headers.get('x-mediagate-stand-in') ?? 'none'],
       ['file', file],
     ],
   });
@@ -117,7 +117,7 @@ async function speakAndHear({ gateway, key, terminal, keep }: Stage): Promise<vo
         ],
         ['heard', heard.json.text],
         ['lasts', `${heard.json.duration} s`],
-        ['stand-in', heard.headers.get('x-mediagate-stand-in') ?? 'none'],
+        ['mock', heard.headers.get('x-mediagate-stand-in') ?? 'none'],
         ['file', file],
       ],
     });

@@ -142,7 +142,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
       waiting,
     ]);
     expect((await run('list')).stdout).to.match(
-      /^No such job waits or runs; --state lists those that have ended\.\n\nimage: 0 queued.*, 2 cancelled\n/,
+      /^No such job is queued or running; use --state to list ended jobs\.\n\nimage: 0 queued.*, 2 cancelled\n/,
     );
     expect(gateway.output()).not.to.contain('lost its lease');
   });

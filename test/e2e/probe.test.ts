@@ -135,7 +135,7 @@ describe('the probe', () => {
     const cases: [string[], string][] = [
       [['--platform', 'nowhere'], 'No platform "nowhere" is ready. Ready: vidsite, clip_video'],
       [['--links', path.join(folder, 'none.json')], 'none.json cannot be read'],
-      [['--links', shapeless], 'shapeless.json is no list of links'],
+      [['--links', shapeless], 'shapeless.json is not a list of links'],
       [['--links', foreign], 'https://example.com/'],
       [
         ['--platform', 'photo', '--links', await linksFile('other.json', [{ url: 'https://youtu.be/Tugs0fOst3n' }])],

@@ -608,7 +608,7 @@ describe('the process', () => {
       expect(said.stdout).to.contain('The .env file in this folder is not read. To set what it has: set -a;');
       // No stand-in answers for text.
       expect(said.stdout).to.match(
-        /real models:\n {2}images +IMAGE_UPSTREAM_URL\n {2}hearing +TRANSCRIPTION_UPSTREAM_URL\n {2}speaking +SPEECH_UPSTREAM_URL or ELEVENLABS_API_KEY\n {2}changed voices +ELEVENLABS_API_KEY\n {2}sounds +ELEVENLABS_API_KEY\n/,
+        /real models:\n {2}images +IMAGE_UPSTREAM_URL\n {2}transcription +TRANSCRIPTION_UPSTREAM_URL\n {2}speech +SPEECH_UPSTREAM_URL or ELEVENLABS_API_KEY\n {2}voice changer +ELEVENLABS_API_KEY\n {2}sound effects +ELEVENLABS_API_KEY\n/,
       );
       const { checks } = (await (await fetch(`${address}/health`)).json()) as {
         checks: { plugins: { entries: { id: string; reason?: string }[] } };

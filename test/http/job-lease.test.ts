@@ -10,9 +10,9 @@ describe('how a worker fares, in words', () => {
   it('says what becomes of a job whose worker is silent', () => {
     expect(words(-50)).to.equal('alive 0 s ago');
     expect(words(9_999)).to.equal('alive 9 s ago');
-    expect(words(12_000)).to.equal('no life for 12 s; waits for its lease: 3 s');
-    expect(words(15_000)).to.equal('no life for 15 s; its lease is over: waits for another worker');
-    expect(words(3 * 3_600_000)).to.equal('no life for 3 h; its lease is over: waits for another worker');
+    expect(words(12_000)).to.equal('no heartbeat for 12 s; its lease ends in 3 s');
+    expect(words(15_000)).to.equal('no heartbeat for 15 s; its lease has ended: waits for another worker');
+    expect(words(3 * 3_600_000)).to.equal('no heartbeat for 3 h; its lease has ended: waits for another worker');
     expect(words(1_000, true)).to.equal('its worker has ended; waits for another worker');
   });
 

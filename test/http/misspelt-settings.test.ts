@@ -41,27 +41,29 @@ describe('variables that are no settings', () => {
       'TRUSTED_PROXYS',
     ]);
     expect(find(environment)).to.deep.equal([
-      'PROT is no setting; PORT is.',
-      'IMAGE_UPSTREM_URL is no setting; IMAGE_UPSTREAM_URL is.',
-      'TEXT_UPSTREAM_KYE is no setting; TEXT_UPSTREAM_KEY is.',
-      'DATBASE_URL is no setting; DATABASE_URL is.',
-      'BASEURL is no setting; BASE_URL is.',
-      'SHUTDOWN_SECOND is no setting; SHUTDOWN_SECONDS is.',
-      'TRUSTED_PROXYS is no setting; TRUSTED_PROXIES is.',
+      'PROT is not a setting. Did you mean PORT?',
+      'IMAGE_UPSTREM_URL is not a setting. Did you mean IMAGE_UPSTREAM_URL?',
+      'TEXT_UPSTREAM_KYE is not a setting. Did you mean TEXT_UPSTREAM_KEY?',
+      'DATBASE_URL is not a setting. Did you mean DATABASE_URL?',
+      'BASEURL is not a setting. Did you mean BASE_URL?',
+      'SHUTDOWN_SECOND is not a setting. Did you mean SHUTDOWN_SECONDS?',
+      'TRUSTED_PROXYS is not a setting. Did you mean TRUSTED_PROXIES?',
     ]);
   });
 
   it('are named with all that begins as they do, where none is near', () => {
     expect(find({ EXTRACT_THREADS: '8' })).to.deep.equal([
-      'EXTRACT_THREADS is no setting; EXTRACT_CACHE_SECONDS, EXTRACT_WORKERS, EXTRACT_MAX_ACTIVE are.',
+      'EXTRACT_THREADS is not a setting. Settings that begin with EXTRACT_: EXTRACT_CACHE_SECONDS, EXTRACT_WORKERS, EXTRACT_MAX_ACTIVE.',
     ]);
-    expect(find({ VIDSITE_REGION: 'DE' })).to.deep.equal(['VIDSITE_REGION is no setting; VIDSITE_API_KEY is.']);
+    expect(find({ VIDSITE_REGION: 'DE' })).to.deep.equal([
+      'VIDSITE_REGION is not a setting. Settings that begin with VIDSITE_: VIDSITE_API_KEY.',
+    ]);
   });
 
   it('do not count where the plugins file reads them, or where they are empty', () => {
     expect(find({ IMAGE_UPSTREAM_URL2: 'x', PAYMENT_TOKEN: '' }, ['IMAGE_UPSTREAM_URL2'])).to.deep.equal([]);
     expect(find({ SECOND_UPSTREM: 'x' }, ['SECOND_UPSTREAM'])).to.deep.equal([
-      'SECOND_UPSTREM is no setting; SECOND_UPSTREAM is.',
+      'SECOND_UPSTREM is not a setting. Did you mean SECOND_UPSTREAM?',
     ]);
   });
 

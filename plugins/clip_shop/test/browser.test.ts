@@ -217,6 +217,12 @@ describe('clip_shop: the browser', () => {
     expect(reviewsOf(played).five_star).to.have.length(3);
   });
 
+  it('finds the product where each plain URL alone answers that it is gone', async () => {
+    const { extraction, requests } = await play({ reply: { status: 410 } });
+    expect(extraction.method).to.equal('browser');
+    expect(requests).to.equal(3);
+  });
+
   it('costs nothing of what was found where it fails or is refused', async () => {
     const scenes: Scene[] = [
       { fails: new GatewayError('upstream_timeout', 'too slow') },

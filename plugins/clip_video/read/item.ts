@@ -134,7 +134,7 @@ export function parseItem(item: unknown, id: string): PartialPost {
         raw_stats: rawStats({
           createTime: at(item, 'createTime'),
           locationCreated: at(item, 'locationCreated'),
-          repostCount: at(item, 'statsV2', 'repostCount') ?? at(item, 'stats', 'repostCount'),
+          repostCount: member(at(item, 'statsV2'), 'repostCount') ?? at(item, 'stats', 'repostCount'),
         }),
       },
     ],

@@ -46,15 +46,16 @@ function addOwnerId(reading: PostReading, { scripts, markup }: ScriptedPage, { m
   const { post } = reading;
   if (post.ids?.author_id) return reading;
   const texts = [...scripts.map(({ text }) => text), ...markup];
-  const around = texts.map((text) => recordAround(text, '"media_id"', mediaId)).find((text) => text !== '');
+  const around = texts.map((text) => recordAround(text, mediaId)).find((text) => text !== '');
   const id = asId(/"(?:media_)?owner_id"\s*:\s*"(\d+)"/.exec(around ?? '')?.[1]);
   if (!id) return reading;
   const common = { ...post.common, author: { ...post.common?.author, id } };
   return { ...reading, post: { ...post, ids: { ...post.ids, author_id: id }, common } };
 }
 
-/** The part of a record around the first field of a name that has the post's id. */
-function recordAround(text: string, field: string, mediaId: string): string {
+/** The part of a record around the first `media_id` that is the post's. */
+function recordAround(text: string, mediaId: string): string {
+  const field = '"media_id"';
   const value = `"${mediaId}"`;
   for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length)) {
     if (!text.slice(Math.max(0, at - field.length - 20), at).includes(field)) continue;

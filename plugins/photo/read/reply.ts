@@ -51,11 +51,12 @@ export function findReadings(
     if (isGate(record)) {
       const { [gate]: inside, ...outer } = record;
       const behind = asRecord(inside);
-      // A closed gate is all that its reply contains, often without an identifier.
-      if (!behind && own !== false) gated = true;
-      else if (!behind || own !== true) others = true;
-      // The node behind a gate often has no identifier of its own.
-      else if (isRequested(behind, identity) !== false) {
+      if (!behind || own !== true) {
+        // A closed gate is all that its reply contains, often without an identifier.
+        if (!behind && own !== false) gated = true;
+        else others = true;
+      } else if (isRequested(behind, identity) !== false) {
+        // The node behind a gate often has no identifier of its own.
         inner.add(behind);
         nodes.push({ ...outer, ...behind });
       }

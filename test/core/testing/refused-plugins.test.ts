@@ -307,7 +307,7 @@ const WRONG: Readonly<Record<string, Wrong>> = {
       usage: { inputTokens: Number.NaN } as never,
     })),
     kit: /usage\.inputTokens is NaN/,
-    gateway: /usage that is no amount .*inputTokens/,
+    gateway: /invalid usage .*inputTokens/,
   },
   'answers an image without bytes': {
     plugin: imagePlugin(async () => ({ contentType: 'image/png' }) as never),
