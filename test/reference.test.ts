@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { expect } from 'chai';
+import type { Command } from 'commander';
 import { readPluginConfig } from 'mediagate';
 import type { Plugin } from 'mediagate/plugin';
 import clipShop from 'mediagate/plugins/clip_shop';
@@ -9,6 +10,7 @@ import social from 'mediagate/plugins/social';
 import vidsite from 'mediagate/plugins/vidsite';
 import { isRetryable } from '../core/runtime/errors.js';
 import type { ErrorCode } from '../core/runtime/index.js';
+import { createProgram } from '../server/cli/program.js';
 import { ERROR_CLASSES, ERROR_TEXTS } from '../server/http/index.js';
 import { EXTRACTION } from '../server/links/answer-schemas.js';
 import { PLANS_FILE_SCHEMA } from '../server/plans/index.js';
@@ -82,6 +84,37 @@ describe('docs/reference/plans.md', () => {
     expectTable('plans-file', tableOf(PLANS_FILE_SCHEMA as FieldSchema));
   });
 });
+
+describe('docs/reference/cli.md', () => {
+  it('has the help of every command', () => {
+    const sections = leavesOf(createProgram()).map((command) => {
+      const [, ...words] = namesOf(command);
+      return `## ${words.join(' ')}\n\n\`\`\`text\n${helpOf(command)}\n\`\`\``;
+    });
+    expect(sections).to.have.length.above(20);
+    expectTable('commands', sections.join('\n\n'));
+  });
+});
+
+/** The commands that do something. */
+function leavesOf(command: Command): Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+}
+
+function namesOf(command: Command): string[] {
+  return [...(command.parent ? namesOf(command.parent) : []), command.name()];
+}
+
+/** As `--help` prints it, without the settings, which have a page of their own. */
+function helpOf(command: Command): string {
+  let text = '';
+  const write = (part: string) => {
+    text += part;
+  };
+  command.configureOutput({ writeOut: write, getOutHelpWidth: () => 100, getOutHasColors: () => false }).outputHelp();
+  const [help = ''] = text.split('\nSettings (environment variables):');
+  return help.trim();
+}
 
 describe('docs/reference/settings.md', () => {
   const all = new Map([...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS].map((one) => [one.name, one]));
