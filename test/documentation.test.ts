@@ -23,7 +23,7 @@ import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../serve
 import { createHealth, createMetrics } from '../server/observability/index.js';
 import { createPaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
-import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../server/settings/index.js';
+import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
 import { createUsageService } from '../server/usage/index.js';
 import { documentPages, expectTable, readPage, readTable, renderTable } from './support/documents.js';
@@ -153,11 +153,6 @@ describe('the tables of the pages equal the code', () => {
       help,
     ]);
     expectTable('metrics', renderTable(['figure', 'is a', 'says'], rows));
-  });
-
-  it('settings: those that are read from the environment', () => {
-    const rows = SETTING_DESCRIPTIONS.map((setting) => [`\`${setting.name}\``, setting.default, setting.description]);
-    expectTable('settings', renderTable(['variable', 'default', 'what it does'], rows));
   });
 
   it('settings of real models: those that plugins.config.json reads', () => {
