@@ -9,6 +9,7 @@ import {
   keyState,
   LOCAL_ACCOUNT,
   namedKeyId,
+  soonerOf,
 } from '../keys/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
@@ -18,7 +19,7 @@ import { CommandFailure, CommandMistake, print, printJson, withNewState, withSta
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
 
-const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'KEY_GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'LAST USED'];
+const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'KEY_GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'];
 
 interface Listed {
   record: ApiKeyRecord;
@@ -46,25 +47,41 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
     accountId,
     grants: grantsOf(options.grant, ofPlan),
     rpm: rpmOf(options.rpm, ofPlan),
-    expiresAt: expiryOf(options.expires) ?? ofPlan?.expiresAt ?? null,
+    expiresAt: expiryOf(options.expires),
     ...(ofPlan && { plan: ofPlan.plan }),
   };
   const [pepper] = await loadPeppers(settings);
+  const planEnd = ofPlan?.expiresAt ?? null;
   const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
   await withNewState(settings, async (state) => {
     // The budget first: a key must never exist without its limits.
     if (ofPlan?.budget) await state.budgets.create(ofPlan.budget);
-    await state.keys.insert(record);
+    await state.keys.insert(record, planEnd);
   });
   const { id, name, grants, rpm, planId, models } = record;
+  const expiresAt = soonerOf(record.expiresAt, planEnd);
   if (options.json) {
     // Only if one was named: the output for scripts stays unchanged.
     const account = options.account === undefined ? {} : { account: accountId };
-    printJson({ id, key, name, ...account, plan: planId, grants, models, rpm, expires_at: isoTime(record.expiresAt) });
+    const end = planEnd === null ? {} : { plan_expires_at: isoTime(planEnd) };
+    printJson({
+      id,
+      key,
+      name,
+      ...account,
+      plan: planId,
+      grants,
+      models,
+      rpm,
+      expires_at: isoTime(expiresAt),
+      ...end,
+    });
   } else {
     print(`${key}\n`);
     const what = `${grants.join(', ')}${models ? ` (${models.join(', ')})` : ''}`;
     process.stderr.write(`Key ${id} (${name}) may use: ${what}. It is not shown again.\n`);
+    if (planEnd !== null && expiresAt === planEnd)
+      process.stderr.write(`It expires at ${isoTime(planEnd)}, with its plan ${planId}.\n`);
   }
   return 0;
 }
@@ -187,7 +204,7 @@ function describe({ record, budget }: Listed) {
 }
 
 function row({ record, budget }: Listed): string[] {
-  const { id, name, accountId, planId, grants, rpm, createdAt, lastUsedAt } = record;
+  const { id, name, accountId, planId, grants, rpm, createdAt, expiresAt, lastUsedAt } = record;
   return [
     id,
     name,
@@ -198,6 +215,7 @@ function row({ record, budget }: Listed): string[] {
     renderLeft(budget, systemClock.now()),
     stateOf(record),
     isoTime(createdAt),
+    isoTime(expiresAt) ?? 'never',
     isoTime(lastUsedAt) ?? 'never',
   ];
 }

@@ -129,7 +129,7 @@ function addKeyCommands(program: Command): void {
       '--rpm <number>',
       'requests per minute and route family, or unlimited (default: 30, or the limit of the plan)',
     )
-    .option('--expires <date>', 'expiry date, e.g. 2030-12-31 (default: never)')
+    .option('--expires <date>', 'expiry date, e.g. 2030-12-31 (default: never, or the end of the plan)')
     .option('--json', 'print JSON')
     .action((options) =>
       runCommand(async (settings) => (await import('./keys.js')).createKeyCommand(settings, options)),
