@@ -194,10 +194,12 @@ function addKeyCommands(program: Command): void {
 function addUsageCommands(program: Command): void {
   program
     .command('usage')
-    .description('show usage by day, key, route and model')
+    .description('show usage by day, key, route and model, or by one of them')
     .option('--key <id>', `only this key: ${KEY}`)
     .option('--from <day>', 'first day by UTC, e.g. 2026-06-01 (default: 30 days)')
     .option('--to <day>', 'last day (default: today)')
+    .addOption(new Option('--by <group>', 'one row for each').choices(['key', 'model', 'day', 'route']))
+    .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .option('--json', 'print JSON')
     .action((options) => runCommand(async (settings) => (await import('./usage.js')).usageCommand(settings, options)));
 }

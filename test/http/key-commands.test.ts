@@ -189,6 +189,60 @@ for (const engine of engines) {
       expect(unknown.stderr).to.contain('There is no key with the id nobody00');
     });
 
+    it('usage names the keys, and adds up by key, model, day or route', async () => {
+      const keys = [await make('--name', '=1+1, "Ann"'), await make('--name', 'Bob'), { id: 'deleted0' }];
+      const settle = (keyId: string, model: string, day: number, route = '/v1/chat/completions') => {
+        const request = { keyId, accountId: 'local', route, model, requestId: `${keyId}${model}${route}` };
+        const usage = { inputTokens: 100, outputTokens: 10 };
+        state.admissions.settle({ ...request, status: 200, latencyMs: 5, usage, at: Date.UTC(2026, 0, day) });
+      };
+      const [ann = '', bob = '', deleted = ''] = keys.map(({ id }) => id);
+      settle(ann, 'm-5.5', 1);
+      settle(bob, 'm-5.5', 1);
+      settle(bob, 'm-6', 2);
+      settle(bob, 'm-6', 2, '/v1/responses');
+      settle(deleted, 'm-6', 2);
+      await state.admissions.flush();
+      const report = async (...args: string[]) => {
+        const days = ['--from', '2026-01-01', '--to', '2026-01-02'];
+        const { code, stdout, stderr } = await runCommand(['usage', ...days, ...args], environment);
+        expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
+        return stdout;
+      };
+      const byKey = JSON.parse(await report('--by', 'key', '--json'));
+      expect(byKey[0]).to.include({ key: bob, name: 'Bob', account: 'local', requests: 3, input_tokens: 300 });
+      expect(byKey).to.have.length(3);
+      expect(byKey.find(({ key }: { key: string }) => key === deleted).name).to.equal(null);
+      const table = await report('--by', 'key');
+      expect(table)
+        .to.match(/^KEY +NAME +ACCOUNT +REQUESTS +FAILED/)
+        .and.to.match(/\nall +5 +0 +500 +50 +- +0\n$/);
+      expect(table).to.match(new RegExp(`${bob} +Bob +local +3 +0 +300 +30`));
+      expect(await report('--by', 'day')).to.match(/^DAY .*\n2026-01-02 +3 .*\n2026-01-01 +2 /);
+      expect(await report('--by', 'model')).to.match(/^MODEL .*\nm-6 +3 .*\nm-5\.5 +2 /);
+      expect(await report('--by', 'route')).to.match(/\n\/v1\/chat\/completions +4 .*\n\/v1\/responses +1 /);
+
+      const [head, first, ...others] = (await report('--by', 'key', '--csv')).trimEnd().split('\n');
+      expect(head).to.match(/^key,name,account,requests,failed,estimated,input_tokens,/);
+      expect(first).to.match(new RegExp(`^${bob},Bob,local,3,0,0,300,`));
+      // A spreadsheet takes neither the comma for the end of the name nor the name for a formula.
+      for (const start of [`${ann},"'=1+1, ""Ann""",local,1,`, `${deleted},,local,1,`]) {
+        expect(
+          others.filter((line) => line.startsWith(start)),
+          others.join('\n'),
+        ).to.have.length(1);
+      }
+      const all = await report('--csv', '--key', bob);
+      expect(all).to.match(/^day,key,name,account,route,model,requests,.*\n(?:2026-01-0\d,.*\n){3}$/);
+      for (const args of [
+        ['--by', 'week'],
+        ['--csv', '--json'],
+      ]) {
+        const { code, stderr } = await runCommand(['usage', ...args], environment);
+        expect(code, stderr).to.equal(2);
+      }
+    });
+
     it('update says what is wrong', async () => {
       const { id } = await make();
       const cases: [string[], number, string][] = [
