@@ -49,7 +49,7 @@ describe('requests to models of the guides, as they stand there', () => {
   }
 
   it('curl: list, chat and response', async () => {
-    const said = await inShell('/v1/chat/completions');
+    const said = await inShell('curl -sN $BASE/v1/chat/completions');
     expect(said).to.contain('{"object":"list","data":[{"id":"m-5.5","object":"model","created":1781481600,');
     expect(said.trim()).to.contain('data: [DONE]');
     const whole = JSON.parse(said.slice(said.lastIndexOf('[DONE]') + '[DONE]'.length));
