@@ -26,7 +26,16 @@ import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
 import { createUsageService } from '../server/usage/index.js';
-import { documentPages, expectTable, readPage, readTable, renderTable, sectionOf } from './support/documents.js';
+import {
+  anchorsOf,
+  documentPages,
+  expectTable,
+  readPage,
+  readTable,
+  renderTable,
+  sectionOf,
+  withoutCode,
+} from './support/documents.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Who may call a route, in words. */
@@ -239,20 +248,7 @@ function linksOf(page: string): DocumentLink[] {
 function isThere(target: string, anchor: string): boolean {
   if (!existsSync(path.join(packageRoot, target))) return false;
   if (anchor === '') return true;
-  const headings = [...withoutCode(readPage(target)).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
-  return headings.map(anchorOf).includes(anchor);
-}
-
-/** As forges make it of a heading. */
-function anchorOf(title: string): string {
-  return title
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-');
-}
-
-function withoutCode(text: string): string {
-  return text.replace(/^```[\s\S]*?^```$/gm, '');
+  return anchorsOf(readPage(target)).includes(anchor);
 }
 
 /** Types that building blocks return and that readers take apart. */
