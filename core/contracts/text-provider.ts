@@ -6,6 +6,9 @@ export type TextRoute = 'chat_completions' | 'responses';
 /** What the responses format does with a request besides answering it: compact it, or count its tokens. */
 export type ResponsesTask = 'compact' | 'input_tokens';
 
+/** Reasoning efforts of the format, weakest first. */
+export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+
 /**
  * Passes text requests to a model. The open wire format is the domain here: bytes go in and come out unchanged, so
  * nothing an upstream adds is lost in translation. The gateway reads usage and the end of a stream from the passing

@@ -10,6 +10,7 @@ import {
   namesModeration,
   type OpenaiError,
   openaiError,
+  REASONING_EFFORTS,
   type ResponsesTask,
   replaceFields,
   type Static,
@@ -68,8 +69,9 @@ export const OptionsSchema = Type.Object(
       Type.String({ minLength: 1, description: 'Name of the model at the upstreams. Default: the public name.' }),
     ),
     efforts: Type.Array(Type.String({ minLength: 1 }), {
-      default: ['low', 'medium', 'high', 'xhigh'],
-      description: 'Reasoning efforts that clients may ask for.',
+      default: [...REASONING_EFFORTS],
+      description:
+        'Reasoning efforts that clients may ask for. List fewer if the model has fewer; the others are refused with 400.',
     }),
     maxOutputTokens: Type.Optional(
       Type.Integer({
