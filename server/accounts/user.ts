@@ -452,7 +452,8 @@ const HOUR_MS = 3_600_000;
 const MAX_NAME = 100;
 const DEFAULT_NAME = 'default';
 const DEFAULT_OVERLAP_HOURS = 24;
-const MAX_OVERLAP_HOURS = 168;
+/** Of a rotated key: a week. */
+export const MAX_OVERLAP_HOURS = 168;
 
 export const MAX_KEY_BODY_BYTES = 4_096;
 

@@ -46,12 +46,27 @@ function sumRow(totals: readonly UsageTotal[]): string[] {
 }
 
 function cells(counts: UsageCounts): string[] {
-  const { requests, failed, inputTokens, outputTokens, seconds, characters, images, estimated } = counts;
-  const other = [
+  const { requests, failed, inputTokens, outputTokens, estimated } = counts;
+  const numbers = [requests, failed, inputTokens, outputTokens].map(grouped);
+  return [...numbers, otherCounts(counts).join(', ') || '-', grouped(estimated)];
+}
+
+function otherCounts({ seconds, characters, images }: UsageCounts): string[] {
+  return [
     ...(images > 0 ? [images === 1 ? '1 image' : `${grouped(images)} images`] : []),
     ...(seconds > 0 ? [`${grouped(seconds)} s`] : []),
     ...(characters > 0 ? [`${grouped(characters)} characters`] : []),
   ];
-  const numbers = [requests, failed, inputTokens, outputTokens].map(grouped);
-  return [...numbers, other.join(', ') || '-', grouped(estimated)];
+}
+
+/** In one line: `12 requests (1 failed), 3,400 tokens in, 210 out, 2 images`. */
+export function renderCounts(counts: UsageCounts): string {
+  const { requests, failed, inputTokens, outputTokens } = counts;
+  const all = requests === 1 ? '1 request' : `${grouped(requests)} requests`;
+  const tokens = inputTokens + outputTokens > 0;
+  return [
+    failed > 0 ? `${all} (${grouped(failed)} failed)` : all,
+    ...(tokens ? [`${grouped(inputTokens)} tokens in`, `${grouped(outputTokens)} out`] : []),
+    ...otherCounts(counts),
+  ].join(', ');
 }

@@ -173,7 +173,7 @@ function encodeRateLimits(limit: number | null, rateLimits: Readonly<Record<stri
   };
 }
 
-function encodeBudget(budget: BudgetState) {
+export function encodeBudget(budget: BudgetState) {
   const { requests = null, tokens = null, tokensToday = null } = leftOf(budget);
   return {
     resets: budget.resets,
