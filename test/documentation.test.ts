@@ -23,7 +23,7 @@ import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../serve
 import { createHealth, createMetrics } from '../server/observability/index.js';
 import { createPaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
-import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../server/settings/index.js';
+import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
 import { createUsageService } from '../server/usage/index.js';
 import { documentPages, expectTable, readPage, readTable, renderTable } from './support/documents.js';
@@ -155,11 +155,6 @@ describe('the tables of the pages equal the code', () => {
     expectTable('metrics', renderTable(['figure', 'is a', 'says'], rows));
   });
 
-  it('settings: those that are read from the environment', () => {
-    const rows = SETTING_DESCRIPTIONS.map((setting) => [`\`${setting.name}\``, setting.default, setting.description]);
-    expectTable('settings', renderTable(['variable', 'default', 'what it does'], rows));
-  });
-
   it('settings of real models: those that plugins.config.json reads', () => {
     const rows = PLUGIN_SETTING_DESCRIPTIONS.map((one) => [`\`${one.name}\``, one.default, one.description]);
     expectTable('plugin-settings', renderTable(['variable', 'default', 'what it does'], rows));
@@ -260,6 +255,8 @@ function withoutCode(text: string): string {
   return text.replace(/^```[\s\S]*?^```$/gm, '');
 }
 
+/** Types that building blocks return and that readers take apart. */
+const RETURNED = ['LinkedItem', 'LinkedPerson', 'LinkedImage', 'ScriptedPage', 'PageScript', 'ExtractedJson', 'Count'];
 const PLUGIN_GUIDE = 'docs/develop/plugins.md';
 
 describe('docs/develop/plugins.md', () => {
@@ -283,7 +280,7 @@ describe('docs/develop/plugins.md', () => {
     const rows = Object.entries(parts).map(([part, { properties }]) => [
       `\`${names[part] ?? part}\``,
       Object.entries<object>(properties)
-        .map(([name, schema]) => `\`${name}\` ${kindOf(schema)}`)
+        .map(([name, schema]) => `\`${name}\`${name in names ? ' (below)' : ` ${kindOf(schema)}`}`)
         .join(', '),
     ]);
     expectTable('post-fields', renderTable(['part', 'fields'], rows));
@@ -303,7 +300,8 @@ describe('docs/develop/plugins.md', () => {
           .replace(/@throws[\s\S]*/, '')
           .replace(/\{@link (\w+)\}/g, '`$1`');
         const [sentence = ''] = /^[\s\S]*?\.(?=\s|$)/.exec(text.trim()) ?? [];
-        return [[`\`${name}${signature.replace(/\s+/g, ' ')}\``, sentence]];
+        const parameters = signature.replace(/\breadonly (?=[\s\S]*\): )/g, '').replace(/\s+/g, ' ');
+        return [[`\`${name}${parameters.replace(/\( /g, '(').replace(/,? \)/g, ')')}\``, sentence]];
       });
     });
     expect(rows.length).to.be.greaterThan(30);
@@ -329,6 +327,20 @@ describe('docs/develop/plugins.md', () => {
     expect(
       patterns.filter(([, pattern]) => !names.some((name) => pattern.test(name))).map(([name]) => name),
     ).to.deep.equal([]);
+  });
+
+  it('lists the fields of what the building blocks return', () => {
+    const sources = globSync('core/extraction/scraping/*.ts', { cwd: packageRoot })
+      .sort()
+      .map((file) => readFileSync(path.join(packageRoot, file), 'utf8'));
+    const rows = RETURNED.map((name) => {
+      const [, fields = ''] =
+        new RegExp(`^export interface ${name} \\{\\n([\\s\\S]*?)^\\}$`, 'm').exec(sources.join('\n')) ?? [];
+      const bare = fields.replace(/\/\*\*[\s\S]*?\*\//g, '').replaceAll('readonly ', '');
+      expect(bare, name).to.include(':');
+      return [`\`${name}\``, `\`${bare.replace(/\s+/g, ' ').trim().replace(/;$/, '')}\``];
+    });
+    expectTable('returned-types', renderTable(['type', 'fields'], rows));
   });
 
   it('names every state and failure of an extractor', () => {

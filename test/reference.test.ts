@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { expect } from 'chai';
+import type { Command } from 'commander';
 import { readPluginConfig } from 'mediagate';
 import type { Plugin } from 'mediagate/plugin';
 import clipShop from 'mediagate/plugins/clip_shop';
@@ -9,9 +10,16 @@ import social from 'mediagate/plugins/social';
 import vidsite from 'mediagate/plugins/vidsite';
 import { isRetryable } from '../core/runtime/errors.js';
 import type { ErrorCode } from '../core/runtime/index.js';
+import { createProgram } from '../server/cli/program.js';
 import { ERROR_CLASSES, ERROR_TEXTS } from '../server/http/index.js';
 import { EXTRACTION } from '../server/links/answer-schemas.js';
 import { PLANS_FILE_SCHEMA } from '../server/plans/index.js';
+import {
+  ESSENTIAL_SETTINGS,
+  PLUGIN_SETTING_DESCRIPTIONS,
+  SETTING_DESCRIPTIONS,
+  SETTING_TOPICS,
+} from '../server/settings/index.js';
 import { expectTable, renderTable } from './support/documents.js';
 import { filledFields } from './support/filled-fields.js';
 import { packageRoot } from './support/package-root.js';
@@ -74,6 +82,62 @@ describe('docs/reference/document.md', () => {
 describe('docs/reference/plans.md', () => {
   it('describes every field of the plans file', () => {
     expectTable('plans-file', tableOf(PLANS_FILE_SCHEMA as FieldSchema));
+  });
+});
+
+describe('docs/reference/cli.md', () => {
+  it('has the help of every command', () => {
+    const sections = leavesOf(createProgram()).map((command) => {
+      const [, ...words] = namesOf(command);
+      return `## ${words.join(' ')}\n\n\`\`\`text\n${helpOf(command)}\n\`\`\``;
+    });
+    expect(sections).to.have.length.above(20);
+    expectTable('commands', sections.join('\n\n'));
+  });
+});
+
+/** The commands that do something. */
+function leavesOf(command: Command): Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+}
+
+function namesOf(command: Command): string[] {
+  return [...(command.parent ? namesOf(command.parent) : []), command.name()];
+}
+
+/** As `--help` prints it, without the settings, which have a page of their own. */
+function helpOf(command: Command): string {
+  let text = '';
+  const write = (part: string) => {
+    text += part;
+  };
+  command.configureOutput({ writeOut: write, getOutHelpWidth: () => 100, getOutHasColors: () => false }).outputHelp();
+  const [help = ''] = text.split('\nSettings (environment variables):');
+  return help.trim();
+}
+
+describe('docs/reference/settings.md', () => {
+  const all = new Map([...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS].map((one) => [one.name, one]));
+
+  function tableOfSettings(names: readonly string[]): string {
+    const rows = names.map((name) => {
+      const setting = all.get(name);
+      expect(setting, name).not.to.equal(undefined);
+      return [`\`${name}\``, setting?.default ?? '', setting?.description ?? ''];
+    });
+    return renderTable(['variable', 'default', 'what it does'], rows);
+  }
+
+  it('lists the essential settings first', () => {
+    expect(new Set(ESSENTIAL_SETTINGS)).to.have.lengthOf(20);
+    expectTable('essential-settings', tableOfSettings(ESSENTIAL_SETTINGS));
+  });
+
+  it('lists every setting of the gateway once, by topic', () => {
+    const named = SETTING_TOPICS.flatMap(({ names }) => names);
+    expect(named).to.have.members(SETTING_DESCRIPTIONS.map(({ name }) => name));
+    const sections = SETTING_TOPICS.map(({ title, names }) => `## ${title}\n\n${tableOfSettings(names)}`);
+    expectTable('settings', sections.join('\n\n'));
   });
 });
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { pipeline, type Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
+// By its default export, which exists in versions of Node without Zstandard: the kit then says that they are too old.
+import zlib from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/index.js';
 import type { RequestLifetime } from './request-lifetime.js';
@@ -202,11 +203,11 @@ const MAX_CODINGS = 2;
 const CHUNK = { chunkSize: 128 * 1024 };
 
 const DECODERS: Readonly<Record<string, (start: Uint8Array) => Transform>> = {
-  gzip: () => createGunzip(CHUNK),
-  'x-gzip': () => createGunzip(CHUNK),
-  deflate: (start) => (hasZlibHeader(start) ? createInflate(CHUNK) : createInflateRaw(CHUNK)),
-  br: () => createBrotliDecompress(CHUNK),
-  zstd: () => createZstdDecompress(CHUNK),
+  gzip: () => zlib.createGunzip(CHUNK),
+  'x-gzip': () => zlib.createGunzip(CHUNK),
+  deflate: (start) => (hasZlibHeader(start) ? zlib.createInflate(CHUNK) : zlib.createInflateRaw(CHUNK)),
+  br: () => zlib.createBrotliDecompress(CHUNK),
+  zstd: () => zlib.createZstdDecompress(CHUNK),
 };
 
 /**

@@ -16,7 +16,7 @@ import type { AudioProviderDefinition, AudioSample, SentToUpstream } from './aud
 import type { FakeReply, SentRequest } from './fakes.js';
 import { called } from './limits.js';
 import { compare } from './matchers.js';
-import { describeError, type ModelCall, runCall, usageProblems } from './models.js';
+import { type ModelCall, runCall, usageProblems } from './models.js';
 import { type Readable, unless } from './runner.js';
 import { audioProviderOf } from './setup.js';
 
@@ -59,7 +59,6 @@ export function audioCall(
     method: `${operation}()`,
     result: takesAudio(operation) ? 'a transcript' : 'audio',
     answer: (request) => answerOf(definition, operation, request),
-    describe: describeAudio,
     async run(options) {
       const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-kit-'));
       const { audio, bytes: audioBytes } = await writeAudio(folder, sample);
@@ -81,7 +80,7 @@ export function audioCall(
               if ('body' in result) made.made = await readAudio(result, options.onChunk);
               else made.transcript = result;
             });
-            made.shown = [made.transcript, made.made];
+            made.shown = made.transcript ?? made.made;
           },
         );
         run.isAudioUnchanged = (await readFile(audio.path)).equals(audioBytes);
@@ -149,11 +148,6 @@ async function readAudio({ body, usage, ...rest }: AudioStream, onChunk?: () => 
     onChunk?.();
   }
   return { ...rest, bytes: Buffer.concat(chunks), usage: await usage };
-}
-
-export function describeAudio({ transcript, made, error }: AudioRun): string {
-  if (transcript) return 'a transcript';
-  return made ? `audio of ${made.bytes.length} bytes` : describeError(error);
 }
 
 export const SPEECH_FORMATS: readonly SpeechFormat[] = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'];

@@ -15,7 +15,6 @@ import {
   type AudioRun,
   audioCall,
   audioProblems,
-  describeAudio,
   ignoredProblems,
   inventAudio,
   modelsFor,
@@ -37,6 +36,7 @@ import {
   type ModelDefinition,
   type ModelFamily,
   modelNameProblems,
+  outcomeOf,
   succeeds,
   UNREADABLE,
   upstreamRules,
@@ -230,7 +230,7 @@ async function withText(definition: AudioProviderDefinition, text: string): Prom
   const sent = Buffer.concat(http.requests.map(({ body = '' }) => Buffer.from(body as Uint8Array)));
   const isSent = sent.includes(JSON.stringify(text).slice(1, -1)) || sent.includes(text);
   reportAll([
-    ...unless(run.made !== undefined, `expected audio, got ${describeAudio(run)}`),
+    ...unless(run.made !== undefined, `expected audio, got ${outcomeOf(run)}`),
     ...unless(!definition.upstream || isSent, 'the text is not sent as it is'),
   ]);
 }
@@ -288,13 +288,13 @@ function resultProblems({ upstream }: AudioProviderDefinition, sample: AudioSamp
   const { transcript, made } = run;
   const ignored = ignoredProblems((transcript ?? made)?.ignored, sample.ignores ?? []);
   if (takesAudio(sample.operation)) {
-    if (!transcript) return [`expected a transcript, got ${describeAudio(run)}`];
+    if (!transcript) return [`expected a transcript, got ${outcomeOf(run)}`];
     const isTimed = sample.operation === 'transcribe' && sample.call?.granularity === 'word';
     const { words, ...rest } = TRANSCRIPT;
     const wanted = upstream ? { ...rest, ...(isTimed && { words }) } : (sample.expectedTranscript ?? {});
     return [...transcriptProblems(transcript), ...ignored, ...compare(wanted, transcript)];
   }
-  if (!made) return [`expected audio, got ${describeAudio(run)}`];
+  if (!made) return [`expected audio, got ${outcomeOf(run)}`];
   const isHandedOn = !upstream || made.bytes.equals(inventAudio(made.format));
   return [
     ...audioProblems(made),

@@ -6,7 +6,7 @@ import type { GatewayError } from '../runtime/index.js';
 import type { ItemIds } from './decoys.js';
 import { called } from './limits.js';
 import { show } from './matchers.js';
-import { type CallOptions, contractErrorOf, describeError, type ModelDefinition, runCall } from './models.js';
+import { type CallOptions, contractErrorOf, type ModelDefinition, outcomeOf, runCall } from './models.js';
 import { createReplay, type Exchange, pluginFolder, readFixture } from './replay.js';
 import type { Readable } from './runner.js';
 import { extractorOf } from './setup.js';
@@ -146,10 +146,6 @@ function emptyFields(value: unknown, at: string): string[] {
 /** Every id in a result, by field. */
 export function idsOf({ data }: Extraction): Readonly<Record<string, string | undefined>> {
   return 'product' in data ? { product_id: data.product.product_id } : { ...data.ids };
-}
-
-export function outcomeOf({ extraction, error }: ExtractionRun): string {
-  return extraction ? 'a result' : describeError(error);
 }
 
 /** A sample's replies and their result, before any change. */

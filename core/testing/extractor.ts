@@ -9,7 +9,6 @@ import {
   gatewayErrorOf,
   isFound,
   isRefused,
-  outcomeOf,
   readIntact,
   runSample,
   type Sample,
@@ -20,7 +19,7 @@ import { HOSTILE_REPLIES_RULE } from './hostile.js';
 import { strayErrors } from './limits.js';
 import { LINK_RULES } from './links.js';
 import { compare, show } from './matchers.js';
-import { type Call, contributionOf, leavesBefore, leavesDuring, undeclaredProblems } from './models.js';
+import { type Call, contributionOf, leavesBefore, leavesDuring, outcomeOf, undeclaredProblems } from './models.js';
 import { passesPruned } from './pruning.js';
 import { recordSample } from './recording.js';
 import { createReplay } from './replay.js';
@@ -156,7 +155,6 @@ const FAULT_RULES: Table<ExtractorDefinition> = [
     const call: Call<ExtractionRun> = {
       method: 'extract()',
       run: ({ http, ...more }) => runSample(definition, sample, http, more),
-      describe: outcomeOf,
     };
     await leavesBefore(call);
     await leavesDuring(call);

@@ -6,7 +6,6 @@ import { called } from './limits.js';
 import {
   commonFaults,
   contributionOf,
-  describeError,
   half,
   leavesBefore,
   leavesDuring,
@@ -163,7 +162,6 @@ function imageCall(definition: ImageProviderDefinition, fields: Partial<ImageCal
       ),
     answer: async (request, bytes) =>
       upstream ? upstream.image(request, bytes ?? (await imageOf(fields))) : { fail: 'connection' },
-    describe: ({ image, error }) => (image ? 'an image' : describeError(error)),
   };
 }
 

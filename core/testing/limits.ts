@@ -82,8 +82,9 @@ export const LEFT = new Error('the caller left');
 
 /** The run of a caller who left must end at once with the reason of the signal. */
 export async function endsWhenLeft<Run extends { error?: unknown }>(
-  { method, describe }: { method: string; describe(run: Run): string },
+  method: string,
   run: Promise<Run>,
+  describe: (run: Run) => string,
 ): Promise<void> {
   const ended = await atOnce(run);
   const seconds = AT_ONCE_MS / 1_000;

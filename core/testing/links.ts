@@ -13,23 +13,20 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
   {
     name: 'matches its links to their ids',
     run: (definition) =>
-      each(definition, Object.keys(definition.links), (extractor, url) => {
-        const { links } = definition;
-        const before = url.href;
-        const { link, error } = tryMatch(extractor, url);
-        if (url.href !== before) return 'match changed the URL it was given';
-        const id = links[before] ?? Object.entries(links).find(([text]) => new URL(text).href === before)?.[1];
+      each(definition, Object.keys(definition.links), ({ link, error }, url, text) => {
+        if (url.href !== new URL(text).href) return 'match changed the URL it was given';
+        const id = definition.links[text];
         return link?.id === id ? undefined : `expected ${show(id)}, got ${error ?? show(link?.id)}`;
       }),
   },
   {
     name: 'matches a canonical link to the same item again',
     run: (definition) =>
-      each(definition, Object.keys(definition.links), (extractor, url) => {
-        const { link } = tryMatch(extractor, url);
+      each(definition, Object.keys(definition.links), ({ link, extractor }) => {
         if (!link) return undefined;
-        const again = URL.canParse(link.url) ? tryMatch(extractor, new URL(link.url)) : { error: 'not a URL' };
-        if (new URL(link.url).protocol !== 'https:') return `${link.url} is not https`;
+        const canonical = URL.parse(link.url);
+        if (canonical?.protocol !== 'https:') return `${show(link.url)} is not an https URL`;
+        const again = tryMatch(extractor, canonical);
         return isSame(link, again.link) ? undefined : `${link.url} gives ${again.error ?? show(again.link)}`;
       }),
   },
@@ -38,8 +35,7 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
     applies: ({ severalLinks }) => !severalLinks,
     run: (definition) => {
       const seen = new Map<string, string>();
-      return each(definition, Object.keys(definition.links), (extractor, url) => {
-        const { link } = tryMatch(extractor, url);
+      return each(definition, Object.keys(definition.links), ({ link }) => {
         // A code may exist on several paths and lead to different items.
         if (!link || link.kind === 'short_link') return undefined;
         const item = [link.kind, link.id, link.region].join(' ');
@@ -53,11 +49,9 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
   {
     name: 'refuses its own links that are not items',
     run: (definition) =>
-      each(definition, definition.unsupported ?? [], (extractor, url) => {
-        const { link, error, unsupported } = tryMatch(extractor, url);
-        if (unsupported !== undefined) return kindProblem(unsupported);
-        return `expected { unsupported }, got ${error ?? show(link)}`;
-      }),
+      each(definition, definition.unsupported ?? [], ({ link, error, unsupported }) =>
+        unsupported === undefined ? `expected { unsupported }, got ${error ?? show(link)}` : kindProblem(unsupported),
+      ),
   },
   {
     name: 'leaves the links of others alone',
@@ -70,10 +64,9 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
       const malformed = probeLinks.flatMap((link, index) => (isProbeLink(link) ? [] : [index]));
       reportAll(malformed.map((index) => `probe link ${index} must be { url, fills: { method: [fields] } }`));
       const urls = probeLinks.map(({ url }) => url);
-      await each(definition, urls, (extractor, url) => {
-        const { link, error } = tryMatch(extractor, url);
-        return link && link.kind !== 'short_link' ? undefined : (error ?? `matched ${show(link)}`);
-      });
+      await each(definition, urls, ({ link, error }) =>
+        link && link.kind !== 'short_link' ? undefined : (error ?? `matched ${show(link)}`),
+      );
       const names = new Set((methods?.() ?? []).map(({ name }) => name));
       const unknown = probeLinks.flatMap(({ fills }) => Object.keys(fills).filter((name) => !names.has(name)));
       reportAll(unknown.map((name) => `a probe link names the method "${name}", which there is not`));
@@ -85,14 +78,12 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
       const hostile = hostileLinks(Object.keys(definition.links));
       assert(hostile.foreign.length > 0, 'there are no links to make hostile ones of');
       await each(definition, hostile.foreign, isForeign);
-      await each(definition, hostile.own, (extractor, url) => {
-        const { link, error } = tryMatch(extractor, url);
-        return error ?? (link && `matched ${show(link)}`);
-      });
-      await each(definition, hostile.inherited, (extractor, url) => {
-        const { error, unsupported } = tryMatch(extractor, url);
-        return error ?? (unsupported === undefined ? undefined : kindProblem(unsupported));
-      });
+      await each(definition, hostile.own, ({ link, error }) => error ?? (link && `matched ${show(link)}`));
+      await each(
+        definition,
+        hostile.inherited,
+        ({ error, unsupported }) => error ?? (unsupported === undefined ? undefined : kindProblem(unsupported)),
+      );
     },
   },
 ];
@@ -102,22 +93,22 @@ function isProbeLink({ url, fills }: Partial<ProbeLink>): boolean {
   return typeof url === 'string' && URL.canParse(url) && typeof fills === 'object' && fills !== null;
 }
 
-type Judge = (extractor: Extractor, url: URL) => string | undefined;
+/** The problem of what `match` returned, if there is one. */
+type Judge = (tried: Tried, url: URL, text: string) => string | undefined;
 
-async function each(definition: ExtractorDefinition, texts: Iterable<string | URL>, judge: Judge): Promise<void> {
+async function each(definition: ExtractorDefinition, texts: readonly string[], judge: Judge): Promise<void> {
   const extractor = await contributionOf(definition, extractorOf);
   const problems = await called('match()', () =>
-    Array.from(texts, (text) => {
+    texts.flatMap((text) => {
       const url = new URL(text);
-      const violation = judge(extractor, url);
-      return violation === undefined ? [] : [`${abridged(url)}: ${violation}`];
+      const problem = judge(tryMatch(extractor, url), url, text);
+      return problem === undefined ? [] : [`${abridged(text)}: ${problem}`];
     }),
   );
-  reportAll(problems.flat());
+  reportAll(problems);
 }
 
-function isForeign(extractor: Extractor, url: URL): string | undefined {
-  const { link, error, unsupported } = tryMatch(extractor, url);
+function isForeign({ link, error, unsupported }: Tried): string | undefined {
   if (unsupported !== undefined) return `expected undefined, got ${show({ unsupported })}`;
   return error ?? (link && `matched ${show(link)}`);
 }
@@ -126,6 +117,7 @@ function isForeign(extractor: Extractor, url: URL): string | undefined {
 const INHERITED = /\[native code\]|\[object Object\]/;
 
 interface Tried {
+  extractor: Extractor;
   link?: LinkRef;
   /** The kind of a link that names no item. */
   unsupported?: unknown;
@@ -136,9 +128,10 @@ interface Tried {
 function tryMatch(extractor: Extractor, url: URL): Tried {
   try {
     const match = extractor.match(url);
-    return match && 'unsupported' in match ? { unsupported: match.unsupported } : { link: matchedLink(match) };
+    if (match && 'unsupported' in match) return { extractor, unsupported: match.unsupported };
+    return { extractor, link: matchedLink(match) };
   } catch (error) {
-    return { error: `threw ${error}; match must never throw` };
+    return { extractor, error: `threw ${error}; match must never throw` };
   }
 }
 
@@ -155,24 +148,24 @@ function isSame(one: LinkRef, other: LinkRef | undefined): boolean {
   return LINK_FIELDS.every((field) => one[field] === other?.[field]);
 }
 
-function abridged(url: URL): string {
-  return url.href.length > 200 ? `${url.href.slice(0, 200)}… (${url.href.length} characters)` : url.href;
+function abridged(url: string): string {
+  return url.length > 200 ? `${url.slice(0, 200)}… (${url.length} characters)` : url;
 }
 
 const LONG = 100_000;
 
 /** Links derived from valid ones that are not of the platform, or are deceptive. */
-export interface HostileLinks {
+interface HostileLinks {
   /** On other hosts, or not http: only undefined is accepted. */
-  foreign: URL[];
+  foreign: string[];
   /** On the platform's hosts: undefined or `{ unsupported }`. */
-  own: URL[];
+  own: string[];
   /** With names of Object.prototype: items or not, but never an inherited property. */
-  inherited: URL[];
+  inherited: string[];
 }
 
 /** @param links - valid links of the platform. */
-export function hostileLinks(links: readonly string[]): HostileLinks {
+function hostileLinks(links: readonly string[]): HostileLinks {
   const foreign = new Set<string>();
   const own = new Set<string>();
   const inherited = new Set<string>();
@@ -223,12 +216,12 @@ export function hostileLinks(links: readonly string[]): HostileLinks {
       for (const path of [name, `${name}/1`, `us/${name}`]) inherited.add(`https://${host}/${path}`);
     }
   }
-  return { foreign: parse(foreign), own: parse(own), inherited: parse(inherited) };
+  return { foreign: parsable(foreign), own: parsable(own), inherited: parsable(inherited) };
 }
 
 /** Links that the URL parser refuses never reach an extractor. */
-function parse(texts: ReadonlySet<string>): URL[] {
-  return [...texts].flatMap((text) => URL.parse(text) ?? []);
+function parsable(texts: ReadonlySet<string>): string[] {
+  return [...texts].filter((text) => URL.canParse(text));
 }
 
 /**

@@ -42,8 +42,6 @@ export interface Call<Run extends Readable> {
   /** For the report, such as `generate()`. */
   method: string;
   run(options: CallOptions): Promise<Run>;
-  /** The outcome, for the report. */
-  describe(run: Run): string;
 }
 
 /** A call that succeeds if its upstream does. */
@@ -116,13 +114,13 @@ export function modelNameProblems(models: readonly { id: string }[]): string[] {
  */
 export async function succeeds<Run extends Readable>(
   definition: ModelDefinition & { upstream?: unknown },
-  { answer, result, run: make, describe }: ModelCall<Run>,
+  { answer, result, run: make }: ModelCall<Run>,
   problemsOf: (run: Run, http: FakeHttp) => readonly string[] | undefined | Promise<readonly string[] | undefined>,
 ): Promise<Run> {
   const http = createFakeHttp((request) => answer(request));
   const run = await make({ http });
   const problems = await problemsOf(run, http);
-  assert(problems && run.error === undefined, `expected ${result}, got ${describe(run)}`);
+  assert(problems && run.error === undefined, `expected ${result}, got ${outcomeOf(run)}`);
   const max = definition.upstream ? 1 : 0;
   const { length } = http.requests;
   reportAll([
@@ -155,8 +153,11 @@ export function contractErrorOf({ error }: { error?: unknown }, kind: Contributi
   return error as GatewayError;
 }
 
-export function describeError(error: unknown): string {
-  return isGatewayError(error) ? `${error.code}: ${error.message}` : String(error);
+/** The outcome of a call, for the report. */
+export function outcomeOf({ error, shown }: Pick<Readable, 'error' | 'shown'>): string {
+  if (isGatewayError(error)) return `${error.code}: ${error.message}`;
+  if (error !== undefined) return String(error);
+  return shown === undefined ? 'nothing' : 'a result';
 }
 
 /** Failures that do not depend on the request. */
@@ -210,7 +211,7 @@ export function upstreamRules<Definition extends ModelDefinition & { upstream?: 
     const run = await call.run({ http });
     const error = contractErrorOf(run, kind);
     const isExpected = error !== undefined && codes.includes(error.code);
-    return { run, error, problems: unless(isExpected, `expected ${expected}, got ${call.describe(run)}`) };
+    return { run, error, problems: unless(isExpected, `expected ${expected}, got ${outcomeOf(run)}`) };
   };
   return [
     ...faults.map(({ name, codes, reply }) => ({
@@ -315,7 +316,7 @@ export function half(reply: FakeReply): Extract<FakeReply, { body?: unknown }> {
 export async function leavesBefore<Run extends Readable>(call: Call<Run>): Promise<void> {
   const never = () => new Promise<never>(() => {});
   const http = { request: never, stream: never };
-  await endsWhenLeft(call, call.run({ http, signal: AbortSignal.abort(LEFT) }));
+  await endsWhenLeft(call.method, call.run({ http, signal: AbortSignal.abort(LEFT) }), outcomeOf);
 }
 
 /**
@@ -329,7 +330,7 @@ export async function leavesDuring<Run extends Readable>(
   const late = new AbortController();
   const leave = () => void setImmediate(() => late.abort(LEFT));
   const http = createFakeHttp((request) => reply(leave, request));
-  await endsWhenLeft(call, call.run({ http, signal: late.signal, onChunk: leave }));
+  await endsWhenLeft(call.method, call.run({ http, signal: late.signal, onChunk: leave }), outcomeOf);
   return http;
 }
 

@@ -31,24 +31,7 @@ interface Subject {
   load(): Promise<Plugin>;
 }
 
-const OLDEST_NODE = [22, 19] as const;
-
-/** Why a version of Node is not supported, in words; undefined if it is. */
-export function nodeProblem(version: string): string | undefined {
-  const parts = version.split('.').map(Number);
-  const differing = OLDEST_NODE.findIndex((part, index) => parts[index] !== part);
-  if (differing < 0 || (parts[differing] ?? 0) > (OLDEST_NODE[differing] ?? 0)) return undefined;
-  return `Node ${version} is too old: plugins and their tests need Node ${OLDEST_NODE.join('.')} or newer.`;
-}
-
 const PLUGIN_RULES: readonly Rule<Subject>[] = [
-  {
-    name: 'runs on a supported version of Node',
-    run() {
-      const problem = nodeProblem(process.versions.node);
-      assert(problem === undefined, problem);
-    },
-  },
   { name: 'can be imported', run: ({ load }) => load() },
   {
     name: 'says who it is',

@@ -40,14 +40,26 @@ export function checksOf<Definition extends { plugin: { readonly name: string } 
     .map(({ name, run }) => ({ name, run: () => runCheck(plugin, name, async () => run(definition)) }));
 }
 
+const OLDEST_NODE = [22, 19] as const;
+
+/** Why a version of Node is not supported, in words; undefined if it is. */
+export function nodeProblem(version: string): string | undefined {
+  const parts = version.split('.').map(Number);
+  const differing = OLDEST_NODE.findIndex((part, index) => parts[index] !== part);
+  if (differing < 0 || (parts[differing] ?? 0) > (OLDEST_NODE[differing] ?? 0)) return undefined;
+  return `Node ${version} is too old: plugins and their tests need Node ${OLDEST_NODE.join('.')} or newer.`;
+}
+
 async function runCheck(
   plugin: { readonly name: string },
   check: string,
   run: () => Promise<unknown>,
 ): Promise<unknown> {
-  const before = hanging.get(plugin);
-  assert(!before, `not tried, since an earlier check failed: ${before?.message}`);
   try {
+    const problem = nodeProblem(process.versions.node);
+    assert(problem === undefined, problem);
+    const before = hanging.get(plugin);
+    assert(!before, `not tried, since an earlier check failed: ${before?.message}`);
     return await withinCheck({ plugin: plugin.name, check }, run);
   } catch (error) {
     if (error instanceof HangError) hanging.set(plugin, error);

@@ -3,7 +3,7 @@ import type { TextCall, TextModel, TextProvider, TextReply, TextRoute } from '..
 import { at } from '../extraction/scraping/index.js';
 import type { FakeReply, SentRequest } from './fakes.js';
 import { called } from './limits.js';
-import { describeError, type ModelCall, runCall } from './models.js';
+import { type ModelCall, runCall } from './models.js';
 import { type Readable, unless } from './runner.js';
 import { textProviderOf } from './setup.js';
 import type { TextContent, TextProviderDefinition, TextUpstreamScript } from './text.js';
@@ -65,7 +65,6 @@ export function textCall(
       const reply = answerOf(upstream, request, answerContent(wanted, upstream.model));
       return { ...reply, ...(pieceLength && { pieceLength }) };
     },
-    describe: describeOutcome,
     problemsOf: ({ reply }) =>
       unless(!reply, 'it is told only when the body is read, where nobody can be asked instead'),
   };
@@ -94,11 +93,6 @@ export function answerOf(
 ): Extract<FakeReply, { body?: unknown }> {
   if (upstream.answer) return upstream.answer(request, content);
   return { headers: { 'content-type': content.contentType }, body: content.bytes };
-}
-
-export function describeOutcome({ reply, error }: Pick<TextRun, 'reply' | 'error'>): string {
-  if (error !== undefined) return describeError(error);
-  return reply ? 'an answer' : 'nothing';
 }
 
 /** The input of a request, which identifies its answer. */

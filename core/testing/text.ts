@@ -11,6 +11,7 @@ import {
   type ModelDefinition,
   type ModelFamily,
   modelNameProblems,
+  outcomeOf,
   succeeds,
   UNREADABLE,
   upstreamRules,
@@ -22,7 +23,6 @@ import {
   answerContent,
   answerOf,
   contentProblems,
-  describeOutcome,
   firstModel,
   requestBody,
   type TextFields,
@@ -199,8 +199,9 @@ async function handsOn(definition: TextProviderDefinition, pieceLength?: number)
     for (const stream of [false, true]) {
       const wanted = { ...WANTED, route, stream };
       const { run, answer } = textCall(definition, wanted, { pieceLength });
-      const { body, reply, error } = await run({ http: createFakeHttp(answer) });
-      assert(reply, `expected an answer, got ${describeOutcome({ error })}`);
+      const ran = await run({ http: createFakeHttp(answer) });
+      const { body, reply } = ran;
+      assert(reply, `expected an answer, got ${outcomeOf(ran)}`);
       const { bytes } = answerContent(wanted, upstream.model);
       assert(body.equals(bytes), `the ${stream ? 'stream' : 'answer'} of ${route} is not handed on as it is`);
       assert.equal(reply.upstreamModel, upstream.model, 'upstreamModel is not what the upstream calls it');
@@ -242,7 +243,7 @@ async function breaks(definition: TextProviderDefinition): Promise<void> {
   const run = await textCall(definition, WANTED).run({ http });
   const isNamed = contractErrorOf(run, 'text')?.code === 'upstream_error';
   reportAll([
-    ...unless(isNamed, `expected upstream_error, got ${describeOutcome(run)}`),
+    ...unless(isNamed, `expected upstream_error, got ${outcomeOf(run)}`),
     ...unless(run.body.equals(bytes), 'what came before it is not handed on'),
     ...unless(http.requests.length === 1, `it asked ${http.requests.length} times`),
   ]);
@@ -259,7 +260,7 @@ async function closes(definition: TextProviderDefinition): Promise<void> {
   const http = createFakeHttp(halfAnswered(definition, 'hang').reply);
   const run = await atOnce(textCall(definition, WANTED, { pieces: 1 }).run({ http }));
   assert(run, 'leaving takes as long as the answer');
-  assert.equal(run.error, undefined, `leaving is no failure, got ${describeOutcome(run)}`);
+  assert.equal(run.error, undefined, `leaving is no failure, got ${outcomeOf(run)}`);
   assert.equal(http.openBodies, 0, 'the connection stays open');
 }
 

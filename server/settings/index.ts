@@ -19,4 +19,5 @@ export {
   SettingsError,
 } from './settings.js';
 export { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, pointToSetting, settingsHelp } from './settings-help.js';
+export { ESSENTIAL_SETTINGS, SETTING_TOPICS } from './settings-topics.js';
 export { isTracing, type TracingSettings } from './tracing-settings.js';

@@ -134,11 +134,11 @@ describe('the commands backup and restore', () => {
     const before = (await readdir(folder)).sort();
     const cases: [string[], Environment, number, RegExp][] = [
       [['backup'], {}, 2, /folder/],
-      [['backup', at('there')], {}, 2, /there already/],
-      [['backup', path.join(dataDir, 'backup')], {}, 2, /in the data folder/],
-      [['backup', at('x')], { DATA_DIR: at('some') }, 2, /There is no database in .*some; DATA_DIR/],
-      [['restore', at('nowhere')], { DATA_DIR: at('y') }, 2, /is no backup/],
-      [['restore', dataDir], { DATA_DIR: at('y') }, 2, /is no backup/],
+      [['backup', at('there')], {}, 2, /exists already/],
+      [['backup', path.join(dataDir, 'backup')], {}, 2, /inside the data folder/],
+      [['backup', at('x')], { DATA_DIR: at('some') }, 2, /There is no database in .*some; set DATA_DIR/],
+      [['restore', at('nowhere')], { DATA_DIR: at('y') }, 2, /is not a backup/],
+      [['restore', dataDir], { DATA_DIR: at('y') }, 2, /is not a backup/],
       [['restore', at('good')], {}, 2, /must be empty.*it has/],
       [['restore', at('good')], { DATA_DIR: at('full') }, 2, /must be empty.*it has files/],
       [['restore', at('good')], { DATABASE_URL: 'postgres://x' }, 2, /mediagate import/],
@@ -155,7 +155,7 @@ describe('the commands backup and restore', () => {
     const damages: [string, RegExp, (backup: string) => Promise<unknown>][] = [
       [
         'bit',
-        /files\/kept\.txt is not what was backed up/,
+        /files\/kept\.txt is changed since the backup/,
         (to) => writeFile(path.join(to, 'files/kept.txt'), 'other'),
       ],
       ['gone', /files\/due\.txt is missing/, (to) => rm(path.join(to, 'files/due.txt'))],
@@ -178,13 +178,13 @@ describe('the commands backup and restore', () => {
     }
     const { code, stdout, stderr } = await run(['restore', at('damaged-bit')], { DATA_DIR: at('damaged') });
     expect([code, stdout]).to.deep.equal([1, '']);
-    expect(stderr).to.match(/^mediagate: The backup is damaged: .*kept\.txt is not what was backed up\.\n$/);
+    expect(stderr).to.match(/^mediagate: The backup is damaged: .*kept\.txt is changed since the backup\.\n$/);
   });
 
   it('say in one line what the system says', async () => {
     const { code, stdout, stderr } = await run(['backup', '/dev/null/backup']);
     expect([code, stdout]).to.deep.equal([1, '']);
-    expect(stderr).to.match(/^mediagate: It cannot be done: ENOTDIR.*\n$/);
+    expect(stderr).to.match(/^mediagate: The command failed: ENOTDIR.*\n$/);
   });
 
   it('leave nothing behind where they are cut off', async () => {

@@ -271,8 +271,8 @@ describe('the command line', () => {
       [['payments', 'list', '--state', 'lost'], '--state'],
       [['payments', 'import', at('none.csv')], 'none.csv'],
       [['plans', 'grant', 'user_none', 'gold'], 'gold'],
-      [['backup', folder], 'there already'],
-      [['restore', at('none')], 'is no backup'],
+      [['backup', folder], 'exists already'],
+      [['restore', at('none')], 'is not a backup'],
       [['probe', '--platform', 'none'], 'none'],
       [['keys', 'create', '--grant', 'everything'], 'everything'],
       [['keys', 'create', '--rpm', '-5'], '--rpm'],
@@ -287,16 +287,16 @@ describe('the command line', () => {
       [['usage', '--from', '2026-02-02', '--to', '2026-02-01'], '--from'],
       [['keys', 'list', '--nonsense'], '--nonsense'],
       [['extract'], 'url'],
-      [['serve', '--port', '9000'], '(PORT=… in the environment sets it)\n(mediagate serve --help says more)'],
+      [['serve', '--port', '9000'], '(PORT=… in the environment sets it)\n(see mediagate serve --help)'],
       [['doctor', '--image-upstream-url=x'], '(IMAGE_UPSTREAM_URL=… in the environment sets it)'],
-      [['keys', 'mend'], '(mediagate keys --help says more)'],
+      [['keys', 'mend'], '(see mediagate keys --help)'],
     ];
     await Promise.all(
       cases.map(async ([args, said]) => {
         const { code, stdout, stderr } = await run(...args);
         expect([code, stdout], args.join(' ')).to.deep.equal([2, '']);
         expect(stderr).to.contain(said).and.not.to.contain('    at ');
-        expect(stderr).to.match(/\(mediagate( [a-z]+)* --help says more\)\n$/);
+        expect(stderr).to.match(/\(see mediagate( [a-z]+)* --help\)\n$/);
       }),
     );
   });
@@ -312,7 +312,7 @@ describe('the command line', () => {
     const refused = await run('extract', 'https://other.example/7');
     expect(refused.code).to.equal(2);
     expect(JSON.parse(refused.stdout)).to.nested.include({ ok: false, 'error.code': 'unsupported_platform' });
-    expect(refused.stderr).to.match(/mediagate: No platform .*\n\(mediagate extract --help says more\)\n$/);
+    expect(refused.stderr).to.match(/mediagate: No platform .*\n\(see mediagate extract --help\)\n$/);
   });
 
   it('lists the plugin entries with their states', async () => {
@@ -383,7 +383,8 @@ describe('the command line', () => {
     expect(warned.get('settings')).to.deep.equal({
       name: 'settings',
       level: 'warn',
-      detail: 'IMAGE_UPSTREM_URL is no setting; IMAGE_UPSTREAM_URL is. The .env file in this folder is not read.',
+      detail:
+        'IMAGE_UPSTREM_URL is not a setting. Did you mean IMAGE_UPSTREAM_URL? The .env file in this folder is not read.',
       advice: 'Correct or remove these variables. To load it: set -a; . ./.env; set +a',
     });
     expect(warned.get('address'))
@@ -450,7 +451,7 @@ describe('the command line', () => {
       [
         { DATABASE_URL: 'postgres://unspoken:unspoken@127.0.0.1:1/x' },
         1,
-        'The database that DATABASE_URL names, at 127.0.0.1:1, cannot be used: nothing listens there',
+        'The database that DATABASE_URL names, at 127.0.0.1:1, cannot be used: connection refused',
       ],
     ];
     await Promise.all(
@@ -562,7 +563,7 @@ describe('the process', () => {
       .to.match(/curl -s http:\S+\/v1\/chat\/completions \\\n.+\n.+\n {2}-d '\{"model":"my-words"/)
       .and.to.match(/\/v1\/images\/generations.+\n.+"url":"https:\/\/paper\.example\/7"\}' {2}# needs the network\n/);
     expect(await offered([]))
-      .to.match(/shown this once:\n\nsk-mg-\S+\n/)
+      .to.match(/It is not shown again:\n\nsk-mg-\S+\n/)
       .and.not.to.contain('curl');
   });
 
@@ -601,11 +602,11 @@ describe('the process', () => {
     for (const args of [['serve'], ['serve', '--first-run']]) {
       const { child, said, ended, says } = start(...args);
       const address = await says(/mediagate listens on (http:\/\/127\.0\.0\.1:\d+), and on that port of every other/);
-      await says(/(sounds +ELEVENLABS_API_KEY\n)/);
+      await says(/(sound effects +ELEVENLABS_API_KEY\n)/);
       expect(said.stdout).to.contain(`begin with ${address}, which other machines cannot use: BASE_URL is not set\n`);
-      expect(said.stdout).to.contain('PROT is no setting; PORT is.\n');
-      expect(said.stdout).to.contain('IMAGE_UPSTREM_URL is no setting; IMAGE_UPSTREAM_URL is.\n');
-      expect(said.stdout).to.contain('The .env file in this folder is not read. To set what it has: set -a;');
+      expect(said.stdout).to.contain('PROT is not a setting. Did you mean PORT?\n');
+      expect(said.stdout).to.contain('IMAGE_UPSTREM_URL is not a setting. Did you mean IMAGE_UPSTREAM_URL?\n');
+      expect(said.stdout).to.contain('The .env file in this folder is not read. To load it: set -a;');
       // No stand-in answers for text.
       expect(said.stdout).to.match(
         /real models:\n {2}images +IMAGE_UPSTREAM_URL\n {2}transcription +TRANSCRIPTION_UPSTREAM_URL\n {2}speech +SPEECH_UPSTREAM_URL or ELEVENLABS_API_KEY\n {2}voice changer +ELEVENLABS_API_KEY\n {2}sound effects +ELEVENLABS_API_KEY\n/,
@@ -622,10 +623,10 @@ describe('the process', () => {
     }
     environment = { DATA_DIR, PORT: '0', BROWSER: 'off', BASE_URL: 'https://gateway.example' };
     const fine = start('serve');
-    await fine.says(/(sounds +ELEVENLABS_API_KEY\n)/);
+    await fine.says(/(sound effects +ELEVENLABS_API_KEY\n)/);
     expect(fine.said.stdout)
       .to.contain('\nLinks begin with https://gateway.example\n')
-      .and.not.to.contain('no setting');
+      .and.not.to.contain('not a setting');
     fine.child.kill('SIGTERM');
     await fine.ended;
   });

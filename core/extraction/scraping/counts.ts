@@ -48,11 +48,17 @@ export function parseCount(text: string): Count | undefined {
   return Number.isSafeInteger(value) ? { value, exact } : undefined;
 }
 
+/** Counters of a page as a document has them. */
+export interface ShownCounters {
+  metrics: Record<string, number | undefined>;
+  precision: Record<string, Precision>;
+}
+
 /**
  * The metrics of counts that a page shows, and the precision of those that the platform rounded. A count that is
  * undefined gives an undefined metric.
  */
-export function shownCounters(counts: Readonly<Record<string, Count | undefined>>) {
+export function shownCounters(counts: Readonly<Record<string, Count | undefined>>): ShownCounters {
   const metrics: Record<string, number | undefined> = {};
   const precision: Record<string, Precision> = {};
   for (const [name, count] of Object.entries(counts)) {

@@ -124,8 +124,8 @@ const WRONG: Readonly<Record<string, Wrong>> = {
   },
   'speaks another version of the contract': {
     plugin: { ...inventedPlugin(), apiVersion: 2 } as unknown as Plugin,
-    kit: /speaks version 2/,
-    gateway: /speaks version 2/,
+    kit: /has version 2 of the plugin contract/,
+    gateway: /has version 2 of the plugin contract/,
   },
   'never ends its setup': {
     plugin: contributing(never),
@@ -146,13 +146,13 @@ const WRONG: Readonly<Record<string, Wrong>> = {
   },
   'names a kind that there is not': {
     plugin: inventedPlugin({ plugin: { provides: ['extractor', 'video'] as never } }),
-    kit: /"provides" names video/,
-    gateway: /"provides" names video/,
+    kit: /"provides" has video, which is unknown/,
+    gateway: /"provides" has video, which is unknown/,
   },
   'contributes what it does not name': {
     plugin: contributing((_, made) => ({ ...made, ...modelProviders() })),
     kit: /imageProviders are not in "provides"/,
-    gateway: /imageProviders, which "provides" does not name/,
+    gateway: /imageProviders, which "provides" does not list/,
   },
   'has an extractor without extract': {
     plugin: inventedPlugin({ extractor: () => ({ extract: undefined as never }) }),

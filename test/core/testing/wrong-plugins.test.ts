@@ -12,7 +12,7 @@ import {
   type FoundSample,
   pluginChecks,
 } from '../../../core/testing/index.js';
-import { nodeProblem } from '../../../core/testing/plugin-checks.js';
+import { nodeProblem } from '../../../core/testing/runner.js';
 import { packageRoot } from '../../support/package-root.js';
 import {
   type Context,
@@ -105,6 +105,18 @@ describe('the testing kit', () => {
         expect(nodeProblem(version)).to.equal(
           `Node ${version} is too old: plugins and their tests need Node ${oldest} or newer.`,
         );
+      }
+    });
+
+    it('refuses to check anything with a version of Node that is too old', async () => {
+      const { versions } = process;
+      const checks = [...pluginChecks({ plugin: inventedPlugin(), folder: folder.testFile() })];
+      Object.defineProperty(process, 'versions', { value: { ...versions, node: '20.20.2' }, configurable: true });
+      try {
+        expect(await failing(checks)).to.deep.equal(checks.map(({ name }) => name));
+        expect(await checks[1]?.run().catch((error) => error.message)).to.match(/^Node 20\.20\.2 is too old/);
+      } finally {
+        Object.defineProperty(process, 'versions', { value: versions, configurable: true });
       }
     });
 

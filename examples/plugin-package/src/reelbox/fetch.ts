@@ -1,6 +1,7 @@
 import {
   fillUrl,
   type HttpClient,
+  type HttpResponse,
   type LinkRef,
   loadSiteConfig,
   requireSuccess,
@@ -27,21 +28,21 @@ export interface RequestOptions {
   language: string;
 }
 
-/** The requests that are ever sent to the platform. Each throws a GatewayError if it fails. */
+/** The requests that are ever sent to the platform. An API reply may be a refusal: its body has the reason. */
 export function createRequests({ http, siteConfig, apiKey = '', language }: RequestOptions) {
   const { urls, userAgent } = siteConfig;
 
-  async function get(url: string, headers: Record<string, string>, signal: AbortSignal) {
-    const response = await http.request({ url, headers: { 'user-agent': userAgent, ...headers }, signal });
-    return requireSuccess(response, { 404: 'removed' });
+  function get(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<HttpResponse> {
+    return http.request({ url, headers: { 'user-agent': userAgent, ...headers }, signal });
   }
 
   return {
-    async api(id: string, signal: AbortSignal): Promise<unknown> {
-      return (await get(fillUrl(urls.api, { id, language }), { 'x-api-key': apiKey }, signal)).json();
+    api(id: string, signal: AbortSignal): Promise<HttpResponse> {
+      return get(fillUrl(urls.api, { id, language }), { 'x-api-key': apiKey }, signal);
     },
     async page(id: string, signal: AbortSignal): Promise<string> {
-      return (await get(fillUrl(urls.page, { id }), { 'accept-language': language }, signal)).text();
+      const response = await get(fillUrl(urls.page, { id }), { 'accept-language': language }, signal);
+      return requireSuccess(response, { 404: 'removed' }).text();
     },
     shortLink(link: LinkRef, signal: AbortSignal): Promise<URL> {
       const headers = { 'user-agent': userAgent };

@@ -5,19 +5,28 @@ import {
   asString,
   at,
   findJsonAfter,
-  metaTags,
+  type HttpResponse,
+  linkedDataNodes,
+  matchAddress,
   type Outcome,
   type PartialPost,
   parseCount,
+  readLinkedItem,
+  readStatus,
+  splitScripts,
   toIsoTime,
+  tryParseJson,
 } from 'mediagate-plugin';
 import type { SiteConfig } from './fetch.js';
-import { canonicalUrl } from './links.js';
+import { canonicalUrl, matchLink } from './links.js';
 
 type Found = Outcome<PartialPost>;
 
 /** Data in, data out: nothing here makes a request or throws. */
-export function readApiReply(reply: unknown, id: string): Found {
+export function readApiReply(response: HttpResponse, id: string): Found {
+  const reply = tryParseJson(response.text());
+  const failure = readStatus(response, { 404: 'removed' });
+  if (failure) return { ...failure, reason: asString(at(reply, 'error')) ?? failure.reason };
   const clip = asRecord(at(reply, 'clip'));
   if (!clip || clip.id !== id) return { kind: 'transient', code: 'upstream_changed', reason: 'another clip, or none' };
   if (clip.visibility === 'private') {
@@ -52,19 +61,29 @@ export function readApiReply(reply: unknown, id: string): Found {
 
 export function readPage(html: string, id: string, { markers }: SiteConfig): Found {
   if (html.includes(markers.robotCheck)) return { kind: 'transient', code: 'bot_check' };
+  const isClip = (address: string) => matchAddress(matchLink, address)?.id === id;
+  const items = linkedDataNodes(splitScripts(html).scripts).map((node) => readLinkedItem(node));
+  const item = items.find(({ type, addresses }) => type === 'VideoObject' && addresses.some(isClip));
+  if (!item) return { kind: 'transient', code: 'upstream_changed', reason: 'no clip in the page' };
   const clip = asRecord(findJsonAfter(html, markers.clip)?.value);
-  if (!clip || clip.id !== id) return { kind: 'transient', code: 'upstream_changed', reason: 'no clip in the page' };
-  const views = parseCount(asString(clip.viewsText) ?? '');
-  const tags = metaTags(html);
+  const text = clip?.id === id ? asString(clip.viewsText) : undefined;
+  const views = parseCount(text ?? '');
   return {
     kind: 'found',
     limitations: ['metadata_only'],
     found: {
-      common: { title: asString(clip.title) ?? tags.get('og:title'), thumbnail: tags.get('og:image') },
+      common: {
+        title: item.name,
+        description: item.description,
+        author: { name: item.author?.name, url: item.author?.url },
+        thumbnail: item.thumbnail,
+        published_at: item.publishedAt,
+        duration_seconds: item.durationSeconds,
+      },
       ids: { video_id: id, canonical_url: canonicalUrl(id) },
-      metrics: { views: views?.value },
+      metrics: { views: views?.value, comments: item.counts.comments },
       ...(views && { precision: { views: views.exact ? 'exact' : 'rounded' } }),
-      raw_stats: views ? { views_text: asString(clip.viewsText) ?? '' } : {},
+      raw_stats: text ? { views_text: text } : {},
     },
   };
 }

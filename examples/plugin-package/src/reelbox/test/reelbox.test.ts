@@ -53,8 +53,22 @@ describeExtractor({
         partial: true,
         data: {
           common: { title: 'A lighthouse in the fog', thumbnail: 'https://img.reelbox.example/aB3dE5gH7j.jpg' },
-          metrics: { views: 48000 },
+          metrics: { views: 48000, comments: 316 },
           provenance: { precision: { views: 'rounded' } },
+        },
+      },
+    },
+    {
+      name: 'two_parts',
+      url: 'https://reelbox.example/clip/aB3dE5gH7j',
+      id: 'aB3dE5gH7j',
+      expect: {
+        method: 'api+page',
+        limitations: ['metadata_only'],
+        partial: false,
+        data: {
+          metrics: { views: 48213, comments: 316 },
+          provenance: { sources: { 'common.title': 'api', 'common.thumbnail': 'page', 'metrics.comments': 'page' } },
         },
       },
     },
@@ -64,7 +78,7 @@ describeExtractor({
       id: 'aB3dE5gH7j',
       expect: { method: 'api', data: { common: { title: 'A lighthouse in the fog' } } },
     },
-    { name: 'removed', url: 'https://reelbox.example/clip/zz0zz0zz0z', error: 'removed' },
+    { name: 'removed', url: 'https://reelbox.example/clip/zz0zz0zz0z', error: 'removed', reason: /no such clip/ },
     { name: 'private', url: 'https://reelbox.example/clip/qq1qq1qq1q', error: 'private', reason: /only the owner/ },
   ],
 });
