@@ -205,6 +205,14 @@ describe('the pages', () => {
     }
   });
 
+  it('are short, but those that are generated', () => {
+    // The plugin guide contains the files of the example package.
+    const isGenerated = (page: string) => page.startsWith('docs/reference/') || page === 'docs/develop/plugins.md';
+    const tooLong = documentPages().filter((page) => !isGenerated(page) && Buffer.byteLength(readPage(page)) > 25_000);
+    expect(tooLong).to.deep.equal([]);
+    expect(Buffer.byteLength(readPage('README.md')), 'README is read in three minutes').to.be.within(8_000, 10_000);
+  });
+
   it('are all linked from README', () => {
     const linked = linksOf('README.md').map(({ target }) => target);
     expect(linked).to.include.members(documentPages().filter((page) => page !== 'README.md'));

@@ -39,7 +39,7 @@ describe('image models of a running gateway', () => {
     const settings = { ...environment, DATA_DIR: gateway.dataFolder, BROWSER: 'off', LOG_LEVEL: 'debug' };
     const debugged = await runCommand(['image', 'A tug'], settings);
     expect(debugged.stderr)
-      .to.contain('"message":"an image could not be made"')
+      .to.contain('"message":"an image could not be generated"')
       .and.to.contain('mediagate: The origin could not be reached.\n');
   });
 
