@@ -26,7 +26,7 @@ import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
 import { createUsageService } from '../server/usage/index.js';
-import { documentPages, expectTable, readPage, readTable, renderTable } from './support/documents.js';
+import { documentPages, expectTable, readPage, readTable, renderTable, sectionOf } from './support/documents.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Who may call a route, in words. */
@@ -265,23 +265,23 @@ function withoutCode(text: string): string {
 
 /** Types that building blocks return and that readers take apart. */
 const RETURNED = ['LinkedItem', 'LinkedPerson', 'LinkedImage', 'ScriptedPage', 'PageScript', 'ExtractedJson', 'Count'];
-const PLUGIN_GUIDE = 'docs/develop/plugins.md';
 
-describe('docs/develop/plugins.md', () => {
-  it('shows the files of the example package as they are, which the package test compiles and runs', () => {
-    const file = path.join(packageRoot, PLUGIN_GUIDE);
+describe('the pages for authors of plugins', () => {
+  it('show the files of the example package as they are, which the package test compiles and runs', () => {
     const shown = /<!-- file: (\S+) -->\n```(\w+)\n([\s\S]*?)^```$/gm;
-    const text = readFileSync(file, 'utf8');
-    const current = text.replace(shown, (_all, name: string, language: string) => {
-      const code = readFileSync(path.join(packageRoot, name), 'utf8');
-      return `<!-- file: ${name} -->\n\`\`\`${language}\n${code}\`\`\``;
+    const files = documentPages().flatMap((page) => {
+      const text = readPage(page);
+      const current = text.replace(shown, (_all, name: string, language: string) => {
+        return `<!-- file: ${name} -->\n\`\`\`${language}\n${readPage(name)}\`\`\``;
+      });
+      if (process.env.UPDATE_DOCS === '1') writeFileSync(path.join(packageRoot, page), current);
+      expect(readPage(page), `${page}: UPDATE_DOCS=1 npm test writes it`).to.equal(current);
+      return Array.from(text.matchAll(shown), ([, name]) => name);
     });
-    if (process.env.UPDATE_DOCS === '1') writeFileSync(file, current);
-    expect([...text.matchAll(shown)].length).to.be.greaterThan(10);
-    expect(readFileSync(file, 'utf8'), 'UPDATE_DOCS=1 npm test writes it').to.equal(current);
+    expect(files.length).to.be.greaterThan(10);
   });
 
-  it('lists the fields of each part of a document', () => {
+  it('list the fields of each part of a document', () => {
     const { common, ids, metrics, media } = PostDataSchema.properties;
     const parts = { common, author: AuthorSchema, ids, metrics, media, entries: MediaEntrySchema };
     const names: Record<string, string> = { author: 'common.author', entries: 'media.entries' };
@@ -294,7 +294,7 @@ describe('docs/develop/plugins.md', () => {
     expectTable('post-fields', renderTable(['part', 'fields'], rows));
   });
 
-  it('lists the building blocks of an extractor, as their sources describe them', () => {
+  it('list the building blocks of an extractor, as their sources describe them', () => {
     const exported = new Set(Object.keys(pluginEntry));
     const files = globSync(['core/extraction/*.ts', 'core/extraction/scraping/*.ts'], { cwd: packageRoot }).sort();
     const documented =
@@ -316,9 +316,8 @@ describe('docs/develop/plugins.md', () => {
     expectTable('building-blocks', renderTable(['function', 'what it does'], rows));
   });
 
-  it('names every check of the kit, and none that does not exist', () => {
-    const text = readPage(PLUGIN_GUIDE);
-    const kit = text.slice(text.indexOf('\n## The kit\n'), text.indexOf('\n## Publish\n'));
+  it('name every check of the kit, and none that does not exist', () => {
+    const kit = sectionOf('docs/develop/plugin-tests.md', '## The kit');
     const documented = [...kit.matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, names = '']) =>
       [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
     );
@@ -337,7 +336,7 @@ describe('docs/develop/plugins.md', () => {
     ).to.deep.equal([]);
   });
 
-  it('lists the fields of what the building blocks return', () => {
+  it('list the fields of what the building blocks return', () => {
     const sources = globSync('core/extraction/scraping/*.ts', { cwd: packageRoot })
       .sort()
       .map((file) => readFileSync(path.join(packageRoot, file), 'utf8'));
@@ -351,7 +350,7 @@ describe('docs/develop/plugins.md', () => {
     expectTable('returned-types', renderTable(['type', 'fields'], rows));
   });
 
-  it('names every state and failure of an extractor', () => {
+  it('name every state and failure of an extractor', () => {
     const rowsOf = (codes: readonly (DefinitiveCode | TransientCode)[]) =>
       codes.map((code) => [`\`${code}\``, FAILURE_MESSAGES[code]]);
     expectTable('definitive-codes', renderTable(['code', 'meaning'], rowsOf(DEFINITIVE_CODES)));

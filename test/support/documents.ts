@@ -26,7 +26,11 @@ export function snippetsOf(page: string, language: string, heading?: string): st
   );
 }
 
-function sectionOf(page: string, heading: string): string {
+/**
+ * A section of a page with the sections below it.
+ * @throws Error where the page has no such heading.
+ */
+export function sectionOf(page: string, heading: string): string {
   const text = `\n${readPage(page)}`;
   const start = text.indexOf(`\n${heading}\n`);
   if (start < 0) throw new Error(`${page} has no "${heading}"`);
