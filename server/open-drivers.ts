@@ -13,7 +13,7 @@ import {
 } from './accounts/index.js';
 import { createAudit } from './audit/index.js';
 import { createIdempotentResponses } from './idempotency/index.js';
-import { createApiKeys } from './keys/index.js';
+import { createApiKeys, createKeyUpdates } from './keys/index.js';
 import { createRateLimits, createRateLimitTable } from './limits/index.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
@@ -79,7 +79,11 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     return {
       engine,
       ...createAccountState({ database, times, jobs }),
-      keys: { ...createApiKeys(database, times, jobs), ...createKeyIssue(database, times) },
+      keys: {
+        ...createApiKeys(database, times, jobs),
+        ...createKeyUpdates(database, times),
+        ...createKeyIssue(database, times),
+      },
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
       budgets: createBudgets(database, times),

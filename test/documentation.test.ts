@@ -26,7 +26,16 @@ import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
 import { createUsageService } from '../server/usage/index.js';
-import { documentPages, expectTable, readPage, readTable, renderTable, sectionOf } from './support/documents.js';
+import {
+  anchorsOf,
+  documentPages,
+  expectTable,
+  readPage,
+  readTable,
+  renderTable,
+  sectionOf,
+  withoutCode,
+} from './support/documents.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Who may call a route, in words. */
@@ -247,20 +256,7 @@ function linksOf(page: string): DocumentLink[] {
 function isThere(target: string, anchor: string): boolean {
   if (!existsSync(path.join(packageRoot, target))) return false;
   if (anchor === '') return true;
-  const headings = [...withoutCode(readPage(target)).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
-  return headings.map(anchorOf).includes(anchor);
-}
-
-/** As forges make it of a heading. */
-function anchorOf(title: string): string {
-  return title
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-');
-}
-
-function withoutCode(text: string): string {
-  return text.replace(/^```[\s\S]*?^```$/gm, '');
+  return anchorsOf(readPage(target)).includes(anchor);
 }
 
 /** Types that building blocks return and that readers take apart. */
@@ -294,26 +290,14 @@ describe('the pages for authors of plugins', () => {
     expectTable('post-fields', renderTable(['part', 'fields'], rows));
   });
 
-  it('list the building blocks of an extractor, as their sources describe them', () => {
-    const exported = new Set(Object.keys(pluginEntry));
-    const files = globSync(['core/extraction/*.ts', 'core/extraction/scraping/*.ts'], { cwd: packageRoot }).sort();
-    const documented =
-      /^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport (?:async )?function (\w+)(?:<[^(]*>)?(\([\s\S]*?\): [^{]*?(?:\{ [^}]* \}[^{]*)?) \{$/gm;
-    const rows = files.flatMap((file) => {
-      const source = readFileSync(path.join(packageRoot, file), 'utf8');
-      return [...source.matchAll(documented)].flatMap(([, comment = '', name = '', signature = '']) => {
-        if (!exported.has(name)) return [];
-        const text = comment
-          .replace(/\s*\n\s*\* ?/g, ' ')
-          .replace(/@throws[\s\S]*/, '')
-          .replace(/\{@link (\w+)\}/g, '`$1`');
-        const [sentence = ''] = /^[\s\S]*?\.(?=\s|$)/.exec(text.trim()) ?? [];
-        const parameters = signature.replace(/\breadonly (?=[\s\S]*\): )/g, '').replace(/\s+/g, ' ');
-        return [[`\`${name}${parameters.replace(/\( /g, '(').replace(/,? \)/g, ')')}\``, sentence]];
-      });
-    });
-    expect(rows.length).to.be.greaterThan(30);
-    expectTable('building-blocks', renderTable(['function', 'what it does'], rows));
+  it('list the building blocks, as their sources describe them', () => {
+    const header = ['function', 'what it does'];
+    const ofExtractors = buildingBlocks(['core/extraction/*.ts', 'core/extraction/scraping/*.ts']);
+    expect(ofExtractors.length).to.be.greaterThan(30);
+    expectTable('building-blocks', renderTable(header, ofExtractors));
+    const ofModels = buildingBlocks(['core/net/*.ts', 'core/text/json.ts']);
+    expect(ofModels.length).to.be.greaterThan(10);
+    expectTable('model-blocks', renderTable(header, ofModels));
   });
 
   it('name every check of the kit, and none that does not exist', () => {
@@ -357,6 +341,28 @@ describe('the pages for authors of plugins', () => {
     expectTable('transient-codes', renderTable(['code', 'meaning'], rowsOf(TRANSIENT_CODES)));
   });
 });
+
+/** The documented functions of some files that a plugin may import: signature and first sentence. */
+function buildingBlocks(patterns: readonly string[]): string[][] {
+  const exported = new Set(Object.keys(pluginEntry));
+  const documented =
+    /^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport (?:async )?function (\w+)(?:<[^(]*>)?(\([\s\S]*?\): [^{]*?(?:\{ [^}]* \}[^{]*)?) \{$/gm;
+  return globSync([...patterns], { cwd: packageRoot })
+    .sort()
+    .flatMap((file) => {
+      const source = readFileSync(path.join(packageRoot, file), 'utf8');
+      return [...source.matchAll(documented)].flatMap(([, comment = '', name = '', signature = '']) => {
+        if (!exported.has(name)) return [];
+        const text = comment
+          .replace(/\s*\n\s*\* ?/g, ' ')
+          .replace(/@throws[\s\S]*/, '')
+          .replace(/\{@link (\w+)\}/g, '`$1`');
+        const [sentence = ''] = /^[\s\S]*?\.(?=\s|$)/.exec(text.trim()) ?? [];
+        const parameters = signature.replace(/\breadonly (?=[\s\S]*\): )/g, '').replace(/\s+/g, ' ');
+        return [[`\`${name}${parameters.replace(/\( /g, '(').replace(/,? \)/g, ')')}\``, sentence]];
+      });
+    });
+}
 
 /** Of all contracts, with and without an upstream. No check is run. */
 function checkNames(): string[] {

@@ -8,6 +8,7 @@ import {
   type ApiKeys,
   accountAt,
   isValidRow,
+  type KeyUpdates,
   keyAt,
   keysOf,
   type NewKeyRecord,
@@ -44,7 +45,7 @@ export interface KeyRotation {
 }
 
 /** API keys, including those that follow the plan of their account. */
-export interface AccountKeys extends ApiKeys {
+export interface AccountKeys extends ApiKeys, KeyUpdates {
   /**
    * Makes a key with the plan of its account.
    * @throws GatewayError `too_many_keys`, `account_not_found`, `account_suspended`.

@@ -13,7 +13,7 @@ import {
 
 /** The audit log: actions, with actor and subject. Rows are only ever added. */
 export interface AuditEntry {
-  /** An order's code, or the id of a user, an account or a job. */
+  /** An order's code, or the id of a user, an account, a job or a key. */
   subject: string;
   /** Counts from 1 within the subject. */
   number: number;
@@ -43,7 +43,9 @@ export type AuditAction =
   | 'user.resumed'
   | 'user.signed-out'
   | 'user.erased'
-  | 'job.cancelled';
+  | 'job.cancelled'
+  | 'key.updated'
+  | 'key.rotated';
 
 export interface AuditPage {
   /** Default: everything. */

@@ -8,19 +8,23 @@ import {
   type KeyGrant,
   keyState,
   LOCAL_ACCOUNT,
+  NO_PLAN,
   namedKeyId,
+  soonerOf,
 } from '../keys/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
+import type { Records } from '../state.js';
 import { type BudgetState, leftOf, renderLeft } from '../usage/index.js';
 import { CommandFailure, CommandMistake, print, printJson, withNewState, withState } from './command.js';
 
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
+const MAX_MODEL_ID = 200;
 
-const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'KEY_GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'LAST USED'];
+const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'KEY_GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'];
 
-interface Listed {
+export interface Listed {
   record: ApiKeyRecord;
   budget: BudgetState | undefined;
 }
@@ -33,6 +37,8 @@ export interface CreateKeyOptions {
   /** Each one or several, comma-separated. */
   grant?: readonly string[];
   rpm?: string;
+  /** Each one or several, comma-separated. Default: all, or those of the plan. */
+  models?: readonly string[];
   expires?: string;
   json?: boolean;
 }
@@ -41,30 +47,47 @@ export interface CreateKeyOptions {
 export async function createKeyCommand(settings: Settings, options: CreateKeyOptions): Promise<number> {
   const accountId = accountOf(options.account);
   const ofPlan = options.plan === undefined ? undefined : await planOf(settings, options.plan, accountId);
+  const modelIds = modelsOf(options.models, ofPlan);
   const wanted = {
     name: nameOf(options.name),
     accountId,
     grants: grantsOf(options.grant, ofPlan),
     rpm: rpmOf(options.rpm, ofPlan),
-    expiresAt: expiryOf(options.expires) ?? ofPlan?.expiresAt ?? null,
-    ...(ofPlan && { plan: ofPlan.plan }),
+    expiresAt: expiryOf(options.expires),
+    plan: { ...(ofPlan?.plan ?? NO_PLAN), models: modelIds },
   };
   const [pepper] = await loadPeppers(settings);
+  const planEnd = ofPlan?.expiresAt ?? null;
   const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
   await withNewState(settings, async (state) => {
     // The budget first: a key must never exist without its limits.
     if (ofPlan?.budget) await state.budgets.create(ofPlan.budget);
-    await state.keys.insert(record);
+    await state.keys.insert(record, planEnd);
   });
   const { id, name, grants, rpm, planId, models } = record;
+  const expiresAt = soonerOf(record.expiresAt, planEnd);
   if (options.json) {
     // Only if one was named: the output for scripts stays unchanged.
     const account = options.account === undefined ? {} : { account: accountId };
-    printJson({ id, key, name, ...account, plan: planId, grants, models, rpm, expires_at: isoTime(record.expiresAt) });
+    const end = planEnd === null ? {} : { plan_expires_at: isoTime(planEnd) };
+    printJson({
+      id,
+      key,
+      name,
+      ...account,
+      plan: planId,
+      grants,
+      models,
+      rpm,
+      expires_at: isoTime(expiresAt),
+      ...end,
+    });
   } else {
     print(`${key}\n`);
     const what = `${grants.join(', ')}${models ? ` (${models.join(', ')})` : ''}`;
     process.stderr.write(`Key ${id} (${name}) may use: ${what}. It is not shown again.\n`);
+    if (planEnd !== null && expiresAt === planEnd)
+      process.stderr.write(`It expires at ${isoTime(planEnd)}, with its plan ${planId}.\n`);
   }
   return 0;
 }
@@ -79,7 +102,7 @@ export async function listKeysCommand(settings: Settings, { json }: { json?: boo
     }
     return all;
   });
-  if (json) printJson(listed.map(describe));
+  if (json) printJson(listed.map(describeKey));
   else if (listed.length === 0) print('There are no keys. "mediagate keys create" creates one.\n');
   else print(`${renderTable(HEAD, listed.map(row))}\n`);
   return 0;
@@ -89,6 +112,13 @@ export interface RevokeKeyOptions {
   /** Leaves the jobs of the key to its account. Default: they are cancelled. */
   keepJobs?: boolean;
   json?: boolean;
+}
+
+/** @throws CommandFailure */
+export async function findKey({ keys }: Pick<Records, 'keys'>, id: string): Promise<ApiKeyRecord> {
+  const record = await keys.find(id);
+  if (record) return record;
+  throw new CommandFailure(`There is no key with the id ${id}; "mediagate keys list" shows them.`);
 }
 
 /** Revokes a key; servers follow within seconds. @param named See {@link readKeyId}. */
@@ -108,7 +138,7 @@ export async function revokeKeyCommand(
   return 0;
 }
 
-function nameOf(name = 'key'): string {
+export function nameOf(name = 'key'): string {
   const trimmed = name.trim();
   // It is displayed in terminals and tables.
   if (trimmed.length > 100 || !isVisible(trimmed))
@@ -136,14 +166,35 @@ async function planOf(settings: Settings, id: string, accountId: string): Promis
 
 /** Grants of the plan, and additional ones. */
 function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): KeyGrant[] {
-  const names = given?.flatMap((list) => list.split(',').map((name) => name.trim())) ?? (ofPlan ? [] : ['extract']);
-  const unknown = names.find((name) => !KEY_GRANTS.some((grant) => grant === name));
-  if (unknown !== undefined)
-    throw new CommandMistake(`--grant ${unknown || '""'} is unknown. Known: ${KEY_GRANTS.join(',')}.`);
+  const names = grantNames(given ?? (ofPlan ? [] : ['extract']));
   return KEY_GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
 }
 
-function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | null {
+export function grantNames(given: readonly string[]): KeyGrant[] {
+  const names = listed(given);
+  const unknown = names.find((name) => !KEY_GRANTS.some((grant) => grant === name));
+  if (unknown !== undefined)
+    throw new CommandMistake(`--grant ${unknown || '""'} is unknown. Known: ${KEY_GRANTS.join(',')}.`);
+  return KEY_GRANTS.filter((grant) => names.includes(grant));
+}
+
+/** Ids of models; null, or all of the plan, for `all`. They are not looked up: a provider may come later. */
+export function modelsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): readonly string[] | null {
+  const ofItsPlan = ofPlan?.plan.models ?? null;
+  if (given === undefined || (given.length === 1 && given[0] === 'all')) return ofItsPlan;
+  const ids = [...new Set(listed(given))];
+  if (ids.some((id) => id.length > MAX_MODEL_ID || !isVisible(id)))
+    throw new CommandMistake(`--models must be ids of models, separated by commas, or all.`);
+  const beyond = ids.find((id) => ofItsPlan !== null && !ofItsPlan.includes(id));
+  if (beyond === undefined) return ids;
+  throw new CommandMistake(`--models ${beyond} exceeds the plan of the key. It has: ${ofItsPlan?.join(',')}.`);
+}
+
+function listed(given: readonly string[]): string[] {
+  return given.flatMap((list) => list.split(',').map((name) => name.trim()));
+}
+
+export function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | null {
   if (text === undefined) return ofPlan?.rpm ?? DEFAULT_RPM;
   if (text === 'unlimited' && !ofPlan) return null;
   const max = ofPlan?.maxRpm ?? MAX_RPM;
@@ -153,7 +204,7 @@ function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | 
   throw new CommandMistake(`--rpm must be a whole number from 0 to ${max}${otherwise}.`);
 }
 
-function expiryOf(text: string | undefined): number | null {
+export function expiryOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   const time = parseIsoTime(text);
   if (time === undefined)
@@ -167,7 +218,8 @@ function stateOf(record: ApiKeyRecord): string {
   return isValidState(state) ? 'good' : state;
 }
 
-function describe({ record, budget }: Listed) {
+/** A key in the `--json` output. */
+export function describeKey({ record, budget }: Listed) {
   const { id, name, accountId, planId, grants, models, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
   return {
     id,
@@ -187,7 +239,7 @@ function describe({ record, budget }: Listed) {
 }
 
 function row({ record, budget }: Listed): string[] {
-  const { id, name, accountId, planId, grants, rpm, createdAt, lastUsedAt } = record;
+  const { id, name, accountId, planId, grants, rpm, createdAt, expiresAt, lastUsedAt } = record;
   return [
     id,
     name,
@@ -198,6 +250,7 @@ function row({ record, budget }: Listed): string[] {
     renderLeft(budget, systemClock.now()),
     stateOf(record),
     isoTime(createdAt),
+    isoTime(expiresAt) ?? 'never',
     isoTime(lastUsedAt) ?? 'never',
   ];
 }

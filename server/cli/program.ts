@@ -10,6 +10,8 @@ To begin:
   mediagate doctor               check what this machine has and what is missing
   mediagate serve --help         list the settings (environment variables)`;
 
+const KEY = 'key id (8 characters, see "keys list"), or the key itself';
+
 const PROBE_HELP = `
 A file of links: [{"url": "https://…", "fills": {"watch_page": ["common.title", "metrics.views"]}}]
 "fills" says which members each method should give; without it a link is held to what its platform's own link fills.
@@ -113,7 +115,7 @@ function pointToHelp(command: Command, name: string): void {
 }
 
 function addKeyCommands(program: Command): void {
-  const keys = program.command('keys').description('create, list and revoke API keys');
+  const keys = program.command('keys').description('create, list, change and revoke API keys');
   keys
     .command('create')
     .description('create a key; it is shown once')
@@ -129,7 +131,12 @@ function addKeyCommands(program: Command): void {
       '--rpm <number>',
       'requests per minute and route family, or unlimited (default: 30, or the limit of the plan)',
     )
-    .option('--expires <date>', 'expiry date, e.g. 2030-12-31 (default: never)')
+    .option(
+      '--models <model>',
+      'ids of the models, separated by commas, or all (default: all, or those of the plan)',
+      collect,
+    )
+    .option('--expires <date>', 'expiry date, e.g. 2030-12-31 (default: never, or the end of the plan)')
     .option('--json', 'print JSON')
     .action((options) =>
       runCommand(async (settings) => (await import('./keys.js')).createKeyCommand(settings, options)),
@@ -142,9 +149,23 @@ function addKeyCommands(program: Command): void {
       runCommand(async (settings) => (await import('./keys.js')).listKeysCommand(settings, options)),
     );
   keys
+    .command('update')
+    .description('change the properties of a key; running servers follow within 2 seconds')
+    .argument('<id>', KEY)
+    .option('--name <name>', 'what the key is for')
+    .option('--grant <grant>', 'all grants of the key, separated by commas; they replace those that it has', collect)
+    .option('--rpm <number>', 'requests per minute and route family, or unlimited')
+    .option('--models <model>', 'all models of the key, separated by commas, or all', collect)
+    .option('--expires <date>', 'expiry date, e.g. 2030-12-31, or never')
+    .option('--note <text>', 'reason; stored with your name in the history')
+    .option('--json', 'print JSON')
+    .action((id: string, options) =>
+      runCommand(async (settings) => (await import('./key-changes.js')).updateKeyCommand(settings, id, options)),
+    );
+  keys
     .command('revoke')
     .description('revoke a key by its id')
-    .argument('<id>', 'key id (8 characters, see "keys list"), or the key itself')
+    .argument('<id>', KEY)
     .option('--keep-jobs', 'keep its queued jobs; without it they are cancelled')
     .option('--json', 'print JSON')
     .action((id: string, options) =>
@@ -156,7 +177,7 @@ function addUsageCommands(program: Command): void {
   program
     .command('usage')
     .description('show usage by day, key, route and model')
-    .option('--key <id>', 'only this key: key id (8 characters, see "keys list"), or the key itself')
+    .option('--key <id>', `only this key: ${KEY}`)
     .option('--from <day>', 'first day by UTC, e.g. 2026-06-01 (default: 30 days)')
     .option('--to <day>', 'last day (default: today)')
     .option('--json', 'print JSON')

@@ -68,8 +68,11 @@ export type NewKeyRecord = Pick<ApiKeyRecord, 'id' | 'name' | 'hash' | 'pepperVe
 
 /** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface ApiKeys {
-  /** Throws if the id exists. */
-  insert(record: ApiKeyRecord): Promise<void>;
+  /**
+   * Throws if the id exists.
+   * @param planExpiresAt End of its plan, which its own end cannot exceed. Default: the plan does not end.
+   */
+  insert(record: ApiKeyRecord, planExpiresAt?: number | null): Promise<void>;
   /** Oldest first. */
   list(): Promise<readonly ApiKeyRecord[]>;
   find(id: string): Promise<ApiKeyRecord | undefined>;
@@ -113,8 +116,8 @@ export function createApiKeys(
   }
 
   return {
-    async insert(record) {
-      const row = { ...toKeyRow(record), changedAt: times.now };
+    async insert(record, planExpiresAt = null) {
+      const row = { ...toKeyRow(record), planExpiresAt, changedAt: times.now };
       await database.run((queries) => queries.insertInto('api_keys').values(row).execute());
     },
     async list() {

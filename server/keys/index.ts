@@ -23,6 +23,7 @@ export {
   openKeyTable,
   readRateLimits,
 } from './authentication.js';
+export { createKeyUpdates, type KeyChange, type KeyUpdates, lockKey } from './key-updates.js';
 export {
   createKey,
   createKeyRecord,
@@ -44,6 +45,7 @@ export {
   LOCAL_ACCOUNT,
   maskedKey,
   type NewKey,
+  NO_PLAN,
   namedKeyId,
   newDeviceToken,
   newestKey,

@@ -141,7 +141,7 @@ export interface NewKey {
   plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models' | 'imageDailyLimit'>;
 }
 
-const NO_PLAN = { planId: null, budgetId: null, models: null, imageDailyLimit: null } as const;
+export const NO_PLAN = { planId: null, budgetId: null, models: null, imageDailyLimit: null } as const;
 
 /** A key and the record to store for it. The record does not contain the key. */
 export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { key: string; record: ApiKeyRecord } {

@@ -236,6 +236,29 @@ describe('the command line', () => {
     expect((await runCommand(['usage', '--key', 'nobody00'], own)).stderr).to.contain('no key with the id nobody00');
   });
 
+  it('says when a key expires with its plan, and with neither a plan nor a date that it never does', async () => {
+    const file = path.join(folder, 'month.json');
+    await writeFile(file, JSON.stringify({ plans: [{ id: 'month', durationDays: 30, tokenLimit: 1_000 }] }));
+    const own = { ...environment, DATA_DIR: path.join(folder, 'ends'), PLANS_FILE: file };
+    const create = (...args: string[]) => runCommand(['keys', 'create', ...args], own);
+    const made = await create('--plan', 'month');
+    const end = /^It expires at (\S+), with its plan month\.$/m.exec(made.stderr)?.[1] ?? '';
+    expect(Date.parse(end) - Date.now(), made.stderr).to.be.closeTo(30 * 24 * 3_600_000, 60_000);
+    const later = JSON.parse((await create('--plan', 'month', '--expires', '2999-01-31', '--json')).stdout);
+    expect(later.expires_at).to.equal(later.plan_expires_at).and.to.match(/^20/);
+    const sooner = await create('--plan', 'month', '--expires', new Date(Date.now() + 86_400_000).toISOString());
+    expect(sooner.stderr).to.contain('may use').and.not.to.contain('with its plan');
+    expect((await create('--plan', 'token_30m')).stderr).not.to.contain('expires');
+
+    const listed = JSON.parse((await runCommand(['keys', 'list', '--json'], own)).stdout);
+    expect(listed[0].expires_at).to.equal(end);
+    const { stdout } = await runCommand(['keys', 'list'], own);
+    expect(stdout)
+      .to.match(/CREATED +EXPIRES +LAST USED\n/)
+      .and.to.contain(`${end}  never\n`);
+    expect(stdout).to.match(/token_30m .* never +never\n/);
+  });
+
   it('lists the plans of the service document and of the operator', async () => {
     const file = path.join(folder, 'plans.json');
     await writeFile(file, JSON.stringify({ plans: [{ id: 'pictures', imageOnly: true, durationDays: 30 }] }));

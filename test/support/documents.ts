@@ -14,6 +14,20 @@ export function readPage(page: string): string {
   return readFileSync(path.join(packageRoot, page), 'utf8');
 }
 
+/** The anchors of the headings of a page, as forges make them. */
+export function anchorsOf(text: string): string[] {
+  return Array.from(withoutCode(text).matchAll(/^#+ (.+)$/gm), ([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+export function withoutCode(text: string): string {
+  return text.replace(/^```[\s\S]*?^```$/gm, '');
+}
+
 /**
  * Code blocks of one language in a page.
  * @param heading Only those of the section with this heading (`## Load it`), sections below it included.

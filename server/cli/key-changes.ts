@@ -1,0 +1,103 @@
+import { isoTime } from '../format/index.js';
+import { type ApiKeyRecord, type KeyChange } from '../keys/index.js';
+import { isSiteAccount } from '../limits/index.js';
+import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
+import type { Settings } from '../settings/index.js';
+import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withState } from './command.js';
+import { describeKey, expiryOf, findKey, grantNames, modelsOf, nameOf, readKeyId, rpmOf } from './keys.js';
+import { noteOf, operatorActor } from './users.js';
+
+export interface UpdateKeyOptions {
+  name?: string;
+  /** Each one or several, comma-separated; together they replace the grants of the key. */
+  grant?: readonly string[];
+  rpm?: string;
+  /** As `grant`; `all` removes the restriction. */
+  models?: readonly string[];
+  /** A date, or `never`. */
+  expires?: string;
+  note?: string;
+  json?: boolean;
+}
+
+/** Changes the properties of a key; servers follow within 2 seconds. @param named See {@link readKeyId}. */
+export async function updateKeyCommand(settings: Settings, named: string, options: UpdateKeyOptions): Promise<number> {
+  const id = readKeyId(named);
+  const { name, grant, rpm, models, expires } = options;
+  if ([name, grant, rpm, models, expires].every((option) => option === undefined))
+    throw new CommandMistake('Give what changes: --name, --grant, --rpm, --models or --expires.');
+  const change: KeyChange = {
+    ...(name !== undefined && { name: nameOf(name) }),
+    ...(expires !== undefined && { expiresAt: expires === 'never' ? null : expiryOf(expires) }),
+  };
+  const note = noteOf(options.note);
+  const { record, budget } = await withState(settings, async (state) => {
+    const found = await findKey(state, id);
+    if (grant ?? rpm ?? models) Object.assign(change, await limitsOf(settings, found, options));
+    const updating = state.keys.update({ id, change, actor: operatorActor(), ...note });
+    const updated = await updating.catch((error) => {
+      throw error?.param === 'expires_at' ? mistakeOf(error, { expires_at: '--expires' }) : error;
+    });
+    const budgetId = updated.budgetId ?? undefined;
+    return { record: updated, budget: budgetId === undefined ? undefined : await state.budgets.find(budgetId) };
+  });
+  if (options.json) printJson(describeKey({ record, budget }));
+  else print(`Key ${id} is changed: ${renderChange(record, change)}. Running servers follow within 2 seconds.\n`);
+  return 0;
+}
+
+/** The limits of a key of a plan are checked against the plan, and those of a user's key are the plan's. */
+async function limitsOf(
+  settings: Settings,
+  record: ApiKeyRecord,
+  { grant, rpm, models }: UpdateKeyOptions,
+): Promise<KeyChange> {
+  const { id, accountId } = record;
+  if (isSiteAccount(accountId)) {
+    throw new CommandFailure(
+      `Key ${id} belongs to the user account ${accountId}, whose plan has its grants, models and rate limit. "mediagate plans grant" changes the plan.`,
+    );
+  }
+  const ofPlan = await planOfKey(settings, record);
+  return {
+    ...(grant && { grants: changedGrants(grant, record, ofPlan) }),
+    ...(rpm !== undefined && { rpm: rpmOf(rpm, ofPlan) }),
+    ...(models && { models: modelsOf(models, ofPlan) }),
+  };
+}
+
+async function planOfKey(settings: Settings, record: ApiKeyRecord): Promise<PlanKey | undefined> {
+  const { planId, accountId, createdAt } = record;
+  if (planId === null) return undefined;
+  const catalogue = await readCatalogue(settings.plansFile);
+  const { freeTierPeriod } = settings;
+  const found = planKey(planId, { catalogue, freeTierPeriod, accountId, now: createdAt });
+  if (found) return found;
+  throw new CommandFailure(
+    `The plan ${planId} of key ${record.id} is not in the list of plans, so only its name and expiry can change.`,
+  );
+}
+
+/** Grants beyond those of the plan were given when the key was made; an update adds none. */
+function changedGrants(given: readonly string[], { grants }: ApiKeyRecord, ofPlan: PlanKey | undefined) {
+  const wanted = grantNames(given);
+  const allowed = ofPlan && [...ofPlan.grants, ...grants];
+  const beyond = wanted.find((grant) => allowed && !allowed.includes(grant));
+  if (beyond === undefined) return wanted;
+  throw new CommandMistake(`--grant ${beyond} exceeds the plan of the key. It has: ${ofPlan?.grants.join(',')}.`);
+}
+
+function renderChange(record: ApiKeyRecord, change: KeyChange): string {
+  const { name, grants, rpm, models, expiresAt, planId } = record;
+  const end = isoTime(expiresAt) ?? 'never';
+  const parts = [
+    ...(change.name === undefined ? [] : [`name ${name}`]),
+    ...(change.grants === undefined ? [] : [`grants ${grants.join(',')}`]),
+    ...(change.rpm === undefined ? [] : [`rpm ${rpm ?? 'unlimited'}`]),
+    ...(change.models === undefined ? [] : [`models ${models?.join(',') ?? 'all'}`]),
+    ...(change.expiresAt === undefined
+      ? []
+      : [change.expiresAt === expiresAt ? `expires ${end}` : `expires ${end}, with its plan ${planId}`]),
+  ];
+  return parts.join('; ');
+}
