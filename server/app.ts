@@ -44,7 +44,7 @@ import {
 import { imageFileRoutes, imageGenerationRoutes, imageRoutes } from './images/index.js';
 import { createAuth } from './keys/index.js';
 import { extractBatchRoutes, extractRoutes } from './links/index.js';
-import { messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
+import { embeddingRoutes, messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
 import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
 import { openApiRoutes } from './openapi/index.js';
 import { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payments/index.js';
@@ -141,6 +141,7 @@ export function createRoutes(server: ServerContext, accounts: AccountContext | u
     ...transcriptionRoutes(server),
     ...speechRoutes(server),
     ...textRoutes(server),
+    ...embeddingRoutes(server),
     ...storedResponseRoutes(server),
     ...modelRoutes(server),
     ...messageRoutes(server),

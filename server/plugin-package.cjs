@@ -10,6 +10,17 @@ const path = require('node:path');
 
 const NAME = 'mediagate-plugin';
 const ENTRIES = { plugin: 'core/plugin', testing: 'core/testing/index' };
+/** The pages for authors, each with its name in the package. */
+const PAGES = {
+  'docs/develop/plugins.md': 'README.md',
+  'docs/develop/plugin-platforms.md': 'docs/platforms.md',
+  'docs/develop/plugin-models.md': 'docs/models.md',
+  'docs/develop/plugin-tests.md': 'docs/tests.md',
+  'docs/reference/plugin-api.md': 'docs/plugin-api.md',
+  'docs/reference/plugins-config.md': 'docs/plugins-config.md',
+};
+/** Of which the tutorial shows the sources. */
+const EXAMPLE = path.join('examples', 'plugin-package');
 /** Used by the checks of image providers alone; their authors install it. */
 const OPTIONAL = ['sharp'];
 
@@ -43,8 +54,27 @@ async function writePluginPackage(root) {
   };
   fs.writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
-  fs.copyFileSync(path.join(root, 'docs', 'develop', 'plugins.md'), path.join(folder, 'README.md'));
+  for (const page of Object.keys(PAGES)) copyPage(root, folder, page);
+  fs.cpSync(path.join(root, EXAMPLE), path.join(folder, EXAMPLE), {
+    recursive: true,
+    filter: (file) => !/[\\/](?:node_modules|dist|package-lock\.json)$/.test(path.relative(root, file)),
+  });
 }
+
+/** A link between these pages leads to the copies; a link to any other page becomes text. */
+function copyPage(root, folder, page) {
+  const copy = PAGES[page];
+  const text = fs.readFileSync(path.join(root, page), 'utf8').replace(LINK, (link, title, target, anchor = '') => {
+    if (target === '' || /^[a-z]+:/.test(target)) return link;
+    const linked = PAGES[path.posix.join(path.posix.dirname(page), target)];
+    if (linked === undefined) return title;
+    return `[${title}](${path.posix.relative(path.posix.dirname(copy), linked)}${anchor})`;
+  });
+  fs.mkdirSync(path.dirname(path.join(folder, copy)), { recursive: true });
+  fs.writeFileSync(path.join(folder, copy), text);
+}
+
+const LINK = /\[([^\]]+)\]\(([^)#\s]*)(#[^)\s]*)?\)/g;
 
 function versionOf(name, dependencies) {
   const version = dependencies[name];

@@ -26,7 +26,16 @@ import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
 import { createUsageService } from '../server/usage/index.js';
-import { documentPages, expectTable, readPage, readTable, renderTable } from './support/documents.js';
+import {
+  anchorsOf,
+  documentPages,
+  expectTable,
+  readPage,
+  readTable,
+  renderTable,
+  sectionOf,
+  withoutCode,
+} from './support/documents.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Who may call a route, in words. */
@@ -152,7 +161,7 @@ describe('the tables of the pages equal the code', () => {
       kinds.get(name) ?? '',
       help,
     ]);
-    expectTable('metrics', renderTable(['figure', 'is a', 'says'], rows));
+    expectTable('metrics', renderTable(['metric', 'type', 'meaning'], rows));
   });
 
   it('settings of real models: those that plugins.config.json reads', () => {
@@ -205,6 +214,14 @@ describe('the pages', () => {
     }
   });
 
+  it('are short, but those that are generated', () => {
+    // The plugin guide contains the files of the example package.
+    const isGenerated = (page: string) => page.startsWith('docs/reference/') || page === 'docs/develop/plugins.md';
+    const tooLong = documentPages().filter((page) => !isGenerated(page) && Buffer.byteLength(readPage(page)) > 25_000);
+    expect(tooLong).to.deep.equal([]);
+    expect(Buffer.byteLength(readPage('README.md')), 'README is read in three minutes').to.be.within(8_000, 10_000);
+  });
+
   it('are all linked from README', () => {
     const linked = linksOf('README.md').map(({ target }) => target);
     expect(linked).to.include.members(documentPages().filter((page) => page !== 'README.md'));
@@ -239,41 +256,28 @@ function linksOf(page: string): DocumentLink[] {
 function isThere(target: string, anchor: string): boolean {
   if (!existsSync(path.join(packageRoot, target))) return false;
   if (anchor === '') return true;
-  const headings = [...withoutCode(readPage(target)).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
-  return headings.map(anchorOf).includes(anchor);
-}
-
-/** As forges make it of a heading. */
-function anchorOf(title: string): string {
-  return title
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-');
-}
-
-function withoutCode(text: string): string {
-  return text.replace(/^```[\s\S]*?^```$/gm, '');
+  return anchorsOf(readPage(target)).includes(anchor);
 }
 
 /** Types that building blocks return and that readers take apart. */
 const RETURNED = ['LinkedItem', 'LinkedPerson', 'LinkedImage', 'ScriptedPage', 'PageScript', 'ExtractedJson', 'Count'];
-const PLUGIN_GUIDE = 'docs/develop/plugins.md';
 
-describe('docs/develop/plugins.md', () => {
-  it('shows the files of the example package as they are, which the package test compiles and runs', () => {
-    const file = path.join(packageRoot, PLUGIN_GUIDE);
+describe('the pages for authors of plugins', () => {
+  it('show the files of the example package as they are, which the package test compiles and runs', () => {
     const shown = /<!-- file: (\S+) -->\n```(\w+)\n([\s\S]*?)^```$/gm;
-    const text = readFileSync(file, 'utf8');
-    const current = text.replace(shown, (_all, name: string, language: string) => {
-      const code = readFileSync(path.join(packageRoot, name), 'utf8');
-      return `<!-- file: ${name} -->\n\`\`\`${language}\n${code}\`\`\``;
+    const files = documentPages().flatMap((page) => {
+      const text = readPage(page);
+      const current = text.replace(shown, (_all, name: string, language: string) => {
+        return `<!-- file: ${name} -->\n\`\`\`${language}\n${readPage(name)}\`\`\``;
+      });
+      if (process.env.UPDATE_DOCS === '1') writeFileSync(path.join(packageRoot, page), current);
+      expect(readPage(page), `${page}: UPDATE_DOCS=1 npm test writes it`).to.equal(current);
+      return Array.from(text.matchAll(shown), ([, name]) => name);
     });
-    if (process.env.UPDATE_DOCS === '1') writeFileSync(file, current);
-    expect([...text.matchAll(shown)].length).to.be.greaterThan(10);
-    expect(readFileSync(file, 'utf8'), 'UPDATE_DOCS=1 npm test writes it').to.equal(current);
+    expect(files.length).to.be.greaterThan(10);
   });
 
-  it('lists the fields of each part of a document', () => {
+  it('list the fields of each part of a document', () => {
     const { common, ids, metrics, media } = PostDataSchema.properties;
     const parts = { common, author: AuthorSchema, ids, metrics, media, entries: MediaEntrySchema };
     const names: Record<string, string> = { author: 'common.author', entries: 'media.entries' };
@@ -286,31 +290,18 @@ describe('docs/develop/plugins.md', () => {
     expectTable('post-fields', renderTable(['part', 'fields'], rows));
   });
 
-  it('lists the building blocks of an extractor, as their sources describe them', () => {
-    const exported = new Set(Object.keys(pluginEntry));
-    const files = globSync(['core/extraction/*.ts', 'core/extraction/scraping/*.ts'], { cwd: packageRoot }).sort();
-    const documented =
-      /^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport (?:async )?function (\w+)(?:<[^(]*>)?(\([\s\S]*?\): [^{]*?(?:\{ [^}]* \}[^{]*)?) \{$/gm;
-    const rows = files.flatMap((file) => {
-      const source = readFileSync(path.join(packageRoot, file), 'utf8');
-      return [...source.matchAll(documented)].flatMap(([, comment = '', name = '', signature = '']) => {
-        if (!exported.has(name)) return [];
-        const text = comment
-          .replace(/\s*\n\s*\* ?/g, ' ')
-          .replace(/@throws[\s\S]*/, '')
-          .replace(/\{@link (\w+)\}/g, '`$1`');
-        const [sentence = ''] = /^[\s\S]*?\.(?=\s|$)/.exec(text.trim()) ?? [];
-        const parameters = signature.replace(/\breadonly (?=[\s\S]*\): )/g, '').replace(/\s+/g, ' ');
-        return [[`\`${name}${parameters.replace(/\( /g, '(').replace(/,? \)/g, ')')}\``, sentence]];
-      });
-    });
-    expect(rows.length).to.be.greaterThan(30);
-    expectTable('building-blocks', renderTable(['function', 'what it does'], rows));
+  it('list the building blocks, as their sources describe them', () => {
+    const header = ['function', 'what it does'];
+    const ofExtractors = buildingBlocks(['core/extraction/*.ts', 'core/extraction/scraping/*.ts']);
+    expect(ofExtractors.length).to.be.greaterThan(30);
+    expectTable('building-blocks', renderTable(header, ofExtractors));
+    const ofModels = buildingBlocks(['core/net/*.ts', 'core/text/json.ts']);
+    expect(ofModels.length).to.be.greaterThan(10);
+    expectTable('model-blocks', renderTable(header, ofModels));
   });
 
-  it('names every check of the kit, and none that does not exist', () => {
-    const text = readPage(PLUGIN_GUIDE);
-    const kit = text.slice(text.indexOf('\n## The kit\n'), text.indexOf('\n## Publish\n'));
+  it('name every check of the kit, and none that does not exist', () => {
+    const kit = sectionOf('docs/develop/plugin-tests.md', '## The kit');
     const documented = [...kit.matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, names = '']) =>
       [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
     );
@@ -329,7 +320,7 @@ describe('docs/develop/plugins.md', () => {
     ).to.deep.equal([]);
   });
 
-  it('lists the fields of what the building blocks return', () => {
+  it('list the fields of what the building blocks return', () => {
     const sources = globSync('core/extraction/scraping/*.ts', { cwd: packageRoot })
       .sort()
       .map((file) => readFileSync(path.join(packageRoot, file), 'utf8'));
@@ -343,13 +334,35 @@ describe('docs/develop/plugins.md', () => {
     expectTable('returned-types', renderTable(['type', 'fields'], rows));
   });
 
-  it('names every state and failure of an extractor', () => {
+  it('name every state and failure of an extractor', () => {
     const rowsOf = (codes: readonly (DefinitiveCode | TransientCode)[]) =>
       codes.map((code) => [`\`${code}\``, FAILURE_MESSAGES[code]]);
     expectTable('definitive-codes', renderTable(['code', 'meaning'], rowsOf(DEFINITIVE_CODES)));
     expectTable('transient-codes', renderTable(['code', 'meaning'], rowsOf(TRANSIENT_CODES)));
   });
 });
+
+/** The documented functions of some files that a plugin may import: signature and first sentence. */
+function buildingBlocks(patterns: readonly string[]): string[][] {
+  const exported = new Set(Object.keys(pluginEntry));
+  const documented =
+    /^\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport (?:async )?function (\w+)(?:<[^(]*>)?(\([\s\S]*?\): [^{]*?(?:\{ [^}]* \}[^{]*)?) \{$/gm;
+  return globSync([...patterns], { cwd: packageRoot })
+    .sort()
+    .flatMap((file) => {
+      const source = readFileSync(path.join(packageRoot, file), 'utf8');
+      return [...source.matchAll(documented)].flatMap(([, comment = '', name = '', signature = '']) => {
+        if (!exported.has(name)) return [];
+        const text = comment
+          .replace(/\s*\n\s*\* ?/g, ' ')
+          .replace(/@throws[\s\S]*/, '')
+          .replace(/\{@link (\w+)\}/g, '`$1`');
+        const [sentence = ''] = /^[\s\S]*?\.(?=\s|$)/.exec(text.trim()) ?? [];
+        const parameters = signature.replace(/\breadonly (?=[\s\S]*\): )/g, '').replace(/\s+/g, ' ');
+        return [[`\`${name}${parameters.replace(/\( /g, '(').replace(/,? \)/g, ')')}\``, sentence]];
+      });
+    });
+}
 
 /** Of all contracts, with and without an upstream. No check is run. */
 function checkNames(): string[] {

@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { snippetsOf } from './support/documents.js';
+import { anchorsOf, snippetsOf, withoutCode } from './support/documents.js';
 import {
   addPluginPackage,
   type InstalledPackage,
@@ -41,6 +41,9 @@ const ENTRY_POINTS = [
 
 /** Of which the first takes a network, and is compiled alone. */
 const [links = '', pictures = '', server = '', tests = ''] = snippetsOf('docs/develop/embedding.md', 'ts');
+
+/** In the project, and in the small package. */
+const EXAMPLE = path.join('examples', 'plugin-package');
 
 /** All that `npm install mediagate-plugin` brings, itself aside. */
 const AUTHOR_PACKAGES = 40;
@@ -165,7 +168,7 @@ describe('the package, as another project has it', function () {
 
   it('serves the plugins of the example package, which asks it over HTTP', async () => {
     await addPluginPackage(installed.pluginTarball, installed.folder);
-    const place = await addExample(installed.folder);
+    const place = await addExample(path.join(packageRoot, EXAMPLE), installed.folder);
     const { name, scripts } = readJson<ExampleManifest>('examples/plugin-package/package.json');
     expect(await runScript(place, scripts['test:http'])).to.contain('over HTTP');
 
@@ -222,8 +225,24 @@ describe('the package, as another project has it', function () {
       expect(texts.filter((text) => /^typebox\n\nThe MIT License/im.test(text))).to.have.length(1);
     });
 
+    it('has the pages for authors, whose links lead to pages and headings that it has', async () => {
+      const pages = globSync('{README,docs/**/*}.md', { cwd: author.root });
+      expect(pages).to.include('README.md').and.have.length.greaterThan(5);
+      const broken: string[] = [];
+      for (const page of pages) {
+        const text = withoutCode(await readFile(path.join(author.root, page), 'utf8'));
+        for (const [, link = ''] of text.matchAll(/\]\(((?![a-z]+:)[^)\s]+)\)/g)) {
+          const [file = '', anchor = ''] = link.split('#');
+          const target = path.join(author.root, file === '' ? page : path.join(path.dirname(page), file));
+          const anchors = existsSync(target) ? ['', ...anchorsOf(await readFile(target, 'utf8'))] : [];
+          if (!anchors.includes(anchor)) broken.push(`${page}: ${link}`);
+        }
+      }
+      expect(broken).to.deep.equal([]);
+    });
+
     it('is all that the example package needs to compile and to pass its own tests', async () => {
-      const place = await addExample(author.folder);
+      const place = await addExample(path.join(author.root, EXAMPLE), author.folder);
       const { scripts } = readJson<ExampleManifest>('examples/plugin-package/package.json');
       const output = await runScript(place, scripts.test);
       for (const title of ['extractor reelbox', 'image provider lantern_image', 'text provider tide_text']) {
@@ -244,12 +263,12 @@ interface ExampleManifest {
   scripts: Readonly<Record<'test' | 'test:http', string>>;
 }
 
-/** The example package beside what a project has installed, with what it brings for its own tests. */
-async function addExample(folder: string): Promise<string> {
+/** A copy of the example package beside what a project has installed, with what it brings for its own tests. */
+async function addExample(source: string, folder: string): Promise<string> {
   const place = path.join(folder, 'example');
-  await cp(path.join(packageRoot, 'examples', 'plugin-package'), place, {
+  await cp(source, place, {
     recursive: true,
-    filter: (file) => !/[\\/](?:node_modules|dist)$/.test(file),
+    filter: (file) => !/[\\/](?:node_modules|dist)$/.test(path.relative(source, file)),
   });
   for (const name of ['@types/mocha', 'mocha', 'sharp']) {
     const link = path.join(folder, 'node_modules', name);

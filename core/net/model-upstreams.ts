@@ -59,6 +59,7 @@ export interface Upstreams<Upstream> {
   states(): UpstreamState[];
 }
 
+/** Makes calls to one of several upstreams of a model, with fail-over and log lines. */
 export function createUpstreams<Upstream>(options: UpstreamsOptions<Upstream>): Upstreams<Upstream> {
   const { upstreams, clock, logger, budgetMs, longestWaitMs, names } = options;
   const failOver = createFailOver(options);
@@ -167,6 +168,7 @@ export interface OpenaiError {
   about: 'account' | 'model' | 'moderation' | 'request' | 'upstream';
 }
 
+/** The error in a refusal of the OpenAI format, and what it is about. */
 export function openaiError(refusal: UpstreamRefusal): OpenaiError {
   const { status, json } = refusal;
   const text = (name: string) => asString(at(json, 'error', name));

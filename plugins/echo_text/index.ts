@@ -2,6 +2,7 @@ import {
   definePlugin,
   GatewayError,
   type PluginContext,
+  REASONING_EFFORTS,
   type Static,
   type StoredResponseCall,
   type TextCall,
@@ -24,7 +25,7 @@ const OptionsSchema = Type.Object(
   {
     model: Type.String({ minLength: 1, description: 'Public name of the mock model.' }),
     efforts: Type.Array(Type.String({ minLength: 1 }), {
-      default: ['low', 'medium', 'high', 'xhigh'],
+      default: [...REASONING_EFFORTS],
       description: 'Reasoning efforts that clients may ask for; they have no effect.',
     }),
     paceMs: Type.Integer({

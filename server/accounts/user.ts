@@ -88,7 +88,7 @@ const OverviewSchema = Type.Object({
   budget: field(
     Nullable(
       Type.Object({
-        resets: field(Text, 'When the usage is reset.', 'never'),
+        resets: field(OneOf('never', 'month', 'day'), 'When the usage is reset (UTC).'),
         expiresAt: field(Nullable(Time), 'When the budget ends (RFC 3339). Null if never.'),
         requests: field(Type.Object(limited('requests')), 'Model requests.'),
         tokens: field(

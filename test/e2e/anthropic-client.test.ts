@@ -133,6 +133,17 @@ describe("Anthropic's client before a running gateway", () => {
       const env = { ...process.env, MEDIAGATE_API_KEY: key };
       const { stdout } = await run(process.execPath, [script], { cwd: folder, env });
       expect(stdout).to.contain('You said: Ahoy!');
+      const [settings = ''] = snippetsOf('docs/guides/clients.md', 'sh', '## Claude Code');
+      const asked = settings.replaceAll('http://127.0.0.1:8787', gateway.url).replace(
+        /^claude$/m,
+        `for model in "$ANTHROPIC_MODEL" "$ANTHROPIC_DEFAULT_HAIKU_MODEL"; do
+          curl -s "$ANTHROPIC_BASE_URL/v1/messages" -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" \\
+            -H 'anthropic-version: 2023-06-01' -H 'Content-Type: application/json' \\
+            -d '{"model":"'$model'","max_tokens":50,"messages":[{"role":"user","content":"Ahoy!"}]}'
+        done`,
+      );
+      const agent = await run('bash', ['-e', '-c', asked], { env });
+      expect(agent.stdout.match(/You said: Ahoy!/g)).to.have.length(2);
       const client = new Anthropic({ apiKey: key, baseURL: gateway.url });
       const { data, response } = await client.messages.create({ ...ASKED, max_tokens: 3 }).withResponse();
       expect(response.headers.get('x-mediagate-stand-in')).to.equal('echo_text');

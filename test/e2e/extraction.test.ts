@@ -115,8 +115,16 @@ describe('npm start on a new data folder', () => {
     try {
       const printed = gateway.output();
       const key = /Authorization: Bearer (sk-mg-[\w-]+)/.exec(printed)?.[1] ?? '';
-      const body = /-d '([^']+)'/.exec(printed)?.[1] ?? '';
-      expect(printed).to.include(`curl -s ${gateway.url}/v1/extract`).and.to.include(gateway.dataFolder);
+      expect(printed).to.include(`curl -s ${gateway.url}/v1/chat/completions`).and.to.include(gateway.dataFolder);
+      const chat = JSON.parse(/-d '([^']+)'/.exec(printed)?.[1] ?? '');
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      const chatted = await gateway.request('/v1/chat/completions', {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(chat),
+      });
+      expect(chatted.status, chatted.text).to.equal(200);
+      const body = /\/v1\/extract +-d '([^']+)'/.exec(printed)?.[1] ?? '';
       const answer = await gateway.extract(key, JSON.parse(body));
       expect(answer.status, answer.text).to.equal(200);
       expect(answer.json.data.common.title).to.equal('A generated film about harbours');

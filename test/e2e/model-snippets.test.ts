@@ -49,7 +49,7 @@ describe('requests to models of the guides, as they stand there', () => {
   }
 
   it('curl: list, chat and response', async () => {
-    const said = await inShell('/v1/chat/completions');
+    const said = await inShell('"stream":true');
     expect(said).to.contain('{"object":"list","data":[{"id":"m-5.5","object":"model","created":1781481600,');
     expect(said.trim()).to.contain('data: [DONE]');
     const whole = JSON.parse(said.slice(said.lastIndexOf('[DONE]') + '[DONE]'.length));
@@ -145,6 +145,36 @@ describe('requests to models of the guides, as they stand there', () => {
     expect(response.id).to.match(/^resp_/);
     expect(response.usage.input_tokens_details).to.have.property('cached_tokens');
     expect(response.usage.output_tokens_details).to.have.property('reasoning_tokens');
+  });
+
+  it("another coding agent's configuration: what its package would send", async () => {
+    const { model, provider } = JSON.parse(snippet('json', 'opencode.ai/config.json'));
+    const [id = '', name = ''] = model.split('/');
+    const { options, models } = provider[id];
+    expect(models).to.have.property(name);
+    expect(options.apiKey).to.equal('{env:MEDIAGATE_API_KEY}');
+    const answer = await fetch(`${options.baseURL}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: name,
+        max_tokens: 32_000,
+        messages: [
+          { role: 'system', content: 'You are a coding agent.' },
+          { role: 'user', content: 'Ahoy!' },
+        ],
+        tools: [{ type: 'function', function: { name: 'read', parameters: { type: 'object' } } }],
+        tool_choice: 'auto',
+        stream: true,
+        stream_options: { include_usage: true },
+      }),
+    });
+    const { events, complaints } = await readEvents(answer);
+    expect(complaints).to.deep.equal([]);
+    expect(events.at(-1)?.data).to.equal('[DONE]');
+    const chunks = events.slice(0, -1).map(({ data }) => JSON.parse(data));
+    expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).to.match(ECHO);
+    expect(chunks.at(-1)?.usage.completion_tokens).to.be.greaterThan(0);
   });
 
   it('curl: a speech that is asked for twice, and made once', async function () {

@@ -66,7 +66,7 @@ describe('code blocks that a page marks as runnable', () => {
 
   it('follow each marker, so that none is forgotten', () => {
     for (const page of documentPages())
-      expect(readPage(page).match(/<!-- run\b/g) ?? [], page).to.have.length(runnableBlocksOf(page).length);
+      expect(readPage(page).match(/^<!-- run\b/gm) ?? [], page).to.have.length(runnableBlocksOf(page).length);
   });
 
   it('are in README and in the quick start', () => {

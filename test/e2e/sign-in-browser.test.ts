@@ -59,7 +59,7 @@ describe('signing in with a real browser', () => {
       .to.contain('Shipyard CLI')
       .and.to.contain(json.user_code);
     await page.click('button[value=approve]');
-    await page.waitForSelector('text=It is connected');
+    await page.waitForSelector('text=Program connected');
     const { json: granted } = await post('/api/agent/device/token', { device_code: json.device_code });
     expect(granted.access_token).to.match(/^mgd_/);
     expect(await page.evaluate(() => document.cookie)).to.equal('');

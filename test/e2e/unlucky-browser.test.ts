@@ -109,7 +109,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     );
     await page.getByLabel('Name of the new key').fill('ferry');
     await page.getByRole('button', { name: 'Create a key' }).click();
-    await page.getByRole('alert').getByText('broke off').waitFor();
+    await page.getByRole('alert').getByText('was interrupted').waitFor();
   });
 
   it('place one order, however often the button is pressed while the next page is on its way', async () => {
@@ -188,7 +188,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await send(`one two three four five six seven eight nine ten ${'and so on '.repeat(20)}`);
     await page.getByRole('log').getByText('You said: one two').waitFor();
     app.server.closeAllConnections();
-    await page.locator('#chat-form [role="alert"]').getByText('broke off').waitFor();
+    await page.locator('#chat-form [role="alert"]').getByText('was interrupted').waitFor();
     expect(await page.getByRole('log').textContent()).to.contain('You said: one two');
     expect(await page.getByLabel('Message').inputValue()).to.match(/^one two/);
   });

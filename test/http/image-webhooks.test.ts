@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock } from 'mediagate';
 import { Webhook } from 'standardwebhooks';
@@ -11,6 +12,7 @@ import { type ReceivedWebhook, startWebhookReceiver, type WebhookReceiver } from
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
 import type { ListeningApp } from './listening-app.js';
 
+const run = promisify(execFile);
 const PAUSES_MS = [30, 30, 30, 30];
 const TRY_MS = 300;
 const COUNTED = /^mediagate_webhook_tries_total\{outcome="(\w+)"\} (\d+)$/gm;
@@ -223,6 +225,29 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     } finally {
       program.kill();
     }
+  });
+
+  it('are verified by the functions of the webhook guide, which need no package', async function () {
+    await client.cancel(await submit('functions'));
+    const [event] = await receiver.heard('functions');
+    const given = JSON.stringify({ body: event!.body, headers: signed(event!), secret: await secretOf() });
+    const [, node = ''] = snippetsOf('docs/guides/webhooks.md', 'js');
+    const inNode = `${node}
+      const { body, headers, secret } = JSON.parse(process.env.GIVEN);
+      const late = { ...headers, 'webhook-timestamp': '1' };
+      console.log([[body, headers], [body + ' ', headers], [body, late]].map((one) => isSigned(...one, secret)).join());`;
+    const env = { ...process.env, GIVEN: given };
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', inNode], { env });
+    expect(stdout.trim()).to.equal('true,false,false');
+    if (spawnSync('python3', ['--version']).error) this.skip();
+    const [python = ''] = snippetsOf('docs/guides/webhooks.md', 'python');
+    const inPython = `${python}
+import json, os
+given = json.loads(os.environ["GIVEN"])
+body, headers, secret = given["body"].encode(), given["headers"], given["secret"]
+late = {**headers, "webhook-timestamp": "1"}
+print([is_signed(*one, secret) for one in ((body, headers), (body + b" ", headers), (body, late))])`;
+    expect((await run('python3', ['-c', inPython], { env })).stdout.trim()).to.equal('[True, False, False]');
   });
 
   it('are signed with both secrets for a day after an account has asked for another', async () => {

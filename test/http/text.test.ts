@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
+import openaiText from 'mediagate/plugins/openai_text';
 import { drain } from '../../server/http/http-server.js';
 import type { UsageEntry } from '../../server/usage/usage-log.js';
 import { untilDayHasRoom } from '../support/same-day.js';
@@ -156,7 +157,7 @@ describeOnStacks('text over HTTP', (stack) => {
       [CHATS, { ...CHAT, model: 'm-99' }, 404, 'model_not_found', 'model'],
       [CHATS, { ...CHAT, stream: 'yes' }, 400, 'invalid_value', 'stream'],
       [CHATS, { ...CHAT, reasoning_effort: 'extreme' }, 400, 'unsupported_value', 'reasoning_effort'],
-      [RESPONSES, { ...QUESTION, reasoning: { effort: 'max' } }, 400, 'unsupported_value', 'reasoning.effort'],
+      [RESPONSES, { ...QUESTION, reasoning: { effort: 'extreme' } }, 400, 'unsupported_value', 'reasoning.effort'],
       [RESPONSES, { ...QUESTION, previous_response_id: 7 }, 400, 'invalid_value', 'previous_response_id'],
       [
         RESPONSES,
@@ -175,13 +176,50 @@ describeOnStacks('text over HTTP', (stack) => {
         param,
       ]);
     }
-    const { json: effort } = await post(app, CHATS, limited, { ...CHAT, reasoning_effort: 'max' });
-    expect(effort.error.message).to.contain('low, medium, high, xhigh');
+    const { json: effort } = await post(app, CHATS, limited, { ...CHAT, reasoning_effort: 'extreme' });
+    expect(effort.error.message).to.contain('none, minimal, low, medium, high, xhigh, max');
     const { json: unknown } = await post(app, CHATS, limited, { ...CHAT, model: 'gpt-5' });
     expect(unknown.error.message).to.match(/^There is no model "gpt-5"\. Available: .*\bm-5\.5\b/);
     expect(upstream.requests).to.have.length(0);
     const { headers } = await post(app, CHATS, limited, CHAT);
     expect(headers.get('x-ratelimit-remaining-requests')).to.equal('1');
+  });
+
+  it('sends every effort on, and refuses those that a model does not list', async () => {
+    const narrow = await startUpstreamApp(upstream, {
+      messages: true,
+      gateway: {
+        plugins: ['m-5.5', 'm-low'].map((model) => ({
+          id: model,
+          use: openaiText,
+          options: {
+            model,
+            upstreams: [{ url: upstream.baseUrl }],
+            ...(model === 'm-low' && { efforts: ['low', 'high'] }),
+          },
+        })),
+        services: { http: undefined },
+      },
+    });
+    try {
+      const own = await narrow.makeKey({ ...TEXT });
+      const asked = async (path: string, body: object) => (await post(narrow, path, own, body)).status;
+      for (const effort of ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']) {
+        expect(await asked(CHATS, { ...CHAT, reasoning_effort: effort }), effort).to.equal(200);
+        expect(upstream.requests.at(-1)?.members.reasoning_effort).to.equal(effort);
+        expect(await asked(RESPONSES, { ...QUESTION, reasoning: { effort } }), effort).to.equal(200);
+        expect(upstream.requests.at(-1)?.members.reasoning).to.deep.equal({ effort });
+        const message = { model: 'm-5.5', max_tokens: 99, messages: CHAT.messages, output_config: { effort } };
+        expect(await asked('/v1/messages', message), effort).to.equal(200);
+        expect(upstream.requests.at(-1)?.members.reasoning).to.deep.equal({ effort });
+        const isListed = effort === 'low' || effort === 'high';
+        expect(await asked(CHATS, { ...CHAT, model: 'm-low', reasoning_effort: effort })).to.equal(
+          isListed ? 200 : 400,
+        );
+      }
+    } finally {
+      await narrow.close();
+    }
   });
 
   it("asks for a slot of the key's minute, and says how the window stands", async () => {

@@ -14,6 +14,20 @@ export function readPage(page: string): string {
   return readFileSync(path.join(packageRoot, page), 'utf8');
 }
 
+/** The anchors of the headings of a page, as forges make them. */
+export function anchorsOf(text: string): string[] {
+  return Array.from(withoutCode(text).matchAll(/^#+ (.+)$/gm), ([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+export function withoutCode(text: string): string {
+  return text.replace(/^```[\s\S]*?^```$/gm, '');
+}
+
 /**
  * Code blocks of one language in a page.
  * @param heading Only those of the section with this heading (`## Load it`), sections below it included.
@@ -26,7 +40,11 @@ export function snippetsOf(page: string, language: string, heading?: string): st
   );
 }
 
-function sectionOf(page: string, heading: string): string {
+/**
+ * A section of a page with the sections below it.
+ * @throws Error where the page has no such heading.
+ */
+export function sectionOf(page: string, heading: string): string {
   const text = `\n${readPage(page)}`;
   const start = text.indexOf(`\n${heading}\n`);
   if (start < 0) throw new Error(`${page} has no "${heading}"`);

@@ -18,7 +18,7 @@ export interface InstalledPackage {
 
 const run = promisify(execFile);
 
-const SOURCES = ['core', 'docs', 'plugins', 'server'];
+const SOURCES = ['core', 'docs', 'examples', 'plugins', 'server'];
 const FILES = ['.npmrc', 'LICENSE', 'README.md', 'package.json', 'plugins.config.json', 'tsconfig.json'];
 
 /**

@@ -1,3 +1,4 @@
+import { REASONING_EFFORTS } from '../../../core/contracts/index.js';
 import {
   type JsonRecord,
   optional,
@@ -181,9 +182,7 @@ function encodeResponsesTools({ tools, choice, oneAtATime }: ToolUse): JsonRecor
   };
 }
 
-/** Weakest first. */
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
-type Effort = (typeof EFFORTS)[number];
+type Effort = (typeof REASONING_EFFORTS)[number];
 
 /** The requested amount of thinking, and the field that requested it. */
 export interface Thinking {
@@ -222,8 +221,8 @@ export function readThinking({ thinking, output_config: config }: JsonRecord): T
  * @returns Undefined if it supports none.
  */
 export function closestEffort(effort: Effort, efforts: readonly string[]): string | undefined {
-  const at = EFFORTS.indexOf(effort);
-  const closest = [...EFFORTS.slice(0, at + 1).reverse(), ...EFFORTS.slice(at + 1)];
+  const at = REASONING_EFFORTS.indexOf(effort);
+  const closest = [...REASONING_EFFORTS.slice(0, at + 1).reverse(), ...REASONING_EFFORTS.slice(at + 1)];
   return closest.find((one) => efforts.includes(one));
 }
 
@@ -233,7 +232,10 @@ export function ignoredEffort({ effort, param }: Thinking, efforts: readonly str
 }
 
 function effortAt(value: unknown): Effort {
-  return EFFORTS.find((one) => one === value) ?? refuse('output_config.effort', 'low, medium, high, xhigh or max');
+  return (
+    REASONING_EFFORTS.find((one) => one === value) ??
+    refuse('output_config.effort', 'none, minimal, low, medium, high, xhigh or max')
+  );
 }
 
 function effortOfBudget(tokens: unknown): Effort {

@@ -139,7 +139,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     sqlite.close();
     const refusal = await failure(bring());
     expect(refusal).to.include({ code: 'internal_error' });
-    expect((refusal as Error).message).to.match(/^A row of usage_entries, behind the first 0, does not fit: /);
+    expect((refusal as Error).message).to.match(/^A row of usage_entries, behind the first 0, could not be copied: /);
     for (const table of MOVED_TABLES) {
       expect((await client.query(`select 1 from "${table}"`)).rowCount, table).to.equal(0);
     }
