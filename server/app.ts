@@ -19,6 +19,7 @@ import {
   type AppDependencies,
   addField,
   addRoutes,
+  allowOrigins,
   answerErrors,
   createAddressOf,
   createBodyBudget,
@@ -54,7 +55,7 @@ import { usageRoutes } from './usage/index.js';
 import { IMAGE_WEBHOOK, webhookRoutes } from './webhooks/index.js';
 
 type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'> &
-  Partial<Pick<AppDependencies, 'baseUrl'>>;
+  Partial<Pick<AppDependencies, 'baseUrl' | 'corsOrigins'>>;
 
 /**
  * The HTTP interface of a gateway. Order: request id and security headers → errors → raw-header checks → route → key →
@@ -84,7 +85,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 export function createMetricsApp({
   metrics,
   ...rest
-}: Required<Omit<ReceiveDependencies, 'tracer' | 'baseUrl'>>): Koa<RequestState> {
+}: Required<Omit<ReceiveDependencies, 'tracer' | 'baseUrl' | 'corsOrigins'>>): Koa<RequestState> {
   return assemble(metricsRoutes(metrics), rest);
 }
 
@@ -110,13 +111,14 @@ function guardNone({ path, grant }: Route): undefined {
 }
 
 function assemble(routes: readonly Route[], options: AssembleOptions): Koa<RequestState> {
-  const { logger, unrouted, guardOf = guardNone } = options;
+  const { logger, unrouted, guardOf = guardNone, corsOrigins = [] } = options;
   const router = newRouter();
   addRoutes(router, routes, guardOf);
   const app = new App();
   // Connections that break during an answer; failures of the request itself are handled elsewhere.
   app.on('error', (error: unknown) => logger.debug('a response did not reach its client', { error }));
   app.use(receive(options));
+  if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));
   app.use(answerErrors(logger, renderFailure));
   const route = dispatch(router);
   app.use(route);
