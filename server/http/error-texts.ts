@@ -81,7 +81,7 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   image_too_large: {
     meaning: 'An input image has too many pixels.',
-    cause: 'The image has more pixels than the gateway decodes.',
+    cause: 'The image has more pixels than the gateway decodes: 100 million, or fewer for some formats.',
     action: 'Send a smaller image.',
   },
   failed_to_download_image: {

@@ -229,10 +229,19 @@ describe('the command line', () => {
 
     const days = ['--from', '2026-01-01', '--to', '2026-01-31'];
     const table = await runCommand(['usage', '--key', key.id, ...days], own);
-    expect(table.stdout).to.match(/2026-01-02 +\w{8} +\/v1\/chat\/completions +m-5\.5 +1 +0 +1,200 +34 +2\.5 s +0\n/);
+    expect(table.stdout).to.match(
+      /2026-01-02 +\w{8} +key +\/v1\/chat\/completions +m-5\.5 +1 +0 +1,200 +34 +2\.5 s +0\n/,
+    );
     expect(table.stdout).to.match(/\nall +2 +0 +2,400 +68 +5 s +0\n$/);
     const rows = JSON.parse((await runCommand(['usage', ...days, '--json'], own)).stdout);
-    expect(rows[0]).to.include({ day: '2026-01-02', key: key.id, requests: 1, input_tokens: 1_200, seconds: 2.5 });
+    expect(rows[0]).to.include({
+      day: '2026-01-02',
+      key: key.id,
+      name: 'key',
+      requests: 1,
+      input_tokens: 1_200,
+      seconds: 2.5,
+    });
     expect((await runCommand(['usage', '--key', 'nobody00'], own)).stderr).to.contain('no key with the id nobody00');
   });
 

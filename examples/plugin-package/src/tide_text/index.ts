@@ -7,6 +7,7 @@ import {
   type PluginContext,
   readRefusal,
   replaceFields,
+  resumeBody,
   type Static,
   statusFailure,
   type TextProvider,
@@ -54,13 +55,17 @@ function createTideProvider({ http, options, clock }: PluginContext<Static<typeo
       });
       if (response.status !== 200) throw failureOf(await readRefusal(response, clock), clock.now());
       const type = response.headers['content-type'] ?? 'application/json';
-      const started = await startedBody(response.body);
+      const chunks = response.body[Symbol.asyncIterator]();
+      // A failure before the first bytes is an error with a status, and after them a broken answer.
+      const first = await chunks.next();
+      if (first.done) throw new GatewayError('upstream_error', 'The upstream answered with an empty body.');
       if (type.startsWith('text/html')) {
-        await started.return?.();
+        await chunks.return?.();
         throw new GatewayError('upstream_changed', 'The upstream answered with an HTML page.');
       }
       const headers = { 'content-type': type };
-      return { status: 200, headers, body: started, upstream: 'tide', upstreamModel: vendorModel };
+      const rest = resumeBody(first, chunks);
+      return { status: 200, headers, body: rest, upstream: 'tide', upstreamModel: vendorModel };
     },
   };
 }
@@ -72,24 +77,4 @@ function failureOf(refusal: UpstreamRefusal, now: number): GatewayError {
   }
   if (blamesCaller(refusal)) return new GatewayError('invalid_value', 'The model refused the request.');
   return statusFailure(refusal, now, 'anywhere').error;
-}
-
-/** Waits for the first bytes: a failure before them is an error with a status, and after them a broken answer. */
-async function startedBody(body: AsyncIterable<Uint8Array>): Promise<AsyncIterableIterator<Uint8Array>> {
-  const chunks = body[Symbol.asyncIterator]();
-  let first: IteratorResult<Uint8Array> | undefined = await chunks.next();
-  if (first.done) throw new GatewayError('upstream_error', 'The upstream answered with an empty body.');
-  const started: AsyncIterableIterator<Uint8Array> = {
-    [Symbol.asyncIterator]: () => started,
-    async next() {
-      const next = first ?? (await chunks.next());
-      first = undefined;
-      return next;
-    },
-    async return() {
-      await chunks.return?.();
-      return { done: true, value: undefined };
-    },
-  };
-  return started;
 }
