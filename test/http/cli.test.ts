@@ -222,8 +222,8 @@ describe('the command line', () => {
     await state.close();
 
     const list = await runCommand(['keys', 'list'], own);
-    expect(list.stdout).to.match(/free +extract,text +30 +48 requests+valid/);
-    expect(list.stdout).to.match(/token_30m +text,audio +7 +30,000,000 tokens+valid/);
+    expect(list.stdout).to.match(/free +extract,text +30 +48 requests +valid/);
+    expect(list.stdout).to.match(/token_30m +text,audio +7 +30,000,000 tokens +valid/);
     const listed = JSON.parse((await runCommand(['keys', 'list', '--json'], own)).stdout);
     expect(listed[0]).to.deep.include({ plan: 'free', models: ['m-5.5'], left: { requests: 48 } });
 
