@@ -245,9 +245,9 @@ export function storedRequest({ action, responseId, query }: StoredResponseCall,
   };
 }
 
-/** Events are not to be gathered until a compressor has enough of them. */
+/** Some servers refuse requests without a user agent. Events are not to be gathered until a compressor has enough of them. */
 function credentials({ apiKey }: Upstream): Record<string, string> {
-  return { 'accept-encoding': 'identity', ...bearerToken(apiKey) };
+  return { 'user-agent': 'mediagate', 'accept-encoding': 'identity', ...bearerToken(apiKey) };
 }
 
 /** Not all who have a limit have a code for it. */

@@ -248,6 +248,11 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
     cause: 'Its code is mistyped, or belongs to another account.',
     action: 'Check the code.',
   },
+  upgrade_not_supported: {
+    meaning: 'The gateway does not speak WebSocket.',
+    cause: 'The client asked for a WebSocket connection.',
+    action: 'Send the request over HTTP, with `"stream": true` for a stream. Coding agents do this by themselves.',
+  },
   method_not_allowed: {
     meaning: 'The route exists, but not for this HTTP method.',
     cause: 'GET was sent in place of POST, or the like.',
