@@ -19,6 +19,7 @@ import type {
   PlatformFeatures,
   PlatformInfo,
   PluginStatus,
+  ReadyModel,
   Submission,
   SubmitRequest,
   TextModel,
@@ -100,7 +101,7 @@ export interface Gateway extends AsyncDisposable {
   /** Whether the needs of plugins are met on this machine. */
   meets(need: Need): boolean;
   /** Models of every ready provider. */
-  models(): readonly { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
+  models(): readonly ReadyModel[];
   imageProvider(model: string): ImageProvider | undefined;
   audioProvider(model: string, operation: AudioOperation): AudioProvider | undefined;
   textProvider(model: string): { provider: TextProvider; model: TextModel } | undefined;

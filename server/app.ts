@@ -19,6 +19,7 @@ import {
   type AppDependencies,
   addField,
   addRoutes,
+  allowOrigins,
   answerErrors,
   createAddressOf,
   createBodyBudget,
@@ -44,7 +45,7 @@ import {
 import { imageFileRoutes, imageGenerationRoutes, imageRoutes } from './images/index.js';
 import { createAuth } from './keys/index.js';
 import { extractBatchRoutes, extractRoutes } from './links/index.js';
-import { messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
+import { embeddingRoutes, messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
 import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
 import { openApiRoutes } from './openapi/index.js';
 import { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payments/index.js';
@@ -54,7 +55,7 @@ import { usageRoutes } from './usage/index.js';
 import { IMAGE_WEBHOOK, webhookRoutes } from './webhooks/index.js';
 
 type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'> &
-  Partial<Pick<AppDependencies, 'baseUrl'>>;
+  Partial<Pick<AppDependencies, 'baseUrl' | 'corsOrigins'>>;
 
 /**
  * The HTTP interface of a gateway. Order: request id and security headers → errors → raw-header checks → route → key →
@@ -84,7 +85,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 export function createMetricsApp({
   metrics,
   ...rest
-}: Required<Omit<ReceiveDependencies, 'tracer' | 'baseUrl'>>): Koa<RequestState> {
+}: Required<Omit<ReceiveDependencies, 'tracer' | 'baseUrl' | 'corsOrigins'>>): Koa<RequestState> {
   return assemble(metricsRoutes(metrics), rest);
 }
 
@@ -110,13 +111,14 @@ function guardNone({ path, grant }: Route): undefined {
 }
 
 function assemble(routes: readonly Route[], options: AssembleOptions): Koa<RequestState> {
-  const { logger, unrouted, guardOf = guardNone } = options;
+  const { logger, unrouted, guardOf = guardNone, corsOrigins = [] } = options;
   const router = newRouter();
   addRoutes(router, routes, guardOf);
   const app = new App();
   // Connections that break during an answer; failures of the request itself are handled elsewhere.
   app.on('error', (error: unknown) => logger.debug('a response did not reach its client', { error }));
   app.use(receive(options));
+  if (corsOrigins.length > 0) app.use(allowOrigins(corsOrigins));
   app.use(answerErrors(logger, renderFailure));
   const route = dispatch(router);
   app.use(route);
@@ -141,6 +143,7 @@ export function createRoutes(server: ServerContext, accounts: AccountContext | u
     ...transcriptionRoutes(server),
     ...speechRoutes(server),
     ...textRoutes(server),
+    ...embeddingRoutes(server),
     ...storedResponseRoutes(server),
     ...modelRoutes(server),
     ...messageRoutes(server),
@@ -211,6 +214,25 @@ const INSTEAD: Readonly<Record<string, string>> = {
   '/v1/v1/messages': 'There is POST /v1/messages: for its clients, a base URL has no /v1.',
 };
 
+/** What is wrong with the base URL or the end of a path, if the route exists otherwise. */
+function hintOf(
+  { method, path }: Pick<RequestContext, 'method' | 'path'>,
+  isThere: (path: string) => boolean,
+): string | undefined {
+  const plain = path.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
+  // A base URL without its /v1 is the most common mistake.
+  const withVersion = isThere(`/v1${plain}`) ? `/v1${plain}` : undefined;
+  const once = plain.replace(/^(?:\/v1)+(?=\/v1\/)/, '');
+  if (withVersion !== undefined) return `There is ${method} ${withVersion}: a base URL ends in /v1.`;
+  if (!isThere(once)) return undefined;
+  if (once !== plain) return `There is ${method} ${once}: the path has /v1 twice.`;
+  return `There is ${method} ${once}: ${path.endsWith('/') ? 'the path has no slash at its end' : 'a base URL has no slash at its end'}.`;
+}
+
+function allowedOf(matched: readonly { methods: readonly string[] }[]): string {
+  return [...new Set(matched.flatMap(({ methods }) => methods))].sort().join(', ');
+}
+
 interface UnroutedContext extends RequestContext {
   router?: Router<RequestState>;
   matched?: readonly { methods: readonly string[] }[];
@@ -222,15 +244,21 @@ const LINK_DATA = /^\/v1\/(?:capabilities$|extract(?:\/|$))/;
 
 function refuseUnrouted(context: UnroutedContext): never {
   const { method, path, router, state, matched = [] } = context;
+  // Agents that try WebSocket first turn to HTTP at this status, and repeat after any other.
+  if (matched.length > 0 && context.req.headers.upgrade?.toLowerCase() === 'websocket') {
+    context.set({ Upgrade: 'HTTP/1.1', Connection: 'Upgrade' });
+    throw new GatewayError(
+      'upgrade_not_supported',
+      `${path} does not speak WebSocket. Use ${allowedOf(matched)} over HTTP.`,
+    );
+  }
   if (MESSAGES.test(path)) state.anthropic = true;
   if (LINK_DATA.test(path)) state.link = {};
   if (matched.length === 0) {
-    // A base URL without its /v1 is the most common mistake.
-    const isThere = router?.match(`/v1${path}`, method).route;
-    const hint = isThere ? `There is ${method} /v1${path}: a base URL ends in /v1.` : INSTEAD[path];
+    const hint = INSTEAD[path] ?? hintOf({ method, path }, (other) => router?.match(other, method).route === true);
     throw new GatewayError('route_not_found', `There is no ${method} ${path}.${hint ? ` ${hint}` : ''}`);
   }
-  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].sort().join(', ');
+  const allowed = allowedOf(matched);
   context.res.setHeader('Allow', allowed);
   throw new GatewayError('method_not_allowed', `${path} accepts ${allowed}.`);
 }

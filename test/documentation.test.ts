@@ -161,7 +161,7 @@ describe('the tables of the pages equal the code', () => {
       kinds.get(name) ?? '',
       help,
     ]);
-    expectTable('metrics', renderTable(['figure', 'is a', 'says'], rows));
+    expectTable('metrics', renderTable(['metric', 'type', 'meaning'], rows));
   });
 
   it('settings of real models: those that plugins.config.json reads', () => {

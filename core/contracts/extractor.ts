@@ -58,8 +58,9 @@ export interface Extractor {
   /**
    * The request's options that change what is fetched: a JSON schema of an object, e.g. `Type.Object({ maxComments:
    * Type.Integer({ minimum: 0, default: 20 }) }, { additionalProperties: false })`. Names are camelCase; over HTTP a field
-   * has the same name in snake_case (`max_comments`). Each option is optional or has a default. Options are part of the
-   * cache key. Default: none.
+   * has the same name in snake_case (`max_comments`). Each option is optional or has a default. Its `title` names
+   * the accepted form in error messages (`a whole number from 0 to 50`), its `description` is shown in the API reference.
+   * Options are part of the cache key. Default: none.
    */
   readonly requestOptions?: TObject;
   /** True if an item's audio can be offered as an MP3. Default false. */

@@ -1,7 +1,9 @@
 import type { Attempt, ErrorCode } from '../runtime/index.js';
+import type { AudioOperation } from './audio-provider.js';
 import type { MethodState, ProbeLink } from './extractor.js';
 import type { Plugin } from './plugin.js';
 import type { UpstreamState } from './services.js';
+import type { TextRoute } from './text-provider.js';
 import type { TObject } from './typebox.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
@@ -70,6 +72,17 @@ export interface PluginStatus {
   required: boolean;
   /** State of the upstreams of its providers, if they report it. */
   upstreams: readonly UpstreamState[];
+}
+
+/** A model of any kind that is ready. */
+export interface ReadyModel {
+  id: string;
+  kind: 'image' | 'audio' | 'text';
+  entry: string;
+  /** Of a text model. */
+  routes?: readonly TextRoute[];
+  /** Of an audio model. */
+  operations?: readonly AudioOperation[];
 }
 
 /** Limits of a client of {@link Gateway.httpClient}; its requests cannot exceed them. */

@@ -1,7 +1,11 @@
 import type { Usage } from './documents.js';
 import type { UpstreamState } from './services.js';
 
-export type TextRoute = 'chat_completions' | 'responses';
+/** Routes on which a model writes text. */
+export type WritingRoute = 'chat_completions' | 'responses';
+
+/** Routes of the format. Those besides {@link WritingRoute} only read text: their answers are whole and have no tokens. */
+export type TextRoute = WritingRoute | 'embeddings' | 'moderations';
 
 /** What the responses format does with a request besides answering it: compact it, or count its tokens. */
 export type ResponsesTask = 'compact' | 'input_tokens';
@@ -38,7 +42,7 @@ export interface TextModel {
   /** Public model id. */
   id: string;
   routes: readonly TextRoute[];
-  /** Reasoning efforts accepted; empty if the model has none. */
+  /** Reasoning efforts accepted; empty if the model has none, or only reads text. */
   efforts: readonly string[];
   /** Maximum output tokens of an answer. Under a token budget, a request that names no maximum gets it. Default 16,384. */
   maxOutputTokens?: number;

@@ -104,17 +104,18 @@ export interface UpstreamRequest extends Omit<HttpRequest, 'url' | 'method'> {
 }
 
 /**
- * Sends a POST request.
+ * Sends a POST request, with the gateway's own `User-Agent` unless `headers` have one.
  * @returns The answer, if its status is 200.
  * @throws what `refuse` makes of any other status; the error of the HTTP client.
  */
 export async function askUpstream(
   { http, clock }: { http: HttpClient; clock: Clock },
-  { url, path, timeoutMs, ...request }: UpstreamRequest,
+  { url, path, timeoutMs, headers, ...request }: UpstreamRequest,
   refuse: (refusal: UpstreamRefusal) => TryFailure,
 ): Promise<HttpStream> {
   const answer = await http.stream({
     ...request,
+    headers: { 'user-agent': 'mediagate', ...headers },
     url: url.replace(/\/+$/, '') + path,
     method: 'POST',
     timeoutMs: Math.max(1, timeoutMs),

@@ -12,6 +12,7 @@ import type {
   LinkRef,
   Logger,
   Plugin,
+  ReadyModel,
   TextModel,
   TextProvider,
 } from '../contracts/index.js';
@@ -46,7 +47,7 @@ export interface Registry {
   identityProvider(): Registered<IdentityProvider> | undefined;
   /** The image model of this id. */
   imageModel(model: string): ImageModel | undefined;
-  models(): { id: string; kind: 'image' | 'audio' | 'text'; entry: string }[];
+  models(): ReadyModel[];
   /** Platform keys and model ids of one instance, and `sign-in` for an identity provider. */
   servedBy(entry: string): string[];
 }
@@ -107,10 +108,10 @@ export function createRegistry(logger: Logger): Registry {
       contribution.models.map(({ id }) => ({ id, kind: 'image' as const, entry })),
     ),
     ...audio.flatMap(({ entry, contribution }) =>
-      contribution.models.map(({ id }) => ({ id, kind: 'audio' as const, entry })),
+      contribution.models.map(({ id, operations }) => ({ id, kind: 'audio' as const, entry, operations })),
     ),
     ...text.flatMap(({ entry, contribution }) =>
-      contribution.models.map(({ id }) => ({ id, kind: 'text' as const, entry })),
+      contribution.models.map(({ id, routes }) => ({ id, kind: 'text' as const, entry, routes })),
     ),
   ];
 

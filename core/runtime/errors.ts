@@ -82,6 +82,7 @@ export const ERROR_CODES = [
   'key_not_found',
   'order_not_found',
   'method_not_allowed',
+  'upgrade_not_supported',
   'link_expired',
   'file_expired',
   'job_expired',

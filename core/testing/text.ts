@@ -61,6 +61,8 @@ export interface TextContent {
 
 const EVENTS = { 'content-type': 'text/event-stream' };
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
+/** Routes without text of a model; the other rules are about those with. */
+const READING_ROUTES: readonly TextRoute[] = ['embeddings', 'moderations'];
 
 const FAMILY: ModelFamily<TextProviderDefinition, TextRun> = {
   kind: 'text',
@@ -149,7 +151,9 @@ async function namesModels(definition: TextProviderDefinition): Promise<void> {
     ...modelNameProblems(models),
     ...models.flatMap(({ id, routes, efforts }) => [
       ...unless(routes.length > 0, `${id} has no routes`),
-      ...routes.filter((route) => !ROUTES.includes(route)).map((route) => `${id} has a route "${route}"`),
+      ...routes
+        .filter((route) => ![...ROUTES, ...READING_ROUTES].includes(route))
+        .map((route) => `${id} has a route "${route}"`),
       ...unless(new Set(efforts).size === efforts.length, `${id} names an effort twice`),
     ]),
   ]);

@@ -1,4 +1,11 @@
-import type { ResponsesTask, StoredResponseAction, TextModel, TextRoute, Usage } from '../contracts/index.js';
+import type {
+  ResponsesTask,
+  StoredResponseAction,
+  TextModel,
+  TextRoute,
+  Usage,
+  WritingRoute,
+} from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { type JsonValue, replaceFields } from './json.js';
 import type { PromptSample } from './tokens.js';
@@ -193,6 +200,11 @@ export function modelOf({ model }: JsonRecord): string {
   return model;
 }
 
+/** Whether models write text on that route. */
+export function isWriting(route: TextRoute): route is WritingRoute {
+  return route === 'chat_completions' || route === 'responses';
+}
+
 /** Whether a stream is requested. @throws GatewayError `invalid_value`. */
 export function streamOf({ stream }: JsonRecord): boolean {
   if (stream === undefined || stream === null) return false;
@@ -201,7 +213,7 @@ export function streamOf({ stream }: JsonRecord): boolean {
 }
 
 /** @throws GatewayError `unsupported_value` naming the efforts that the model has. */
-export function checkEffort(parsed: JsonRecord, route: TextRoute, { id, efforts }: TextModel): void {
+export function checkEffort(parsed: JsonRecord, route: WritingRoute, { id, efforts }: TextModel): void {
   const param = route === 'chat_completions' ? 'reasoning_effort' : 'reasoning.effort';
   const effort = route === 'chat_completions' ? parsed.reasoning_effort : recordOf(parsed.reasoning)?.effort;
   if (effort === undefined || effort === null) return;
@@ -218,17 +230,18 @@ export function previousResponseOf({ previous_response_id: previous }: JsonRecor
 }
 
 /** Fields that state the maximum tokens of an answer, for each choice. The first is the present one. */
-const LIMIT_FIELDS: Readonly<Record<TextRoute, readonly string[]>> = {
+const LIMIT_FIELDS: Readonly<Record<WritingRoute, readonly string[]>> = {
   chat_completions: ['max_completion_tokens', 'max_tokens'],
   responses: ['max_output_tokens'],
 };
 
 /** Maximum tokens of an answer, over all its choices: at most 10^12. */
 export function maxOutputTokens(parsed: JsonRecord, route: TextRoute): number {
+  if (!isWriting(route)) return 0;
   return Math.min((statedMax(parsed, route) ?? DEFAULT_OUTPUT_TOKENS) * choicesOf(parsed, route), MAX_TOKENS);
 }
 
-function statedMax(parsed: JsonRecord, route: TextRoute): number | undefined {
+function statedMax(parsed: JsonRecord, route: WritingRoute): number | undefined {
   const counts = LIMIT_FIELDS[route].map((name) => parsed[name]).filter(isCount);
   // Upstreams differ in which of the two they use: many know only the older one.
   return counts.length > 0 ? Math.max(...counts) : undefined;
@@ -245,6 +258,7 @@ export function demandOf(
   { maxOutputTokens: most = MODEL_OUTPUT_TOKENS }: TextModel,
   { input, namesFiles }: { input: number; namesFiles: boolean },
 ): TokenDemand {
+  if (!isWriting(route)) return { input, hiddenInput: 0, output: 0, minOutput: 0, choices: 1 };
   const choices = choicesOf(parsed, route);
   const perChoice = statedMax(parsed, route) ?? most;
   const continues = [parsed.previous_response_id, parsed.conversation].some((id) => id !== undefined && id !== null);
@@ -264,7 +278,7 @@ export function demandOf(
 export function limitOutput(
   body: Uint8Array,
   parsed: JsonRecord,
-  { route, output, field }: { route: TextRoute; output: number; field?: string },
+  { route, output, field }: { route: WritingRoute; output: number; field?: string },
 ): { body: Uint8Array; parsed: JsonRecord } {
   const perChoice = Math.max(1, Math.floor(output / choicesOf(parsed, route)));
   const sent = LIMIT_FIELDS[route].filter((name) => parsed[name] !== undefined);

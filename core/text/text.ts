@@ -27,6 +27,7 @@ import {
   checkEffort,
   demandOf,
   inputTokensOf,
+  isWriting,
   limitOutput,
   maxOutputTokens,
   modelOf,
@@ -134,7 +135,7 @@ export function createTexts(parts: TextsParts): TextService {
 
   function readerFor(route: TextRoute, options: ReaderOptions): EventReader {
     const { requestId, dropUsage, model, resumed, onResponseId, onItemId } = options;
-    if (route === 'chat_completions') return createChatReader({ requestId, dropUsage });
+    if (route !== 'responses') return createChatReader({ requestId, dropUsage });
     return createResponsesReader({ model, now: () => clock.now(), resumed, onResponseId, onItemId });
   }
 
@@ -146,8 +147,8 @@ export function createTexts(parts: TextsParts): TextService {
     const { route, task, parsed, prompt, owner, requestId } = request;
     const id = modelOf(parsed);
     const found = modelFor(id, route, task);
-    const stream = streamOf(parsed);
-    checkEffort(parsed, route, found.model);
+    const stream = isWriting(route) && streamOf(parsed);
+    if (isWriting(route)) checkEffort(parsed, route, found.model);
     const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), owner) : undefined;
     const maxOutput = maxOutputTokens(parsed, route);
     const sent =
@@ -196,15 +197,18 @@ export function createTexts(parts: TextsParts): TextService {
   async function demandFor({ route, parsed }: Sending['call'], model: TextModel, given?: PromptSample) {
     const sample = given ?? samplePrompt(parsed);
     const { namesFiles } = sample;
-    return demandOf(parsed, route, model, { input: await tokens.countInput(sample), namesFiles });
+    // A text among many has a token at each end, where a message of a chat has sixteen.
+    const framed = isWriting(route) ? sample : { ...sample, messages: Math.ceil(sample.messages / 8) };
+    return demandOf(parsed, route, model, { input: await tokens.countInput(framed), namesFiles });
   }
 
-  /** Compacting has no limit of its own: its upstream does not know such a field. */
+  /** Compacting has no limit of its own: its upstream does not know such a field. Embeddings have no output. */
   function limited(sending: Sending, reserved: ReservedTokens): Sending {
     const { call, model } = sending;
     const { output } = reserved;
-    if (call.task !== undefined) return { ...sending, reserved };
-    const limit = { route: call.route, output, field: model.outputLimitField };
+    const { route, task } = call;
+    if (task !== undefined || !isWriting(route)) return { ...sending, reserved };
+    const limit = { route, output, field: model.outputLimitField };
     return { ...sending, reserved, call: { ...call, ...limitOutput(call.body, call.parsed, limit) } };
   }
 
@@ -214,7 +218,7 @@ export function createTexts(parts: TextsParts): TextService {
     const { route, task, model, stream } = sending.call;
     let call: Sending['call'] | undefined = sending.call;
     const { body, parsed } = call;
-    const prompt: { sample: TextSample } | { parsed: TextCall['parsed'] } =
+    const prompt: { sample: PromptSample } | { parsed: TextCall['parsed'] } =
       body.length > MAX_STORED_BYTES ? { sample: sending.sample ?? samplePrompt(parsed) } : { parsed };
 
     const continuesAlone = isStored && parsed.background === true;
@@ -238,8 +242,9 @@ export function createTexts(parts: TextsParts): TextService {
       if (task === 'input_tokens') return undefined;
       // What an upstream used before it was aborted is unknown, so that it may be everything it was allowed to use.
       if (reserved && !complete) return allOf(reserved);
-      const counted = await tokens.count('sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed));
-      const written = Math.max(continues ? maxOutput : 0, await tokens.count(sample));
+      const read = 'sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed);
+      const counted = (await tokens.count(read)) + (isWriting(route) ? 0 : read.listedTokens);
+      const written = isWriting(route) ? Math.max(continues ? maxOutput : 0, await tokens.count(sample)) : 0;
       const inputTokens = Math.min(counted, reserved?.input ?? counted);
       const outputTokens = Math.min(written, reserved?.output ?? written);
       return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
@@ -261,7 +266,7 @@ export function createTexts(parts: TextsParts): TextService {
       return reader;
     }
     const terms = host.policy(entry);
-    const opened = openSpan(modelSpan('chat', model, entry));
+    const opened = openSpan(modelSpan(isWriting(route) ? 'chat' : route, model, entry));
     const exchange = startExchange({
       ...clockwork,
       askMs: terms.timeoutMs,

@@ -97,10 +97,10 @@ export function createTokenCounter(): TokenCounter {
       const tokens = (await ask(text)) ?? inputTokensOf(Buffer.byteLength(text));
       return Math.max(1, Math.round(tokens * scale));
     },
-    async countInput({ text, scale, messages, otherTokens }) {
+    async countInput({ text, scale, messages, otherTokens, listedTokens }) {
       const tokens = text === '' ? 0 : ((await ask(text)) ?? Buffer.byteLength(text));
       const margin = scale > 1 ? SAMPLE_MARGIN : 1;
-      return Math.ceil(tokens * scale * margin) + messages * MESSAGE_TOKENS + otherTokens;
+      return Math.ceil(tokens * scale * margin) + messages * MESSAGE_TOKENS + otherTokens + listedTokens;
     },
     async close() {
       closed = true;
@@ -128,6 +128,8 @@ export interface PromptSample extends TextSample {
   messages: number;
   /** Upper estimate of the tokens of names and numbers, and of images, files and audio in the request. */
   otherTokens: number;
+  /** Numbers in lists of numbers: the tokens of an input that is sent as tokens. */
+  listedTokens: number;
   /** Whether it names files that are elsewhere. */
   namesFiles: boolean;
 }
@@ -194,16 +196,16 @@ const PROMPT_FIELDS = ['messages', 'input', 'instructions', 'tools', 'functions'
 
 /** The input of a request. */
 export function samplePrompt(parsed: Readonly<Record<string, unknown>>): PromptSample {
-  const counts: OtherCounts = { otherTokens: 0, namesFiles: false };
+  const counts: OtherCounts = { otherTokens: 0, listedTokens: 0, namesFiles: false };
   const sample = sampleTexts(
     PROMPT_FIELDS.map((name) => parsed[name]),
     counts,
   );
-  const lengthOf = (list: unknown) => (Array.isArray(list) ? list.length : 1);
+  const lengthOf = (list: unknown) => (Array.isArray(list) && typeof list[0] !== 'number' ? list.length : 1);
   return { ...sample, ...counts, messages: lengthOf(parsed.messages ?? parsed.input) };
 }
 
-type OtherCounts = Pick<PromptSample, 'otherTokens' | 'namesFiles'>;
+type OtherCounts = Pick<PromptSample, 'otherTokens' | 'listedTokens' | 'namesFiles'>;
 
 /** Adds what a field may have besides texts. A token has at least one letter, and names have longer ones. */
 function addOther(counts: OtherCounts, name: string, field: unknown): void {
@@ -232,7 +234,9 @@ export function sampleTexts(value: unknown, counts?: OtherCounts): TextSample {
       texts.push(text);
       stored += text.length;
     } else if (Array.isArray(next)) {
-      for (const element of next.toReversed()) open.push(element);
+      if (typeof next[0] === 'number') {
+        if (counts) counts.listedTokens += next.length;
+      } else for (const element of next.toReversed()) open.push(element);
     } else if (typeof next === 'object' && next !== null) {
       for (const [name, field] of Object.entries(next).reverse()) {
         if (counts) addOther(counts, name, field);

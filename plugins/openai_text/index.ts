@@ -17,9 +17,11 @@ import {
   withoutNames,
 } from 'mediagate/plugin';
 import {
+  modelsOf,
   type Options,
   OptionsSchema,
   refusalFailure,
+  type ServedModel,
   storedFailure,
   storedRequest,
   taskFailure,
@@ -37,7 +39,9 @@ export default definePlugin<typeof OptionsSchema>({
     'Text from servers of the OpenAI chat-completions and responses formats: one model, shared weights, fail-over.',
   provides: ['text'],
   options: OptionsSchema,
-  setup: (context) => ({ textProviders: [createOpenaiTextProvider(context)] }),
+  setup: (context) => ({
+    textProviders: modelsOf(context.options).map((model) => createOpenaiTextProvider(context, model)),
+  }),
 });
 
 /** As much as one answer may have, pictures in it included; nothing of it is kept. */
@@ -48,7 +52,7 @@ const PATIENCE_MS = 2_000;
 const LONGEST_WAIT_MS = 5_000;
 const RETRY_SHARE = 0.2;
 const BYTES_PER_TOKEN = 4;
-const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
+const WRITING: readonly TextRoute[] = ['chat_completions', 'responses'];
 const TASKS: readonly ResponsesTask[] = ['compact', 'input_tokens'];
 /** What clients of the gateway may want to know; ids, limits and cookies are between the upstream and us. */
 const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
@@ -63,10 +67,14 @@ interface Asked extends Omit<UpstreamCall<Upstream, TextReply>, 'model' | 'ask'>
   mayHaveNone?: boolean;
 }
 
-function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider {
+function createOpenaiTextProvider(context: PluginContext<Options>, served: ServedModel): TextProvider {
   const { options, http, clock, logger } = context;
-  const { model, efforts, maxOutputTokens, outputLimitField, budgetMs, idleMs, restMs } = options;
-  const upstreams = upstreamsOf(options);
+  const { maxOutputTokens, outputLimitField, budgetMs, idleMs, restMs } = options;
+  const { id: model, routes: wanted = WRITING } = served;
+  const upstreams = upstreamsOf(options, served);
+  const routes = wanted.filter((route) => upstreams.some((upstream) => upstream.routes.includes(route)));
+  if (routes.length === 0) throw new Error(`no upstream has a route of the model ${model}`);
+  const isWriting = routes.some((route) => WRITING.includes(route));
   const weightOf = ({ weight }: Upstream) => weight;
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
   const answering = createUpstreams({ upstreams, clock, logger, weightOf, ...limits });
@@ -102,8 +110,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     models: [
       {
         id: model,
-        efforts,
-        routes: ROUTES.filter((route) => upstreams.some(({ routes }) => routes.includes(route))),
+        efforts: isWriting ? options.efforts : [],
+        routes,
         ...(maxOutputTokens !== undefined && { maxOutputTokens }),
         ...(outputLimitField !== undefined && { outputLimitField }),
       },
@@ -123,7 +131,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         // Clients of the format ask again by themselves where no answer came.
         lost: 'anywhere',
         request: (upstream) => textRequest(call, upstream),
-        refuse: task ? taskFailure : refusalFailure,
+        refuse: task || !WRITING.includes(route) ? taskFailure : refusalFailure,
         ...(stream && { patienceMs: PATIENCE_MS }),
       });
     },

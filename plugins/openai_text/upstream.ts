@@ -32,7 +32,7 @@ const RoutesSchema = Type.Array(Type.Union([Type.Literal('chat_completions'), Ty
   minItems: 1,
   uniqueItems: true,
   default: ['chat_completions', 'responses'],
-  description: 'Formats that the upstream has.',
+  description: 'Formats of text that the upstream writes.',
 });
 
 const UpstreamSchema = Type.Object(
@@ -62,9 +62,41 @@ const UpstreamSchema = Type.Object(
   strict,
 );
 
+const ModelRoutesSchema = Type.Array(
+  Type.Union(
+    (['chat_completions', 'responses', 'embeddings', 'moderations'] as const).map((route) => Type.Literal(route)),
+  ),
+  { minItems: 1, uniqueItems: true },
+);
+
+const ModelSchema = Type.Object(
+  {
+    id: Type.String({ minLength: 1, description: 'Public name of the model.' }),
+    upstreamModel: Type.Optional(
+      Type.String({ minLength: 1, description: 'Name of the model at the upstreams. Default: the public name.' }),
+    ),
+    routes: Type.Optional({
+      ...ModelRoutesSchema,
+      description: 'Routes of the model. Default: `routes` of the provider.',
+    }),
+  },
+  strict,
+);
+
 export const OptionsSchema = Type.Object(
   {
-    model: Type.String({ minLength: 1, description: 'Public name of the model.' }),
+    model: Type.Optional(Type.String({ minLength: 1, description: 'Public name of the model.' })),
+    models: Type.Optional(
+      Type.Union([Type.Array(ModelSchema, { minItems: 1 }), Type.String({ pattern: '[^,\\s]' })], {
+        description:
+          'Several models of the same upstreams, in place of `model`: a list of objects with `id`, `upstreamModel` and `routes`, or the names at the upstreams, separated by commas.',
+      }),
+    ),
+    routes: Type.Optional({
+      ...ModelRoutesSchema,
+      description:
+        'Routes of the models: `chat_completions`, `responses`, `embeddings`, `moderations`. Default: chats and responses, as far as the upstreams have them.',
+    }),
     upstreamModel: Type.Optional(
       Type.String({ minLength: 1, description: 'Name of the model at the upstreams. Default: the public name.' }),
     ),
@@ -113,6 +145,26 @@ export const OptionsSchema = Type.Object(
 
 export type Options = Static<typeof OptionsSchema>;
 
+/** A model that the provider serves. */
+export interface ServedModel {
+  /** Public name. */
+  id: string;
+  /** Its name at the upstreams. Default: the public name. */
+  upstreamModel?: string;
+  routes?: readonly TextRoute[];
+}
+
+/** @throws Error if there are none. */
+export function modelsOf({ model, upstreamModel, models = [], routes }: Options): ServedModel[] {
+  const listed: readonly ServedModel[] =
+    typeof models === 'string'
+      ? [...new Set(models.split(/[,\s]+/))].filter((name) => name !== '').map((id) => ({ id }))
+      : models;
+  const all = [...(model === undefined ? [] : [{ id: model, upstreamModel }]), ...listed];
+  if (all.length === 0) throw new Error('"model" or "models" must name the models');
+  return all.map((one) => ({ routes, ...one }));
+}
+
 /** An upstream with nothing left open. */
 export interface Upstream {
   /** Under which responses are found again. */
@@ -129,7 +181,7 @@ export interface Upstream {
 }
 
 /** @throws Error where two have the same name, since a response could then not be found again. */
-export function upstreamsOf({ model, upstreamModel = model, upstreams }: Options): Upstream[] {
+export function upstreamsOf({ upstreams }: Options, { id, upstreamModel = id }: ServedModel): Upstream[] {
   const all = upstreams.map((one) => ({
     ...one,
     addresses: {
@@ -137,10 +189,13 @@ export function upstreamsOf({ model, upstreamModel = model, upstreams }: Options
       responses: addressOf(one.url, 'responses'),
       compact: addressOf(one.url, 'responses/compact'),
       input_tokens: addressOf(one.url, 'responses/input_tokens'),
+      embeddings: addressOf(one.url, 'embeddings'),
+      moderations: addressOf(one.url, 'moderations'),
     },
+    routes: [...one.routes, 'embeddings', 'moderations'] as const,
     name: one.name ?? nameOf(one.url),
     model: one.model ?? upstreamModel,
-    publicModel: model,
+    publicModel: id,
   }));
   const twice = all.findIndex(({ name }, index) => all.findIndex((other) => other.name === name) !== index);
   if (twice >= 0) throw new Error(`upstreams.${twice} has the same address as an earlier one and needs its own "name"`);
@@ -190,9 +245,9 @@ export function storedRequest({ action, responseId, query }: StoredResponseCall,
   };
 }
 
-/** Events are not to be gathered until a compressor has enough of them. */
+/** Some servers refuse requests without a user agent. Events are not to be gathered until a compressor has enough of them. */
 function credentials({ apiKey }: Upstream): Record<string, string> {
-  return { 'accept-encoding': 'identity', ...bearerToken(apiKey) };
+  return { 'user-agent': 'mediagate', 'accept-encoding': 'identity', ...bearerToken(apiKey) };
 }
 
 /** Not all who have a limit have a code for it. */

@@ -38,6 +38,7 @@ export {
   type AccountView,
   createAccountView,
   encodeAccountKey,
+  MAX_OVERLAP_HOURS,
   type OverviewKey,
   userRoutes,
 } from './user.js';

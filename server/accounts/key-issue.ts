@@ -11,10 +11,12 @@ import {
   type KeyUpdates,
   keyAt,
   keysOf,
+  lockKey,
   type NewKeyRecord,
   soonerOf,
   toKeyRecord,
 } from '../keys/index.js';
+import { isSiteAccount } from '../limits/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import { ENTRIES_RETENTION_MS } from '../usage/index.js';
 import { type AccountRow, grantPlan, hasPlan, lockAccount, refuseSuspended } from './account-plans.js';
@@ -42,6 +44,8 @@ export interface KeyRotation {
   successor: Omit<NewKeyRecord, 'name'>;
   /** Milliseconds that the old key stays valid beside the new one; 0 ends it at once. */
   overlapMs: number;
+  /** For the audit row `key.rotated`. Default: no row, since the user rotated the key. */
+  audit?: { actor: string; note?: string };
 }
 
 /** API keys, including those that follow the plan of their account. */
@@ -52,8 +56,8 @@ export interface AccountKeys extends ApiKeys, KeyUpdates {
    */
   issue(issue: KeyIssue): Promise<ApiKeyRecord>;
   /**
-   * Makes a key with all properties of the old one. The old key stays valid for the overlap; one that is still valid
-   * from an earlier rotation ends. All share one budget.
+   * Makes a key with all properties of the old one, which may be an operator's. The old key stays valid for the overlap;
+   * one that is still valid from an earlier rotation ends. All share one budget.
    * @throws GatewayError `key_not_found` if the account has no such key or it is no longer valid, `key_replaced`,
    *   `account_suspended`.
    */
@@ -86,16 +90,19 @@ export function createKeyIssue(
         return insertKey(transaction, key, ofPlan(account), now);
       }),
 
-    rotate: ({ accountId, id, successor, overlapMs }: KeyRotation): Promise<ApiKeyRecord> =>
+    rotate: ({ accountId, id, successor, overlapMs, audit }: KeyRotation): Promise<ApiKeyRecord> =>
       run(async (transaction) => {
-        refuseSuspended(await lockAccount(transaction, engine, accountId));
+        // Accounts of operators have no row: then the key itself is locked.
+        const isSite = isSiteAccount(accountId);
+        if (isSite) refuseSuspended(await lockAccount(transaction, engine, accountId));
+        else await lockKey(transaction, engine, id);
         const now = await times.read(transaction);
-        const known = await keysOf(transaction, accountId);
+        const known = await (isSite ? keysOf(transaction, accountId) : rotatedKeysOf(transaction, accountId, id));
         const valid = known.filter((row) => isValidRow(row, now));
         const old = valid.find((row) => row.id === id);
         if (!old) throw new GatewayError('key_not_found', 'This account has no valid key with this id.');
         if (isReplaced(old, valid)) throw new GatewayError('key_replaced', 'This key was rotated before.');
-        await forgetEndedKeys(transaction, known, now);
+        if (isSite) await forgetEndedKeys(transaction, known, now);
         const end = (row: ApiKeyRow, at: number) =>
           transaction
             .updateTable('api_keys')
@@ -105,9 +112,22 @@ export function createKeyIssue(
         await end(old, now + overlapMs);
         // One overlap at a time, or rotation would accumulate valid keys.
         for (const older of valid) if (older.replacedBy === id) await end(older, now);
+        if (audit)
+          await writeAudit(transaction, { ...audit, subject: id, at: now, action: 'key.rotated', to: successor.id });
         return insertKey(transaction, { ...successor, name: old.name }, old, now);
       }),
   };
+}
+
+/** A key of an operator, the keys that it replaced, and its successor. The account may have very many keys. */
+function rotatedKeysOf(transaction: Transaction<Tables>, accountId: string, id: string): Promise<ApiKeyRow[]> {
+  const successors = transaction.selectFrom('api_keys').select('replacedBy').where('id', '=', id);
+  return transaction
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where((eb) => eb.or([eb('id', '=', id), eb('replacedBy', '=', id), eb('id', 'in', successors)]))
+    .execute();
 }
 
 type PlanOfKey = Pick<

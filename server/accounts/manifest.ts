@@ -16,6 +16,7 @@ import {
 } from '../http/index.js';
 import { NAMED_SIZES } from '../images/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
+import { isWritingModel } from '../models/index.js';
 import { type Catalogue, FREE_TIER_SCHEMA, MODEL_NOTES, PLAN_FIELDS } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './accounts.js';
@@ -111,7 +112,7 @@ function encodeModels(models: ManifestParts['models']) {
   const ready = new Set(models.map(({ id }) => id));
   const { chat, audio, image } = MODEL_NOTES;
   const { routes, reasoningEfforts, recommended } = chat;
-  const further = models.filter(({ id, kind }) => kind === 'text' && !chat.models.some((known) => known === id));
+  const further = models.filter((model) => isWritingModel(model) && !chat.models.some((known) => known === model.id));
   return {
     source: 'GET /v1/models',
     chat: {

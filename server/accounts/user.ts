@@ -88,7 +88,7 @@ const OverviewSchema = Type.Object({
   budget: field(
     Nullable(
       Type.Object({
-        resets: field(Text, 'When the usage is reset.', 'never'),
+        resets: field(OneOf('never', 'month', 'day'), 'When the usage is reset (UTC).'),
         expiresAt: field(Nullable(Time), 'When the budget ends (RFC 3339). Null if never.'),
         requests: field(Type.Object(limited('requests')), 'Model requests.'),
         tokens: field(
@@ -452,7 +452,8 @@ const HOUR_MS = 3_600_000;
 const MAX_NAME = 100;
 const DEFAULT_NAME = 'default';
 const DEFAULT_OVERLAP_HOURS = 24;
-const MAX_OVERLAP_HOURS = 168;
+/** Of a rotated key: a week. */
+export const MAX_OVERLAP_HOURS = 168;
 
 export const MAX_KEY_BODY_BYTES = 4_096;
 

@@ -1,11 +1,14 @@
+import { MAX_OVERLAP_HOURS } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
-import { type ApiKeyRecord, type KeyChange } from '../keys/index.js';
+import { type ApiKeyRecord, createKey, hashKey, type KeyChange } from '../keys/index.js';
 import { isSiteAccount } from '../limits/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
-import type { Settings } from '../settings/index.js';
+import { loadPeppers, type Settings } from '../settings/index.js';
 import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withState } from './command.js';
 import { describeKey, expiryOf, findKey, grantNames, modelsOf, nameOf, readKeyId, rpmOf } from './keys.js';
 import { noteOf, operatorActor } from './users.js';
+
+const HOUR_MS = 60 * 60 * 1000;
 
 export interface UpdateKeyOptions {
   name?: string;
@@ -44,6 +47,51 @@ export async function updateKeyCommand(settings: Settings, named: string, option
   if (options.json) printJson(describeKey({ record, budget }));
   else print(`Key ${id} is changed: ${renderChange(record, change)}. Running servers follow within 2 seconds.\n`);
   return 0;
+}
+
+export interface RotateKeyOptions {
+  /** Default 24. */
+  overlapHours?: string;
+  note?: string;
+  json?: boolean;
+}
+
+/**
+ * Makes a key with the properties of another one, which ends after the overlap, and prints it, which happens only once.
+ * @param named See {@link readKeyId}.
+ */
+export async function rotateKeyCommand(settings: Settings, named: string, options: RotateKeyOptions): Promise<number> {
+  const id = readKeyId(named);
+  const overlapMs = overlapOf(options.overlapHours);
+  const audit = { actor: operatorActor(), ...noteOf(options.note) };
+  const [pepper] = await loadPeppers(settings);
+  const text = createKey();
+  const successor = { id: text.id, hash: hashKey(text.key, pepper), pepperVersion: pepper.version };
+  const { record, replaced } = await withState(settings, async (state) => {
+    const { accountId } = await findKey(state, id);
+    const made = await state.keys.rotate({ accountId, id, successor, overlapMs, audit });
+    return { record: made, replaced: await findKey(state, id) };
+  });
+  const { key } = text;
+  const { name, accountId, planId, grants, models, rpm } = record;
+  const ends = isoTime(replaced.expiresAt);
+  const expires = isoTime(record.expiresAt);
+  if (options.json) {
+    const properties = { name, account: accountId, plan: planId, grants, models, rpm, expires_at: expires };
+    printJson({ id: text.id, key, ...properties, replaces: id, replaced_key_expires_at: ends });
+  } else {
+    print(`${key}\n`);
+    const until = overlapMs === 0 ? 'which no longer works' : `which works until ${ends}`;
+    process.stderr.write(`Key ${text.id} (${name}) replaces ${id}, ${until}. It is not shown again.\n`);
+    if (expires !== null) process.stderr.write(`It expires at ${expires}, as the old key did.\n`);
+  }
+  return 0;
+}
+
+function overlapOf(text = '24'): number {
+  const hours = /^\d{1,3}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
+  if (hours >= 0 && hours <= MAX_OVERLAP_HOURS) return Math.round(hours * HOUR_MS);
+  throw new CommandMistake(`--overlap-hours must be a number from 0 to ${MAX_OVERLAP_HOURS}.`);
 }
 
 /** The limits of a key of a plan are checked against the plan, and those of a user's key are the plan's. */

@@ -115,7 +115,7 @@ function pointToHelp(command: Command, name: string): void {
 }
 
 function addKeyCommands(program: Command): void {
-  const keys = program.command('keys').description('create, list, change and revoke API keys');
+  const keys = program.command('keys').description('create, list, show, change, rotate and revoke API keys');
   keys
     .command('create')
     .description('create a key; it is shown once')
@@ -163,6 +163,24 @@ function addKeyCommands(program: Command): void {
       runCommand(async (settings) => (await import('./key-changes.js')).updateKeyCommand(settings, id, options)),
     );
   keys
+    .command('show')
+    .description('show a key: properties, budget, usage of today and history')
+    .argument('<id>', KEY)
+    .option('--json', 'print JSON')
+    .action((id: string, options) =>
+      runCommand(async (settings) => (await import('./key-show.js')).showKeyCommand(settings, id, options)),
+    );
+  keys
+    .command('rotate')
+    .description('replace a key by one with the same properties; the new one is shown once')
+    .argument('<id>', KEY)
+    .option('--overlap-hours <number>', 'hours for which the old key keeps working, 0 to 168 (default: 24)')
+    .option('--note <text>', 'reason; stored with your name in the history')
+    .option('--json', 'print JSON')
+    .action((id: string, options) =>
+      runCommand(async (settings) => (await import('./key-changes.js')).rotateKeyCommand(settings, id, options)),
+    );
+  keys
     .command('revoke')
     .description('revoke a key by its id')
     .argument('<id>', KEY)
@@ -176,10 +194,12 @@ function addKeyCommands(program: Command): void {
 function addUsageCommands(program: Command): void {
   program
     .command('usage')
-    .description('show usage by day, key, route and model')
+    .description('show usage by day, key, route and model, or by one of them')
     .option('--key <id>', `only this key: ${KEY}`)
     .option('--from <day>', 'first day by UTC, e.g. 2026-06-01 (default: 30 days)')
     .option('--to <day>', 'last day (default: today)')
+    .addOption(new Option('--by <group>', 'one row for each').choices(['key', 'model', 'day', 'route']))
+    .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .option('--json', 'print JSON')
     .action((options) => runCommand(async (settings) => (await import('./usage.js')).usageCommand(settings, options)));
 }

@@ -5,6 +5,7 @@ import { PluginConfigError } from '../../core/plugins/index.js';
 import { isGatewayError } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
 import { describeLinks, describeListening } from '../http/index.js';
+import { isWritingModel } from '../models/index.js';
 import { PlansFileError } from '../plans/index.js';
 import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, type Settings, SettingsError } from '../settings/index.js';
 import { describeEntries } from './plugins.js';
@@ -213,7 +214,7 @@ export interface SampleRequest {
 export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): SampleRequest[] {
   const modelOf = (kind: string) => gateway.models().find((model) => model.kind === kind)?.id;
   const image = modelOf('image');
-  const text = modelOf('text');
+  const text = gateway.models().find(isWritingModel)?.id;
   return [
     ...(text === undefined
       ? []

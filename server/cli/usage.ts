@@ -1,57 +1,137 @@
 import { systemClock } from '../../core/runtime/index.js';
-import { renderTable } from '../format/index.js';
+import { renderTable, sanitizeForTerminal } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
+import type { Records } from '../state.js';
 import { addUp, encodeCounts, grouped, readDayRange, type UsageCounts, type UsageTotal } from '../usage/index.js';
-import { CommandFailure, CommandMistake, print, printJson, withState } from './command.js';
-import { readKeyId } from './keys.js';
+import { CommandMistake, print, printJson, withState } from './command.js';
+import { findKey, readKeyId } from './keys.js';
 
-const HEAD = ['DAY', 'KEY', 'ROUTE', 'MODEL', 'REQUESTS', 'FAILED', 'TOKENS IN', 'TOKENS OUT', 'OTHER', 'ESTIMATED'];
+type Column = 'day' | 'key' | 'name' | 'account' | 'route' | 'model';
+
+/** Columns of each report; `name` is the name of the key. */
+const COLUMNS: Readonly<Record<NonNullable<UsageOptions['by']> | 'all', readonly Column[]>> = {
+  all: ['day', 'key', 'name', 'account', 'route', 'model'],
+  key: ['key', 'name', 'account'],
+  model: ['model'],
+  day: ['day'],
+  route: ['route'],
+};
+const COUNTS_HEAD = ['REQUESTS', 'FAILED', 'TOKENS IN', 'TOKENS OUT', 'OTHER', 'ESTIMATED'];
 
 export interface UsageOptions {
   /** See {@link readKeyId}. */
   key?: string;
   from?: string;
   to?: string;
+  /** Default: a row for each day, key, route and model. */
+  by?: 'key' | 'model' | 'day' | 'route';
+  csv?: boolean;
   json?: boolean;
 }
 
-/** Prints the usage by day, key, route and model. */
-export async function usageCommand(settings: Settings, { key, from, to, json }: UsageOptions): Promise<number> {
+interface Row {
+  names: Readonly<Record<Column, string | null>>;
+  counts: UsageCounts;
+}
+
+/** Prints the usage by day, key, route and model, or by one of them. */
+export async function usageCommand(settings: Settings, options: UsageOptions): Promise<number> {
+  const { key, from, to, by, csv, json } = options;
   const keyId = key === undefined ? undefined : readKeyId(key);
   const range = readDayRange({ from, to }, systemClock.now());
   if ('problem' in range) throw new CommandMistake(`--${range.field} ${range.problem}.`);
-  const totals = await withState(settings, async (state) => {
-    const found = await state.usage.totals({ ...range, keyId });
-    if (keyId !== undefined && found.length === 0 && !(await state.keys.find(keyId)))
-      throw new CommandFailure(`There is no key with the id ${keyId}.`);
-    return found;
+  const rows = await withState(settings, async (state) => {
+    const totals = await state.usage.totals({ ...range, keyId });
+    if (keyId !== undefined && totals.length === 0) await findKey(state, keyId);
+    return rowsOf(totals, await keyNames(state, totals, keyId), by);
   });
-  if (json) printJson(totals.map(describe));
-  else if (totals.length === 0) print(`There is no usage from ${range.from} to ${range.to}.\n`);
-  else print(`${renderTable(HEAD, [...totals.map(row), sumRow(totals)])}\n`);
+  const columns = COLUMNS[by ?? 'all'];
+  if (json) printJson(rows.map((row) => describe(row, columns)));
+  else if (csv) print(renderCsv(rows, columns));
+  else if (rows.length === 0) print(`There is no usage from ${range.from} to ${range.to}.\n`);
+  else print(renderRows(rows, columns));
   return 0;
 }
 
-function describe(total: UsageTotal) {
-  const { day, keyId, accountId, route, model } = total;
-  return { day, key: keyId, account: accountId, route, model, ...encodeCounts(total) };
+/** Names of the keys by id. A deleted key has none. */
+async function keyNames({ keys }: Pick<Records, 'keys'>, totals: readonly UsageTotal[], keyId: string | undefined) {
+  if (totals.length === 0) return new Map<string, string>();
+  const one = keyId === undefined ? undefined : await keys.find(keyId);
+  const records = keyId === undefined ? await keys.list() : one ? [one] : [];
+  return new Map(records.map(({ id, name }) => [id, name]));
 }
 
-function row(total: UsageTotal): string[] {
-  return [total.day, total.keyId || '-', total.route, total.model, ...cells(total)];
+/** Days newest first; keys, models and routes with the most requests first. */
+function rowsOf(totals: readonly UsageTotal[], names: ReadonlyMap<string, string>, by: UsageOptions['by']): Row[] {
+  const all = totals.map(({ day, keyId, accountId, route, model, ...counts }): Row => {
+    const ofKey = { key: keyId || null, name: names.get(keyId) ?? null, account: accountId };
+    return { names: { day, ...ofKey, route, model }, counts };
+  });
+  if (by === undefined) return all;
+  const groups = [...Map.groupBy(all, (row) => row.names[by]).values()].map(
+    ([first, ...rest]): Row => ({
+      names: (first as Row).names,
+      counts: addUp([first as Row, ...rest].map(({ counts }) => counts)),
+    }),
+  );
+  return by === 'day' ? groups : groups.sort((one, other) => other.counts.requests - one.counts.requests);
 }
 
-function sumRow(totals: readonly UsageTotal[]): string[] {
-  return ['all', '', '', '', ...cells(addUp(totals))];
+function describe({ names, counts }: Row, columns: readonly Column[]) {
+  return { ...Object.fromEntries(columns.map((column) => [column, names[column]])), ...encodeCounts(counts) };
+}
+
+function renderRows(rows: readonly Row[], columns: readonly Column[]): string {
+  const shown = columns.length === COLUMNS.all.length ? columns.filter((column) => column !== 'account') : columns;
+  const head = [...shown.map((column) => column.toUpperCase()), ...COUNTS_HEAD];
+  const lines = rows.map(({ names, counts }) => [
+    ...shown.map((column) => sanitizeForTerminal(names[column] ?? '-')),
+    ...cells(counts),
+  ]);
+  const sum = [
+    ...shown.map((_, index) => (index === 0 ? 'all' : '')),
+    ...cells(addUp(rows.map(({ counts }) => counts))),
+  ];
+  return `${renderTable(head, [...lines, sum])}\n`;
+}
+
+/** With the names of the `--json` output in the first line. */
+function renderCsv(rows: readonly Row[], columns: readonly Column[]): string {
+  const head = [...columns, ...Object.keys(encodeCounts(addUp([])))];
+  const lines = rows.map((row) => Object.values(describe(row, columns)).map(csvCell));
+  return [head, ...lines].map((line) => `${line.join(',')}\n`).join('');
+}
+
+/** Users choose the names of their keys: a spreadsheet must not take one for a formula. */
+function csvCell(value: string | number | null): string {
+  if (typeof value === 'number') return String(value);
+  const text = value ?? '';
+  const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
 function cells(counts: UsageCounts): string[] {
-  const { requests, failed, inputTokens, outputTokens, seconds, characters, images, estimated } = counts;
-  const other = [
+  const { requests, failed, inputTokens, outputTokens, estimated } = counts;
+  const numbers = [requests, failed, inputTokens, outputTokens].map(grouped);
+  return [...numbers, otherCounts(counts).join(', ') || '-', grouped(estimated)];
+}
+
+function otherCounts({ seconds, characters, images }: UsageCounts): string[] {
+  return [
     ...(images > 0 ? [images === 1 ? '1 image' : `${grouped(images)} images`] : []),
     ...(seconds > 0 ? [`${grouped(seconds)} s`] : []),
     ...(characters > 0 ? [`${grouped(characters)} characters`] : []),
   ];
-  const numbers = [requests, failed, inputTokens, outputTokens].map(grouped);
-  return [...numbers, other.join(', ') || '-', grouped(estimated)];
+}
+
+/** In one line: `12 requests (1 failed), 3,400 tokens in, 210 out, 2 images`. */
+export function renderCounts(counts: UsageCounts): string {
+  const { requests, failed, inputTokens, outputTokens } = counts;
+  const all = requests === 1 ? '1 request' : `${grouped(requests)} requests`;
+  const tokens = inputTokens + outputTokens > 0;
+  return [
+    failed > 0 ? `${all} (${grouped(failed)} failed)` : all,
+    ...(tokens ? [`${grouped(inputTokens)} tokens in`, `${grouped(outputTokens)} out`] : []),
+    ...otherCounts(counts),
+  ].join(', ');
 }

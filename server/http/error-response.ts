@@ -80,6 +80,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   key_not_found: notFound,
   order_not_found: notFound,
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  upgrade_not_supported: { status: 426, type: 'invalid_request_error' },
   link_expired: gone,
   file_expired: gone,
   job_expired: gone,

@@ -81,7 +81,7 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   image_too_large: {
     meaning: 'An input image has too many pixels.',
-    cause: 'The image has more pixels than the gateway decodes.',
+    cause: 'The image has more pixels than the gateway decodes: 100 million, or fewer for some formats.',
     action: 'Send a smaller image.',
   },
   failed_to_download_image: {
@@ -247,6 +247,11 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
     meaning: 'The order does not exist.',
     cause: 'Its code is mistyped, or belongs to another account.',
     action: 'Check the code.',
+  },
+  upgrade_not_supported: {
+    meaning: 'The gateway does not speak WebSocket.',
+    cause: 'The client asked for a WebSocket connection.',
+    action: 'Send the request over HTTP, with `"stream": true` for a stream. Coding agents do this by themselves.',
   },
   method_not_allowed: {
     meaning: 'The route exists, but not for this HTTP method.',

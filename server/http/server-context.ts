@@ -30,6 +30,8 @@ export interface AppDependencies {
   audioMaxBytes?: number;
   /** Whether the routes of Anthropic's format are enabled. Default false. */
   messagesEnabled?: boolean;
+  /** Origins of pages that may call the API; `*` is every origin. Default: none. */
+  corsOrigins?: readonly string[];
   /** Addresses and networks of proxies with a trusted `X-Forwarded-For`. Default: none. */
   trustedProxies?: readonly string[];
   /** User accounts. Default: none, and sign-in is disabled. */

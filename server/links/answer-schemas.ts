@@ -149,7 +149,10 @@ const BatchItem = Type.Object({
     OneOf('completed', 'queued', 'failed'),
     '`completed` with a document, `queued` with a job, `failed` with an error.',
   ),
-  result: optional(Extraction, 'The document or the job. Absent if the link failed.'),
+  result: optional(
+    Type.Unsafe({ $ref: '#/components/schemas/Extraction' }),
+    'The document or the job. Absent if the link failed.',
+  ),
   platform: optional(Text, 'Platform key of a link that failed, if it is known.'),
   error: optional(Failure, 'Why the link failed. Absent otherwise.'),
 });

@@ -110,8 +110,8 @@ export function createExtractRequests(gateway: Pick<Gateway, 'platforms' | 'plat
   /** Public field → option. */
   const options = new Map([...declaredBy.values()].flatMap((fields) => [...fields]));
   const further = furtherFields(platforms);
-  const words = Object.entries(further).map(([field, schema]) => [field, wordsOf(schema)] as const);
-  const accepted = { ...ACCEPTED, ...Object.fromEntries(words) };
+  const forms = Object.entries(further).map(([name, schema]) => [name, acceptedBy(schema)] as const);
+  const accepted = { ...ACCEPTED, ...Object.fromEntries(forms) };
   const extractSchema = Type.Object({ ...extractFields, ...further });
   const batchSchema = Type.Object({ ...batchFields, ...further });
   const extractValidator = createValidator(extractSchema) as Validator<ExtractBody>;
@@ -204,8 +204,8 @@ function oneOf(schemas: readonly TSchema[]): TSchema {
   return plain.length > 1 ? Type.Union(plain) : first;
 }
 
-function wordsOf(schema: TSchema & { description?: string }): string {
-  return schema.description ?? 'as the platform describes it';
+function acceptedBy({ title = 'as the platform describes it' }: TSchema & { title?: string }): string {
+  return title;
 }
 
 function toError(issue: Issue | undefined, accepted: Readonly<Record<string, string>>): GatewayError {

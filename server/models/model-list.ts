@@ -1,3 +1,4 @@
+import type { AudioOperation, ReadyModel, TextRoute } from '../../core/contracts/index.js';
 import { MODEL_NOTES } from '../plans/index.js';
 
 const { chat, audio, image } = MODEL_NOTES;
@@ -11,15 +12,43 @@ export interface ModelObject {
   object: 'model';
   created: number;
   owned_by: 'gateway';
+  /** Paths of the API that the model answers on. */
+  routes: string[];
 }
 
-export function encodeModel(id: string): ModelObject {
-  return { id, object: 'model', created: CREATED, owned_by: 'gateway' };
+const TEXT_PATHS: Readonly<Record<TextRoute, string>> = {
+  chat_completions: '/v1/chat/completions',
+  responses: '/v1/responses',
+  embeddings: '/v1/embeddings',
+  moderations: '/v1/moderations',
+};
+const AUDIO_PATHS: Readonly<Record<AudioOperation, string>> = {
+  transcribe: '/v1/audio/transcriptions',
+  translate: '/v1/audio/translations',
+  speak: '/v1/audio/speech',
+  changeVoice: '/v1/audio/voice-changer',
+  generateSound: '/v1/audio/sound-effects',
+};
+
+function pathsOf({ kind, routes = [], operations = [] }: ReadyModel): readonly string[] {
+  if (kind === 'image') return MODEL_NOTES.image.routes;
+  return [...routes.map((route) => TEXT_PATHS[route]), ...operations.map((operation) => AUDIO_PATHS[operation])];
 }
 
-/** @param ids The models that are ready; repetitions are allowed. */
-export function encodeModelList(ids: readonly string[]): { object: 'list'; data: ModelObject[] } {
-  return { object: 'list', data: orderModels(ids).map(encodeModel) };
+/** Whether it is a model for chats, and not only for embeddings or moderations. */
+export function isWritingModel({ routes = [] }: Pick<ReadyModel, 'routes'>): boolean {
+  return routes.some((route) => route === 'chat_completions' || route === 'responses');
+}
+
+/** @param models The ready models; entries of the same id are one model. */
+export function encodeModel(id: string, models: readonly ReadyModel[]): ModelObject {
+  const routes = new Set(models.filter((model) => model.id === id).flatMap(pathsOf));
+  return { id, object: 'model', created: CREATED, owned_by: 'gateway', routes: [...routes] };
+}
+
+/** @param models The models that are ready; repetitions are allowed. */
+export function encodeModelList(models: readonly ReadyModel[]): { object: 'list'; data: ModelObject[] } {
+  return { object: 'list', data: orderModels(models.map(({ id }) => id)).map((id) => encodeModel(id, models)) };
 }
 
 /** Each once. */

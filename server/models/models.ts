@@ -1,4 +1,4 @@
-import { field, type StoredResponseAction, Type } from '../../core/contracts/index.js';
+import { field, type ReadyModel, type StoredResponseAction, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   Count,
@@ -14,7 +14,7 @@ import {
 import { keyOf } from '../keys/index.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
 import { describeModel, encodeModelPage } from './messages/model-page.js';
-import { encodeModel, encodeModelList, orderModels } from './model-list.js';
+import { encodeModel, encodeModelList, isWritingModel, orderModels } from './model-list.js';
 import { endWithCaller, RESPONSE, TEXT_ROUTE } from './text.js';
 
 const Model = Type.Object(
@@ -23,6 +23,7 @@ const Model = Type.Object(
     object: field(Type.Literal('model'), 'Always `model`.'),
     created: field(Count, 'Start of the list, in seconds since 1970; the same for all models.'),
     owned_by: field(Text, 'Owner of the model, for clients that expect one.'),
+    routes: field(Type.Array(Text), 'Routes of the API that the model answers on.', ['/v1/chat/completions']),
   },
   { description: 'A model.' },
 );
@@ -54,8 +55,8 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
     headers: FOR_ANTHROPIC,
   } as const;
 
-  function modelsFor({ state: { anthropic } }: RequestContext): string[] {
-    return (anthropic ? gateway.text.models() : gateway.models()).map(({ id }) => id);
+  function modelsFor({ state: { anthropic } }: RequestContext): readonly ReadyModel[] {
+    return anthropic ? gateway.models().filter(isWritingModel) : gateway.models();
   }
 
   return [
@@ -69,9 +70,11 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       answers: { 200: { description: 'The list.', name: 'ModelList', schema: ModelList } },
       async handler(context) {
         const key = keyOf(context);
-        const ids = modelsFor(context).filter((id) => isModelAllowed(key, id));
+        const models = modelsFor(context).filter(({ id }) => isModelAllowed(key, id));
         const { anthropic } = context.state;
-        context.body = anthropic ? encodeModelPage(orderModels(ids), context.query) : encodeModelList(ids);
+        context.body = anthropic
+          ? encodeModelPage(orderModels(models.map(({ id }) => id)), context.query)
+          : encodeModelList(models);
       },
     }),
     defineRoute({
@@ -86,12 +89,13 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       errors: ['model_not_found'],
       async handler(context) {
         const { id = '' } = context.params;
-        if (!modelsFor(context).includes(id)) {
+        const models = modelsFor(context);
+        if (!models.some((model) => model.id === id)) {
           const message = `There is no model "${id.slice(0, 100)}". GET /v1/models lists the models.`;
           throw new GatewayError('model_not_found', message, { param: 'model' });
         }
         checkModel(keyOf(context), id);
-        context.body = context.state.anthropic ? describeModel(id) : encodeModel(id);
+        context.body = context.state.anthropic ? describeModel(id) : encodeModel(id, models);
       },
     }),
   ];

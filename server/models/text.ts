@@ -74,9 +74,9 @@ export const RESPONSE = { name: 'Response', schema: passedOn("A response in Open
 
 const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
-/** Chats and responses, complete or streamed, and the tasks of the responses route. */
-export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerContext): Route[] {
-  const handle = (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
+/** Handles requests of a text route: reads the body, admits it and passes the answer on. */
+export function textHandler({ gateway, bodies, usage, responses, keys }: ServerContext) {
+  return (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
     const key = keyOf(context);
     const { accountId } = key;
     const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(key) };
@@ -94,6 +94,11 @@ export function textRoutes({ gateway, bodies, usage, responses, keys }: ServerCo
       release();
     }
   };
+}
+
+/** Chats and responses, complete or streamed, and the tasks of the responses route. */
+export function textRoutes(server: ServerContext): Route[] {
+  const handle = textHandler(server);
 
   return [
     defineRoute({

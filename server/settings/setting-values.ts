@@ -110,6 +110,17 @@ export const PLUGIN_SETTING_DESCRIPTIONS: readonly SettingDescription[] = [
   },
   ...upstream('TEXT_UPSTREAM', 'one for each model, as its entry says'),
   {
+    name: 'EMBEDDING_MODELS',
+    default: 'none: embeddings answer 503',
+    description:
+      'Embeddings models at `TEXT_UPSTREAM_URL`, separated by commas, e.g. `text-embedding-3-small`. Clients use the same names.',
+  },
+  {
+    name: 'MODERATION_MODELS',
+    default: 'none: moderations answer 503',
+    description: 'Moderation models at `TEXT_UPSTREAM_URL`, separated by commas, e.g. `omni-moderation-latest`.',
+  },
+  {
     name: 'TRANSCRIPTION_UPSTREAM_URL',
     default: STAND_IN,
     description: `${ADDRESS} audio format, for transcription and translation.`,

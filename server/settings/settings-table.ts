@@ -131,6 +131,13 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ trustedOrigins: list(text).map(origin) }),
   },
   {
+    name: 'CORS_ORIGINS',
+    default: 'none',
+    description:
+      'Origins of web pages, separated by commas, whose scripts may call `/v1` from a browser with an API key; `*` allows every origin. Cookies are never accepted from them.',
+    read: (text) => ({ corsOrigins: list(text).map((one) => (one === '*' ? one : origin(one))) }),
+  },
+  {
     name: 'TRUSTED_PROXIES',
     default: 'none',
     description:

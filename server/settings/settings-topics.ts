@@ -37,6 +37,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'PORT',
       'BASE_URL',
       'TRUSTED_PROXIES',
+      'CORS_ORIGINS',
       'MAX_CONNECTIONS',
       'MAX_CONNECTIONS_PER_ADDRESS',
       'REFUSED_BODIES_PER_MINUTE',

@@ -31,6 +31,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   pluginsConfig?: string;
   egressProxyUrl?: string;
   trustedOrigins: readonly string[];
+  /** Origins of pages that may call the API; `*` is every origin. */
+  corsOrigins: readonly string[];
   /** Addresses and networks. */
   trustedProxies: readonly string[];
   browser: boolean;
@@ -111,6 +113,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     dataDir: path.resolve('data'),
     databasePool: 10,
     trustedOrigins: [],
+    corsOrigins: [],
     trustedProxies: [],
     browser: true,
     browserMemoryMb: 1_536,

@@ -13,7 +13,7 @@ import {
   keyState,
   newestKey,
 } from '../keys/index.js';
-import { encodeModelList } from '../models/index.js';
+import { isWritingModel, orderModels } from '../models/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
 import { type Catalogue, type FreeTier, type Plan, planGrants } from '../plans/index.js';
 import { type BudgetState, type DayRange, isModelAllowed, leftOf, type UsageTotal } from '../usage/index.js';
@@ -300,8 +300,8 @@ function withheldOf(key: ApiKeyRecord, catalogue: Catalogue): PlaygroundView['wi
 
 /** @param key Omits the models that it does not allow. Default: none is omitted. */
 function idsOf(gateway: Pick<Gateway, 'models'>, kind: 'image' | 'text' | 'audio', key?: ApiKeyRecord): string[] {
-  const ids = gateway.models().filter((model) => model.kind === kind && (!key || isModelAllowed(key, model.id)));
-  return encodeModelList(ids.map(({ id }) => id)).data.map(({ id }) => id);
+  const models = gateway.models().filter((model) => model.kind === kind && (kind !== 'text' || isWritingModel(model)));
+  return orderModels(models.map(({ id }) => id).filter((id) => !key || isModelAllowed(key, id)));
 }
 
 const JOB_STATES: Readonly<Record<JobState, readonly [words: string, tone: Tone]>> = {

@@ -15,6 +15,7 @@ export { createUsageLog, type UsageLog } from './usage-log.js';
 export {
   addUp,
   type DayRange,
+  encodeBudget,
   encodeCounts,
   getUsage,
   grouped,

@@ -1,7 +1,7 @@
 import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { dayOf, isDay, isoTime } from '../format/index.js';
-import { Count, defineRoute, Nullable, type Route, type ServerContext, Text } from '../http/index.js';
+import { Count, defineRoute, Nullable, OneOf, type Route, type ServerContext, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, readRateLimits } from '../keys/index.js';
 import type { RateLimitResult } from '../limits/index.js';
 import type { BudgetState, Budgets } from './budgets.js';
@@ -173,7 +173,7 @@ function encodeRateLimits(limit: number | null, rateLimits: Readonly<Record<stri
   };
 }
 
-function encodeBudget(budget: BudgetState) {
+export function encodeBudget(budget: BudgetState) {
   const { requests = null, tokens = null, tokensToday = null } = leftOf(budget);
   return {
     resets: budget.resets,
@@ -225,7 +225,7 @@ const limited = (what: string) => ({
   left: field(Nullable(Count), `Remaining ${what}. Null if unlimited.`),
 });
 const Budget = Type.Object({
-  resets: field(Text, 'When the usage is reset.', 'never'),
+  resets: field(OneOf('never', 'month', 'day'), 'When the usage is reset (UTC).'),
   expires_at: field(Nullable(Text), 'When the budget ends (RFC 3339). Null if never.'),
   requests: field(Type.Object(limited('requests')), 'Model requests.'),
   tokens: field(

@@ -107,6 +107,25 @@ describe('text models of a running gateway', () => {
       for (const name of asked) expect(MODELS).not.to.include(name);
     });
 
+    it('make embeddings and rate texts, by the names that the settings list', async () => {
+      await start({
+        EMBEDDING_MODELS: 'text-embedding-3-small, BAAI/bge-m3:q4',
+        MODERATION_MODELS: 'omni-moderation-latest',
+      });
+      const openai = await client();
+      const input = ['a tug', 'a buoy'];
+      for (const model of ['text-embedding-3-small', 'BAAI/bge-m3:q4']) {
+        const { data, ...answer } = await openai.embeddings.create({ model, input });
+        expect([answer.model, data.length]).to.deep.equal([model, 2]);
+      }
+      await openai.moderations.create({ model: 'omni-moderation-latest', input });
+      expect(upstream.requests.map(({ path, members }) => [path, members.model])).to.deep.equal([
+        ['/v1/embeddings', 'text-embedding-3-small'],
+        ['/v1/embeddings', 'BAAI/bge-m3:q4'],
+        ['/v1/moderations', 'omni-moderation-latest'],
+      ]);
+    });
+
     it('are all one model where the upstream has but one', async () => {
       await start({ TEXT_UPSTREAM_MODEL: 'local-1' });
       const openai = await client();

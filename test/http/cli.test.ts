@@ -136,9 +136,9 @@ describe('the command line', () => {
     expect(
       JSON.parse(list.stdout).map(({ name, rpm, state }: Record<string, unknown>) => [name, rpm, state]),
     ).to.have.deep.members([
-      ['one', 7, 'good'],
-      ['all', 30, 'good'],
-      ['key', null, 'good'],
+      ['one', 7, 'valid'],
+      ['all', 30, 'valid'],
+      ['key', null, 'valid'],
     ]);
     const table = await run('keys', 'list');
     for (const { stdout } of [list, table]) {
@@ -222,17 +222,26 @@ describe('the command line', () => {
     await state.close();
 
     const list = await runCommand(['keys', 'list'], own);
-    expect(list.stdout).to.match(/free +extract,text +30 +48 requests +good/);
-    expect(list.stdout).to.match(/token_30m +text,audio +7 +30,000,000 tokens +good/);
+    expect(list.stdout).to.match(/free +extract,text +30 +48 requests +valid/);
+    expect(list.stdout).to.match(/token_30m +text,audio +7 +30,000,000 tokens +valid/);
     const listed = JSON.parse((await runCommand(['keys', 'list', '--json'], own)).stdout);
     expect(listed[0]).to.deep.include({ plan: 'free', models: ['m-5.5'], left: { requests: 48 } });
 
     const days = ['--from', '2026-01-01', '--to', '2026-01-31'];
     const table = await runCommand(['usage', '--key', key.id, ...days], own);
-    expect(table.stdout).to.match(/2026-01-02 +\w{8} +\/v1\/chat\/completions +m-5\.5 +1 +0 +1,200 +34 +2\.5 s +0\n/);
+    expect(table.stdout).to.match(
+      /2026-01-02 +\w{8} +key +\/v1\/chat\/completions +m-5\.5 +1 +0 +1,200 +34 +2\.5 s +0\n/,
+    );
     expect(table.stdout).to.match(/\nall +2 +0 +2,400 +68 +5 s +0\n$/);
     const rows = JSON.parse((await runCommand(['usage', ...days, '--json'], own)).stdout);
-    expect(rows[0]).to.include({ day: '2026-01-02', key: key.id, requests: 1, input_tokens: 1_200, seconds: 2.5 });
+    expect(rows[0]).to.include({
+      day: '2026-01-02',
+      key: key.id,
+      name: 'key',
+      requests: 1,
+      input_tokens: 1_200,
+      seconds: 2.5,
+    });
     expect((await runCommand(['usage', '--key', 'nobody00'], own)).stderr).to.contain('no key with the id nobody00');
   });
 

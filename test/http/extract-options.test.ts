@@ -18,7 +18,8 @@ describe('request options over HTTP', () => {
             minimum: 0,
             maximum: 50,
             default: 20,
-            description: 'a whole number from 0 to 50',
+            title: 'a whole number from 0 to 50',
+            description: 'Most comments.',
           }),
           // The gateway's own field of this name stays what it is.
           asyncMode: Type.String({ default: 'never' }),

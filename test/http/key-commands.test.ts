@@ -102,6 +102,147 @@ for (const engine of engines) {
       expect(await state.keys.find(id)).to.include({ rpm: FREE.rpm, expiresAt: Date.UTC(2999, 0, 31) });
     });
 
+    it('rotate replaces a key by one with the same properties, and keeps the old one for the overlap', async () => {
+      const { id, key } = await make('--account', 'team-a', '--plan', 'month', '--name', 'ci', '--rpm', '7');
+      const before = await state.keys.find(id);
+      const { code, stdout, stderr } = await run('rotate', key, '--note', 'yearly');
+      expect(code, stderr).to.equal(0);
+      expect(stdout).to.match(/^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}\n$/);
+      const next = stdout.slice(6, 14);
+      const until = /^Key (\w{8}) \(ci\) replaces (\w{8}), which works until (\S+)\. /.exec(stderr) ?? [];
+      expect(until.slice(1, 3), stderr).to.deep.equal([next, id]);
+      expect(Date.parse(until[3] ?? '') - Date.now()).to.be.closeTo(24 * 3_600_000, 60_000);
+      const { accountId, budgetId, grants, models, rpm, planId, name, expiresAt } = before ?? {};
+      const properties = { accountId, budgetId, grants, models, rpm, planId, name, expiresAt };
+      expect(await state.keys.find(next)).to.deep.include({ ...properties, replacedBy: null });
+      expect(await state.keys.find(id)).to.include({ replacedBy: next, expiresAt: Date.parse(until[3] ?? '') });
+      const [row, ...more] = await state.audit.list({ subject: id, limit: 9 });
+      expect(row).to.include({ action: 'key.rotated', to: next, note: 'yearly' });
+      expect(more).to.deep.equal([]);
+
+      const again = await run('rotate', id);
+      expect([again.code, again.stdout, again.stderr]).to.deep.equal([
+        1,
+        '',
+        'mediagate: This key was rotated before.\n',
+      ]);
+      const third = JSON.parse((await run('rotate', next, '--overlap-hours', '0', '--json')).stdout);
+      expect(third).to.deep.include({ account: 'team-a', plan: 'month', rpm: 7, replaces: next });
+      const now = Date.now() + 1_000;
+      for (const old of [id, next]) expect((await state.keys.find(old))?.expiresAt, old).to.be.below(now);
+      expect((await state.keys.find(third.id))?.hash).to.match(/^[0-9a-f]{64}$/);
+      expect(third.key.slice(6, 14)).to.equal(third.id);
+      await run('revoke', third.id);
+      expect((await run('rotate', third.id)).stderr).to.contain('no valid key');
+      for (const hours of ['169', '-1', 'x']) {
+        const refused = await run('rotate', third.id, `--overlap-hours=${hours}`);
+        expect([refused.code, refused.stdout], hours).to.deep.equal([2, '']);
+        expect(refused.stderr).to.contain('--overlap-hours must be a number from 0 to 168');
+      }
+    });
+
+    it("rotate makes a successor of a user's key too, as the user would", async () => {
+      const { accountId } = await signUp(state);
+      const { id, budgetId } = await state.keys.issue({ accountId, otherwise: FREE, maxKeys: 10, key: newKey() });
+      const { stdout } = await run('rotate', id, '--overlap-hours', '1.5', '--json');
+      const made = JSON.parse(stdout);
+      expect(made).to.deep.include({ account: accountId, plan: 'free', replaces: id });
+      expect(await state.keys.find(made.id)).to.include({ accountId, budgetId });
+      expect(Date.parse(made.replaced_key_expires_at) - Date.now()).to.be.closeTo(1.5 * 3_600_000, 60_000);
+    });
+
+    it('show prints all properties, the budget, the usage of today and the history', async () => {
+      const { id } = await make('--plan', 'month', '--name', 'shown');
+      const record = await state.keys.find(id);
+      const request = { keyId: id, accountId: 'local', route: '/v1/chat/completions', model: 'm-5.5' };
+      const reserve = { budgetId: record?.budgetId ?? '', tokens: 100 };
+      const { reservation } = await state.admissions.admit({ ...request, reserve });
+      const usage = { inputTokens: 200, outputTokens: 34 };
+      const ended = { ...request, requestId: id, reservation, status: 200, latencyMs: 5, usage };
+      state.admissions.settle({ ...ended, at: Date.now() });
+      await state.admissions.flush();
+      await run('update', id, '--rpm', '9', '--note', 'slower');
+
+      const shown = JSON.parse((await run('show', id, '--json')).stdout);
+      expect(shown).to.deep.include({ id, name: 'shown', account: 'local', plan: 'month', rpm: 9, replaced_by: null });
+      expect(shown.budget).to.deep.include({ id: record?.budgetId, resets: 'never' });
+      expect(shown.budget.tokens).to.deep.equal({ limit: 1_000, used: 234, reserved: 0, left: 766 });
+      expect(shown.usage_today).to.include({ requests: 1, input_tokens: 200, output_tokens: 34 });
+      expect(shown.audit).to.have.length(1);
+      expect(shown).not.to.have.any.keys('hash', 'key', 'pepperVersion');
+      const { stdout } = await run('show', id);
+      for (const line of [
+        /^key +\w{8}$/m,
+        /^name +shown$/m,
+        /^rpm +9$/m,
+        /^left +766 tokens$/m,
+        /^today +1 request, 200 tokens in, 34 out$/m,
+        /^state +active$/m,
+        new RegExp(`^expires +${shown.expires_at}$`, 'm'),
+        /key\.updated +rpm 10 → rpm 9 +slower/,
+      ]) {
+        expect(stdout).to.match(line);
+      }
+      expect(stdout).not.to.contain(record?.hash);
+      const unknown = await run('show', 'nobody00');
+      expect([unknown.code, unknown.stdout]).to.deep.equal([1, '']);
+      expect(unknown.stderr).to.contain('There is no key with the id nobody00');
+    });
+
+    it('usage names the keys, and adds up by key, model, day or route', async () => {
+      const keys = [await make('--name', '=1+1, "Ann"'), await make('--name', 'Bob'), { id: 'deleted0' }];
+      const settle = (keyId: string, model: string, day: number, route = '/v1/chat/completions') => {
+        const request = { keyId, accountId: 'local', route, model, requestId: `${keyId}${model}${route}` };
+        const usage = { inputTokens: 100, outputTokens: 10 };
+        state.admissions.settle({ ...request, status: 200, latencyMs: 5, usage, at: Date.UTC(2026, 0, day) });
+      };
+      const [ann = '', bob = '', deleted = ''] = keys.map(({ id }) => id);
+      settle(ann, 'm-5.5', 1);
+      settle(bob, 'm-5.5', 1);
+      settle(bob, 'm-6', 2);
+      settle(bob, 'm-6', 2, '/v1/responses');
+      settle(deleted, 'm-6', 2);
+      await state.admissions.flush();
+      const report = async (...args: string[]) => {
+        const days = ['--from', '2026-01-01', '--to', '2026-01-02'];
+        const { code, stdout, stderr } = await runCommand(['usage', ...days, ...args], environment);
+        expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
+        return stdout;
+      };
+      const byKey = JSON.parse(await report('--by', 'key', '--json'));
+      expect(byKey[0]).to.include({ key: bob, name: 'Bob', account: 'local', requests: 3, input_tokens: 300 });
+      expect(byKey).to.have.length(3);
+      expect(byKey.find(({ key }: { key: string }) => key === deleted).name).to.equal(null);
+      const table = await report('--by', 'key');
+      expect(table)
+        .to.match(/^KEY +NAME +ACCOUNT +REQUESTS +FAILED/)
+        .and.to.match(/\nall +5 +0 +500 +50 +- +0\n$/);
+      expect(table).to.match(new RegExp(`${bob} +Bob +local +3 +0 +300 +30`));
+      expect(await report('--by', 'day')).to.match(/^DAY .*\n2026-01-02 +3 .*\n2026-01-01 +2 /);
+      expect(await report('--by', 'model')).to.match(/^MODEL .*\nm-6 +3 .*\nm-5\.5 +2 /);
+      expect(await report('--by', 'route')).to.match(/\n\/v1\/chat\/completions +4 .*\n\/v1\/responses +1 /);
+
+      const [head, first, ...others] = (await report('--by', 'key', '--csv')).trimEnd().split('\n');
+      expect(head).to.match(/^key,name,account,requests,failed,estimated,input_tokens,/);
+      expect(first).to.match(new RegExp(`^${bob},Bob,local,3,0,0,300,`));
+      // A spreadsheet takes neither the comma for the end of the name nor the name for a formula.
+      for (const start of [`${ann},"'=1+1, ""Ann""",local,1,`, `${deleted},,local,1,`]) {
+        expect(
+          others.filter((line) => line.startsWith(start)),
+          others.join('\n'),
+        ).to.have.length(1);
+      }
+      const all = await report('--csv', '--key', bob);
+      expect(all).to.match(/^day,key,name,account,route,model,requests,.*\n(?:2026-01-0\d,.*\n){3}$/);
+      for (const args of [
+        ['--by', 'week'],
+        ['--csv', '--json'],
+      ]) {
+        const { code, stderr } = await runCommand(['usage', ...args], environment);
+        expect(code, stderr).to.equal(2);
+      }
+    });
+
     it('update says what is wrong', async () => {
       const { id } = await make();
       const cases: [string[], number, string][] = [

@@ -64,6 +64,8 @@ export interface ListeningAppOptions {
   accountImageDailyLimit?: number;
   /** Default: none. */
   trustedProxies?: readonly string[];
+  /** Default: none. */
+  corsOrigins?: readonly string[];
   /** Counts, and serves what it counts at `/metrics`. Default false. */
   publicMetrics?: boolean;
   /** Default: there are no traces. */
@@ -184,6 +186,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     imageDailyLimit: options.imageDailyLimit,
     accountImageDailyLimit: options.accountImageDailyLimit,
     trustedProxies: options.trustedProxies,
+    corsOrigins: options.corsOrigins,
     messagesEnabled: options.messages,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };

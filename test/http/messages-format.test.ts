@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
-import type { TextCall, TextRoute } from 'mediagate';
+import type { TextCall, WritingRoute } from 'mediagate';
 import { GatewayError } from '../../core/runtime/index.js';
 import { messageEvents } from '../../server/models/messages/answer.js';
 import { eventsOfBytes, readEvents } from '../support/event-reading.js';
@@ -20,8 +20,8 @@ type App = Awaited<ReturnType<typeof startScriptedApp>>;
 const MESSAGES = '/v1/messages';
 const TEXT = { grants: ['text'] } as const;
 const QUESTION = 'Smile \u{1f600} at "Ostend"';
-const MODELS: Readonly<Record<TextRoute, string>> = { responses: 'm-5.5', chat_completions: 'm-chat' };
-const ROUTES = Object.keys(MODELS) as TextRoute[];
+const MODELS: Readonly<Record<WritingRoute, string>> = { responses: 'm-5.5', chat_completions: 'm-chat' };
+const ROUTES = Object.keys(MODELS) as WritingRoute[];
 /** Of the largest pieces that a stream comes in: together they are cut at every byte, in many ways. */
 const MOST_BYTES = 64;
 const ODDITIES: readonly (readonly Oddity[])[] = [
@@ -61,7 +61,7 @@ describe('messages in the formats of the models', () => {
       headers: { 'x-api-key': key, 'content-type': 'application/json' },
       body,
     });
-  const bodyOn = (route: TextRoute, more: object = {}) => ({
+  const bodyOn = (route: WritingRoute, more: object = {}) => ({
     model: MODELS[route],
     max_tokens: 500,
     messages: [{ role: 'user', content: QUESTION }],
@@ -73,14 +73,14 @@ describe('messages in the formats of the models', () => {
   });
 
   /** What the model was asked. */
-  async function askedOn(route: TextRoute, more: object): Promise<Members> {
+  async function askedOn(route: WritingRoute, more: object): Promise<Members> {
     script = () => wholly(route === 'responses' ? responseOf([]) : chatOf({ content: 'x' }));
     const answer = await send(bodyOn(route, more));
     expect([answer.status, await answer.text()][0], JSON.stringify(more)).to.equal(200);
     return app.model.calls.at(-1)?.parsed as Members;
   }
 
-  async function refusalOf(route: TextRoute, more: object, path?: string): Promise<string> {
+  async function refusalOf(route: WritingRoute, more: object, path?: string): Promise<string> {
     const asked = app.model.calls.length;
     const answer = await send(bodyOn(route, more), path);
     const { type, error } = (await answer.json()) as { type: string; error: { type: string; message: string } };
@@ -90,7 +90,7 @@ describe('messages in the formats of the models', () => {
   }
 
   /** The message that a stream tells, its events in order, and what else it says. */
-  async function streamed(route: TextRoute, pieces: Iterable<Piece>, more: object = {}) {
+  async function streamed(route: WritingRoute, pieces: Iterable<Piece>, more: object = {}) {
     script = () => ({ pieces });
     const answer = await send(bodyOn(route, { stream: true, ...more }));
     const { events, complaints, broken } = await readEvents(answer);
@@ -98,7 +98,7 @@ describe('messages in the formats of the models', () => {
     return { types: events.map(({ event }) => event ?? '').join(' '), ...gather(events) };
   }
 
-  const vendorStream = (route: TextRoute, odd: readonly Oddity[] = [], more: object = {}) => {
+  const vendorStream = (route: WritingRoute, odd: readonly Oddity[] = [], more: object = {}) => {
     const body = { model: 'vendor/secret-name', input: QUESTION, ...more };
     const answer = answerTo(body, { thinks: 3 }, 7);
     const events =

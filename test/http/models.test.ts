@@ -35,7 +35,8 @@ describe('the list of models', () => {
       'm-own',
     ]);
     for (const model of json.data) {
-      expect(Object.keys(model)).to.deep.equal(['id', 'object', 'created', 'owned_by']);
+      expect(Object.keys(model)).to.deep.equal(['id', 'object', 'created', 'owned_by', 'routes']);
+      expect(model.routes).to.deep.equal(['/v1/responses']);
       expect(model).to.include({ object: 'model', owned_by: 'gateway' });
       expect(model.created).to.satisfy(Number.isSafeInteger);
     }

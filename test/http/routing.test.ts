@@ -42,6 +42,31 @@ describe('routes', () => {
     });
   }
 
+  for (const [target, method, hint] of [
+    ['/v1/models/', 'GET', 'There is GET /v1/models: the path has no slash at its end.'],
+    ['//v1/models', 'GET', 'There is GET /v1/models: a base URL has no slash at its end.'],
+    ['/v1//chat/completions', 'POST', 'There is POST /v1/chat/completions: a base URL has no slash at its end.'],
+    ['/v1/v1/embeddings', 'POST', 'There is POST /v1/embeddings: the path has /v1 twice.'],
+    ['/models', 'GET', 'There is GET /v1/models: a base URL ends in /v1.'],
+    ['/chat/completions/', 'POST', 'There is POST /v1/chat/completions: a base URL ends in /v1.'],
+    ['/v1/nothing/', 'GET', ''],
+  ] as const) {
+    it(`are hinted at from ${method} ${target}`, async () => {
+      const { status, json } = await app.request(target, { method });
+      expect([status, json.error.code]).to.deep.equal([404, 'route_not_found']);
+      expect(json.error.message).to.equal(`There is no ${method} ${target}.${hint && ` ${hint}`}`);
+    });
+  }
+
+  it('refuse WebSocket at once, so that agents turn to HTTP', async () => {
+    const answer = await app.raw(
+      'GET /v1/responses HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    );
+    expect(answer).to.match(/^HTTP\/1\.1 426 Upgrade Required\r\n/);
+    expect(answer).to.match(/\r\nupgrade: HTTP\/1\.1\r\n/i);
+    expect(answer).to.include('"code":"upgrade_not_supported"');
+  });
+
   it('are refused by another method, and say which they have', async () => {
     const { status, headers } = await app.request('/health/live', { method: 'DELETE' });
     expect([status, headers.get('allow')]).to.deep.equal([405, 'GET, HEAD']);

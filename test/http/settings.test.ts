@@ -28,6 +28,7 @@ describe('settings', () => {
       PORT: '0',
       BASE_URL: 'https://gateway.example/api/',
       TRUSTED_ORIGINS: 'http://127.0.0.1:9000, https://intern.example',
+      CORS_ORIGINS: 'https://app.example, http://localhost:5173',
       BROWSER: 'OFF',
       KEY_PEPPER: `${pepper}, ${pepper}2`,
       DATABASE_URL: 'postgres://user:pass@localhost/db',
@@ -35,6 +36,9 @@ describe('settings', () => {
     expect(settings).to.include({ port: 0, baseUrl: 'https://gateway.example/api', browser: false });
     expect(readSettings({ BROWSER: '/usr/share/code/bin/helpers/browser.sh' }).browser).to.equal(true);
     expect(settings.trustedOrigins).to.deep.equal(['http://127.0.0.1:9000', 'https://intern.example']);
+    expect(settings.corsOrigins).to.deep.equal(['https://app.example', 'http://localhost:5173']);
+    expect(readSettings({ CORS_ORIGINS: '*' }).corsOrigins).to.deep.equal(['*']);
+    expect(() => readSettings({ CORS_ORIGINS: 'app.example' })).to.throw(SettingsError, 'CORS_ORIGINS must be origins');
     expect(settings.keyPeppers).to.deep.equal([pepper, `${pepper}2`]);
   });
 

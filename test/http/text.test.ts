@@ -52,6 +52,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(upstream.requests[0]?.bytes.toString()).to.equal(
       body.replace('"model":"m-5.5","m', '"model":"vendor/secret-name","m'),
     );
+    expect(upstream.requests[0]?.headers['user-agent']).to.equal('mediagate');
     expect(answer).to.include({ object: 'chat.completion', model: 'm-5.5' });
     expect(answer.choices[0].message.content).to.equal('You said: Hi');
     expect(headers.get('content-type')).to.match(/^application\/json/);

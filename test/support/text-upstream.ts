@@ -4,6 +4,7 @@ import { answerTo, type ModelAnswer, type ModelOptions } from './text-answer.js'
 import { chatCompletion, chatEvents, type UsagePlace } from './text-chat-format.js';
 import { type Content, type Delivery, deliver, jsonContent, type Oddity, streamContent } from './text-delivery.js';
 import { finalStatus, type ResponsesEnd, responseObject, responsesEvents } from './text-responses-format.js';
+import { embeddingsAnswer, moderationsAnswer } from './text-upstream-embeddings.js';
 import { errorBody, faultOf, type TextUpstreamError } from './text-upstream-errors.js';
 import { readTextRequest, type TextUpstreamRequest } from './text-upstream-request.js';
 import { createStoredResponses, taskAnswer } from './text-upstream-responses.js';
@@ -60,6 +61,11 @@ export interface TextUpstreamOptions {
 }
 
 const ANSWER: TextUpstreamAnswer = { does: 'answer' };
+/** What has no text of a model for an answer. */
+const READING: Readonly<Record<string, typeof embeddingsAnswer>> = {
+  '/v1/embeddings': embeddingsAnswer,
+  '/v1/moderations': moderationsAnswer,
+};
 const TASK = /^\/v1\/responses\/(compact|input_tokens)$/;
 /** As the vendor sends them; some of them are nobody's business. */
 const HEADERS = {
@@ -117,6 +123,12 @@ export async function startTextUpstream(options: TextUpstreamOptions = {}): Prom
       const param = 'previous_response_id';
       return sendError(response, { status: 400, code: 'previous_response_not_found', param, message });
     }
+    const read = READING[request.path]?.(members);
+    if (read) {
+      request.content = jsonContent(read.body);
+      request.usage = read.usage;
+      return deliver(response, request.content, chosen, { status: 200, headers: HEADERS });
+    }
     const answer = answerTo(members, chosen, ++answers);
     const task = TASK.exec(request.path)?.[1] as 'compact' | 'input_tokens' | undefined;
     request.content = task ? jsonContent(taskAnswer(task, answer, members)) : contentOf(request, chosen, answer);
@@ -132,7 +144,7 @@ export async function startTextUpstream(options: TextUpstreamOptions = {}): Prom
     if (fault) return sendError(response, fault);
     if (
       request.method === 'POST' &&
-      /^\/v1\/(?:chat\/completions|responses(?:\/compact|\/input_tokens)?)$/.test(request.path)
+      /^\/v1\/(?:embeddings|moderations|chat\/completions|responses(?:\/compact|\/input_tokens)?)$/.test(request.path)
     ) {
       return answerText(request, response);
     }

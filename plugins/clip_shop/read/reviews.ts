@@ -95,9 +95,17 @@ export function readRating(places: readonly unknown[]): Rating | undefined {
 /** Options of a request that change which reviews are fetched (service document 2.4). */
 export const REVIEW_OPTIONS = Type.Object(
   {
-    clipReviewLimit: Type.Integer({ minimum: 1, maximum: 100, default: 10, description: 'reviews per star group' }),
-    clipSort: Type.Union([Type.Literal('latest'), Type.Literal('recommended')], { default: 'latest' }),
-    includeEmptyReviews: Type.Boolean({ default: false, description: 'also reviews without text' }),
+    clipReviewLimit: Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      default: 10,
+      description: 'Most reviews per star group.',
+    }),
+    clipSort: Type.Union([Type.Literal('latest'), Type.Literal('recommended')], {
+      default: 'latest',
+      description: 'Order of the reviews.',
+    }),
+    includeEmptyReviews: Type.Boolean({ default: false, description: 'Include reviews without text.' }),
   },
   { additionalProperties: false },
 );

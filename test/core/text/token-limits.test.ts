@@ -48,7 +48,7 @@ describe('what a token budget reserves for a request', () => {
       expect(await count([image])).to.be.within(4_096, 4_200);
       const file = { type: 'file', file: { file_data: 'A'.repeat(100_000) } };
       expect(await count([file])).to.be.within(25_000, 25_100);
-      const long = { text: 'a tug '.repeat(100), messages: 0, otherTokens: 0, namesFiles: false };
+      const long = { text: 'a tug '.repeat(100), messages: 0, otherTokens: 0, listedTokens: 0, namesFiles: false };
       const whole = await counter.countInput({ ...long, scale: 1 });
       expect(await counter.countInput({ ...long, scale: 2 })).to.equal(Math.ceil(whole * 2 * 1.25));
       await counter.close();
