@@ -20,7 +20,14 @@ import { createBackgroundResponses, createStoredResponses } from './models/index
 import { createOrders } from './payments/index.js';
 import { createErasures, createPersonalExport } from './personal-data/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
-import { createAdmissions, createBudgets, createJobAdmission, createJobCosts, createUsageLog } from './usage/index.js';
+import {
+  createAdmissions,
+  createBudgets,
+  createJobAdmission,
+  createJobCosts,
+  createRequestCounts,
+  createUsageLog,
+} from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
 
 /** From settings to drivers: the one place that decides what changes when the gateway is scaled out. */
@@ -66,6 +73,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const options = { database, dispatcher, instances, admission, clock: sharedClock, pollMs };
     const jobs = createJobs({ ...options, logger, tracer, meter });
     const admissions = createAdmissions({ database, instances, rateLimitTable, clock: sharedClock, logger });
+    const requestCounts = createRequestCounts(database, logger);
     const storedResponses = createStoredResponses(database, logger);
     const idempotentResponses = createIdempotentResponses({
       database,
@@ -87,7 +95,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
       budgets: createBudgets(database, times),
-      usage: createUsageLog(database),
+      usage: { ...createUsageLog(database), ...requestCounts },
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       idempotentResponses,
@@ -102,6 +110,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       async close() {
         await jobs.close();
         await admissions.close();
+        await requestCounts.close();
         await storedResponses.close();
         await idempotentResponses.close();
         await instances.close();

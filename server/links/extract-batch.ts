@@ -7,6 +7,7 @@ import { consumeRateLimit } from '../limits/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
 import { EXAMPLE_LINK, encodeExtraction, encodeJob, LINK_ROUTE } from './extract.js';
 import { createExtractRequests, MAX_BATCH_BYTES } from './extract-requests.js';
+import { createLinkUsage } from './link-usage.js';
 
 const ROUTE = '/v1/extract/batch';
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -18,6 +19,14 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 export function extractBatchRoutes(server: ServerContext): Route[] {
   const { gateway, rateLimits, answers, bodies, accountQueueShare } = server;
   const requests = createExtractRequests(gateway);
+  const usage = createLinkUsage(server, ROUTE);
+  const platformOf = (url: string) => {
+    try {
+      return gateway.match(url).platform;
+    } catch {
+      return '';
+    }
+  };
   return [
     defineRoute({
       ...LINK_ROUTE,
@@ -46,6 +55,7 @@ export function extractBatchRoutes(server: ServerContext): Route[] {
           await gateway.checkQueue(batch);
           await consumeRateLimit(rateLimits, response, { key: apiKey, family: 'link_data', count: urls.length });
           const items = await gateway.extractBatch(batch);
+          usage.countBatch(context, items, platformOf);
           const notesFor = (platform: string) => requests.ignoredOptions(body, platform);
           await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });
         });

@@ -34,6 +34,7 @@ import {
   offersReviews,
   REVIEW_LIMIT,
 } from './extract-requests.js';
+import { createLinkUsage } from './link-usage.js';
 
 const FAMILY = 'link_data';
 
@@ -54,8 +55,10 @@ export const LINK_ROUTE = { grant: 'extract', apiKeyHeader: true, format: 'link'
 export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 
 /** Link data: supported platforms, extraction, and background jobs. */
-export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueueShare }: ServerContext): Route[] {
+export function extractRoutes(server: ServerContext): Route[] {
+  const { gateway, rateLimits, bodies, polls, accountQueueShare } = server;
   const requests = createExtractRequests(gateway);
+  const usage = createLinkUsage(server, '/v1/extract');
 
   async function extract(context: RequestContext): Promise<void> {
     const { req: request, res: response, state } = context;
@@ -65,9 +68,9 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
     const body = requests.checkExtract(sent);
     const wanted = requests.decode(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
-    match(context, body);
+    const { platform } = match(context, body);
     await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: FAMILY });
-    sendResult(context, body, await gateway.extract(wanted));
+    sendResult(context, body, await usage.counted(context, platform, gateway.extract(wanted)));
   }
 
   /** Every later error names the platform. */
@@ -104,6 +107,7 @@ export function extractRoutes({ gateway, rateLimits, bodies, polls, accountQueue
       sendRateLimit(context.res, rateLimit, submission.answer as RateLimitResult);
     else if (rateLimit) await consumeRateLimit(rateLimits, context.res, { key, family: FAMILY });
     if ('refusal' in submission) throw submission.refusal;
+    usage.count(context, platform);
     if ('result' in submission) sendResult(context, body, submission.result);
     else if ('job' in submission) sendJob(context, submission.job, body);
   }

@@ -9,6 +9,7 @@ export {
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';
+export { createRequestCounts } from './request-counts.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export { type AdmittedWork, checkModel, createUsageService, isModelAllowed, type UsageService } from './usage.js';
 export { createUsageLog, type UsageLog } from './usage-log.js';

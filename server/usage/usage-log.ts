@@ -183,8 +183,26 @@ export interface UsageEntry {
   at: number;
 }
 
+/** Requests of one key, route and platform that are only added to the totals. */
+export interface CountedRequests extends Pick<UsageTotal, 'keyId' | 'accountId' | 'route' | 'requests' | 'failed'> {
+  /** Platform of the link. */
+  model: string;
+  /** Milliseconds of all of them together. */
+  latencyMs: number;
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+/** Counts requests without entries of their own. */
+export interface RequestCounts {
+  /** In memory; written within 2 s, and again if the database did not answer. */
+  count(requests: CountedRequests): void;
+  /** Writes what is counted; never rejects. */
+  flushCounts(): Promise<void>;
+}
+
 /** Reads the usage log. Throws GatewayError `upstream_unavailable` if the database does not answer. */
-export interface UsageLog {
+export interface UsageLog extends RequestCounts {
   /** Newest day first. */
   totals(query: UsageQuery): Promise<readonly UsageTotal[]>;
   /** Newest first. */
@@ -193,8 +211,8 @@ export interface UsageLog {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Reads the usage log in SQL. Admissions write it. */
-export function createUsageLog(database: Database): UsageLog {
+/** Reads the usage log in SQL. Admissions, jobs and request counts write it. */
+export function createUsageLog(database: Database): Omit<UsageLog, keyof RequestCounts> {
   return {
     async totals({ keyId, accountId, from, to }) {
       const rows = await database.run((queries) => {

@@ -235,7 +235,7 @@ const Budget = Type.Object({
   tokens_today: field(Type.Object(limited('tokens of this day (UTC)')), 'Tokens of this day (UTC).'),
 });
 const ModelCounts = Type.Object({
-  model: field(Text, 'Id of the model.'),
+  model: field(Text, 'Id of the model; for link data the platform.'),
   route: field(Text, 'Path of the route.'),
   ...Counts,
 });
