@@ -22,7 +22,7 @@ const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
 const MAX_MODEL_ID = 200;
 
-const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'KEY_GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'];
+const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'];
 
 export interface Listed {
   record: ApiKeyRecord;
@@ -215,7 +215,7 @@ export function expiryOf(text: string | undefined): number | null {
 
 function stateOf(record: ApiKeyRecord): string {
   const state = keyState(record, systemClock.now());
-  return isValidState(state) ? 'good' : state;
+  return isValidState(state) ? 'valid' : state;
 }
 
 /** A key in the `--json` output. */

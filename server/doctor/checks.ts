@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { PlatformInfo, PluginStatus } from '../../core/contracts/index.js';
-import { isGatewayError, type Logger, systemClock } from '../../core/runtime/index.js';
+import { type Logger, systemClock } from '../../core/runtime/index.js';
 import { openFiles, secretsOfOthers } from '../../core/storage/index.js';
 import { createIdentity, createOidcClient } from '../accounts/index.js';
 import { isStateThere, readDifferences, readSchema } from '../backup/index.js';
@@ -39,8 +39,21 @@ export interface Finding {
   advice?: string;
 }
 
+const FREE_SPACE = 'Free some space, or set DATA_DIR to a larger disk.';
+
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The message of the first cause: libraries wrap it in general words. */
+function reasonOf(error: unknown): string {
+  let reason = error;
+  while (reason instanceof Error && reason.cause instanceof Error) reason = reason.cause;
+  return messageOf(reason);
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOSPC';
 }
 
 /** Runs all checks concurrently. A problem is a finding, never an error. */
@@ -127,13 +140,13 @@ async function checkDataFolder({ dataDir }: Settings): Promise<Finding> {
       name,
       level: 'fail',
       detail: messageOf(error),
-      advice: 'Set DATA_DIR to a folder that this user may write.',
+      advice: isDiskFull(error) ? FREE_SPACE : 'Set DATA_DIR to a folder that this user may write.',
     };
   }
   const { free, files } = await roomOf(there);
   const description = there === dataDir ? dataDir : `${dataDir} does not exist yet: "mediagate serve" creates it`;
   const detail = `${description}, ${Math.floor(free / MEBIBYTE).toLocaleString('en-US')} MiB free`;
-  const advice = 'Free some space, or set DATA_DIR to a larger disk.';
+  const advice = FREE_SPACE;
   if (files < MIN_FILES) {
     const advice = 'Remove files, or set DATA_DIR to a file system with more inodes.';
     return { name, level: 'fail', detail: `${description}: fewer than ${MIN_FILES} inodes free`, advice };
@@ -220,7 +233,7 @@ async function checkSignIn(settings: Settings, environment: NodeJS.ProcessEnv, l
     await createOidcClient({ identity, gateway, clock: systemClock }).begin(secrets, `${site().url}/signin/callback`);
     return { name, level: 'ok', detail: `${provider} answers` };
   } catch (error) {
-    const detail = messageOf(isGatewayError(error) ? (error.cause ?? error) : error);
+    const detail = reasonOf(error);
     return { name, level: 'fail', detail, advice: 'Check OIDC_ISSUER and its connection.' };
   } finally {
     await gateway.close();

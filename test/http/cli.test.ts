@@ -136,9 +136,9 @@ describe('the command line', () => {
     expect(
       JSON.parse(list.stdout).map(({ name, rpm, state }: Record<string, unknown>) => [name, rpm, state]),
     ).to.have.deep.members([
-      ['one', 7, 'good'],
-      ['all', 30, 'good'],
-      ['key', null, 'good'],
+      ['one', 7, 'valid'],
+      ['all', 30, 'valid'],
+      ['key', null, 'valid'],
     ]);
     const table = await run('keys', 'list');
     for (const { stdout } of [list, table]) {
@@ -222,8 +222,8 @@ describe('the command line', () => {
     await state.close();
 
     const list = await runCommand(['keys', 'list'], own);
-    expect(list.stdout).to.match(/free +extract,text +30 +48 requests +good/);
-    expect(list.stdout).to.match(/token_30m +text,audio +7 +30,000,000 tokens +good/);
+    expect(list.stdout).to.match(/free +extract,text +30 +48 requests +valid/);
+    expect(list.stdout).to.match(/token_30m +text,audio +7 +30,000,000 tokens +valid/);
     const listed = JSON.parse((await runCommand(['keys', 'list', '--json'], own)).stdout);
     expect(listed[0]).to.deep.include({ plan: 'free', models: ['m-5.5'], left: { requests: 48 } });
 

@@ -69,7 +69,7 @@ describe('mediagate users', () => {
     await run('users', 'suspend', user.id);
     expect(await stateOf()).to.equal('suspended');
     await run('users', 'resume', user.id);
-    expect(await stateOf()).to.equal('good');
+    expect(await stateOf()).to.equal('valid');
   });
 
   it('cancel what a user has queued, as `keys revoke` does for one key unless the jobs are kept', async () => {
