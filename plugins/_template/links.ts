@@ -7,7 +7,7 @@ const KINDS = { user: 'a profile', list: 'a playlist', search: 'a search' };
 
 export const LINK_FORMS = ['https://reelbox.example/clip/{id}', 'https://m.reelbox.example/c/{id}'];
 
-/** Hosts are compared whole: a suffix test would let `reelbox.example.evil.example` through. */
+/** Hosts are compared whole: a test of the end would let `otherreelbox.example` through. */
 export function matchLink(url: URL): LinkMatch {
   if (!HOSTS.has(url.hostname) || !isPlainUrl(url)) return undefined;
   const id = CLIP.exec(url.pathname)?.[1];

@@ -23,10 +23,12 @@ const MAX_NAMED = 3;
 
 /**
  * One line per entry or group of entries with the same status: id, state, and, in short, what they serve or why they
- * failed. The table states why an entry is disabled.
+ * failed. The table states why an entry is disabled, and lists those that are disabled beside others of their plugin.
  */
 export function describeEntries(plugins: readonly PluginStatus[]): string[] {
-  const alike = plugins.map((one) => (one.state === 'disabled' ? { ...one, reason: undefined } : one));
+  const inUse = new Set(plugins.flatMap(({ plugin, state }) => (state === 'disabled' ? [] : [plugin])));
+  const shown = plugins.filter(({ plugin, state }) => state !== 'disabled' || !inUse.has(plugin));
+  const alike = shown.map((one) => (one.state === 'disabled' ? { ...one, reason: undefined } : one));
   return groupEntries(alike).map((group) =>
     `${group.id.padEnd(18)} ${group.state.padEnd(8)} ${group.state === 'disabled' ? '' : detailOf(group, inBrief)}`.trimEnd(),
   );

@@ -89,13 +89,16 @@ describe('text models of a running gateway', () => {
   describe('where an upstream is set', () => {
     const start = async (more: Record<string, string> = {}) => {
       const environment = { TEXT_UPSTREAM_URL: upstream.baseUrl, TEXT_UPSTREAM_KEY: KEY, ...more };
-      gateway = await startGatewayProcess({ environment });
+      gateway = await startGatewayProcess({ environment, firstRun: true });
     };
 
     it('are asked of it, by its own names, which nobody sees', async () => {
       await start();
       expect(await entries()).to.deep.include({ id: 'openai_text', state: 'ready', entries: MODELS });
       expect((await entries()).map(({ id }) => id)).not.to.include('echo_text');
+      expect(gateway.output())
+        .to.match(/openai_text +ready +12 models\n/)
+        .and.not.to.match(/openai_text +disabled/);
       const openai = await client();
       for (const model of MODELS) {
         const { data, response } = await openai.responses.create({ model, input: 'x' }).withResponse();

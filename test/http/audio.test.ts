@@ -272,7 +272,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
         () => refusal((_request, response) => response.writeHead(403).end()),
         502,
         'audio_unavailable',
-        /answers 403/,
+        /with status 403/,
       ],
       'the source is cut': [
         () =>
@@ -338,7 +338,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
         'audio_unavailable',
         /did not send an audio or video/,
       ],
-      'the source is empty': [playlist(''), 502, 'audio_unavailable', /answers 416/],
+      'the source is empty': [playlist(''), 502, 'audio_unavailable', /with status 416/],
       'the source only begins like a video': [
         playlist('\0\0\0\x20ftypisom#EXTM3U\nhttp://127.0.0.1/x'),
         502,
@@ -394,7 +394,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       expect(await rejection(response.arrayBuffer())).to.be.an('error');
       const { status, json } = await app.request(target);
       expect([status, json.error.code]).to.deep.equal([502, 'audio_unavailable']);
-      expect(json.error.message).to.match(/ends before/);
+      expect(json.error.message).to.match(/ended early/);
       expect((await readdir(path.join(app.dataDir, 'files'))).filter((name) => name.startsWith('.'))).to.deep.equal([]);
     });
 

@@ -143,7 +143,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect([four.status, four.headers.get('x-ratelimit-remaining-requests')]).to.deep.equal([200, '1']);
     const two = await app.batch(limited, { urls: [itemLink(2), itemLink(3)] });
     expect([two.status, two.json.error.code]).to.deep.equal([429, 'rate_limit_exceeded']);
-    expect(two.json.error.message).to.include('It has 1 left, and 2 are needed');
+    expect(two.json.error.message).to.include('It has 1 left; 2 are needed');
     expect(Number(two.headers.get('retry-after'))).to.be.within(1, 60);
     expect(two.headers.get('x-ratelimit-remaining-requests')).to.equal('1');
     expect((await app.batch(limited, { urls: [itemLink(2)] })).status).to.equal(200);

@@ -976,8 +976,8 @@ describe('messages in the formats of the models', () => {
         [responseOf([call]), /no JSON/],
         [responseOf([{ ...call, arguments: '[1]' }]), /no JSON object/],
         [responseOf([{ type: 'function_call', call_id: 'a' }]), /without its name/],
-        [{ id: 'resp_1' }, /broke off/],
-        [responseOf([], { status: 'in_progress' }), /broke off/],
+        [{ id: 'resp_1' }, /was interrupted/],
+        [responseOf([], { status: 'in_progress' }), /was interrupted/],
       ] as const) {
         script = () => wholly(value);
         const answer = await send(bodyOn('responses'));

@@ -126,9 +126,9 @@ describe('mediagate payments', () => {
     const head = 'id,amount,currency,text,at\n';
     const good = `G1,10.00,EUR,${wanted.code},2026-06-15\n`;
     for (const [name, content, problem] of [
-      ['a.csv', `${head}${good}G2,"1,5",EUR,x,2026-06-15\n`, 'line 3: amount is no amount of EUR'],
-      ['b.csv', `${head}${good}G2,1.505,EUR,x,2026-06-15\n`, 'line 3: amount is no amount of EUR'],
-      ['c.csv', `${head}${good}G2,1.50,EURO,x,2026-06-15\n`, 'line 3: currency is no currency'],
+      ['a.csv', `${head}${good}G2,"1,5",EUR,x,2026-06-15\n`, 'line 3: amount is not a valid amount of EUR'],
+      ['b.csv', `${head}${good}G2,1.505,EUR,x,2026-06-15\n`, 'line 3: amount is not a valid amount of EUR'],
+      ['c.csv', `${head}${good}G2,1.50,EURO,x,2026-06-15\n`, 'line 3: currency must be an ISO 4217 code'],
       ['d.csv', `${head}${good}G2,1.50,EUR,x,15.06.2026\n`, 'line 3: at must be a day'],
       ['e.csv', `${head}${good},1.50,EUR,x,2026-06-15\n`, 'line 3: id must have'],
       ['k.csv', `${head}${good}G2,10000000000.01,EUR,x,2026-06-15\n`, 'line 3: "amount" must be a whole number'],

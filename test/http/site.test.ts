@@ -164,7 +164,7 @@ describe('pages of the site', () => {
       .to.contain('€10.00')
       .and.to.contain('€9.00 of €19.00 has arrived');
     expect(await page(paid?.code))
-      .to.contain('it is paid')
+      .to.contain('Payment received')
       .and.not.to.contain('DE8937');
   });
 

@@ -159,7 +159,7 @@ describe('openai_image over sockets', () => {
       { image_url: `data:image/jpeg;base64,${Buffer.from(references[0]?.bytes ?? []).toString('base64')}` },
     ]);
     expect(image.warnings).to.deep.equal([
-      { setting: 'size', details: 'made as 768x1344, since the upstream has no 1152x2048' },
+      { setting: 'size', details: 'generated as 768x1344, since the upstream does not support 1152x2048' },
     ]);
   });
 

@@ -13,7 +13,7 @@ export const LINK_FORMS = [
   'https://rlbx.example/{code}',
 ];
 
-/** Hosts are compared whole: a suffix test would let `reelbox.example.evil.example` through. */
+/** Hosts are compared whole: a test of the end would let `otherreelbox.example` through. */
 export function matchLink(url: URL): LinkMatch {
   if (!isOwnHost(url) || !isPlainUrl(url)) return undefined;
   if (url.hostname === SHORT_HOST) {
