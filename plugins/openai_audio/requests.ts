@@ -1,4 +1,5 @@
 import {
+  ApiKeySchema,
   askUpstream,
   type BodySource,
   bearerToken,
@@ -37,7 +38,11 @@ const UpstreamSchema = Type.Object(
     /** Base address, e.g. `https://api.openai.com/v1`; `/audio/transcriptions` and its like are put behind it. */
     url: UpstreamUrlSchema,
     apiKey: Type.Optional(
-      Type.String({ minLength: 1, description: 'API key, sent as a bearer token. Default: none is sent.' }),
+      Type.String({
+        ...ApiKeySchema,
+        minLength: 1,
+        description: 'API key, sent as a bearer token. Default: none is sent.',
+      }),
     ),
     model: Type.Optional(
       Type.String({ minLength: 1, description: 'Name of every model at this upstream. Default: that of the model.' }),

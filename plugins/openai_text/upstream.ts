@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  ApiKeySchema,
   accountFailure,
   bearerToken,
   callerFailure,
@@ -40,7 +41,11 @@ const UpstreamSchema = Type.Object(
     /** Base address, e.g. `https://api.openai.com/v1`; `/chat/completions` and `/responses` are put behind it. */
     url: UpstreamUrlSchema,
     apiKey: Type.Optional(
-      Type.String({ minLength: 1, description: 'API key, sent as a bearer token. Default: none is sent.' }),
+      Type.String({
+        ...ApiKeySchema,
+        minLength: 1,
+        description: 'API key, sent as a bearer token. Default: none is sent.',
+      }),
     ),
     model: Type.Optional(
       Type.String({ minLength: 1, description: 'Name of the model at this upstream. Default: `upstreamModel`.' }),

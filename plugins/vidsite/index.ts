@@ -1,4 +1,5 @@
 import {
+  ApiKeySchema,
   at,
   audioSource,
   definePlugin,
@@ -24,6 +25,7 @@ const options = Type.Object(
   {
     apiKey: Type.Optional(
       Type.String({
+        ...ApiKeySchema,
         description: 'Key of the official Data API, which is then the first method. Default: the API is not used.',
       }),
     ),
