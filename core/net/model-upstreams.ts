@@ -89,6 +89,13 @@ export const UpstreamUrlSchema = Type.String({
   description: 'Base address of the API, with its version, such as https://api.example.com/v1.',
 });
 
+/** API key in the options of a vendor: text that a header can carry. */
+export const UpstreamKeySchema = Type.String({
+  pattern: '^[ -~]*$',
+  title: 'a key of printable ASCII characters',
+  description: 'Key of the API.',
+});
+
 /** The header of a key; none without one. */
 export function bearerToken(apiKey: string | undefined): Readonly<Record<string, string>> {
   return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };

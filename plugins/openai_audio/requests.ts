@@ -16,6 +16,7 @@ import {
   type TranscribeCall,
   type TryFailure,
   Type,
+  UpstreamKeySchema,
   type UpstreamRefusal,
   UpstreamUrlSchema,
   withoutNames,
@@ -37,7 +38,11 @@ const UpstreamSchema = Type.Object(
     /** Base address, e.g. `https://api.openai.com/v1`; `/audio/transcriptions` and its like are put behind it. */
     url: UpstreamUrlSchema,
     apiKey: Type.Optional(
-      Type.String({ minLength: 1, description: 'API key, sent as a bearer token. Default: none is sent.' }),
+      Type.String({
+        ...UpstreamKeySchema,
+        minLength: 1,
+        description: 'API key, sent as a bearer token. Default: none is sent.',
+      }),
     ),
     model: Type.Optional(
       Type.String({ minLength: 1, description: 'Name of every model at this upstream. Default: that of the model.' }),

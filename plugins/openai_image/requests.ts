@@ -12,6 +12,7 @@ import {
   type Static,
   type TryFailure,
   Type,
+  UpstreamKeySchema,
   type UpstreamRefusal,
   UpstreamUrlSchema,
 } from 'mediagate/plugin';
@@ -23,7 +24,11 @@ const UpstreamSchema = Type.Object(
     /** Base address, e.g. `https://api.openai.com/v1`; `/images/generations` and `/images/edits` are put behind it. */
     url: UpstreamUrlSchema,
     apiKey: Type.Optional(
-      Type.String({ minLength: 1, description: 'API key, sent as a bearer token. Default: none is sent.' }),
+      Type.String({
+        ...UpstreamKeySchema,
+        minLength: 1,
+        description: 'API key, sent as a bearer token. Default: none is sent.',
+      }),
     ),
     model: Type.String({ minLength: 1, default: 'gpt-image-2', description: 'Name of the model at this upstream.' }),
     sizes: Type.Union([Type.Literal('any'), Type.Array(Type.String({ pattern: '^\\d+x\\d+$' }), { minItems: 1 })], {

@@ -36,7 +36,7 @@ export default definePlugin<typeof OptionsSchema>({
   name: 'openai_text',
   apiVersion: 1,
   summary:
-    'Text from servers of the OpenAI chat-completions and responses formats: one model, shared weights, fail-over.',
+    'Text from servers of the OpenAI chat-completions and responses formats: one or several models, weights, fail-over.',
   provides: ['text'],
   options: OptionsSchema,
   setup: (context) => ({

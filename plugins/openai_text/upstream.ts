@@ -21,6 +21,7 @@ import {
   type TextRoute,
   TryFailure,
   Type,
+  UpstreamKeySchema,
   type UpstreamRefusal,
   UpstreamUrlSchema,
   withoutNames,
@@ -40,7 +41,11 @@ const UpstreamSchema = Type.Object(
     /** Base address, e.g. `https://api.openai.com/v1`; `/chat/completions` and `/responses` are put behind it. */
     url: UpstreamUrlSchema,
     apiKey: Type.Optional(
-      Type.String({ minLength: 1, description: 'API key, sent as a bearer token. Default: none is sent.' }),
+      Type.String({
+        ...UpstreamKeySchema,
+        minLength: 1,
+        description: 'API key, sent as a bearer token. Default: none is sent.',
+      }),
     ),
     model: Type.Optional(
       Type.String({ minLength: 1, description: 'Name of the model at this upstream. Default: `upstreamModel`.' }),

@@ -27,8 +27,8 @@ export const SOURCE_ERROR_TEXTS: Readonly<Record<DefinitiveCode | TransientCode,
   },
   login_required: {
     meaning: 'The platform shows the item to signed-in users only.',
-    cause: 'The item is public, but the platform asks every visitor to sign in.',
-    action: 'Try later, or ask the operator to configure a session if the platform has that option.',
+    cause: 'The item may be public, but the platform asks visitors to sign in, more often from addresses it distrusts.',
+    action: 'The gateway never signs in. Try later, or ask the operator for another exit (`EGRESS_PROXY_URL`).',
   },
   password_protected: {
     meaning: 'The item is protected by a password.',
@@ -38,7 +38,7 @@ export const SOURCE_ERROR_TEXTS: Readonly<Record<DefinitiveCode | TransientCode,
   age_restricted: {
     meaning: 'The item is restricted by age.',
     cause: 'The platform shows it only to adults who have signed in.',
-    action: 'The gateway cannot extract it without a session.',
+    action: 'The gateway never signs in, so it cannot extract the item.',
   },
   geo_blocked: {
     meaning: 'The item is not available in the region of this gateway.',

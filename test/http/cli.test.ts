@@ -433,6 +433,25 @@ describe('the command line', () => {
       .that.contains('links begin with https://gateway.example');
   });
 
+  it('names the variable of a key that no header can carry', async () => {
+    const own = { DATA_DIR: environment.DATA_DIR ?? '', BROWSER: 'off' };
+    for (const kind of ['TEXT', 'IMAGE', 'TRANSCRIPTION']) {
+      const upstream = { [`${kind}_UPSTREAM_URL`]: 'http://127.0.0.1:9/v1', [`${kind}_UPSTREAM_KEY`]: 'unspoken…' };
+      const table = await runCommand(['plugins'], { ...own, ...upstream });
+      expect(table.stdout).to.contain(`${kind}_UPSTREAM_KEY must be a key of printable ASCII characters`);
+      expect(table.stdout + table.stderr).not.to.contain('unspoken');
+    }
+    const table = await runCommand(['plugins'], {
+      ...own,
+      ELEVENLABS_API_KEY: 'unspoken…',
+      VIDSITE_API_KEY: 'unspoken…',
+    });
+    expect(table.stdout)
+      .to.contain('ELEVENLABS_API_KEY must be a key of printable ASCII characters')
+      .and.to.contain('VIDSITE_API_KEY must be a key of printable ASCII characters');
+    expect(table.stdout + table.stderr).not.to.contain('unspoken');
+  });
+
   it('names the variable whose value a plugin does not take, and never the value', async () => {
     const own = { DATA_DIR: environment.DATA_DIR ?? '', BROWSER: 'off', TEXT_UPSTREAM_URL: 'unspoken.example' };
     const said = 'TEXT_UPSTREAM_URL must be an http or https address, such as https://api.example.com/v1';
