@@ -90,10 +90,10 @@ export const UpstreamUrlSchema = Type.String({
 });
 
 /** API key in the options of a vendor: text that a header can carry. */
-export const ApiKeySchema = Type.String({
+export const UpstreamKeySchema = Type.String({
   pattern: '^[ -~]*$',
   title: 'a key of printable ASCII characters',
-  description: 'API key of the vendor.',
+  description: 'Key of the API.',
 });
 
 /** The header of a key; none without one. */

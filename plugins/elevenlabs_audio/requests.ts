@@ -1,5 +1,4 @@
 import {
-  ApiKeySchema,
   accountFailure,
   asRecord,
   asString,
@@ -20,6 +19,7 @@ import {
   statusFailure,
   type TryFailure,
   Type,
+  UpstreamKeySchema,
   type UpstreamNames,
   type UpstreamRefusal,
   UpstreamUrlSchema,
@@ -66,7 +66,7 @@ export const OptionsSchema = Type.Object(
   {
     /** Base address; `/text-to-speech` and its like are put behind it. */
     url: Type.String({ ...UpstreamUrlSchema, default: 'https://api.elevenlabs.io/v1' }),
-    apiKey: Type.String({ ...ApiKeySchema, minLength: 1, description: 'API key, sent as `xi-api-key`.' }),
+    apiKey: Type.String({ ...UpstreamKeySchema, minLength: 1, description: 'API key, sent as `xi-api-key`.' }),
     models: Type.Array(ModelSchema, { minItems: 1, description: 'The models.' }),
     voices: Type.Record(Type.String({ pattern: '^[^A-Z]+$' }), Type.String({ minLength: 1 }), {
       default: DEFAULT_VOICES,

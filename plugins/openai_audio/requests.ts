@@ -1,5 +1,4 @@
 import {
-  ApiKeySchema,
   askUpstream,
   type BodySource,
   bearerToken,
@@ -17,6 +16,7 @@ import {
   type TranscribeCall,
   type TryFailure,
   Type,
+  UpstreamKeySchema,
   type UpstreamRefusal,
   UpstreamUrlSchema,
   withoutNames,
@@ -39,7 +39,7 @@ const UpstreamSchema = Type.Object(
     url: UpstreamUrlSchema,
     apiKey: Type.Optional(
       Type.String({
-        ...ApiKeySchema,
+        ...UpstreamKeySchema,
         minLength: 1,
         description: 'API key, sent as a bearer token. Default: none is sent.',
       }),

@@ -1,6 +1,5 @@
 import {
   type AfterLostAnswer,
-  ApiKeySchema,
   type BodySource,
   type ErrorCode,
   encodeForm,
@@ -13,6 +12,7 @@ import {
   type Static,
   type TryFailure,
   Type,
+  UpstreamKeySchema,
   type UpstreamRefusal,
   UpstreamUrlSchema,
 } from 'mediagate/plugin';
@@ -25,7 +25,7 @@ const UpstreamSchema = Type.Object(
     url: UpstreamUrlSchema,
     apiKey: Type.Optional(
       Type.String({
-        ...ApiKeySchema,
+        ...UpstreamKeySchema,
         minLength: 1,
         description: 'API key, sent as a bearer token. Default: none is sent.',
       }),

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import {
-  ApiKeySchema,
   accountFailure,
   bearerToken,
   callerFailure,
@@ -22,6 +21,7 @@ import {
   type TextRoute,
   TryFailure,
   Type,
+  UpstreamKeySchema,
   type UpstreamRefusal,
   UpstreamUrlSchema,
   withoutNames,
@@ -42,7 +42,7 @@ const UpstreamSchema = Type.Object(
     url: UpstreamUrlSchema,
     apiKey: Type.Optional(
       Type.String({
-        ...ApiKeySchema,
+        ...UpstreamKeySchema,
         minLength: 1,
         description: 'API key, sent as a bearer token. Default: none is sent.',
       }),

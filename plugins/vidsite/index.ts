@@ -1,5 +1,4 @@
 import {
-  ApiKeySchema,
   at,
   audioSource,
   definePlugin,
@@ -10,6 +9,7 @@ import {
   type PartialPost,
   readStatus,
   Type,
+  UpstreamKeySchema,
 } from 'mediagate/plugin';
 import { assemble } from './assemble.js';
 import { type Client, createRequests, type Requests, siteConfigOf } from './fetch.js';
@@ -25,7 +25,7 @@ const options = Type.Object(
   {
     apiKey: Type.Optional(
       Type.String({
-        ...ApiKeySchema,
+        ...UpstreamKeySchema,
         description: 'Key of the official Data API, which is then the first method. Default: the API is not used.',
       }),
     ),
