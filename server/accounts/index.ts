@@ -10,6 +10,13 @@ export {
   takeBackPlan,
 } from './account-plans.js';
 export {
+  type AccountOverview,
+  type AccountView,
+  createAccountView,
+  encodeAccountKey,
+  type OverviewKey,
+} from './account-view.js';
+export {
   type AccountPlan,
   type AccountRecord,
   type Accounts,
@@ -33,13 +40,5 @@ export {
 export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
 export { createSignIns, type SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
 export { accountMigrations } from './tables.js';
-export {
-  type AccountOverview,
-  type AccountView,
-  createAccountView,
-  encodeAccountKey,
-  MAX_OVERLAP_HOURS,
-  type OverviewKey,
-  userRoutes,
-} from './user.js';
+export { MAX_OVERLAP_HOURS, userRoutes } from './user.js';
 export { createUsers, type UserRecord, type Users, type UsersOptions } from './users.js';

@@ -1,8 +1,9 @@
 import type { PluginStatus } from '../../core/contracts/index.js';
+import type { Finding } from '../doctor/index.js';
 import { renderTable } from '../format/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import type { Settings } from '../settings/index.js';
-import { openCommandLogger, print, printJson, withGateway } from './command.js';
+import { openCommandLogger, openQuietLogger, print, printJson, withGateway } from './command.js';
 
 /** Loads every entry of the plugins file and prints its status. */
 export async function pluginsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
@@ -62,4 +63,23 @@ export function renderPluginTable(plugins: readonly PluginStatus[]): string {
     detailOf(group, inFull),
   ]);
   return renderTable(['ENTRY', 'STATE', 'PROVIDES', 'SERVES'], rows);
+}
+
+/** Reports what works and what to install. Exit code 1 if the gateway would not work. */
+export async function doctorCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+  const { runChecks } = await import('../doctor/index.js');
+  const logger = openQuietLogger(settings);
+  try {
+    const findings = await runChecks(settings, process.env, logger);
+    if (json) printJson(findings);
+    else print(findings.map(render).join(''));
+    return findings.some(({ level }) => level === 'fail') ? 1 : 0;
+  } finally {
+    await logger.close();
+  }
+}
+
+function render({ name, level, detail, advice }: Finding): string {
+  const line = `${level.padEnd(4)}  ${name.padEnd(12)}  ${detail}\n`;
+  return advice ? `${line}${' '.repeat(20)}${advice}\n` : line;
 }

@@ -92,7 +92,7 @@ export function createProgram(): Command {
     .description('check what this machine has and what is missing')
     .option('--json', 'print JSON')
     .action((options) =>
-      runCommand(async (settings) => (await import('./doctor.js')).doctorCommand(settings, options)),
+      runCommand(async (settings) => (await import('./plugins.js')).doctorCommand(settings, options)),
     );
 
   program
@@ -168,7 +168,7 @@ function addKeyCommands(program: Command): void {
     .argument('<id>', KEY)
     .option('--json', 'print JSON')
     .action((id: string, options) =>
-      runCommand(async (settings) => (await import('./key-show.js')).showKeyCommand(settings, id, options)),
+      runCommand(async (settings) => (await import('./key-changes.js')).showKeyCommand(settings, id, options)),
     );
   keys
     .command('rotate')

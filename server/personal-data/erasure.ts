@@ -355,6 +355,7 @@ async function clearBookkeeping(transaction: Transaction<Tables>, userId: string
       or([
         eb('subject', 'in', [userId, accountId]),
         eb('subject', 'in', orders),
+        eb('subject', 'in', transaction.selectFrom('api_keys').select('id').where('accountId', '=', accountId)),
         eb('subject', 'in', transaction.selectFrom('jobs').select('id').where(ownedBy(accountId))),
       ]),
     )

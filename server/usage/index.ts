@@ -9,9 +9,15 @@ export {
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';
-export { createRequestCounts } from './request-counts.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
-export { type AdmittedWork, checkModel, createUsageService, isModelAllowed, type UsageService } from './usage.js';
+export {
+  type AdmittedWork,
+  checkModel,
+  createRequestCounts,
+  createUsageService,
+  isModelAllowed,
+  type UsageService,
+} from './usage.js';
 export { createUsageLog, type UsageLog } from './usage-log.js';
 export {
   addUp,

@@ -55,7 +55,7 @@ for (const engine of engines) {
         grants: ['extract', 'text'],
         models: null,
         rpm: null,
-        state: 'good',
+        state: 'valid',
         expires_at: '2999-01-31T00:00:00.000Z',
       });
       expect(await state.keys.find(id)).to.deep.include({ name: 'Ann', rpm: null, models: null });

@@ -272,10 +272,10 @@ const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', t
 export function renderUsage(days: readonly UsageDay[]): Html {
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
   return html`<section class="card stack" aria-labelledby="usage">
-<div class="row row-apart"><h2 id="usage">Usage</h2><span class="small muted">Model requests, ${days.length} days</span></div>
+<div class="row row-apart"><h2 id="usage">Usage</h2><span class="small muted">Requests, ${days.length} days</span></div>
 ${
   total === 0
-    ? emptyState('No usage yet', 'Model requests appear here a few seconds after they are answered.')
+    ? emptyState('No usage yet', 'Requests appear here a few seconds after they are answered.')
     : html`${renderChart(days)}${renderTable(days)}`
 }</section>`;
 }

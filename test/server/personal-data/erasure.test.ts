@@ -109,6 +109,9 @@ for (const engine of engines) {
       const { id: userId, accountId } = user;
       await state.sessions.create({ hash: HASH, userId, kind: 'browser', idleMs: 60_000, lifetimeMs: 60_000 });
       await state.webhooks.rotateSecret(accountId);
+      const importing = (await state.keys.listOf(accountId)).find(({ name }) => name === 'nightly import');
+      const rename = { id: importing?.id ?? '', change: { name: PERSON.name }, actor: 'operator:ann' };
+      await state.keys.update({ ...rename, note: 'asked by telephone' });
       await state.users.suspend({ userId, actor: 'operator:ann', note: `wrote from ${PERSON.email}` });
       await state.users.resume({ userId, actor: 'operator:ann' });
       await state.sessions.create({ hash: HASH, userId, kind: 'browser', idleMs: 60_000, lifetimeMs: 60_000 });
@@ -214,6 +217,8 @@ for (const engine of engines) {
       // Another account has joined it.
       expect(await state.jobs.active('extraction')).to.equal(1);
       const audit = await state.audit.list({ limit: 1_000 });
+      const updates = audit.filter(({ action }) => action === 'key.updated');
+      expect(updates.map(({ from, to, note }) => [from, to, note])).to.deep.equal([['name', 'name', null]]);
       expect(audit.filter(({ action }) => action === 'user.erased')).to.have.length(1);
       expect(audit.map(({ note }) => note)).to.include('friend of [erased], see ticket 7');
     });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
-import { createRequestCounts } from '../../../server/usage/request-counts.js';
+import { createRequestCounts } from '../../../server/usage/usage.js';
 import { createUsageLog } from '../../../server/usage/usage-log.js';
 import { engines, ListLogger, type Place } from '../../support/engines.js';
 

@@ -1,0 +1,229 @@
+import type { Clock } from '../../core/runtime/index.js';
+import { isoTime } from '../format/index.js';
+import {
+  type ApiKeyRecord,
+  type ApiKeys,
+  isValidKey,
+  type KeyRateLimits,
+  keyState,
+  maskedKey,
+  readRateLimits,
+} from '../keys/index.js';
+import type { RateLimits } from '../limits/index.js';
+import type { Catalogue } from '../plans/index.js';
+import {
+  addUp,
+  type BudgetState,
+  type Budgets,
+  type DayRange,
+  getUsage,
+  type JobCosts,
+  leftOf,
+  type UsageCounts,
+  type UsageLog,
+  type UsageTotal,
+} from '../usage/index.js';
+import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
+import type { UserRecord } from './users.js';
+
+/*
+ * What a user may see of the own account: plan, keys, rate limits, budget and usage, as the dashboard and `GET /api/user`
+ * show them.
+ */
+
+/** What an answer needs besides its subject. */
+export interface AccountAnswer {
+  catalogue: Catalogue;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** Everything of an account that its user may see. */
+export function encodeOverview(overview: AccountOverview, { catalogue, now }: AccountAnswer) {
+  const { user, account, budget, images, keys, range, totals } = overview;
+  const newest = keys.find(({ record }) => keyState(record, now) === 'active');
+  return {
+    user: { ...encodeUser(user), createdAt: isoTime(user.createdAt) },
+    account: { id: account.id, createdAt: isoTime(account.createdAt) },
+    plan: account.plan && encodeAccountPlan(account.plan, { catalogue, now }),
+    budget: budget ? encodeBudget(budget) : null,
+    imagesToday: images ? { ...images, left: Math.max(0, images.limit - images.used) } : null,
+    key: newest ? encodeKey(newest, now) : null,
+    keys: keys.map((key) => encodeKey(key, now)),
+    usage: {
+      ...range,
+      total: encodeCounts(addUp(totals)),
+      days: Array.from(
+        Map.groupBy(totals, ({ day }) => day),
+        ([day, ofDay]) => ({
+          day,
+          ...encodeCounts(addUp(ofDay)),
+          models: ofDay.map((total) => {
+            const { keyId, route, model } = total;
+            return { keyId, route, model, ...encodeCounts(total) };
+          }),
+        }),
+      ),
+    },
+  };
+}
+
+export function encodeUser({ id, email, name }: UserRecord) {
+  return { id, email, name };
+}
+
+export function encodeAccountPlan(plan: AccountPlan, { catalogue, now }: AccountAnswer) {
+  const { planId, expiresAt } = plan;
+  const known = [...catalogue.plans, catalogue.freeTier].find(({ id }) => id === planId);
+  return {
+    id: planId,
+    // A plan that is no longer sold keeps its id as name.
+    name: known?.name ?? planId,
+    state: expiresAt !== null && expiresAt <= now ? 'ended' : 'active',
+    grants: plan.grants,
+    models: plan.models,
+    rpm: plan.rpm,
+    imageDailyLimit: plan.imageDailyLimit,
+    grantedAt: isoTime(plan.grantedAt),
+    expiresAt: isoTime(expiresAt),
+  };
+}
+
+/** Valid keys. */
+export function countValidKeys(keys: readonly ApiKeyRecord[], now: number): number {
+  return keys.filter((record) => isValidKey(record, now)).length;
+}
+
+function encodeKey({ record, rateLimits }: OverviewKey, now: number) {
+  return { ...encodeAccountKey(record, now), windows: rateLimits ? encodeRateLimits(rateLimits) : null };
+}
+
+function encodeRateLimits(rateLimits: KeyRateLimits) {
+  return Object.entries(rateLimits).map(([family, { limit, remaining, resetMs }]) => ({
+    family,
+    limit,
+    remaining,
+    resetSeconds: Math.ceil(resetMs / 1_000),
+  }));
+}
+
+function encodeBudget(budget: BudgetState) {
+  const { requests = null, tokens = null, tokensToday = null } = leftOf(budget);
+  return {
+    resets: budget.resets,
+    expiresAt: isoTime(budget.expiresAt),
+    requests: { limit: budget.requestLimit, used: budget.requestsUsed, left: requests },
+    tokens: { limit: budget.tokenLimit, used: budget.tokensUsed, reserved: budget.tokensReserved, left: tokens },
+    tokensToday: { limit: budget.dailyTokenLimit, used: budget.tokensUsedToday, left: tokensToday },
+  };
+}
+
+function encodeCounts(counts: UsageCounts) {
+  const { requests, failed, estimated, inputTokens, cachedTokens, outputTokens, reasoningTokens } = counts;
+  const { characters, seconds, images } = counts;
+  const tokens = { inputTokens, cachedTokens, outputTokens, reasoningTokens };
+  return { requests, failed, estimated, ...tokens, characters, seconds, images };
+}
+
+/** A key of an account, without its secret. */
+export interface OverviewKey {
+  record: ApiKeyRecord;
+  /** Undefined if it is invalid, or has no limit. */
+  rateLimits: KeyRateLimits | undefined;
+}
+
+/** The state of an account. */
+export interface AccountOverview {
+  user: UserRecord;
+  account: AccountRecord;
+  /** Budget of the model requests of all its keys; undefined if unlimited. */
+  budget: BudgetState | undefined;
+  /** Images of today (UTC); undefined if unlimited. */
+  images: { limit: number; used: number } | undefined;
+  /** Newest first, including some that are no longer valid. */
+  keys: readonly OverviewKey[];
+  range: DayRange;
+  /** Usage of its keys in the range, by day, key, route and model; newest day first. */
+  totals: readonly UsageTotal[];
+}
+
+export interface AccountViewOptions {
+  accounts: Pick<Accounts, 'find'>;
+  keys: Pick<ApiKeys, 'listOf'>;
+  budgets: Pick<Budgets, 'find'>;
+  usageLog: Pick<UsageLog, 'totals'>;
+  rateLimits: RateLimits;
+  jobs: Pick<JobCosts, 'usedToday'>;
+  /** Images per day if the plan states none. Default: unlimited. */
+  imageDailyLimit?: number;
+  clock: Clock;
+}
+
+/** Reads accounts. Not rate limited; changes nothing. */
+export interface AccountView {
+  account(user: UserRecord): Promise<AccountRecord>;
+  /** Newest first. */
+  keys(user: UserRecord): Promise<readonly ApiKeyRecord[]>;
+  overview(user: UserRecord, range: DayRange): Promise<AccountOverview>;
+}
+
+export function createAccountView(options: AccountViewOptions): AccountView {
+  const { accounts, keys, budgets, usageLog, rateLimits, jobs, imageDailyLimit, clock } = options;
+
+  async function find({ accountId }: UserRecord): Promise<AccountRecord> {
+    const found = await accounts.find(accountId);
+    if (!found) throw new Error('a user has no account');
+    return found;
+  }
+
+  const newestFirst = async ({ accountId }: UserRecord) => [...(await keys.listOf(accountId))].reverse();
+
+  return {
+    account: find,
+    keys: newestFirst,
+    async overview(user, range) {
+      const { accountId } = user;
+      const [account, records] = await Promise.all([find(user), newestFirst(user)]);
+      const budgetId = account.plan?.budgetId ?? null;
+      const [{ budget, totals }, images, rateLimitRows] = await Promise.all([
+        getUsage({ budgets, usageLog }, budgetId, { accountId, ...range }),
+        imagesOf(account),
+        Promise.all(records.map(withRateLimits)),
+      ]);
+      return { user, account, budget, images, keys: rateLimitRows, range, totals };
+    },
+  };
+
+  async function imagesOf({ id, plan }: AccountRecord): Promise<AccountOverview['images']> {
+    const limit = plan?.imageDailyLimit ?? imageDailyLimit;
+    if (limit === undefined || !plan?.grants.includes('images')) return undefined;
+    return { limit, used: await jobs.usedToday('image', id) };
+  }
+
+  async function withRateLimits(record: ApiKeyRecord): Promise<OverviewKey> {
+    return {
+      record,
+      rateLimits: isValidKey(record, clock.now()) ? await readRateLimits(rateLimits, record) : undefined,
+    };
+  }
+}
+
+/** A key without its secret. */
+export function encodeAccountKey(record: ApiKeyRecord, now: number) {
+  return {
+    id: record.id,
+    name: record.name,
+    maskedKey: maskedKey(record.id),
+    state: keyState(record, now),
+    planId: record.planId,
+    grants: record.grants,
+    models: record.models,
+    rpm: record.rpm,
+    imageDailyLimit: record.imageDailyLimit,
+    createdAt: isoTime(record.createdAt),
+    expiresAt: isoTime(record.expiresAt),
+    revokedAt: isoTime(record.revokedAt),
+    replacedBy: record.replacedBy,
+    lastUsedAt: isoTime(record.lastUsedAt),
+  };
+}
