@@ -25,7 +25,7 @@ export const modelPart: DemoPart = {
   async play(stage) {
     const { terminal } = stage;
     terminal.line(
-      'No models are set up here, so an echo and small offline engines stand in; TEXT_UPSTREAM_URL and others set models.',
+      'No models are connected here, so a mock and offline engines answer. TEXT_UPSTREAM_URL and other settings connect models.',
     );
     await list(stage);
     await chat(stage);

@@ -230,7 +230,7 @@ describe('the playground in a real browser', () => {
     }
     const cards = page.locator('#image-cards').getByRole('listitem');
     await cards.getByText('moderation_blocked').waitFor();
-    await cards.getByText('Being made').waitFor();
+    await cards.getByText('Generating').waitFor();
     await page.getByRole('button', { name: 'Cancel Image 1' }).click();
     await cards.getByText('Cancelled.').waitFor();
     expect(await page.locator('#image-cards img').count()).to.equal(0);

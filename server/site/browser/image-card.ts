@@ -80,7 +80,7 @@ export function addImageCard(request: ImageRequest): void {
     for (let job = submitted; ; job = await loadJob(path, lost)) {
       const status = textAt(job, 'status');
       if (status !== 'queued' && status !== 'generating') return job;
-      show(status === 'generating' ? 'Being made' : `Queued${positionOf(job)}`);
+      show(status === 'generating' ? 'Generating' : `Queued${positionOf(job)}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }

@@ -94,7 +94,7 @@ ${allowances.map(
   }) => html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
 <span class="figures">${count(left)} of ${count(limit)} left</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`,
 )}
-${allowances.length === 0 && html`<p class="small muted">Nothing is counted.</p>`}
+${allowances.length === 0 && html`<p class="small muted">Unlimited.</p>`}
 <p class="small muted">${expiresAt === null ? 'Does not expire.' : html`Valid until ${day(expiresAt)}.`}</p>
 <a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Get more'}</a></section>`;
 }
