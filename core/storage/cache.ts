@@ -1,15 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
-import { LRUCache } from 'lru-cache';
-import { type Cache, type Clock, type Logger } from '../contracts/index.js';
+import type { Cache, Clock, Logger } from '../contracts/index.js';
 import { type Database, type Migrations, sqlMigration } from '../database/index.js';
-import {
-  createCircuitBreaker,
-  createThrottledWarning,
-  GatewayError,
-  systemClock,
-  withDeadline,
-} from '../runtime/index.js';
+import { createCircuitBreaker, createThrottledWarning, GatewayError, withDeadline } from '../runtime/index.js';
 
 /** Milliseconds that a caller waits for the store. */
 const TIMEOUT_MS = 500;
@@ -248,26 +241,3 @@ export const cacheMigrations: Migrations = {
     `create index cache_entries_expires_at on cache_entries ("expiresAt")`,
   ),
 };
-
-/** Maximum characters of cached JSON; the least recently used is evicted first. */
-const MAX_CHARACTERS = 16 * 1024 * 1024;
-
-/**
- * An in-memory cache: the default of a gateway, and for tests.
- * @param clock Clock of the expiry. Default: the system's.
- */
-export function createMemoryCache(clock: Clock = systemClock): Cache {
-  const entries = new LRUCache<string, { json: string; until: number }>({
-    maxSize: MAX_CHARACTERS,
-    sizeCalculation: ({ json }, key) => json.length + key.length,
-  });
-  return {
-    async get<Value>(key: string) {
-      const entry = entries.get(key);
-      return entry && clock.monotonic() < entry.until ? (JSON.parse(entry.json) as Value) : undefined;
-    },
-    set: async (key, value, ttlMs) =>
-      void entries.set(key, { json: JSON.stringify(value), until: clock.monotonic() + ttlMs }),
-    delete: async (key) => void entries.delete(key),
-  };
-}

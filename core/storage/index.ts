@@ -1,5 +1,6 @@
-export { cacheMigrations, createMemoryCache, openCache } from './cache.js';
+export { cacheMigrations, openCache } from './cache.js';
 export { type Files, openFiles } from './files.js';
 export { FILE_NAME, isWhole, readRange, readTrailer, type Trailer } from './files-disk.js';
 export { copyWithDigest, digestOf, type FileDigest, syncFolder } from './folders.js';
+export { createMemoryCache } from './memory-cache.js';
 export { loadSecret, mendSecrets, SECRET_BYTES, SECRET_NAME, secretsOfOthers } from './secrets.js';

@@ -13,14 +13,7 @@ export function playgroundPage(view: PlaygroundView): Omit<Page, 'viewer'> {
   return {
     title: 'Playground',
     current: '/playground',
-    scripts: [
-      'tabs.js',
-      'playground-links.js',
-      'playground-images.js',
-      'playground-chat.js',
-      'playground-speech.js',
-      'playground-hearing.js',
-    ],
+    scripts: ['tabs.js', 'playground-links.js', 'playground-images.js', 'playground-chat.js', 'playground-audio.js'],
     content: html`<div class="frame playground" data-base-url="${view.baseUrl}">
 <div class="page-head"><h1>Playground</h1><p>Requests from this page count like any others. ${whoAsks(view)}</p></div>
 ${view.key === undefined && html`<div class="notice notice-warn row row-apart playground-notice"><span>This account has no valid API key, and requests from here need one.</span><a class="button button-small" href="/dashboard">Create a key</a></div>`}
