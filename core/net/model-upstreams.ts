@@ -96,6 +96,23 @@ export const UpstreamKeySchema = Type.String({
   description: 'Key of the API.',
 });
 
+/** The same for a key that is optional and sent as a bearer token. */
+export const BearerKeySchema = Type.Optional(
+  Type.String({
+    ...UpstreamKeySchema,
+    minLength: 1,
+    description: 'API key, sent as a bearer token. Default: none is sent.',
+  }),
+);
+
+/** Cool-down of upstreams in the options of a vendor, for `createUpstreams`. */
+export const RestMsSchema = Type.Integer({
+  minimum: 1,
+  maximum: 600_000,
+  default: 10_000,
+  description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
+});
+
 /** The header of a key; none without one. */
 export function bearerToken(apiKey: string | undefined): Readonly<Record<string, string>> {
   return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };

@@ -13,6 +13,7 @@ import {
   modelFailure,
   moderationFailure,
   namesModeration,
+  RestMsSchema,
   type SpeakCall,
   type SpeechFormat,
   type Static,
@@ -86,12 +87,7 @@ export const OptionsSchema = Type.Object(
       default: 60_000,
       description: 'Most milliseconds without a byte of the audio. Its total time is not limited.',
     }),
-    restMs: Type.Integer({
-      minimum: 1,
-      maximum: 600_000,
-      default: 10_000,
-      description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
-    }),
+    restMs: RestMsSchema,
   },
   strict,
 );

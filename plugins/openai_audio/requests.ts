@@ -1,5 +1,6 @@
 import {
   askUpstream,
+  BearerKeySchema,
   type BodySource,
   bearerToken,
   callerFailure,
@@ -10,13 +11,13 @@ import {
   openaiError,
   openaiFailure,
   type PluginContext,
+  RestMsSchema,
   type SpeakCall,
   type SpeechFormat,
   type Static,
   type TranscribeCall,
   type TryFailure,
   Type,
-  UpstreamKeySchema,
   type UpstreamRefusal,
   UpstreamUrlSchema,
   withoutNames,
@@ -37,13 +38,7 @@ const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/audio/transcriptions` and its like are put behind it. */
     url: UpstreamUrlSchema,
-    apiKey: Type.Optional(
-      Type.String({
-        ...UpstreamKeySchema,
-        minLength: 1,
-        description: 'API key, sent as a bearer token. Default: none is sent.',
-      }),
-    ),
+    apiKey: BearerKeySchema,
     model: Type.Optional(
       Type.String({ minLength: 1, description: 'Name of every model at this upstream. Default: that of the model.' }),
     ),
@@ -96,12 +91,7 @@ export const OptionsSchema = Type.Object(
       default: 60_000,
       description: 'Most milliseconds without a byte of the audio. Its total time is not limited.',
     }),
-    restMs: Type.Integer({
-      minimum: 1,
-      maximum: 600_000,
-      default: 10_000,
-      description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
-    }),
+    restMs: RestMsSchema,
   },
   strict,
 );

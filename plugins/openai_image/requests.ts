@@ -1,5 +1,6 @@
 import {
   type AfterLostAnswer,
+  BearerKeySchema,
   type BodySource,
   type ErrorCode,
   encodeForm,
@@ -9,10 +10,10 @@ import {
   type ImageWarning,
   type Media,
   openaiFailure,
+  RestMsSchema,
   type Static,
   type TryFailure,
   Type,
-  UpstreamKeySchema,
   type UpstreamRefusal,
   UpstreamUrlSchema,
 } from 'mediagate/plugin';
@@ -23,13 +24,7 @@ const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/images/generations` and `/images/edits` are put behind it. */
     url: UpstreamUrlSchema,
-    apiKey: Type.Optional(
-      Type.String({
-        ...UpstreamKeySchema,
-        minLength: 1,
-        description: 'API key, sent as a bearer token. Default: none is sent.',
-      }),
-    ),
+    apiKey: BearerKeySchema,
     model: Type.String({ minLength: 1, default: 'gpt-image-2', description: 'Name of the model at this upstream.' }),
     sizes: Type.Union([Type.Literal('any'), Type.Array(Type.String({ pattern: '^\\d+x\\d+$' }), { minItems: 1 })], {
       default: 'any',
@@ -77,12 +72,7 @@ export const OptionsSchema = Type.Object(
       default: 230_000,
       description: 'Milliseconds for one image over all tries; less than the `timeoutMs` of the entry.',
     }),
-    restMs: Type.Integer({
-      minimum: 1,
-      maximum: 600_000,
-      default: 10_000,
-      description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
-    }),
+    restMs: RestMsSchema,
   },
   strict,
 );

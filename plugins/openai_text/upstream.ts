@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   accountFailure,
+  BearerKeySchema,
   bearerToken,
   callerFailure,
   type ErrorCode,
@@ -12,6 +13,7 @@ import {
   openaiError,
   REASONING_EFFORTS,
   type ResponsesTask,
+  RestMsSchema,
   replaceFields,
   type Static,
   type StoredResponseAction,
@@ -21,7 +23,6 @@ import {
   type TextRoute,
   TryFailure,
   Type,
-  UpstreamKeySchema,
   type UpstreamRefusal,
   UpstreamUrlSchema,
   withoutNames,
@@ -40,13 +41,7 @@ const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/chat/completions` and `/responses` are put behind it. */
     url: UpstreamUrlSchema,
-    apiKey: Type.Optional(
-      Type.String({
-        ...UpstreamKeySchema,
-        minLength: 1,
-        description: 'API key, sent as a bearer token. Default: none is sent.',
-      }),
-    ),
+    apiKey: BearerKeySchema,
     model: Type.Optional(
       Type.String({ minLength: 1, description: 'Name of the model at this upstream. Default: `upstreamModel`.' }),
     ),
@@ -138,12 +133,7 @@ export const OptionsSchema = Type.Object(
       default: 300_000,
       description: 'Most milliseconds that an upstream may be silent in the middle of an answer.',
     }),
-    restMs: Type.Integer({
-      minimum: 1,
-      maximum: 600_000,
-      default: 10_000,
-      description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
-    }),
+    restMs: RestMsSchema,
   },
   strict,
 );
