@@ -2,7 +2,7 @@ import { systemClock } from '../../core/runtime/index.js';
 import { MAX_OVERLAP_HOURS } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
-import { type ApiKeyRecord, createKey, hashKey, type KeyChange, keyState } from '../keys/index.js';
+import { type ApiKeyRecord, createKey, describeLimits, hashKey, type KeyChange, keyState } from '../keys/index.js';
 import { isSiteAccount } from '../limits/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
@@ -140,13 +140,11 @@ function changedGrants(given: readonly string[], { grants }: ApiKeyRecord, ofPla
 }
 
 function renderChange(record: ApiKeyRecord, change: KeyChange): string {
-  const { name, grants, rpm, models, expiresAt, planId } = record;
+  const { name, expiresAt, planId } = record;
   const end = isoTime(expiresAt) ?? 'never';
   const parts = [
     ...(change.name === undefined ? [] : [`name ${name}`]),
-    ...(change.grants === undefined ? [] : [`grants ${grants.join(',')}`]),
-    ...(change.rpm === undefined ? [] : [`rpm ${rpm ?? 'unlimited'}`]),
-    ...(change.models === undefined ? [] : [`models ${models?.join(',') ?? 'all'}`]),
+    ...describeLimits(record, change),
     ...(change.expiresAt === undefined
       ? []
       : [change.expiresAt === expiresAt ? `expires ${end}` : `expires ${end}, with its plan ${planId}`]),

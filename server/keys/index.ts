@@ -23,7 +23,7 @@ export {
   openKeyTable,
   readRateLimits,
 } from './authentication.js';
-export { createKeyUpdates, type KeyChange, type KeyUpdates, lockKey } from './key-updates.js';
+export { createKeyUpdates, describeLimits, type KeyChange, type KeyUpdates, lockKey } from './key-updates.js';
 export {
   createKey,
   createKeyRecord,

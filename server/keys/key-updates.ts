@@ -81,13 +81,20 @@ function checkEnd({ planId, planExpiresAt, followingPlans }: ApiKeyRow, { expire
 const MAX_STATE = 500;
 
 /** The changed properties, for the audit log. A name may be personal data, so it is not written. */
-function describeChange({ grants, rpm, models, expiresAt }: ApiKeyRecord, change: KeyChange): string {
+function describeChange(record: ApiKeyRecord, change: KeyChange): string {
   const parts = [
     ...(change.name === undefined ? [] : ['name']),
+    ...describeLimits(record, change),
+    ...(change.expiresAt === undefined ? [] : [`expires ${isoTime(record.expiresAt) ?? 'never'}`]),
+  ];
+  return storable(parts.join('; '), MAX_STATE);
+}
+
+/** The changed limits of a key, in words: `rpm 300`. */
+export function describeLimits({ grants, rpm, models }: ApiKeyRecord, change: KeyChange): string[] {
+  return [
     ...(change.grants === undefined ? [] : [`grants ${grants.join(',')}`]),
     ...(change.rpm === undefined ? [] : [`rpm ${rpm ?? 'unlimited'}`]),
     ...(change.models === undefined ? [] : [`models ${models?.join(',') ?? 'all'}`]),
-    ...(change.expiresAt === undefined ? [] : [`expires ${isoTime(expiresAt) ?? 'never'}`]),
   ];
-  return storable(parts.join('; '), MAX_STATE);
 }
