@@ -1,4 +1,16 @@
-import type { Author, ExtractionData, PostData, ProductData, Review } from '../../core/contracts/index.js';
+import type {
+  AudioLink,
+  Author,
+  ExtractionData,
+  ExtractionJob,
+  ExtractResult,
+  JobState,
+  PostData,
+  ProductData,
+  Review,
+} from '../../core/contracts/index.js';
+import { isoTime } from '../format/index.js';
+import { describeFailure } from '../http/index.js';
 
 /**
  * The fields that a response always has, in sending order: those of the service document, and those that its records
@@ -98,4 +110,127 @@ function frameProduct({ product, reviews, raw_stats, ...further }: ProductData) 
 
 function frameReview(review: Review) {
   return { ...REVIEW, ...review };
+}
+
+/** A document in JSON, split at the position of the MP3 link. */
+interface EncodedDocument {
+  before: Buffer;
+  /** Undefined for documents without an MP3 link. */
+  after?: Buffer;
+}
+
+/** Encoding is the most expensive part of a cached answer, so it is cached by the identity of the extraction. */
+const encoded = new WeakMap<object, EncodedDocument>();
+
+export interface Additions {
+  /** Added to the result's own limitations. */
+  notes?: readonly string[];
+  /** Precedes the fields of the document, in `data`. */
+  data?: object;
+}
+
+/** The extraction response (service document 2.5) in UTF-8. */
+export function encodeExtraction(result: ExtractResult, { notes = [], data }: Additions = {}): Buffer {
+  const head = Buffer.from(
+    `{"ok":true,"platform":${JSON.stringify(result.platform)},"input_url":${JSON.stringify(result.inputUrl)},` +
+      `"extraction_method":${JSON.stringify(result.method)},"data":`,
+  );
+  const tail = Buffer.from(`,"limitations":${JSON.stringify([...result.limitations, ...notes])}}`);
+  const { before: document, after } = encodedDocument(result);
+  const before = data ? joinObjects(data, document) : document;
+  if (!after) return Buffer.concat([head, before, tail]);
+  return Buffer.concat([head, before, Buffer.from(encodeAudioLink(result.audioLink)), after, tail]);
+}
+
+/** The encoded document has fields of its own. */
+function joinObjects(first: object, encodedSecond: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(first).slice(0, -1)},`), encodedSecond.subarray(1)]);
+}
+
+function encodedDocument(result: ExtractResult): EncodedDocument {
+  const known = encoded.get(result.identity);
+  if (known) return known;
+  const made = encodeDocument(result.data);
+  encoded.set(result.identity, made);
+  return made;
+}
+
+function encodeDocument(data: ExtractionData): EncodedDocument {
+  const framed = frameDocument(data);
+  if (!('media' in framed)) return { before: Buffer.from(JSON.stringify(framed)) };
+  const { common, ids, metrics, media, ...rest } = framed;
+  const start = JSON.stringify({ common, ids, metrics });
+  const mediaText = JSON.stringify({ ...media, download_links: { video: media.video_urls[0] ?? null } });
+  return {
+    // Without the braces that close download_links, media and the document.
+    before: Buffer.from(`${start.slice(0, -1)},"media":${mediaText.slice(0, -2)},`),
+    after: Buffer.from(`},${JSON.stringify(rest).slice(1)}`),
+  };
+}
+
+/** The rest of `download_links`, and `audio_download_links`; both name the same URL. */
+function encodeAudioLink(link: AudioLink | undefined): string {
+  const url = JSON.stringify(link?.url ?? null);
+  const details = link
+    ? `"status":"generated_on_first_download","content_type":"audio/mpeg","expires_at":${JSON.stringify(link.expiresAt)}`
+    : '"status":null,"content_type":null,"expires_at":null';
+  return `"mp3":${url}},"audio_download_links":{"mp3":${url},${details}}`;
+}
+
+/** Seconds between two polls of an open job: `Retry-After` and `poll_after_seconds`. */
+export const POLL_AFTER_SECONDS = 3;
+
+const STATUS: Readonly<Record<JobState, string>> = {
+  queued: 'queued',
+  running: 'processing',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+export function isOpen({ state }: ExtractionJob): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+export interface JobAnswer {
+  /** Default: the item's canonical URL. */
+  inputUrl?: string;
+  /** Added to the result's own limitations. Default: none. */
+  notes?: readonly string[];
+}
+
+/**
+ * An extraction job in UTF-8: the extraction response with `data.job` and `data.queue`; `data.product` and
+ * `data.reviews` are empty until there is a result. A failed job is `ok: false`, with its failure at the same position
+ * as link-data errors.
+ */
+export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes = [] }: JobAnswer = {}): Buffer {
+  const error = job.error && describeFailure(job.error);
+  const data = {
+    job: {
+      job_id: job.id,
+      status: STATUS[job.state],
+      product_id: job.link.id,
+      created_at: isoTime(job.createdAt),
+      started_at: isoTime(job.startedAt),
+      finished_at: isoTime(job.finishedAt),
+      attempts: job.attempts,
+      error,
+      status_url: `/v1/extract/jobs/${job.id}`,
+      poll_after_seconds: isOpen(job) ? POLL_AFTER_SECONDS : 0,
+    },
+    queue: { active: job.queue.active, max_active: job.queue.maxActive },
+  };
+  if (job.result) return encodeExtraction({ ...job.result, inputUrl }, { notes, data });
+  return Buffer.from(
+    JSON.stringify({
+      ok: error === null,
+      ...(error && { error }),
+      platform: job.platform,
+      input_url: inputUrl,
+      extraction_method: 'background_job',
+      data: { ...data, product: null, reviews: { five_star: [], one_star: [] } },
+      limitations: notes,
+    }),
+  );
 }
