@@ -5,7 +5,7 @@ import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../i
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit } from '../limits/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
-import { encodeExtraction, encodeJob } from './document-frame.js';
+import { encodeExtraction, encodeJob } from './answers.js';
 import { createExtractRequests, createLinkUsage, EXAMPLE_LINK, LINK_ROUTE, MAX_BATCH_BYTES } from './extract.js';
 
 const ROUTE = '/v1/extract/batch';

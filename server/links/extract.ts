@@ -36,7 +36,7 @@ import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit }
 import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
-import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './document-frame.js';
+import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './answers.js';
 
 const FAMILY = 'link_data';
 
