@@ -246,8 +246,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     const matched = match(request.url);
     const target = matched.link.kind === 'short_link' ? await walk(matched, request.signal) : matched;
     const { contribution } = target.extractor;
-    const all = registry.extractors.map((extractor) => extractor.contribution);
-    return itemOf(target, readRequestOptions(contribution, request, all));
+    return itemOf(target, readRequestOptions(contribution, request, registry));
   }
 
   const platformOf = ({ extractor }: Item) => extractor.contribution.platform;
@@ -375,20 +374,21 @@ export function defaultRequestOptions({ requestOptions }: Pick<Extractor, 'reque
 
 /**
  * The extractor's options for a request, with defaults.
- * @param all Every extractor of the gateway.
+ * @param registry Every extractor of the gateway.
  * @throws GatewayError `unsupported_parameter` for an option that no extractor declares, `invalid_value` for a value that
  *   the extractor's schema does not allow; `param` is the option, as the request calls it.
  */
 export function readRequestOptions(
   extractor: Extractor,
   { options: given, optionName }: Pick<ExtractRequest, 'options' | 'optionName'>,
-  all: readonly Extractor[],
+  registry: Pick<Registry, 'extractors'>,
 ): RequestOptions {
   const own: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given ?? NONE)) {
     if (value === undefined) continue;
     if (declares(extractor, name)) own[name] = value;
-    else if (!all.some((other) => declares(other, name))) throw unknownOption(name, all);
+    else if (!registry.extractors.some(({ contribution }) => declares(contribution, name)))
+      throw unknownOption(name, registry);
   }
   const { requestOptions } = extractor;
   return requestOptions && Object.keys(own).length > 0
@@ -431,8 +431,9 @@ function checked(
   throw new GatewayError('invalid_value', `The option ${[param, ...inner].join('.')} ${message}.`, { param });
 }
 
-function unknownOption(name: string, all: readonly Extractor[]): GatewayError {
-  const known = [...new Set(all.flatMap(({ requestOptions }) => Object.keys(requestOptions?.properties ?? {})))];
+function unknownOption(name: string, { extractors }: Pick<Registry, 'extractors'>): GatewayError {
+  const options = extractors.flatMap(({ contribution }) => Object.keys(contribution.requestOptions?.properties ?? {}));
+  const known = [...new Set(options)];
   const shown = name.slice(0, 100);
   const match = closestMatch(shown, known);
   const offered = match === undefined ? `Known: ${known.join(', ') || 'none'}.` : `Did you mean "${match}"?`;
