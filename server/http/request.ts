@@ -285,7 +285,7 @@ const DRAIN_IDLE_MS = 1_000;
 /** Bytes of one body that are discarded per turn of the event loop. */
 const DRAIN_TURN_BYTES = 512 * 1024;
 
-/** Whether the client may still be sending a body that nobody reads. */
+/** Whether the client may still be sending a body that no handler reads. */
 export function hasUnreadBody(request: IncomingMessage): boolean {
   if (request.complete || request.destroyed) return false;
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
