@@ -14,7 +14,7 @@ import type {
   StoredBody,
   Usage,
 } from '../contracts/index.js';
-import type { Accepted, Charge, JobRecord, JobRun, Jobs, JobWorkers, WaitOptions } from '../jobs/index.js';
+import type { Accepted, Charge, JobFilter, JobRecord, JobRun, Jobs, JobWorkers, WaitOptions } from '../jobs/index.js';
 import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
@@ -135,6 +135,11 @@ export interface Images {
   find(id: string, owner: string): Promise<ImageJob>;
   /** As `find`, after the job has ended or the time is over. */
   wait(id: string, owner: string, options: WaitOptions): Promise<ImageJob>;
+  /**
+   * The jobs that the owner submitted, newest first; at most `limit`. Without `queuePosition`.
+   * @throws GatewayError `job_not_found` if the owner has no job `after`.
+   */
+  list(owner: string, limit: number, filter?: Pick<JobFilter, 'state' | 'after'>): Promise<readonly ImageJob[]>;
   /**
    * Ends a queued or running job. A job that was cancelled before is returned again.
    * @throws GatewayError `job_not_found`, `job_already_terminal`.
@@ -322,6 +327,8 @@ export function createImages(options: ImageServiceOptions): ImageService {
     },
     find: async (id, owner) => withPosition(existing(await store.find(id, owner))),
     wait: async (id, owner, options) => withPosition(existing(await store.waitFor(id, owner, options))),
+    list: async (owner, limit, filter) =>
+      (await store.latest(owner, limit, { ...filter, kind: 'image', results: true })).map(view),
     async cancel(id, owner) {
       const record = existing(JOB_ID.test(id) ? await store.cancel(id, owner) : undefined);
       tidyLater(record, []);
@@ -397,6 +404,7 @@ export const absentImages: Images = {
   submit: refuse,
   find: refuse,
   wait: refuse,
+  list: refuse,
   cancel: refuse,
   content: refuse,
   file: refuse,
