@@ -37,6 +37,8 @@ export interface ImageRequest {
   size: ImageSize | 'auto';
   /** Input images in the caller's order; at most 4. */
   references: readonly ReferenceInput[];
+  /** Marks the part of the first input image that is to change; see {@link ImageCall.mask}. Default: none. */
+  mask?: ReferenceInput;
   /** Fields passed through to the model; see {@link ImageCall}. */
   options: Readonly<Record<string, unknown>>;
   /** `url`: public files. `inline`: only for owners of the job. `both`: both of them. */
@@ -126,8 +128,8 @@ export interface ImageFile {
 export interface Images {
   /**
    * Checks the request, stores its input images, and accepts it in one transaction.
-   * @throws GatewayError `model_not_supported`; `too_many_images`, `invalid_image_url`, `invalid_base64_image` and
-   *   other errors of an input image; `queue_full`, and what the admission hooks refuse with; `storage_error`,
+   * @throws GatewayError `model_not_supported`; `unsupported_value`, `too_many_images`, `invalid_image_url`,
+   *   `invalid_base64_image` and other errors of an input image or mask; `queue_full`, and what the admission hooks refuse with; `storage_error`,
    *   `upstream_unavailable` if it cannot be stored.
    */
   submit(request: ImageSubmitRequest): Promise<ImageSubmission>;
@@ -294,7 +296,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
       const { model, prompt, size, delivery, owner, requestId = null, webhookUrl } = request;
       const { keyId, group, groupShare } = request;
       checkModel(registry, request);
-      const checked = await references.check(request.references);
+      const checked = await references.check(request.references, request.mask);
       const terms = request.terms === undefined ? {} : { terms: request.terms };
       const origin = requestId === null ? {} : { requestId };
       const target = webhookUrl === undefined ? {} : { webhookUrl };
@@ -307,10 +309,13 @@ export function createImages(options: ImageServiceOptions): ImageService {
       }
       const stored = await referenceFiles.store(checked);
       const files = fileNamesOf(stored);
+      const mask = request.mask && stored.pop();
       let areNeeded = false;
       try {
         const resultTarget = resultFiles.target(delivery);
-        const task: ImageTask = { model, prompt, size, options: request.options, references: stored, resultTarget };
+        const { options } = request;
+        const inputs = { references: stored, ...(mask && { mask }) };
+        const task: ImageTask = { model, prompt, size, options, ...inputs, resultTarget };
         const summary: ImageJobSummary = { model, delivery, requestId, owner, files };
         const accepted = await store.accept({ ...terms, job: { ...job, summary, input: task } });
         areNeeded = accepted.job !== undefined && !accepted.replayed;
@@ -361,10 +366,11 @@ export function createImages(options: ImageServiceOptions): ImageService {
   };
 }
 
-function checkModel(registry: Registry, { model, references }: ImageRequest): void {
+function checkModel(registry: Registry, { model, references, mask }: ImageRequest): void {
   const found = registry.imageModel(model);
   if (found) {
     checkReferences(found, references);
+    if (mask) checkMasking(found, mask, references);
     return;
   }
   const known = registry
@@ -384,6 +390,18 @@ function checkReferences({ id, maxReferences }: ImageModel, references: readonly
     throw new GatewayError('unsupported_value', `The model ${id} accepts no input images.`, { param });
   const message = `The model ${id} accepts at most ${maxReferences} input images; this request has ${references.length}.`;
   throw new GatewayError('too_many_images', message, { param });
+}
+
+function checkMasking(
+  { id, takesMask = false }: ImageModel,
+  { param }: ReferenceInput,
+  references: readonly ReferenceInput[],
+): void {
+  if (references.length === 0)
+    throw new GatewayError('invalid_value', 'A mask needs an input image: it marks the part of it to change.', {
+      param,
+    });
+  if (!takesMask) throw new GatewayError('unsupported_value', `The model ${id} accepts no mask.`, { param });
 }
 
 /** Files of a job: its input images, and its image once it has completed. Both are JSON of the job's row. */
