@@ -16,18 +16,13 @@ import {
   type Upstreams,
   withoutNames,
 } from 'mediagate/plugin';
+import { modelsOf, type Options, OptionsSchema, type ServedModel, type Upstream, upstreamsOf } from './options.js';
 import {
-  modelsOf,
-  type Options,
-  OptionsSchema,
   refusalFailure,
-  type ServedModel,
   storedFailure,
   storedRequest,
   taskFailure,
   textRequest,
-  type Upstream,
-  upstreamsOf,
   type WireRequest,
 } from './upstream.js';
 
