@@ -1,31 +1,22 @@
 import {
-  type Clock,
+  askTextUpstream,
   createUpstreams,
   definePlugin,
   GatewayError,
   type HttpStream,
   type PluginContext,
   type ResponsesTask,
-  readRefusal,
-  resumeBody,
   type TextProvider,
   type TextReply,
   type TextRoute,
-  TryFailure,
+  textFailure,
   type UpstreamCall,
   type UpstreamState,
   type Upstreams,
   withoutNames,
 } from 'mediagate/plugin';
 import { modelsOf, type Options, OptionsSchema, type ServedModel, type Upstream } from './options.js';
-import {
-  refusalFailure,
-  storedFailure,
-  storedRequest,
-  taskFailure,
-  textRequest,
-  type WireRequest,
-} from './upstream.js';
+import { storedFailure, storedRequest, taskFailure, textRequest, type WireRequest } from './upstream.js';
 
 /** Text from any server of the OpenAI chat-completions or responses format. */
 export default definePlugin<typeof OptionsSchema>({
@@ -38,8 +29,6 @@ export default definePlugin<typeof OptionsSchema>({
   setup: (context) => ({ textProviders: [createOpenaiTextProvider(context)] }),
 });
 
-/** As much as one answer may have, pictures in it included; nothing of it is kept. */
-const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 /** A model may think long before its first word, and its client shall see by then that there is an answer. */
 const PATIENCE_MS = 2_000;
 /** Clients of the format know how to wait, and give up on who keeps them waiting. */
@@ -54,9 +43,9 @@ const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
 /** Work for one of the upstreams. */
 interface Asked extends Omit<UpstreamCall<Upstream, TextReply>, 'model' | 'ask'> {
   request(upstream: Upstream): WireRequest;
-  refuse: typeof refusalFailure;
-  /** See {@link startBody}. */
-  patienceMs?: number;
+  refuse: typeof textFailure;
+  /** See {@link TextUpstreamRequest}. */
+  firstBytesMs?: number;
   /** Whether events may be none. */
   mayHaveNone?: boolean;
 }
@@ -92,15 +81,13 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   }
 
   async function ask(asked: Asked, upstream: Upstream, remainingMs: number): Promise<TextReply> {
-    const { signal, refuse, patienceMs, mayHaveNone = false } = asked;
+    const { signal, refuse, firstBytesMs, mayHaveNone = false } = asked;
     const request = asked.request(upstream);
     const timeoutMs = Math.max(1, remainingMs);
-    const response = await http.stream({ ...request, signal, timeoutMs, idleMs, maxBytes: MAX_ANSWER_BYTES });
-    const { status, headers } = response;
-    if (status < 200 || status > 299) throw refuse(await readRefusal(response, clock), upstream, clock.now());
-    if (headers['content-type']?.startsWith('text/html')) throw await somebodysPage(response);
-    const mayBeEmpty = mayHaveNone && headers['content-type']?.startsWith('text/event-stream');
-    const body = await startBody(response.body, { clock, patienceMs, mayBeEmpty });
+    const sent = { ...request, signal, timeoutMs, idleMs, firstBytesMs, mayHaveNone };
+    const { status, headers, body } = await askTextUpstream({ http, clock }, sent, (refusal) =>
+      refuse(refusal, upstream, clock.now()),
+    );
     return {
       status,
       headers: passed(headers),
@@ -134,8 +121,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         // Clients of the format ask again by themselves where no answer came.
         lost: 'anywhere',
         request: (upstream) => textRequest(call, upstream),
-        refuse: task || !WRITING.includes(route) ? taskFailure : refusalFailure,
-        ...(stream && { patienceMs: PATIENCE_MS }),
+        refuse: task || !WRITING.includes(route) ? taskFailure : textFailure,
+        ...(stream && { firstBytesMs: PATIENCE_MS }),
       });
     },
     async stored(call) {
@@ -152,7 +139,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         lost: call.action === 'delete' ? 'nowhere' : 'anywhere',
         request: (upstream) => storedRequest(call, upstream),
         refuse: storedFailure,
-        patienceMs: PATIENCE_MS,
+        firstBytesMs: PATIENCE_MS,
         // Who resumes a stream behind its last event is told nothing more.
         mayHaveNone: true,
       });
@@ -182,53 +169,4 @@ function passed(headers: HttpStream['headers']): Record<string, string> {
     if (value !== undefined) fields[name] = value;
   }
   return fields;
-}
-
-/** What a proxy, or a wrong address, answers with. */
-async function somebodysPage({ body }: HttpStream): Promise<TryFailure> {
-  await body[Symbol.asyncIterator]().return?.();
-  const error = new GatewayError('upstream_changed', 'The upstream answered with an HTML page.');
-  return new TryFailure(error, { again: 'elsewhere', counts: true });
-}
-
-interface StartOptions {
-  clock: Clock;
-  /** Milliseconds to wait for the first bytes; the reader receives later ones. Default: no limit. */
-  patienceMs?: number;
-  /** Default false. */
-  mayBeEmpty?: boolean;
-}
-
-/**
- * A body whose first bytes are here, so that one that never begins can still be had elsewhere.
- * @throws TryFailure where it is empty and may not be; what reading it throws.
- */
-async function startBody(
-  body: AsyncIterable<Uint8Array>,
-  { clock, patienceMs, mayBeEmpty = false }: StartOptions,
-): Promise<AsyncIterableIterator<Uint8Array>> {
-  const chunks = body[Symbol.asyncIterator]();
-  const first = chunks.next();
-  const early = patienceMs === undefined ? await first : await within(first, patienceMs, clock);
-  if (early?.done && !mayBeEmpty) {
-    const error = new GatewayError('upstream_error', 'The upstream answered with an empty body.');
-    throw new TryFailure(error, { again: 'anywhere', counts: true });
-  }
-  return resumeBody(first, chunks);
-}
-
-/** Undefined where it takes longer. */
-async function within<Result>(work: Promise<Result>, ms: number, clock: Clock): Promise<Result | undefined> {
-  const done = new AbortController();
-  const late = clock.sleep(ms, done.signal).then(
-    () => undefined,
-    () => undefined,
-  );
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    done.abort();
-    // Who reads hears of a failure; who never does shall not end the process with it.
-    work.catch(() => undefined);
-  }
 }
