@@ -261,7 +261,7 @@ function describeGroup(name: string | null): string {
 
 function renderAll(rows: readonly BudgetRow[]): string {
   const amounts = rows.map(amountOf).filter((amount) => amount !== undefined);
-  return amounts.length === 0 ? 'no budget' : amounts.map(renderBudget).join(', ');
+  return amounts.length === 0 ? 'no budget' : amounts.map(renderBudget).sort().join(', ');
 }
 
 function noGroup(name: string): GatewayError {
