@@ -9,7 +9,7 @@ import type { ClosableStoredResponses } from './models/index.js';
 import type { Orders } from './payments/index.js';
 import type { Erasures, PersonalExport } from './personal-data/index.js';
 import type { Settings } from './settings/index.js';
-import type { Admissions, BudgetOwners, Budgets, ProductJobs, UsageLog } from './usage/index.js';
+import type { Admissions, BudgetOwners, Budgets, Prices, ProductJobs, UsageLog } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
 export interface StateSettings {
@@ -44,6 +44,8 @@ export interface StateSettings {
   jobPollMs?: number;
   /** Milliseconds until a caller gets an error because the database did not answer. Default 2,400. Set by tests. */
   databaseTimeoutMs?: number;
+  /** Prices of what this process settles. Default: none, and no cost is known. */
+  prices?: Prices;
   logger: Logger;
   /** Default: no tracing. */
   tracer?: Tracer;

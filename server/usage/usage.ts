@@ -14,7 +14,8 @@ import { dayOf } from '../format/index.js';
 import { errorClassOf, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { consumeRequest, sendRateLimit } from '../limits/index.js';
-import { type Admissions, type Settlement } from './admissions.js';
+import type { Admissions, Settlement } from './admissions.js';
+import type { BudgetWants } from './budgets.js';
 import type { UsageOverflowTable } from './tables.js';
 import {
   type CountedRequests,
@@ -43,6 +44,8 @@ export interface ModelRequest {
   tokens: number;
   /** Counts what a budget that limits tokens reserves. Default: `tokens`. */
   demand?: () => Promise<TokenDemand>;
+  /** The most that it uses beside counted tokens, for a budget of money. Default: `tokens` of input. */
+  uses?: BudgetWants['uses'];
   /** Whether its tokens are taken from the key's budget. Default true. */
   spendsTokens?: boolean;
   /** Whether the work continues when its client disconnects. Default false. */
@@ -92,14 +95,14 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
   let allSettled: PromiseWithResolvers<void> | undefined;
 
   return {
-    async admitted(context, { route, model, tokens, demand, spendsTokens, outlivesClient = false }, work) {
+    async admitted(context, { route, model, tokens, demand, uses, spendsTokens, outlivesClient = false }, work) {
       const { state, res: response } = context;
       const key = keyOf(context);
       const { id: keyId, accountId, budgetId, furtherBudgets } = key;
       const budgets = furtherBudgets ? { budgetId, furtherBudgets } : { budgetId };
       checkModel(key, model);
       const rateLimit = consumeRequest({ key, family: 'model' });
-      const reserve = budgetId === null && !furtherBudgets ? undefined : { ...budgets, tokens, demand };
+      const reserve = budgetId === null && !furtherBudgets ? undefined : { ...budgets, tokens, demand, uses };
       const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
       if (rateLimit && admission.rateLimit) sendRateLimit(response, rateLimit, admission.rateLimit);
 
