@@ -15,6 +15,7 @@ import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } f
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
 import { type BudgetTable, createBudgetTable, grantOf, reserve, type TokensWanted } from './budgets.js';
+import type { Prices } from './prices.js';
 import {
   countOldestTogether,
   createBackgroundTable,
@@ -24,7 +25,7 @@ import {
   writeSettlements,
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
-import { createUsageTable, tokensOf } from './usage-log.js';
+import { costOfUsage, createUsageTable, tokensOf } from './usage-log.js';
 import { createUsageSweeper } from './usage-sweep.js';
 
 /** A request of a model route to be admitted. */
@@ -76,6 +77,8 @@ export interface Settlement {
   background?: { responseId: string; upstream: string; budgetId: string | null };
   /** End of the request, in milliseconds since 1970. */
   at: number;
+  /** Millionths of the currency; null is not known. Default: by the prices of {@link AdmissionsOptions}. */
+  cost?: number | null;
 }
 
 /**
@@ -123,6 +126,8 @@ export interface AdmissionsOptions {
   rateLimitTable: RateLimitTable;
   /** Clock of budget periods and days. Default: the database's clock. */
   clock?: Clock;
+  /** Default: none, and no cost is known. */
+  prices?: Prices;
   logger: Logger;
 }
 
@@ -137,12 +142,13 @@ export function createAdmissions({
   instances,
   rateLimitTable,
   clock,
+  prices,
   logger,
 }: AdmissionsOptions): ClosableAdmissions {
   const { engine, queries } = database;
   const budgetTable = createBudgetTable({ engine, queries, clock });
   const usageTable = createUsageTable(queries);
-  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries) };
+  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries, prices), prices };
   /** Reservations, and the tokens that their upstream was limited to. */
   const held = new Map<string, number | undefined>();
   const limitsTokens = new Set<string>();
@@ -255,7 +261,7 @@ export function createAdmissions({
       const used = tokensOf(usage);
       if (reserved !== undefined && used > reserved)
         logger.warn('an upstream used more tokens than it was limited to', { requestId, keyId, model, count: used });
-      writing.push(settlement);
+      writing.push(prices ? { cost: costOfUsage(prices, model, usage), ...settlement } : settlement);
     },
     correct(correction) {
       if (correction.usage || correction.final) writing.push(correction);

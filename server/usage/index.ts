@@ -2,6 +2,7 @@ export { type Admissions, createAdmissions, type Settlement } from './admissions
 export { type Budget, type BudgetRow, type BudgetState, type Budgets, createBudgets, toBudgetRow } from './budgets.js';
 export {
   type CostedJob,
+  costOfImage,
   createJobAdmission,
   createJobCosts,
   type JobCharge,
@@ -19,6 +20,7 @@ export {
   type Prices,
   PricesError,
   readPrices,
+  sendCost,
 } from './prices.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {
@@ -34,12 +36,14 @@ export {
   addUp,
   type DayRange,
   encodeBudget,
+  encodeCost,
   encodeCounts,
   getUsage,
   grouped,
   leftOf,
   readDayRange,
   readRangeQuery,
+  renderCost,
   renderLeft,
   type UsageCounts,
   usageRoutes,

@@ -11,6 +11,7 @@ declare module '../../core/database/tables.js' {
     usage_totals: UsageTotal;
     usage_overflow: UsageOverflowTable;
     background_responses: BackgroundResponsesTable;
+    usage_currency: UsageCurrencyTable;
   }
 }
 
@@ -24,6 +25,8 @@ export interface JobChargesTable {
   units: number;
   /** JSON. */
   usage: string | null;
+  /** Millionths of the currency; null without a known price. */
+  cost: number | null;
   at: number;
 }
 
@@ -71,6 +74,8 @@ export interface UsageEntriesTable {
   images: number | null;
   /** 1 or 0. */
   estimated: number;
+  /** Millionths of the currency, by the price at its end; null without a known price. */
+  cost: number | null;
 }
 
 /** Usage of one key, route, model and UTC day. */
@@ -94,7 +99,18 @@ export interface UsageTotal {
   /** Seconds of audio. */
   seconds: number;
   images: number;
+  /** Number of these with a known price. */
+  priced: number;
+  /** Millionths of the currency; those without a known price are left out. */
+  cost: number;
   latencyMsSum: number;
+}
+
+/** The currency of all costs: at most one row. */
+export interface UsageCurrencyTable {
+  id: 1;
+  /** ISO 4217. */
+  currency: string;
 }
 
 /** Aggregated requests without entries of their own, which must not be counted again. */
@@ -126,7 +142,7 @@ export const usageMigrations: Migrations = {
   '0001-usage': sqlMigration(
     `create table job_charges (
       "jobId" text primary key, kind text not null, "accountId" text not null, "keyId" text not null, model text not null,
-      units integer not null, usage text, at bigint not null)`,
+      units integer not null, usage text, cost bigint, at bigint not null)`,
     `create table budgets (
       id text primary key, "accountId" text not null, "planId" text not null, "tokenLimit" bigint, "dailyTokenLimit" bigint,
       "requestLimit" bigint, resets text not null, "expiresAt" bigint, "createdAt" bigint not null, period text not null,
@@ -139,12 +155,13 @@ export const usageMigrations: Migrations = {
       "keyId" text not null, at bigint not null, "requestId" text not null, "accountId" text not null, route text not null,
       model text not null, status integer not null, "latencyMs" bigint not null, "inputTokens" bigint, "cachedTokens" bigint,
       "outputTokens" bigint, "reasoningTokens" bigint, characters bigint, seconds double precision, images bigint,
-      estimated integer not null, primary key ("keyId", at, "requestId"))`,
+      estimated integer not null, cost bigint, primary key ("keyId", at, "requestId"))`,
     `create table usage_totals (
       "keyId" text not null, day text not null, "accountId" text not null, route text not null, model text not null,
       requests bigint not null, failed bigint not null, estimated bigint not null, "inputTokens" bigint not null,
       "cachedTokens" bigint not null, "outputTokens" bigint not null, "reasoningTokens" bigint not null,
-      characters bigint not null, seconds double precision not null, images bigint not null, "latencyMsSum" bigint not null,
+      characters bigint not null, seconds double precision not null, images bigint not null, priced bigint not null, cost bigint not null,
+      "latencyMsSum" bigint not null,
       primary key ("keyId", day, "accountId", route, model))`,
     `create index usage_totals_account on usage_totals ("accountId", day)`,
     `create table usage_overflow (id text primary key, at bigint not null)`,
@@ -153,5 +170,6 @@ export const usageMigrations: Migrations = {
       at bigint not null, "requestId" text not null, "budgetId" text, "dueAt" bigint not null, "waitMs" bigint not null,
       primary key (id, "accountId"))`,
     `create index background_responses_due_at on background_responses ("dueAt")`,
+    `create table usage_currency (id integer primary key, currency text not null)`,
   ),
 };

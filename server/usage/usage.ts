@@ -15,8 +15,16 @@ import { errorClassOf, newRequestId, type RequestContext, toGatewayError } from 
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { consumeRequest, sendRateLimit } from '../limits/index.js';
 import { type Admissions, type Settlement } from './admissions.js';
+import { type Prices, sendCost } from './prices.js';
 import type { UsageOverflowTable } from './tables.js';
-import { createTotals, createUsageTable, NO_TOTAL_COUNTS, type RequestCounts, type Totals } from './usage-log.js';
+import {
+  costOfUsage,
+  createTotals,
+  createUsageTable,
+  NO_TOTAL_COUNTS,
+  type RequestCounts,
+  type Totals,
+} from './usage-log.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {
@@ -53,6 +61,11 @@ export interface AdmittedWork {
   uses(outcome: Promise<Used>, background?: TextExchange['background']): void;
   /** Resolves when background work is stored, so that no client learns of work that a crash would lose. */
   settled(): Promise<void>;
+  /**
+   * Before a whole answer is sent: waits for its usage and sets `X-Mediagate-Cost`. No effect if there are no prices,
+   * none of the model, or if the work continues in the background. Undefined without prices, so that nothing waits.
+   */
+  readonly sendCost?: () => Promise<void>;
 }
 
 type Used = Pick<TextOutcome, 'usage' | 'final'>;
@@ -77,9 +90,11 @@ export interface UsageService {
 export interface UsageServiceOptions {
   admissions: Admissions;
   clock: Clock;
+  /** As the admissions have them. Default: none. */
+  prices?: Prices;
 }
 
-export function createUsageService({ admissions, clock }: UsageServiceOptions): UsageService {
+export function createUsageService({ admissions, clock, prices }: UsageServiceOptions): UsageService {
   /** Requests that have ended but still have a pending usage. */
   let unsettled = 0;
   let allSettled: PromiseWithResolvers<void> | undefined;
@@ -137,6 +152,12 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
           async settled() {
             if (await started) await admissions.flushInTime();
           },
+          sendCost:
+            prices &&
+            (async () => {
+              if (!outcome || (await started)) return;
+              sendCost(response, prices, costOfUsage(prices, model, (await outcome).usage));
+            }),
         });
       } catch (error) {
         thrown = error;
@@ -258,10 +279,11 @@ export function createRequestCounts(database: Database, logger: Logger): Closabl
   }
 
   return {
-    count({ keyId, accountId, route, model, requests, failed, latencyMs, at }) {
+    count({ keyId, accountId, route, model, requests, failed, latencyMs, at, priced = 0, cost = 0 }) {
       counting ??= { id: randomUUID(), at: Math.floor(at), totals: createTotals() };
       const name = { keyId, day: dayOf(at), accountId, route, model };
-      counting.totals.addTotal({ ...name, ...NO_TOTAL_COUNTS, requests, failed, latencyMsSum: Math.round(latencyMs) });
+      const sums = { requests, failed, priced, cost, latencyMsSum: Math.round(latencyMs) };
+      counting.totals.addTotal({ ...name, ...NO_TOTAL_COUNTS, ...sums });
       schedule();
     },
     flushCounts: flush,
