@@ -66,8 +66,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const { jobPollMs: pollMs } = settings;
     const dispatcher = openDispatcher({ databaseUrl, pollMs });
     const admission = {
-      extraction: createJobAdmission({ queries, kind: 'extraction', rateLimitTable }),
-      image: createJobAdmission({ queries, kind: 'image', rateLimitTable }),
+      extraction: createJobAdmission({ queries, kind: 'extraction', rateLimitTable, prices }),
+      image: createJobAdmission({ queries, kind: 'image', rateLimitTable, prices }),
     };
     const times = createDatabaseClock(sharedClock);
     const instances = createInstances({ database, times, leaseMs: settings.processLeaseMs, logger });

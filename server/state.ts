@@ -118,11 +118,8 @@ export async function openRecords(settings: Omit<StateSettings, 'filesUrl'>): Pr
   return openRecordDrivers(settings);
 }
 
-/** Receivers of the state's events. Default: none. */
-export interface Watching {
-  tracer?: Tracer;
-  meter?: Meter;
-}
+/** Receivers of the state's events, and prices. Default: none. */
+export type Watching = Pick<StateSettings, 'tracer' | 'meter' | 'prices'>;
 
 /** Opens the state by the settings. @throws what {@link openState} throws. */
 export function openStateOf(settings: Settings, logger: Logger, watching: Watching = {}): Promise<State> {

@@ -17,6 +17,7 @@ const EXPOSED = [
   'RateLimit-Policy',
   'Request-Id',
   'X-Ignored-Params',
+  'X-Mediagate-Cost',
   'X-Mediagate-Stand-In',
   'X-RateLimit-Limit-Requests',
   'X-RateLimit-Remaining-Requests',

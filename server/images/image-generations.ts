@@ -19,6 +19,7 @@ import {
   readRetryCount,
 } from '../idempotency/index.js';
 import { followKey, keyOf, quotaSubject } from '../keys/index.js';
+import { costOfImage, sendCost } from '../usage/index.js';
 import {
   IMAGE_ANSWER,
   IMAGE_EXAMPLE,
@@ -37,7 +38,7 @@ const RETRY_MS = 600_000;
 
 /** The synchronous route: submits a job and waits for it. */
 export function imageGenerationRoutes(server: ServerContext): Route[] {
-  const { gateway, waiting, drain, clock, baseUrl, keys } = server;
+  const { gateway, waiting, drain, clock, baseUrl, keys, prices } = server;
   const waiters = new Map<string, number>();
 
   async function generate(context: RequestContext): Promise<void> {
@@ -123,6 +124,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       throw failureOf(job);
     }
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    if (prices) sendCost(response, prices, costOfImage(prices, job.model, image));
     const result = { delivery, baseUrl: baseUrl(), createdAt: job.finishedAt ?? clock.now() };
     if (delivery === 'url') {
       context.body = JSON.stringify(encodeImageResult(image, result));

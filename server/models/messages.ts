@@ -181,6 +181,7 @@ async function answerMessage(
     const { requestId } = context.state;
     const options = { ...how, model, exchange, requestId, monotonic: () => clock.monotonic() };
     const body = stream ? messageEvents(reply, options) : await wholeMessage(reply, options);
+    if (!stream) await work.sendCost?.();
     await sendText(context, { ...inJson(reply), body });
   });
 }

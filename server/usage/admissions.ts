@@ -32,7 +32,7 @@ import {
   writeSettlements,
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
-import { createUsageTable, tokensOf } from './usage-log.js';
+import { costOfUsage, createUsageTable, tokensOf } from './usage-log.js';
 import { createUsageSweeper } from './usage-sweep.js';
 
 /** A request of a model route to be admitted. */
@@ -98,6 +98,8 @@ export interface Settlement {
   };
   /** End of the request, in milliseconds since 1970. */
   at: number;
+  /** Millionths of the currency; null is not known. Default: by the prices of {@link AdmissionsOptions}. */
+  cost?: number | null;
 }
 
 /**
@@ -168,7 +170,7 @@ export function createAdmissions({
   const { engine, queries } = database;
   const budgetTable = createBudgetTable({ engine, queries, clock });
   const usageTable = createUsageTable(queries);
-  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries) };
+  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries, prices), prices };
   /** Reservations, and the tokens that their upstream was limited to. */
   const held = new Map<string, number | undefined>();
   const limitsTokens = new Set<string>();
@@ -283,7 +285,7 @@ export function createAdmissions({
       const used = tokensOf(usage);
       if (reserved !== undefined && used > reserved)
         logger.warn('an upstream used more tokens than it was limited to', { requestId, keyId, model, count: used });
-      writing.push(settlement);
+      writing.push(prices ? { cost: costOfUsage(prices, model, usage), ...settlement } : settlement);
     },
     correct(correction) {
       if (correction.usage || correction.final) writing.push(correction);

@@ -16,9 +16,11 @@ import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { consumeRequest, sendRateLimit } from '../limits/index.js';
 import type { Admissions, Settlement } from './admissions.js';
 import type { BudgetWants } from './budgets.js';
+import { type Prices, sendCost } from './prices.js';
 import type { UsageOverflowTable } from './tables.js';
 import {
   type CountedRequests,
+  costOfUsage,
   createTotals,
   createUsageTable,
   NO_TOTAL_COUNTS,
@@ -63,6 +65,11 @@ export interface AdmittedWork {
   uses(outcome: Promise<Used>, background?: TextExchange['background']): void;
   /** Resolves when background work is stored, so that no client learns of work that a crash would lose. */
   settled(): Promise<void>;
+  /**
+   * Before a whole answer is sent: waits for its usage and sets `X-Mediagate-Cost`. No effect if there are no prices,
+   * none of the model, or if the work continues in the background. Undefined without prices, so that nothing waits.
+   */
+  readonly sendCost?: () => Promise<void>;
 }
 
 type Used = Pick<TextOutcome, 'usage' | 'final'>;
@@ -87,9 +94,11 @@ export interface UsageService {
 export interface UsageServiceOptions {
   admissions: Admissions;
   clock: Clock;
+  /** As the admissions have them. Default: none. */
+  prices?: Prices;
 }
 
-export function createUsageService({ admissions, clock }: UsageServiceOptions): UsageService {
+export function createUsageService({ admissions, clock, prices }: UsageServiceOptions): UsageService {
   /** Requests that have ended but still have a pending usage. */
   let unsettled = 0;
   let allSettled: PromiseWithResolvers<void> | undefined;
@@ -148,6 +157,12 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
           async settled() {
             if (await started) await admissions.flushInTime();
           },
+          sendCost:
+            prices &&
+            (async () => {
+              if (!outcome || (await started)) return;
+              sendCost(response, prices, costOfUsage(prices, model, (await outcome).usage));
+            }),
         });
       } catch (error) {
         thrown = error;
