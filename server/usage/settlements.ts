@@ -108,7 +108,9 @@ export function* writeSettlements(
       reservations.delete(item.reservation);
       add(item);
       const tokensUsed = item.spendsTokens === false ? 0 : tokensOf(item.usage);
-      ends.push({ reserved, tokensUsed, costUsed: 0, givesBack: givesBack(item) });
+      // Usage without a known price costs what was reserved: a request is never free by mistake.
+      const costUsed = item.cost ?? (item.usage ? reserved.cost : 0);
+      ends.push({ reserved, tokensUsed, costUsed, givesBack: givesBack(item) });
     }
   }
   const totals = createTotals();
@@ -222,7 +224,8 @@ function toCutOffRow(reserved: ReservationsTable, prices: Prices | undefined): U
     latencyMs: 0,
     usage,
     at: reserved.at,
-    cost: prices && costOfUsage(prices, reserved.model, usage),
+    // Under a budget of money, as it is charged.
+    cost: reserved.cost > 0 ? reserved.cost : prices && costOfUsage(prices, reserved.model, usage),
   });
 }
 
@@ -303,7 +306,8 @@ export function createBackgroundTable(queries: Kysely<Tables>, prices?: Prices) 
       yield* rowsOf(filled(update, [...COUNTS.map((count) => counts[count]), estimated, cost, ...name]));
       totals.addDifference(entry, corrected);
       const more = tokensOfEntry(corrected) - tokensOfEntry(entry);
-      return { budgetIds: JSON.parse(row.budgetIds) as string[], more, moreCost: 0, countedAt: row.at };
+      const moreCost = (cost ?? 0) - (entry.cost ?? 0);
+      return { budgetIds: JSON.parse(row.budgetIds) as string[], more, moreCost, countedAt: row.at };
     },
   };
 }
