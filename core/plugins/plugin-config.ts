@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   type EntryVariables,
+  ModelPricesSchema,
   type Plugin,
   type PluginEntry,
   type Schema,
@@ -25,6 +26,7 @@ const entryIdValidator = createValidator(
     required: Type.Optional(Type.Boolean()),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_TIMEOUT_MS })),
     trustedOrigins: Type.Optional(TrustedOriginsSchema),
+    prices: Type.Optional(Type.Record(Type.String(), ModelPricesSchema)),
   }),
 );
 
@@ -83,7 +85,13 @@ const EntrySchema = Type.Object(
     use: Type.String({ minLength: 1 }),
     options: Type.Optional(OptionsSchema),
     models: Type.Optional(
-      Type.Array(Type.Object({ id: EntryIdSchema, options: Type.Optional(OptionsSchema) }, strict), { minItems: 1 }),
+      Type.Array(
+        Type.Object(
+          { id: EntryIdSchema, options: Type.Optional(OptionsSchema), prices: Type.Optional(ModelPricesSchema) },
+          strict,
+        ),
+        { minItems: 1 },
+      ),
     ),
     serves: Type.Optional(ServesSchema),
     fallback: Type.Optional(Type.Boolean()),
@@ -139,6 +147,7 @@ const ENABLED_ADVICE =
   'do not serve its models has "fallback": true, and both list these models in "models" or "serves".';
 
 type FileEntry = Static<typeof EntrySchema>;
+type OneEntry = Omit<FileEntry, 'models'> & Pick<PluginEntry, 'prices'>;
 
 function whyContradictory({ id, models, serves, fallback, options }: FileEntry): string | undefined {
   if (models && id !== undefined) return 'has "id" beside "models": each model is an entry with its own id';
@@ -149,13 +158,19 @@ function whyContradictory({ id, models, serves, fallback, options }: FileEntry):
 }
 
 /** One entry for each model, which loads, fails and is listed by itself. */
-function expandModels({ models, ...entry }: FileEntry): Omit<FileEntry, 'models'>[] {
+function expandModels({ models, ...entry }: FileEntry): OneEntry[] {
   if (!models) return [entry];
-  return models.map(({ id, options }) => ({ ...entry, id, serves: [id], options: { ...entry.options, ...options } }));
+  return models.map(({ id, options, prices }) => ({
+    ...entry,
+    id,
+    serves: [id],
+    options: { ...entry.options, ...options },
+    ...(prices && { prices: { [id]: prices } }),
+  }));
 }
 
 function resolveEntry(
-  { enabled, options, ...entry }: Omit<FileEntry, 'models'>,
+  { enabled, options, ...entry }: OneEntry,
   environment: Readonly<Record<string, string | undefined>>,
   folder: string,
 ): PluginEntry {
