@@ -1,5 +1,7 @@
 import {
+  bearerToken,
   type Clock,
+  checkModelList,
   createUpstreams,
   definePlugin,
   GatewayError,
@@ -13,6 +15,7 @@ import {
   type TextRoute,
   TryFailure,
   type UpstreamCall,
+  type UpstreamCheck,
   type Upstreams,
   withoutNames,
 } from 'mediagate/plugin';
@@ -41,6 +44,7 @@ export default definePlugin<typeof OptionsSchema>({
   options: OptionsSchema,
   setup: (context) => ({
     textProviders: modelsOf(context.options).map((model) => createOpenaiTextProvider(context, model)),
+    checkUpstreams: ({ signal }) => checkTextUpstreams(context, signal),
   }),
 });
 
@@ -170,6 +174,25 @@ async function somebodysPage({ body }: HttpStream): Promise<TryFailure> {
   await body[Symbol.asyncIterator]().return?.();
   const error = new GatewayError('upstream_changed', 'The upstream answered with an HTML page.');
   return new TryFailure(error, { again: 'elsewhere', counts: true });
+}
+
+/** Asks each upstream for its models, all at once. */
+async function checkTextUpstreams(context: PluginContext<Options>, signal: AbortSignal): Promise<UpstreamCheck[]> {
+  const { options } = context;
+  const models = modelsOf(options).map((served) => ({ id: served.id, upstreams: upstreamsOf(options, served) }));
+  const checks = options.upstreams.map(({ url, apiKey }, index) =>
+    checkModelList({
+      context,
+      upstream: `upstreams.${index}`,
+      url,
+      headers: bearerToken(apiKey),
+      models: models.map(({ id, upstreams }) => ({ id, upstreamModel: upstreams[index]?.model ?? id })),
+      ...(typeof options.models === 'string' && { options: { model: 'models' } }),
+      emptyRequest: '/chat/completions',
+      signal,
+    }),
+  );
+  return (await Promise.all(checks)).flat();
 }
 
 interface StartOptions {
