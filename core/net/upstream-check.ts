@@ -43,7 +43,7 @@ export interface ModelListCheck {
 /** An answer, or why there was none. */
 type Answer = { response: HttpResponse; json: unknown } | { failure: Pick<UpstreamCheck, 'reason' | 'remedy'> };
 
-/** Never throws, unless the signal aborts. */
+/** Checks an upstream by its list of models. Throws nothing but the reason of the signal: failures are results. */
 export async function checkModelList(check: ModelListCheck): Promise<UpstreamCheck[]> {
   const { context, upstream, headers, models, nameField = 'id', emptyRequest, signal } = check;
   const { http, clock } = context;
