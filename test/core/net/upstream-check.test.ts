@@ -37,7 +37,7 @@ describe('checks of an upstream', () => {
 
   async function open(url: string, apiKey: string | undefined, models: readonly string[]): Promise<Gateway> {
     const upstreams = [{ url, ...(apiKey !== undefined && { apiKey }) }];
-    const names = models.map((upstreamModel, index) => ({ id: `m-${index}`, upstreamModel }));
+    const names = models.map((model, index) => ({ id: `m-${index}`, model }));
     const ofOptions = { 'upstreams.0.url': 'TEXT_UPSTREAM_URL', 'upstreams.0.apiKey': 'TEXT_UPSTREAM_KEY' };
     const gateway = await createGateway({
       plugins: [{ use: openaiText, options: { models: names, upstreams }, variables: { names: [], ofOptions } }],
