@@ -240,8 +240,8 @@ function exactly(bytes: Buffer, parsed: JsonRecord): JsonRecord {
 }
 
 /** Headers of an upstream describe its own format, so they are dropped. */
-function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
-  return { status, headers: { 'content-type': 'application/json' }, ...(standIn !== undefined && { standIn }) };
+function inJson({ status, standIn, upstreamRequestId }: TextAnswer): Omit<TextAnswer, 'body'> {
+  return { status, headers: { 'content-type': 'application/json' }, standIn, upstreamRequestId };
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */
