@@ -34,11 +34,13 @@ const entryIdValidator = createValidator(
  * Checks an entry that a program created like one of the configuration file.
  * @throws Error naming the field.
  */
-export function checkEntry({ use: _use, options: _options, ...entry }: PluginEntry): void {
+export function checkEntry({ use: _use, options, ...entry }: PluginEntry): void {
   const checked = entryIdValidator.check(entry);
   const [issue] = checked.ok ? [] : checked.issues;
   if (issue) throw new Error(`${issue.path} ${issue.message}`);
-  if (entry.fallback && !entry.serves) throw new Error('fallback needs "serves", the list of its models');
+  if (entry.fallback && servesOf({ ...entry, options }).length === 0) {
+    throw new Error('fallback needs "serves", the list of its models');
+  }
 }
 
 /**
@@ -48,14 +50,28 @@ export function checkEntry({ use: _use, options: _options, ...entry }: PluginEnt
  */
 export function entriesBefore(fallback: PluginEntry, entries: readonly PluginEntry[]): PluginEntry[] {
   if (!fallback.fallback) return [];
-  // An entry that is not checked yet may contain anything.
-  const servesOf = ({ serves }: PluginEntry): readonly string[] => (Array.isArray(serves) ? serves : []);
   const sharesModel = (entry: PluginEntry) => servesOf(entry).some((model) => servesOf(fallback).includes(model));
   const isFallback = (entry: PluginEntry) => entry.fallback === true;
   return [
     ...entries.filter((entry) => !isFallback(entry)),
     ...entries.slice(0, entries.indexOf(fallback)).filter(isFallback),
   ].filter(sharesModel);
+}
+
+/**
+ * Names that an entry serves, known before its plugin is loaded: `serves`, or the models of the option `models`, which
+ * is a list of objects with `id` or a text of names separated by commas. An entry that is not checked yet may contain
+ * anything.
+ */
+function servesOf({ serves, options }: Pick<PluginEntry, 'serves' | 'options'>): readonly string[] {
+  if (Array.isArray(serves)) return serves;
+  const models = options?.models;
+  if (typeof models === 'string') return models.split(/[,\s]+/).filter((name) => name !== '');
+  return Array.isArray(models) ? models.map((model: { id?: unknown } | null) => model?.id).filter(isText) : [];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 const strict = { additionalProperties: false } as const;
@@ -133,10 +149,11 @@ const ENABLED_ADVICE =
 type FileEntry = Static<typeof EntrySchema>;
 type OneEntry = Omit<FileEntry, 'models'> & Pick<PluginEntry, 'prices'>;
 
-function whyContradictory({ id, models, serves, fallback }: FileEntry): string | undefined {
+function whyContradictory({ id, models, serves, fallback, options }: FileEntry): string | undefined {
   if (models && id !== undefined) return 'has "id" beside "models": each model is an entry with its own id';
   if (models && serves) return 'has "serves" beside "models", whose ids already list them';
-  if (fallback && !models && !serves) return 'is a "fallback" and must list its models in "models" or "serves"';
+  if (fallback && !models && !serves && options?.models === undefined)
+    return 'is a "fallback" and must list its models in "models" or "serves"';
   return undefined;
 }
 

@@ -26,7 +26,7 @@ const LinkPriceSchema = Type.Object(
     platform: optional(Type.String({ minLength: 1, maxLength: 64 }), 'Key of the platform. Default: any.', 'vidsite'),
     method: optional(
       Type.String({ minLength: 1, maxLength: 64 }),
-      '`extraction_method` of the answer; `background_job` for a job. Default: any.',
+      'One of the methods in `extraction_method` of the answer; `background_job` for a job. Default: any.',
       'browser',
     ),
     price: field(Type.Number({ minimum: 0, maximum: 1_000_000_000 }), 'Price of a link that was extracted.', 0.002),
@@ -193,7 +193,8 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
     linkCostOf(platform, method) {
       const ofPlatform = ofLinks.filter((link) => (link.platform ?? platform) === platform);
       if (method === undefined) return ofPlatform.length > 0 ? 0 : null;
-      const found = ofPlatform.find((link) => (link.method ?? method) === method);
+      const methods = method.split('+');
+      const found = ofPlatform.find((link) => link.method === undefined || methods.includes(link.method));
       return found ? toCost(found.price * ONE) : null;
     },
     highestCostOf(use) {

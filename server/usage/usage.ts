@@ -18,6 +18,7 @@ import { type Admissions, type Settlement } from './admissions.js';
 import { type Prices, sendCost } from './prices.js';
 import type { UsageOverflowTable } from './tables.js';
 import {
+  type CountedRequests,
   costOfUsage,
   createTotals,
   createUsageTable,
@@ -234,6 +235,8 @@ export interface ClosableRequestCounts extends RequestCounts {
 export function createRequestCounts(database: Database, logger: Logger): ClosableRequestCounts {
   const table = createUsageTable(database.queries);
   const warn = createThrottledWarning(logger, 'requests could not be counted; they are counted later');
+  /** Not added up yet. */
+  let counted: CountedRequests[] = [];
   let counting: Batch | undefined;
   /** May have been written by a commit without an answer: its id prevents counting it twice. */
   let doubted: Batch | undefined;
@@ -253,7 +256,20 @@ export function createRequestCounts(database: Database, logger: Logger): Closabl
     );
   }
 
+  /** Leaves one total for each key, route and platform of a day, however long the database does not answer. */
+  function addUp(): void {
+    const [first] = counted;
+    if (!first) return;
+    counting ??= { id: randomUUID(), at: Math.floor(first.at), totals: createTotals() };
+    for (const { at, latencyMs, ...count } of counted) {
+      const latencyMsSum = Math.round(latencyMs);
+      counting.totals.addTotal({ ...NO_TOTAL_COUNTS, ...count, day: dayOf(at), latencyMsSum });
+    }
+    counted = [];
+  }
+
   async function writeAll(): Promise<void> {
+    addUp();
     try {
       if (doubted) await write(doubted);
       doubted = counting;
@@ -279,11 +295,8 @@ export function createRequestCounts(database: Database, logger: Logger): Closabl
   }
 
   return {
-    count({ keyId, accountId, route, model, requests, failed, latencyMs, at, priced = 0, cost = 0 }) {
-      counting ??= { id: randomUUID(), at: Math.floor(at), totals: createTotals() };
-      const name = { keyId, day: dayOf(at), accountId, route, model };
-      const sums = { requests, failed, priced, cost, latencyMsSum: Math.round(latencyMs) };
-      counting.totals.addTotal({ ...name, ...NO_TOTAL_COUNTS, ...sums });
+    count(requests) {
+      counted.push(requests);
       schedule();
     },
     flushCounts: flush,

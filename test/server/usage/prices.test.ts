@@ -76,6 +76,7 @@ describe('prices', () => {
     expect(PRICES.linkCostOf('clip_shop', 'background_job')).to.equal(10_000);
     expect(PRICES.linkCostOf('clip_shop', 'browser')).to.equal(2_000);
     expect(PRICES.linkCostOf('photo', 'browser')).to.equal(5_000);
+    expect(PRICES.linkCostOf('photo', 'page+browser')).to.equal(5_000);
     expect(PRICES.linkCostOf('photo', 'api')).to.equal(null);
   });
 
