@@ -317,7 +317,8 @@ export interface PriceSources {
 export async function readPrices({ file, currency, models = {} }: PriceSources): Promise<Prices | undefined> {
   if (file === undefined) {
     if (Object.keys(models).length === 0) return undefined;
-    return createPrices({ currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models });
+    const table = { currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models };
+    return within('the plugins file', () => createPrices(table));
   }
   const checked = validator.check(await readJson(file));
   if (!checked.ok) {
@@ -333,10 +334,16 @@ export async function readPrices({ file, currency, models = {} }: PriceSources):
   if (twice !== undefined) {
     throw new PricesError(`${file}: models.${twice} has prices in the plugins file as well. Remove one of the two.`);
   }
+  within('the plugins file', () => createPrices({ currency: table.currency, models }));
+  return within(file, () => createPrices({ ...table, models: { ...ofFile, ...models } }));
+}
+
+/** Names the source of the prices in errors. */
+function within<Result>(source: string, create: () => Result): Result {
   try {
-    return createPrices({ ...table, models: { ...ofFile, ...models } });
+    return create();
   } catch (error) {
-    throw error instanceof PricesError ? new PricesError(`${file}: ${error.message}`) : error;
+    throw error instanceof PricesError ? new PricesError(`${source}: ${error.message}`) : error;
   }
 }
 
