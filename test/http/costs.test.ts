@@ -1,10 +1,17 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { expect } from 'chai';
-import type { TextCall, TextModel, Transcript } from 'mediagate';
+import type { TextCall, TextModel, Transcript, Usage } from 'mediagate';
+import { renderUsage } from '../../server/site/pages/dashboard.js';
+import type { State } from '../../server/state.js';
 import { createPrices, decimalOf } from '../../server/usage/index.js';
+import { runCommand } from '../support/command-line.js';
+import { engines, type Place } from '../support/engines.js';
 import { HEARD, inventedAudio } from '../support/invented-audio.js';
 import { inventedImage, inventedModel } from '../support/invented-image.js';
 import { invented, inventedExtraction } from '../support/invented-plugin.js';
 import { inventedProduct, inventedShop, productLink } from '../support/invented-shop.js';
+import { settlement } from '../support/model-requests.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import { scriptedText } from '../support/scripted-text.js';
 import { makeSound } from '../support/sounds.js';
@@ -327,5 +334,88 @@ describeOnStacks('costs of requests', (stack) => {
     } finally {
       await plain.close();
     }
+  });
+});
+
+for (const engine of engines) {
+  describe(`costs in commands on ${engine.name}`, () => {
+    let place: Place;
+    let state: State;
+    let environment: Record<string, string>;
+
+    before(async function () {
+      place = await engine.reusedPlace(this);
+      state = await place.open({ prices: PRICES });
+      const { dataDir, databaseUrl } = place;
+      environment = {
+        DATA_DIR: dataDir,
+        PORT: '0',
+        LOG_LEVEL: 'error',
+        ...(databaseUrl && { DATABASE_URL: databaseUrl }),
+      };
+    });
+    after(() => place?.remove());
+
+    const report = async (...args: string[]) => {
+      const days = ['--from', '2026-01-01', '--to', '2026-01-02'];
+      const { code, stdout, stderr } = await runCommand(['usage', ...days, ...args], environment);
+      expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
+      return stdout;
+    };
+
+    function settle(model: string, usage: Usage | undefined, status = 200): void {
+      const at = Date.UTC(2026, 0, 1, 12);
+      state.admissions.settle(settlement({ model, usage, status, at, keyId: 'someone0' }));
+    }
+
+    it('usage has them once there are prices, and says which requests have none', async () => {
+      settle('m-5.5', { inputTokens: 1_000_000, outputTokens: 1 });
+      await state.admissions.flush();
+      expect(await report('--by', 'model')).not.to.contain('COST');
+
+      expect(await state.usage.setCurrency('USD')).to.equal(true);
+      settle('m-5.5', { inputTokens: 1, outputTokens: 0 });
+      settle('m-5.5', undefined, 502);
+      settle('m-open', { inputTokens: 5 });
+      await state.admissions.flush();
+      const table = await report('--by', 'model');
+      expect(table).to.match(/ESTIMATED +COST \(USD\)\nm-5\.5 .* 1\.250011\nm-open .* -\nall .* 1\.250011\n$/);
+      expect(await state.usage.setCurrency('EUR')).to.equal(false);
+      expect(await state.usage.currency()).to.equal('USD');
+      const csv = await report('--by', 'model', '--csv');
+      expect(csv).to.match(/^model,.*,cost,unpriced,currency\nm-5\.5,3,.*,1\.250011,0,USD\nm-open,1,.*,,1,USD\n$/);
+    });
+
+    // One engine: each start takes a second, and the other test has the currency of both.
+    const onOne = engine.name === 'sqlite' ? it : undefined;
+    onOne?.('the start refuses wrong prices, and another currency than that of the costs', async () => {
+      const file = path.join(place.dataDir, 'prices.json');
+      const serve = async (prices: object) => {
+        await writeFile(file, JSON.stringify(prices));
+        const { code, stdout, stderr } = await runCommand(['serve'], { ...environment, PRICES_FILE: file });
+        expect([code, stdout]).to.deep.equal([2, '']);
+        return stderr;
+      };
+      expect(await serve({ currency: 'USD', models: { m: { output: 'much' } } })).to.equal(
+        `mediagate: ${file}: models.m.output must be number.\n`,
+      );
+      const other = await serve({ currency: 'EUR' });
+      expect(other).to.contain('The prices are in EUR, but the usage log has costs in USD.').and.contain('PRICES_FILE');
+      const wrong = await runCommand(['serve'], { ...environment, PRICES_CURRENCY: 'dollars' });
+      expect(wrong.stderr).to.contain('PRICES_CURRENCY must be the code of a currency (ISO 4217), such as USD or EUR.');
+    });
+  });
+}
+
+describe('costs on the dashboard', () => {
+  const days = [{ day: '2026-06-15', requests: 3, failed: 0, tokens: 30, images: 0 }];
+
+  it('are in the sum and in the table', () => {
+    const costs = { currency: 'USD', total: '12.34', days: new Map([['2026-06-15', '0.001234']]) };
+    const page = renderUsage(days, costs).markup;
+    expect(page).to.contain('<div><dt>Cost (USD)</dt><dd>12.34</dd></div>');
+    expect(page).to.contain('<th scope="col" class="number">Cost (USD)</th></tr></thead>');
+    expect(page).to.contain('<td class="number">0.001234</td></tr>');
+    expect(renderUsage(days).markup).not.to.contain('Cost');
   });
 });
