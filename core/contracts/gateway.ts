@@ -143,6 +143,8 @@ export interface ReadyModel {
   entry: string;
   /** Of a text model. */
   routes?: readonly TextRoute[];
+  /** Of a text model, in tokens. Default: not known. */
+  contextLength?: number;
   /** Of an audio model. */
   operations?: readonly AudioOperation[];
 }
