@@ -110,7 +110,7 @@ export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
       version: API_VERSION,
       summary: 'Link data, images, text and audio models behind one API key.',
       description:
-        'Every error has a stable `error.code`. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header; answers of text models also have `x-upstream-request-id` if the upstream named the request.',
+        'Every error has a stable `error.code`. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header; answers of text models also have `x-upstream-request-id` if the upstream named the request. If the operator has stated prices, whole answers of models and links have their cost in `x-mediagate-cost`, such as `0.012345 USD`.',
     },
     servers: [{ url: baseUrl }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
