@@ -35,4 +35,5 @@ export {
   isGatewayError,
   type TransientCode,
 } from './runtime/errors.js';
+export { type ChatTranslation, translateToChat } from './text/chat-answers.js';
 export { type JsonValue, replaceFields } from './text/json.js';

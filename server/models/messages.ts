@@ -219,8 +219,9 @@ async function prepareMessage(context: RequestContext, gateway: Gateway, sent: S
 /** If a model has both formats, the richer one is used. An unknown model is refused later. */
 function formatOf(gateway: Gateway, { model }: MessageRequest) {
   const found = gateway.text.models().find(({ id }) => id === model);
-  const { routes = ['responses'], efforts = [] } = found ?? {};
-  const route: TextRoute = routes.includes('responses') ? 'responses' : 'chat_completions';
+  const { routes = ['responses'], translated = [], efforts = [] } = found ?? {};
+  const isNative = routes.includes('responses') && !translated.includes('responses');
+  const route: TextRoute = isNative ? 'responses' : 'chat_completions';
   return { isThere: found !== undefined, route, efforts };
 }
 
