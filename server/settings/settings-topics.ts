@@ -81,6 +81,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
     names: [
       'PLANS_FILE',
       'FREE_TIER_PERIOD',
+      'FREE_TIER_GRANTS',
       'IMAGE_DAILY_LIMIT',
       'ACCOUNT_IMAGE_DAILY_LIMIT',
       'ACCOUNT_QUEUE_PERCENT',
