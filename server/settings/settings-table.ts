@@ -3,6 +3,7 @@ import { networkOfProxies } from '../http/index.js';
 import { KEY_GRANTS } from '../keys/index.js';
 import { PAYMENT_FORMATS, readPaymentSecrets } from '../payments/index.js';
 import {
+  currencyCode,
   hostName,
   issuerAddress,
   list,
@@ -309,6 +310,18 @@ export const SETTINGS: readonly Setting[] = [
     default: 'none',
     description: 'JSON file that changes and adds plans, prices and support contacts.',
     read: (text) => ({ plansFile: path.resolve(text) }),
+  },
+  {
+    name: 'PRICES_FILE',
+    default: 'none: no costs are known',
+    description: 'JSON file with the prices of models and links, from which the costs in the usage log follow.',
+    read: (text) => ({ pricesFile: path.resolve(text) }),
+  },
+  {
+    name: 'PRICES_CURRENCY',
+    default: 'that of `PRICES_FILE`, or `USD`',
+    description: 'Currency (ISO 4217) of the prices in the plugins file.',
+    read: (text) => ({ pricesCurrency: currencyCode(text) }),
   },
   {
     name: 'FREE_TIER_PERIOD',

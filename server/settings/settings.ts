@@ -78,6 +78,10 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   messagesEnabled: boolean;
   /** Default: the built-in plans. */
   plansFile?: string;
+  /** Default: only the prices of the plugins file, if any. */
+  pricesFile?: string;
+  /** ISO 4217. Default: the currency of the prices file, otherwise USD. */
+  pricesCurrency?: string;
   freeTierPeriod: FreeTierPeriod;
   /** Grants of the free tier besides `text`. */
   freeTierGrants: readonly KeyGrant[];
