@@ -217,6 +217,7 @@ const USAGE_COUNTS = [
   'outputTokens',
   'totalTokens',
   'cachedTokens',
+  'cacheWriteTokens',
   'reasoningTokens',
   'inputTextTokens',
   'inputImageTokens',

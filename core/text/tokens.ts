@@ -272,11 +272,13 @@ export function readUsage(value: unknown): Usage | undefined {
   const read = recordOf(value.prompt_tokens_details ?? value.input_tokens_details);
   const written = recordOf(value.completion_tokens_details ?? value.output_tokens_details);
   const cached = count(read.cached_tokens);
+  const cacheWrite = count(read.cache_write_tokens) ?? count(value.cache_creation_input_tokens);
   const reasoning = count(written.reasoning_tokens);
   const usage: Usage = { totalTokens: total ?? (input ?? 0) + (output ?? 0) };
   if (input !== undefined) usage.inputTokens = input;
   if (output !== undefined) usage.outputTokens = output;
   if (cached !== undefined) usage.cachedTokens = cached;
+  if (cacheWrite !== undefined) usage.cacheWriteTokens = cacheWrite;
   if (reasoning !== undefined) usage.reasoningTokens = reasoning;
   return usage;
 }

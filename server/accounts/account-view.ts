@@ -119,9 +119,9 @@ function encodeBudget(budget: BudgetState) {
 }
 
 function encodeCounts(counts: UsageCounts) {
-  const { requests, failed, estimated, inputTokens, cachedTokens, outputTokens, reasoningTokens } = counts;
-  const { characters, seconds, images } = counts;
-  const tokens = { inputTokens, cachedTokens, outputTokens, reasoningTokens };
+  const { requests, failed, estimated, inputTokens, cachedTokens, cacheWriteTokens } = counts;
+  const { outputTokens, reasoningTokens, characters, seconds, images } = counts;
+  const tokens = { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens };
   return { requests, failed, estimated, ...tokens, characters, seconds, images };
 }
 
