@@ -33,5 +33,6 @@ export {
   type GatewayErrorDetails,
   isGatewayError,
   type TransientCode,
+  type UpstreamWords,
 } from './runtime/errors.js';
 export { type JsonValue, replaceFields } from './text/json.js';

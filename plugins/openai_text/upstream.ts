@@ -18,14 +18,15 @@ import {
   type Static,
   type StoredResponseAction,
   type StoredResponseCall,
-  statusFailure,
+  sanitizedWords,
   type TextCall,
   type TextRoute,
   TryFailure,
   Type,
+  textStatusFailure,
   type UpstreamRefusal,
   UpstreamUrlSchema,
-  withoutNames,
+  upstreamWords,
 } from 'mediagate/plugin';
 
 const strict = { additionalProperties: false } as const;
@@ -254,7 +255,9 @@ const NOT_OURS = 'invalid_encrypted_content';
 /** Of a look-alike that only answers requests. */
 const NO_SUCH_TASK = new Set([404, 405, 501]);
 const PARAM = /^[\w.[\]-]{1,100}$/;
-const MAX_WORDS = 1_000;
+/** Refusals that keep the upstream's code besides its message, since clients act on it. */
+const WORDED_STATUSES: ReadonlySet<number> = new Set([413, 422]);
+const WORDED_CODES: ReadonlySet<string> = new Set([NOT_OURS, 'content_policy_violation']);
 
 /** Codes of the format that have the same name here, and those that say less here. */
 const CODES: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
@@ -293,7 +296,7 @@ export function refusalFailure(refusal: UpstreamRefusal, upstream: Upstream, now
       ? new TryFailure(fault, { again: 'elsewhere', counts: false })
       : callerFailure(fault);
   }
-  const failure = statusFailure(refusal, now, 'anywhere');
+  const failure = textStatusFailure(refusal, now, upstream);
   if (refusal.headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
   return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
 }
@@ -323,19 +326,14 @@ function namesThingsOfTheCaller({ param, message = '' }: OpenaiError): boolean {
 
 function callerFault(refusal: UpstreamRefusal, error: OpenaiError, upstream: Upstream): GatewayError {
   const { status } = refusal;
-  const words = error.message?.slice(0, MAX_WORDS);
+  const words = error.message;
   const isTooLong = status === 413 || (words !== undefined && TOO_LONG.test(words));
   const isFiltered = status === 403 && namesModeration(refusal);
   const usual = isTooLong ? 'context_length_exceeded' : isFiltered ? 'content_filter' : 'invalid_value';
   const code = CODES.get(error.code) ?? usual;
   const param = error.param !== undefined && PARAM.test(error.param) ? error.param : undefined;
-  const message = words && plainText(withoutNames(words, upstream));
-  return new GatewayError(code, message || 'The model refused the request.', { param });
-}
-
-function plainText(words: string): string {
-  return words
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
-    .toWellFormed();
+  const keeps = WORDED_STATUSES.has(status) || WORDED_CODES.has(error.code);
+  const said = keeps ? upstreamWords(refusal, upstream) : undefined;
+  const message = said?.message ?? (words === undefined ? '' : sanitizedWords(words, upstream));
+  return new GatewayError(code, message || 'The model refused the request.', { param, upstream: said });
 }
