@@ -182,7 +182,7 @@ export interface GatewayErrorDetails {
   platform?: string;
   attempts?: readonly Attempt[];
   /** Set by text providers only; it is removed from errors of all others. */
-  upstream?: UpstreamWords;
+  upstream?: UpstreamWords | undefined;
   cause?: unknown;
 }
 
