@@ -413,7 +413,7 @@ function callerFault(refusal: UpstreamRefusal, error: OpenaiError, upstream: Ups
   const code = CODES.get(error.code) ?? usual;
   const param = error.param !== undefined && PARAM.test(error.param) ? error.param : undefined;
   const keeps = WORDED_STATUSES.has(status) || WORDED_CODES.has(error.code);
-  const said = keeps ? upstreamWords(refusal, upstream) : undefined;
-  const message = said?.message ?? (words === undefined ? '' : sanitizedWords(words, upstream));
-  return new GatewayError(code, message || 'The model refused the request.', { param, upstream: said });
+  const quoted = keeps ? upstreamWords(refusal, upstream) : undefined;
+  const message = quoted?.message ?? (words === undefined ? '' : sanitizedWords(words, upstream));
+  return new GatewayError(code, message || 'The model refused the request.', { param, upstream: quoted });
 }

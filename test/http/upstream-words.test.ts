@@ -74,7 +74,7 @@ describe('the words of a model vendor', () => {
       id: `text_${index}`,
       use: openaiText,
       options: {
-        model: `m-${index}`,
+        models: `m-${index}`,
         upstreams: [{ url: upstream.baseUrl, model: 'vendor/secret-name', apiKey: KEY }],
       },
       timeoutMs: 60_000,
