@@ -110,7 +110,7 @@ export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
       version: API_VERSION,
       summary: 'Link data, images, text and audio models behind one API key.',
       description:
-        'Every error has a stable `error.code`. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header.',
+        'Every error has a stable `error.code`. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header; answers of text models also have `x-upstream-request-id` if the upstream named the request.',
     },
     servers: [{ url: baseUrl }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
@@ -229,7 +229,10 @@ function describe(route: Route) {
     ...(body && {
       requestBody: {
         required: true,
-        content: { [body.type ?? 'application/json']: { schema: body.schema, ...exampleOf(body) } },
+        content: {
+          [body.type ?? 'application/json']: { schema: body.schema, ...exampleOf(body) },
+          ...(body.form && { 'multipart/form-data': { schema: body.form } }),
+        },
       },
     }),
     responses: {
