@@ -121,9 +121,9 @@ function encodeBudget(budget: BudgetState) {
 }
 
 function encodeCounts(counts: UsageCounts, currency: string | undefined) {
-  const { requests, failed, estimated, inputTokens, cachedTokens, outputTokens, reasoningTokens } = counts;
-  const { characters, seconds, images } = counts;
-  const tokens = { inputTokens, cachedTokens, outputTokens, reasoningTokens };
+  const { requests, failed, estimated, inputTokens, cachedTokens, cacheWriteTokens } = counts;
+  const { outputTokens, reasoningTokens, characters, seconds, images } = counts;
+  const tokens = { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens };
   return {
     requests,
     failed,

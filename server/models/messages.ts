@@ -60,8 +60,9 @@ const Message = Type.Object(
     stop_sequence: field(Nullable(Text), 'The stop sequence that was reached. Null if none was.'),
     usage: field(
       Type.Object({
-        input_tokens: field(Count, 'Input tokens, without those from the cache.'),
+        input_tokens: field(Count, 'Input tokens, without those from the cache and those written to it.'),
         cache_read_input_tokens: field(Count, 'Input tokens that the model vendor had cached.'),
+        cache_creation_input_tokens: field(Count, 'Input tokens that the model vendor wrote to its cache.'),
         output_tokens: field(Count, 'Output tokens.'),
       }),
       'Tokens of the call.',

@@ -137,7 +137,15 @@ const ErrorBody = Type.Object({
   message: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
   type: field(Text, 'Class of the error, as clients of OpenAI know it.', 'invalid_request_error'),
   param: field(Nullable(Text), 'The field of the request that is invalid. Null if none is.', 'url'),
-  code: field(Code, 'Stable error code, for programs. Treat an unknown code by the HTTP status.', 'invalid_value'),
+  code: field(
+    Type.Union([Code, Text]),
+    'Stable error code, for programs. Treat an unknown code by the HTTP status. If `gateway_code` is there, the code of the model vendor.',
+    'invalid_value',
+  ),
+  gateway_code: optional(
+    Code,
+    "Only on text routes: the gateway's own code of an error that has the model vendor's words.",
+  ),
   request_id: optional(Text, 'Id of the request, which the log of the gateway also has.'),
   retryable: optional(
     Type.Boolean(),
@@ -167,6 +175,8 @@ const ERROR_SCHEMAS = {
         Type.Object({
           type: field(Text, "Class of the error, as Anthropic's SDK knows it.", 'invalid_request_error'),
           message: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
+          code: optional(Text, 'Only with the words of the model vendor: its code.'),
+          gateway_code: optional(Code, "Only with the words of the model vendor: the gateway's own code."),
         }),
         'The error.',
       ),
