@@ -79,10 +79,12 @@ export {
   setSecurityHeaders,
 } from './request.js';
 export {
+  AnyObject,
   Attempts,
   addRoutes,
   Count,
   defineRoute,
+  type ErrorFormat,
   Failure,
   type Grant,
   type GuardOf,
@@ -92,6 +94,7 @@ export {
   type Route,
   type RouteAnswer,
   type SentWebhook,
+  streamed,
   Text,
   Time,
   Url,

@@ -28,6 +28,8 @@ export interface SignInAppOptions {
   paymentSecrets?: AccountDependencies['paymentSecrets'];
   /** Default: none. */
   imageDailyLimit?: number;
+  /** Whether the routes of Anthropic's format do anything. Default false. */
+  messages?: boolean;
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
 }
@@ -60,6 +62,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     clock,
     stack,
     imageDailyLimit: options.imageDailyLimit,
+    messages: options.messages,
     gateway: {
       plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
       // The way out is the real one: what it guards is part of what is tested.
