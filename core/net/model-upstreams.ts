@@ -10,7 +10,7 @@ import {
 } from '../contracts/index.js';
 import { asNumber, asString, at } from '../extraction/scraping/index.js';
 import { type ErrorCode, GatewayError } from '../runtime/index.js';
-import { createFailOver, type FailOverCall, type FailOverOptions, type TryFailure } from './fail-over.js';
+import { createFailOver, type FailOverCall, type FailOverOptions, TryFailure } from './fail-over.js';
 import {
   type AfterLostAnswer,
   accountFailure,
@@ -173,6 +173,87 @@ export function resumeBody(
   return body;
 }
 
+/** As much as one answer may have, pictures in it included; nothing of it is kept. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+
+/** A request to a text model. */
+export interface TextUpstreamRequest
+  extends Pick<HttpRequest, 'url' | 'method' | 'headers' | 'body' | 'signal' | 'idleMs'> {
+  /** Milliseconds until the status must be here. */
+  timeoutMs: number;
+  /** Milliseconds to wait for the first bytes of the body; the reader receives later ones. Default: no limit. */
+  firstBytesMs?: number;
+  /** Whether a stream may have no events. Default false. */
+  mayHaveNone?: boolean;
+}
+
+/**
+ * Sends a request to a text model. Resolves when the first bytes of the answer are here, or `firstBytesMs` have passed.
+ * @throws what `refuse` makes of a status that is no success; TryFailure for an HTML page or an empty body; the error of
+ *   the HTTP client.
+ */
+export async function askTextUpstream(
+  { http, clock }: { http: HttpClient; clock: Clock },
+  { firstBytesMs, mayHaveNone = false, ...request }: TextUpstreamRequest,
+  refuse: (refusal: UpstreamRefusal) => TryFailure,
+): Promise<Pick<HttpStream, 'status' | 'headers' | 'body'>> {
+  const response = await http.stream({ ...request, maxBytes: MAX_ANSWER_BYTES });
+  const { status, headers } = response;
+  if (status < 200 || status > 299) throw refuse(await readRefusal(response, clock));
+  if (headers['content-type']?.startsWith('text/html')) throw await htmlPage(response);
+  const mayBeEmpty = mayHaveNone && headers['content-type']?.startsWith('text/event-stream');
+  return { status, headers, body: await startBody(response.body, { clock, firstBytesMs, mayBeEmpty }) };
+}
+
+/** What a proxy, or a wrong address, answers with. */
+async function htmlPage({ body }: HttpStream): Promise<TryFailure> {
+  await body[Symbol.asyncIterator]().return?.();
+  const error = new GatewayError('upstream_changed', 'The upstream answered with an HTML page.');
+  return new TryFailure(error, { again: 'elsewhere', counts: true });
+}
+
+interface StartOptions {
+  clock: Clock;
+  /** Milliseconds to wait for the first bytes; the reader receives later ones. Default: no limit. */
+  firstBytesMs?: number;
+  /** Default false. */
+  mayBeEmpty?: boolean;
+}
+
+/**
+ * A body whose first bytes are here, so that one that never begins can still be had elsewhere.
+ * @throws TryFailure where it is empty and may not be; what reading it throws.
+ */
+async function startBody(
+  body: AsyncIterable<Uint8Array>,
+  { clock, firstBytesMs, mayBeEmpty = false }: StartOptions,
+): Promise<AsyncIterableIterator<Uint8Array>> {
+  const chunks = body[Symbol.asyncIterator]();
+  const first = chunks.next();
+  const early = firstBytesMs === undefined ? await first : await within(first, firstBytesMs, clock);
+  if (early?.done && !mayBeEmpty) {
+    const error = new GatewayError('upstream_error', 'The upstream answered with an empty body.');
+    throw new TryFailure(error, { again: 'anywhere', counts: true });
+  }
+  return resumeBody(first, chunks);
+}
+
+/** Undefined where it takes longer. */
+async function within<Result>(work: Promise<Result>, ms: number, clock: Clock): Promise<Result | undefined> {
+  const done = new AbortController();
+  const late = clock.sleep(ms, done.signal).then(
+    () => undefined,
+    () => undefined,
+  );
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    done.abort();
+    // The reader gets the failure; without a reader, it must not end the process.
+    work.catch(() => undefined);
+  }
+}
+
 /** Codes and types of an upstream that does not serve us any more. */
 const UNSERVED = /^(?:insufficient_quota|billing_\w+|\w+_deactivated|usage_limit_reached|access_terminated)$/;
 const UNKNOWN_MODEL = /^(?:model_not_found|invalid_model|model_not_available|unknown_model)$/;
@@ -260,4 +341,79 @@ export function openaiUsage(json: unknown): Usage | undefined {
 export function moderationFailure(reason: string | undefined): TryFailure {
   const message = "The request was rejected by the model's safety system.";
   return callerFailure(new GatewayError('moderation_blocked', message, { reason }));
+}
+
+/** Not all who have a limit have a code for it. */
+const TOO_LONG = /maximum context length|context (?:length|window|size)\b|prompt is too long/i;
+/** As the vendor words it, with or without saying which member named it. */
+const NOT_FOUND = /\bwith id\b.*\bnot found\b/i;
+/** Thoughts of a model that its client keeps can be read by the account alone in which they were thought. */
+const NOT_OURS = 'invalid_encrypted_content';
+const PARAM = /^[\w.[\]-]{1,100}$/;
+const MAX_WORDS = 1_000;
+
+/** Codes of the format that have the same name here, and those that say less here. */
+const CODES: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+  ...(
+    [
+      'context_length_exceeded',
+      'previous_response_not_found',
+      'content_filter',
+      'invalid_prompt',
+      'invalid_json',
+      'missing_required_parameter',
+      'unsupported_parameter',
+      'unsupported_value',
+      'invalid_image',
+      'invalid_image_url',
+      'invalid_base64_image',
+      'image_too_large',
+      'image_file_too_large',
+      'unsupported_image_media_type',
+      'failed_to_download_image',
+    ] as const
+  ).map((code) => [code, code] as const),
+  ['string_above_max_length', 'context_length_exceeded'],
+  ['content_policy_violation', 'content_filter'],
+  ['unknown_parameter', 'unsupported_parameter'],
+]);
+
+/** What an answer means that is no success. A caller's fault keeps the upstream's words, without its names. */
+export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const error = openaiError(refusal);
+  if (error.about === 'account') return accountFailure();
+  if (error.about === 'model') return modelFailure(false);
+  if (error.about !== 'upstream' || (refusal.status === 404 && namesThingsOfTheCaller(error))) {
+    const fault = callerFault(refusal, error, upstream);
+    return error.code === NOT_OURS
+      ? new TryFailure(fault, { again: 'elsewhere', counts: false })
+      : callerFailure(fault);
+  }
+  const failure = statusFailure(refusal, now, 'anywhere');
+  if (refusal.headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
+  return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
+}
+
+/** An earlier response, an item, a conversation: what the request names is not there, while model and address are. */
+function namesThingsOfTheCaller({ param, message = '' }: OpenaiError): boolean {
+  return param === undefined ? NOT_FOUND.test(message) : param !== 'model';
+}
+
+function callerFault(refusal: UpstreamRefusal, error: OpenaiError, upstream: UpstreamNames): GatewayError {
+  const { status } = refusal;
+  const words = error.message?.slice(0, MAX_WORDS);
+  const isTooLong = status === 413 || (words !== undefined && TOO_LONG.test(words));
+  const isFiltered = status === 403 && namesModeration(refusal);
+  const usual = isTooLong ? 'context_length_exceeded' : isFiltered ? 'content_filter' : 'invalid_value';
+  const code = CODES.get(error.code) ?? usual;
+  const param = error.param !== undefined && PARAM.test(error.param) ? error.param : undefined;
+  const message = words && plainText(withoutNames(words, upstream));
+  return new GatewayError(code, message || 'The model refused the request.', { param });
+}
+
+function plainText(words: string): string {
+  return words
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+    .toWellFormed();
 }
