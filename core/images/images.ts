@@ -9,6 +9,7 @@ import type {
   JobFailure,
   JobState,
   Logger,
+  Media,
   QueueShare,
   Storage,
   StoredBody,
@@ -39,6 +40,8 @@ export interface ImageRequest {
   references: readonly ReferenceInput[];
   /** Marks the part of the first input image that is to change; see {@link ImageCall.mask}. Default: none. */
   mask?: ReferenceInput;
+  /** Maximum number of partial images, for {@link Images.onPartial}; 1 to 3. Default: none. */
+  partialImages?: number;
   /** Fields passed through to the model; see {@link ImageCall}. */
   options: Readonly<Record<string, unknown>>;
   /** `url`: public files. `inline`: only for owners of the job. `both`: both of them. */
@@ -147,6 +150,11 @@ export interface Images {
    * @throws GatewayError `job_not_found`, `job_already_terminal`.
    */
   cancel(id: string, owner: string): Promise<ImageJob>;
+  /**
+   * Notifies of the partial images of a job that this process runs: at once of those that it has shown already, and of
+   * each further one. Jobs of other processes show none. Call the result to stop.
+   */
+  onPartial(id: string, listener: PartialListener): () => void;
   /** The image of a completed job; undefined if it has expired. */
   content(image: FinishedImage): Promise<StoredBody | undefined>;
   /**
@@ -155,6 +163,9 @@ export interface Images {
    */
   file(name: string): Promise<ImageFile>;
 }
+
+/** @param index From 0. */
+export type PartialListener = (image: Media, index: number) => void;
 
 export function isTerminal({ state }: Pick<ImageJob, 'state'>): boolean {
   return state !== 'queued' && state !== 'running';
@@ -218,7 +229,8 @@ export function createImages(options: ImageServiceOptions): ImageService {
   // The retention of files starts at completion, so they exist for the promised time.
   const publicMs = (options.fileMs ?? DEFAULT_FILE_MS) + QUEUED_MS;
   const resultFiles = createResultFiles({ storage, clock, logger, publicMs });
-  const run = createImageRun({ ...options, referenceFiles, resultFiles });
+  const partials = createPartials();
+  const run = createImageRun({ ...options, referenceFiles, resultFiles, showPartial: partials.show });
   const stopping = new AbortController();
   const tidying = new Set<Promise<void>>();
   let running: JobWorkers | undefined;
@@ -260,6 +272,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
       const task = job.input as ImageTask;
       return await run({ ...task, resultTarget: targetOfRun(task.resultTarget, job.attempts) }, job, signal);
     } finally {
+      partials.forget(job.id);
       tidyLater(job, []);
     }
   }
@@ -314,7 +327,8 @@ export function createImages(options: ImageServiceOptions): ImageService {
       try {
         const resultTarget = resultFiles.target(delivery);
         const { options } = request;
-        const inputs = { references: stored, ...(mask && { mask }) };
+        const { partialImages } = request;
+        const inputs = { references: stored, ...(mask && { mask }), ...(partialImages && { partialImages }) };
         const task: ImageTask = { model, prompt, size, options, ...inputs, resultTarget };
         const summary: ImageJobSummary = { model, delivery, requestId, owner, files };
         const accepted = await store.accept({ ...terms, job: { ...job, summary, input: task } });
@@ -339,6 +353,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
       tidyLater(record, []);
       return view(record);
     },
+    onPartial: partials.listen,
     content: ({ name }) => storage.read(name),
     file: (name) => resultFiles.open(name),
     start() {
@@ -362,6 +377,30 @@ export function createImages(options: ImageServiceOptions): ImageService {
       await running?.stop();
       stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
       await Promise.all(tidying);
+    },
+  };
+}
+
+/** The partial images of the jobs that run in this process. They are kept in memory, since they are only a preview. */
+function createPartials() {
+  const shown = new Map<string, Media[]>();
+  const listeners = new Map<string, Set<PartialListener>>();
+  return {
+    show(id: string, image: Media): void {
+      const images = shown.get(id) ?? [];
+      shown.set(id, images);
+      images.push(image);
+      for (const listener of listeners.get(id) ?? []) listener(image, images.length - 1);
+    },
+    forget: (id: string): void => void shown.delete(id),
+    listen(id: string, listener: PartialListener): () => void {
+      const own = listeners.get(id) ?? new Set();
+      listeners.set(id, own.add(listener));
+      for (const [index, image] of (shown.get(id) ?? []).entries()) listener(image, index);
+      return () => {
+        own.delete(listener);
+        if (own.size === 0) listeners.delete(id);
+      };
     },
   };
 }
@@ -422,6 +461,7 @@ export const absentImages: Images = {
   submit: refuse,
   find: refuse,
   wait: refuse,
+  onPartial: () => () => {},
   list: refuse,
   cancel: refuse,
   content: refuse,
