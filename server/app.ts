@@ -297,6 +297,7 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
 export function createAccountContext(server: ServerContext): AccountContext | undefined {
   const { account, budgets, usageLog, rateLimits, accountImageDailyLimit: imageDailyLimit } = server;
   if (!account) return undefined;
+  const { currency } = server.prices ?? {};
   const { clock } = server.keys;
   const { state, site } = account;
   const { accounts, keys, jobs } = state;
@@ -305,7 +306,7 @@ export function createAccountContext(server: ServerContext): AccountContext | un
     clock,
     account,
     sessions: createSessionService(state.sessions, site),
-    view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, clock }),
+    view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
     publicBodies: createBodyBudget(PUBLIC_BODIES),
   };
 }

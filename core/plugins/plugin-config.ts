@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   type EntryVariables,
+  type ModelPrices,
   ModelPricesSchema,
   type Plugin,
   type PluginEntry,
@@ -118,7 +119,8 @@ export class PluginConfigError extends Error {
 /**
  * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; if
  * it is not set the field is omitted, so the plugin's own default applies. As `enabled` it means whether the variable
- * is set. An entry with `models` becomes one entry for each of them. Relative `use` paths become absolute. Entries that
+ * is set. An entry with `models` becomes one entry for each of them. `prices` of a model, also in the option `models`,
+ * are in `prices` of its entry. Relative `use` paths become absolute. Entries that
  * name variables list them in `variables`.
  * @throws PluginConfigError
  */
@@ -138,7 +140,8 @@ export async function readPluginConfig(
   return checked.value.plugins.flatMap((entry, index) => {
     const reason = whyContradictory(entry);
     if (reason !== undefined) throw new PluginConfigError(`${file}: plugins.${index} ${reason}.`);
-    return expandModels(entry).map((one) => resolveEntry(one, environment, folder));
+    const where = `${file}: plugins.${index}.options`;
+    return expandModels(entry).map((one) => resolveEntry(takePrices(one, where), environment, folder));
   });
 }
 
@@ -167,6 +170,31 @@ function expandModels({ models, ...entry }: FileEntry): OneEntry[] {
     options: { ...entry.options, ...options },
     ...(prices && { prices: { [id]: prices } }),
   }));
+}
+
+const pricesValidator = createValidator(ModelPricesSchema);
+
+/**
+ * Moves `prices` of each model in the option `models` to the entry: they are of no use to the plugin.
+ * @throws PluginConfigError
+ */
+function takePrices({ options, ...entry }: OneEntry, where: string): OneEntry {
+  if (!options || !Array.isArray(options.models)) return { ...entry, ...(options && { options }) };
+  const ofModels: Record<string, ModelPrices> = {};
+  const models = options.models.map((model: unknown, index) => {
+    if (typeof model !== 'object' || model === null || !('prices' in model)) return model;
+    const { prices, ...rest } = model;
+    const checked = pricesValidator.check(prices);
+    if (!checked.ok) {
+      const [issue] = checked.issues;
+      const field = issue?.path ? `prices.${issue.path}` : 'prices';
+      throw new PluginConfigError(`${where}.models.${index}.${field} ${issue?.message ?? 'is not valid'}.`);
+    }
+    if ('id' in rest && isText(rest.id)) ofModels[rest.id] = checked.value;
+    return rest;
+  });
+  const prices = { ...ofModels, ...entry.prices };
+  return { ...entry, options: { ...options, models }, ...(Object.keys(prices).length > 0 && { prices }) };
 }
 
 function resolveEntry(

@@ -6,6 +6,7 @@ import {
   type HttpStream,
   type PluginContext,
   type ResponsesTask,
+  readUpstreamRequestId,
   type TextProvider,
   type TextReply,
   type TextRoute,
@@ -104,6 +105,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       body,
       upstream: upstream.name,
       upstreamModel: upstream.model,
+      upstreamRequestId: readUpstreamRequestId(headers),
       plainWords: (words) => withoutNames(words, upstream),
     };
   }

@@ -385,6 +385,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   usage_entries: true,
   usage_totals: true,
   usage_overflow: true,
+  usage_currency: true,
   stored_responses: true,
   response_items: true,
   background_responses: true,

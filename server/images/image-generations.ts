@@ -19,6 +19,7 @@ import {
   readRetryCount,
 } from '../idempotency/index.js';
 import { followKey, keyOf, quotaSubject } from '../keys/index.js';
+import { costOfImage, sendCost } from '../usage/index.js';
 import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './image-answers.js';
 import { EDIT_EXAMPLE, EditBodySchema, EditFormSchema, useEditBody } from './image-edits.js';
 import {
@@ -56,7 +57,7 @@ const RETRY_MS = 600_000;
 
 /** The synchronous routes: each submits a job and waits for it. */
 export function imageGenerationRoutes(server: ServerContext): Route[] {
-  const { gateway, waiting, drain, clock, baseUrl, keys } = server;
+  const { gateway, waiting, drain, clock, baseUrl, keys, prices } = server;
   const waiters = new Map<string, number>();
 
   async function generate(context: RequestContext, route: WaitingRoute): Promise<void> {
@@ -152,6 +153,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       throw failureOf(job);
     }
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    if (prices) sendCost(response, prices, costOfImage(prices, job.model, image));
     const result = { delivery, baseUrl: baseUrl(), createdAt: job.finishedAt ?? clock.now() };
     if (delivery === 'url') {
       context.body = JSON.stringify(encodeImageResult(image, result));

@@ -22,6 +22,7 @@ export {
 } from './budgets.js';
 export {
   type CostedJob,
+  costOfImage,
   createJobAdmission,
   createJobCosts,
   type JobCharge,
@@ -39,6 +40,7 @@ export {
   type Prices,
   PricesError,
   readPrices,
+  sendCost,
 } from './prices.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {
@@ -54,12 +56,14 @@ export {
   addUp,
   type DayRange,
   encodeBudget,
+  encodeCost,
   encodeCounts,
   getUsage,
   grouped,
   leftOf,
   readDayRange,
   readRangeQuery,
+  renderCost,
   renderLeft,
   type UsageCounts,
   usageRoutes,

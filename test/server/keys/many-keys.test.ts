@@ -140,5 +140,6 @@ function entryRow(index: number, at: number): UsageEntriesTable {
     latencyMs: 1,
     ...NO_COUNTS,
     estimated: 0,
+    cost: null,
   };
 }
