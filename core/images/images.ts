@@ -311,13 +311,13 @@ export function createImages(options: ImageServiceOptions): ImageService {
   return {
     async submit(request): Promise<ImageSubmission> {
       const { model, prompt, size, delivery, owner, requestId = null, webhookUrl } = request;
-      const { keyId, group, groupShare } = request;
+      const { keyId, group, groupShare, priority } = request;
       checkModel(registry, request);
       const checked = await references.check(request.references, request.mask);
       const terms = request.terms === undefined ? {} : { terms: request.terms };
       const origin = requestId === null ? {} : { requestId };
       const target = webhookUrl === undefined ? {} : { webhookUrl };
-      const share = { keyId, group, groupShare, maxActive };
+      const share = { keyId, group, groupShare, priority, maxActive };
       const job = { kind: 'image', owner, ...share, ...origin, ...target } as const;
       // Files are written before the job that names them: a refused or replayed request should use no disk.
       if (checked.some((reference) => 'media' in reference)) {
