@@ -12,7 +12,7 @@ import { fieldError, knownFields, type RequestContext, type ServerContext, useJs
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRequest, isSiteAccount, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { toJobTerms } from '../usage/index.js';
+import { type HighestUse, jobBudgetsOf, toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;
@@ -368,6 +368,7 @@ export async function submitImage(
           rateLimit,
           idempotency,
           ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
+          budgets: jobBudgetsOf(key, highestUseOf(image)),
         }),
       });
     const idempotency = rememberAs(fingerprint);
@@ -380,4 +381,15 @@ export async function submitImage(
   const { job, replayed } = submission;
   if (replayed) markReplayed(response);
   return { job, replayed, ...(streamed && { streamed }) };
+}
+
+/** What an image costs at most. */
+function highestUseOf({ model, size, options: { quality } }: ImageRequest): HighestUse {
+  return {
+    model,
+    image: {
+      ...(size !== 'auto' && { size: `${size.width}x${size.height}` }),
+      ...(typeof quality === 'string' && quality !== 'auto' && { quality }),
+    },
+  };
 }
