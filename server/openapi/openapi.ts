@@ -110,7 +110,7 @@ export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
       version: API_VERSION,
       summary: 'Link data, images, text and audio models behind one API key.',
       description:
-        'Every error has a stable `error.code`. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header; answers of text models also have `x-upstream-request-id` if the upstream named the request.',
+        'Every error has a stable `error.code`. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header; answers of text models also have `x-upstream-request-id` if the upstream named the request. If the operator has stated prices, whole answers of models and links have their cost in `x-mediagate-cost`, such as `0.012345 USD`.',
     },
     servers: [{ url: baseUrl }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
@@ -137,7 +137,15 @@ const ErrorBody = Type.Object({
   message: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
   type: field(Text, 'Class of the error, as clients of OpenAI know it.', 'invalid_request_error'),
   param: field(Nullable(Text), 'The field of the request that is invalid. Null if none is.', 'url'),
-  code: field(Code, 'Stable error code, for programs. Treat an unknown code by the HTTP status.', 'invalid_value'),
+  code: field(
+    Type.Union([Code, Text]),
+    'Stable error code, for programs. Treat an unknown code by the HTTP status. If `gateway_code` is there, the code of the model vendor.',
+    'invalid_value',
+  ),
+  gateway_code: optional(
+    Code,
+    "Only on text routes: the gateway's own code of an error that has the model vendor's words.",
+  ),
   request_id: optional(Text, 'Id of the request, which the log of the gateway also has.'),
   retryable: optional(
     Type.Boolean(),
@@ -167,6 +175,8 @@ const ERROR_SCHEMAS = {
         Type.Object({
           type: field(Text, "Class of the error, as Anthropic's SDK knows it.", 'invalid_request_error'),
           message: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
+          code: optional(Text, 'Only with the words of the model vendor: its code.'),
+          gateway_code: optional(Code, "Only with the words of the model vendor: the gateway's own code."),
         }),
         'The error.',
       ),

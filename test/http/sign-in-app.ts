@@ -28,6 +28,8 @@ export interface SignInAppOptions {
   paymentSecrets?: AccountDependencies['paymentSecrets'];
   /** Default: none. */
   imageDailyLimit?: number;
+  /** Whether there is no user yet, so that the first to sign in becomes the operator. Default false. */
+  withoutUsers?: boolean;
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
 }
@@ -48,6 +50,7 @@ export interface SignInApp extends ListeningApp {
 }
 
 const SESSION_COOKIE = 'mediagate';
+const EARLIER_USER = { issuer: 'urn:invented:earlier', subject: 'earlier', email: null, name: null };
 
 export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
   const { issuer, clock, host = '127.0.0.1', stack, catalogue = DEFAULT_CATALOGUE } = options;
@@ -76,6 +79,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
   });
   if (!identity) throw new Error('the app was started without accounts');
   const started = identity;
+  if (!options.withoutUsers) await app.state.users.signIn(EARLIER_USER);
 
   const begin = (browser: BrowserSession, path = '/signin') => browser.open(app.url + path);
 
