@@ -188,7 +188,7 @@ async function answerMessage(
   const { model, maxTokens: tokens, demand } = prepared;
   await usage.admitted(context, { route: MESSAGES, model, tokens, demand }, async (work) => {
     const exchange = prepared.send(work.reserved);
-    work.uses(exchange.ended);
+    work.uses(exchange.ended, undefined, () => exchange.isBroken === true);
     endWithCaller(context, keys, exchange);
     const reply = await exchange.answer;
     // The upstream has the body; its answer may take long.

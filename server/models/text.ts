@@ -222,7 +222,7 @@ async function answer(
   { prepared, release, work }: Sending,
 ): Promise<void> {
   const exchange = prepared.send(work.reserved);
-  work.uses(exchange.ended, exchange.background);
+  work.uses(exchange.ended, exchange.background, () => exchange.isBroken === true);
   endWithCaller(context, keys, exchange);
   const reply = await exchange.answer;
   // The upstream has the body; its answer may take long.
