@@ -210,8 +210,7 @@ function endConnection({ req: { socket }, res: response }: RequestContext): void
 
 /** Vendor routes that clients know, and their replacements here. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  '/v1/images/edits': 'Input images go with POST /v1/images/generations, as image_url.',
-  '/v1/images/variations': 'Input images go with POST /v1/images/generations, as image_url.',
+  '/v1/images/variations': 'Input images go with POST /v1/images/edits.',
   '/v1/completions': 'There is POST /v1/chat/completions.',
   '/v1/v1/messages': 'There is POST /v1/messages: for its clients, a base URL has no /v1.',
 };
@@ -299,6 +298,7 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
 export function createAccountContext(server: ServerContext): AccountContext | undefined {
   const { account, budgets, usageLog, rateLimits, accountImageDailyLimit: imageDailyLimit } = server;
   if (!account) return undefined;
+  const { currency } = server.prices ?? {};
   const { clock } = server.keys;
   const { state, site } = account;
   const { accounts, keys, jobs } = state;
@@ -307,7 +307,7 @@ export function createAccountContext(server: ServerContext): AccountContext | un
     clock,
     account,
     sessions: createSessionService(state.sessions, site),
-    view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, clock }),
+    view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
     publicBodies: createBodyBudget(PUBLIC_BODIES),
   };
 }

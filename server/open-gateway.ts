@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createGateway, type Gateway, type GatewayServices } from 'mediagate';
-import type { PluginEntry } from '../core/contracts/index.js';
+import type { ModelPrices, PluginEntry } from '../core/contracts/index.js';
 import type { Jobs } from '../core/jobs/index.js';
 import { readPluginConfig } from '../core/plugins/index.js';
 import { type Logger, systemClock } from '../core/runtime/index.js';
@@ -45,6 +45,23 @@ function pluginsConfigOf(settings: Settings): string {
 export async function variablesOfPlugins(settings: Settings): Promise<string[]> {
   const entries = await readPluginConfig(pluginsConfigOf(settings), {});
   return entries.flatMap(({ variables }) => variables?.names ?? []);
+}
+
+/**
+ * Prices of models by their id, as the plugins file states them. Those of an enabled entry count before those of a
+ * fallback for the same model.
+ * @param plugins Default: those of the plugins file.
+ * @throws PluginConfigError
+ */
+export async function modelPricesOf(
+  settings: Settings,
+  environment: NodeJS.ProcessEnv,
+  plugins?: readonly PluginEntry[],
+): Promise<Record<string, ModelPrices>> {
+  const entries = plugins ?? (await readPluginConfig(pluginsConfigOf(settings), environment));
+  const enabled = entries.filter((entry) => entry.enabled !== false);
+  const ranked = [...enabled.filter(({ fallback }) => !fallback), ...enabled.filter(({ fallback }) => fallback)];
+  return Object.assign({}, ...ranked.reverse().map(({ prices }) => prices));
 }
 
 /** OIDC_ISSUER provides the sign-in, so a fallback plugin for it is not loaded. */

@@ -112,6 +112,11 @@ export interface TextReply {
   /** The upstream's model name, which the gateway replaces by the public id. */
   upstreamModel: string;
   /**
+   * The upstream's own id of this request, for the log and for the client's `x-upstream-request-id`: see
+   * `readUpstreamRequestId`. Default: it sent none.
+   */
+  upstreamRequestId?: string;
+  /**
    * Redacts an upstream's error message inside of its answer, so that callers may read it: without its names, addresses
    * and keys. Default: unchanged.
    */

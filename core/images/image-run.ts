@@ -32,6 +32,8 @@ export interface ImageTask {
 export interface ImageResult {
   image: StoredImage;
   usage?: Usage;
+  /** The quality that was asked for. */
+  quality?: string;
   warnings?: readonly ImageWarning[];
 }
 
@@ -102,7 +104,13 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       setting: hideOptions(setting),
       details: hideOptions(details),
     }));
-    return { image, ...(usage && { usage }), ...(shown && { warnings: shown }) };
+    const { quality: asked } = task.options;
+    return {
+      image,
+      ...(usage && { usage }),
+      ...(typeof asked === 'string' && { quality: asked }),
+      ...(shown && { warnings: shown }),
+    };
   }
 
   return async (task, { id, attempts }, signal) => {

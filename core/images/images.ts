@@ -114,6 +114,8 @@ export interface FinishedImage {
   /** The kind of storage that held the file when it was stored. */
   source: FileSource;
   usage?: Usage;
+  /** The quality that was asked for. */
+  quality?: string;
   /** Settings that the model ignored. */
   warnings?: readonly ImageWarning[];
 }
@@ -269,8 +271,10 @@ export function createImages(options: ImageServiceOptions): ImageService {
   }
 
   function charge({ summary }: JobRun, result: unknown): Charge {
-    const { usage } = result as ImageResult;
-    return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }) };
+    const { image, usage, quality } = result as ImageResult;
+    const { width, height } = image;
+    const made = { width, height, ...(quality !== undefined && { quality }) };
+    return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }), image: made };
   }
 
   /** Undefined if it was a peek and the job would be accepted. */

@@ -19,6 +19,7 @@ import {
   modelFailure,
   namesModeration,
   readRefusal,
+  readUpstreamRequestId,
   statusFailure,
   tryUpstream,
   type UpstreamNames,
@@ -199,7 +200,11 @@ export async function askTextUpstream(
 ): Promise<Pick<HttpStream, 'status' | 'headers' | 'body'>> {
   const response = await http.stream({ ...request, maxBytes: MAX_ANSWER_BYTES });
   const { status, headers } = response;
-  if (status < 200 || status > 299) throw refuse(await readRefusal(response, clock));
+  if (status < 200 || status > 299) {
+    const failure = refuse(await readRefusal(response, clock));
+    failure.upstreamRequestId = readUpstreamRequestId(headers);
+    throw failure;
+  }
   if (headers['content-type']?.startsWith('text/html')) throw await htmlPage(response);
   const mayBeEmpty = mayHaveNone && headers['content-type']?.startsWith('text/event-stream');
   return { status, headers, body: await startBody(response.body, { clock, firstBytesMs, mayBeEmpty }) };

@@ -125,7 +125,7 @@ export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>
   return ask().catch((thrown: unknown) => {
     const failure = thrown instanceof TryFailure ? thrown : connectionFailure(thrown, signal, lost);
     if (failure instanceof TryFailure) {
-      const { error, consequence } = failure;
+      const { error, consequence, upstreamRequestId } = failure;
       const { again, counts } = consequence;
       const isCallers = !counts && (again === 'nowhere' || !error.retryable);
       // Only the operator can fix failures that are passed to other upstreams, so these are alerts. A caller's error
@@ -135,6 +135,7 @@ export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>
         code: error.code,
         model,
         member,
+        ...(upstreamRequestId !== undefined && { upstreamRequestId }),
         ms: Math.round(clock.monotonic() - begun),
         ...(error.cause !== undefined && { error: error.cause }),
       });
@@ -150,6 +151,22 @@ export interface UpstreamRefusal {
   headers: Readonly<Record<string, string>>;
   /** Its JSON; undefined if it is none, is long (an HTML page), or is slow to arrive. */
   json: unknown;
+}
+
+/** Fields in which servers name a request: OpenAI and many others, Anthropic, Amazon, Azure. */
+const REQUEST_ID_FIELDS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'apim-request-id'] as const;
+const MAX_REQUEST_ID = 128;
+
+/**
+ * The upstream's own id of a request, which its operator can look up: letters, digits and `_ . : / + = @ -`, at most 128
+ * characters; others are left out. Undefined if the upstream sent none.
+ */
+export function readUpstreamRequestId(headers: Readonly<Record<string, string>>): string | undefined {
+  for (const name of REQUEST_ID_FIELDS) {
+    const id = headers[name]?.replace(/[^\w.:/+=@-]+/g, '').slice(0, MAX_REQUEST_ID);
+    if (id) return id;
+  }
+  return undefined;
 }
 
 /** Values shared only with the upstream, which clients must not see. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   type EntryVariables,
+  type ModelPrices,
   ModelPricesSchema,
   type Plugin,
   type PluginEntry,
@@ -118,7 +119,8 @@ export class PluginConfigError extends Error {
 /**
  * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; if
  * it is not set the field is omitted, so the plugin's own default applies. As `enabled` it means whether the variable
- * is set. An entry with `models` becomes one entry for each of them. Relative `use` paths become absolute. Entries that
+ * is set. An entry with `models` becomes one entry for each of them. `prices` of a model, also in the option `models`,
+ * are in `prices` of its entry. Relative `use` paths become absolute. Entries that
  * name variables list them in `variables`.
  * @throws PluginConfigError
  */
@@ -138,7 +140,8 @@ export async function readPluginConfig(
   return checked.value.plugins.flatMap((entry, index) => {
     const reason = whyContradictory(entry);
     if (reason !== undefined) throw new PluginConfigError(`${file}: plugins.${index} ${reason}.`);
-    return expandModels(entry).map((one) => resolveEntry(one, environment, folder));
+    const where = `${file}: plugins.${index}.options`;
+    return expandModels(entry).map((one) => resolveEntry(takePrices(one, where), environment, folder));
   });
 }
 
@@ -169,6 +172,31 @@ function expandModels({ models, ...entry }: FileEntry): OneEntry[] {
   }));
 }
 
+const pricesValidator = createValidator(ModelPricesSchema);
+
+/**
+ * Moves `prices` of each model in the option `models` to the entry: they are of no use to the plugin.
+ * @throws PluginConfigError
+ */
+function takePrices({ options, ...entry }: OneEntry, where: string): OneEntry {
+  if (!options || !Array.isArray(options.models)) return { ...entry, ...(options && { options }) };
+  const ofModels: Record<string, ModelPrices> = {};
+  const models = options.models.map((model: unknown, index) => {
+    if (typeof model !== 'object' || model === null || !('prices' in model)) return model;
+    const { prices, ...rest } = model;
+    const checked = pricesValidator.check(prices);
+    if (!checked.ok) {
+      const [issue] = checked.issues;
+      const field = issue?.path ? `prices.${issue.path}` : 'prices';
+      throw new PluginConfigError(`${where}.models.${index}.${field} ${issue?.message ?? 'is not valid'}.`);
+    }
+    if ('id' in rest && isText(rest.id)) ofModels[rest.id] = checked.value;
+    return rest;
+  });
+  const prices = { ...ofModels, ...entry.prices };
+  return { ...entry, options: { ...options, models }, ...(Object.keys(prices).length > 0 && { prices }) };
+}
+
 function resolveEntry(
   { enabled, options, ...entry }: OneEntry,
   environment: Readonly<Record<string, string | undefined>>,
@@ -177,15 +205,22 @@ function resolveEntry(
   const enabledBy = typeof enabled === 'object' ? enabled.$env : undefined;
   const names = new Set(enabledBy === undefined ? [] : [enabledBy]);
   const ofOptions: Record<string, string> = {};
-  /** An omitted field has no path, but its variable still belongs to the entry. */
+  const ofUnset: Record<string, string> = {};
+  /** An item that is omitted from a list leaves its path to the next one. */
   const read = (name: string, where: readonly string[]) => {
     names.add(name);
     const value = environment[name] || undefined;
-    if (value !== undefined) ofOptions[where.join('.')] = name;
+    const mapping = value === undefined ? ofUnset : ofOptions;
+    mapping[where.join('.')] = name;
     return value;
   };
   const resolved = options && (substitute(options, read, []) as Record<string, unknown>);
-  const variables: EntryVariables = { names: [...names], ofOptions, ...(enabledBy !== undefined && { enabledBy }) };
+  const variables: EntryVariables = {
+    names: [...names],
+    ofOptions,
+    ...(Object.keys(ofUnset).length > 0 && { ofUnset }),
+    ...(enabledBy !== undefined && { enabledBy }),
+  };
   return {
     ...entry,
     use: entry.use.startsWith('.') ? path.resolve(folder, entry.use) : entry.use,

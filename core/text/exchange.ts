@@ -19,7 +19,10 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'set-cookie',
   'transfer-encoding',
   'x-request-id',
+  'x-upstream-request-id',
 ]);
+/** Ids of requests that may be passed on. */
+const HEADER_ID = /^[!-~]{1,128}$/;
 
 export interface ExchangeTimes {
   /** Milliseconds of silence after which a stream gets a comment. */
@@ -55,7 +58,7 @@ export interface ExchangeOptions {
   onWhole(response: WholeResponse, reply: TextReply): void;
   background?: TextExchange['background'];
   /** Called if a stream did not complete although its caller is still connected. */
-  onCut(failure: GatewayError): void;
+  onCut(failure: GatewayError, upstreamRequestId: string | undefined): void;
   /** Called with a call whose signal aborted, which must end soon. */
   watchAborted(work: Promise<unknown>): void;
   /** Whether the upstream completes the answer without a listener: it can be fetched later. */
@@ -248,7 +251,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       onEnd: (failure) => {
         this.#stop();
         this.failure = failure;
-        if (failure && !this.#hasLeft) this.#options.onCut(failure);
+        if (failure && !this.#hasLeft) this.#options.onCut(failure, this.#upstreamIdOf(reply));
         if (failure && !this.#flow.signal.aborted) this.#flow.abort(failure);
         this.#endStream(reader, failure);
       },
@@ -301,13 +304,25 @@ class Exchange implements TextExchange, Watched, BodyReader {
     return { modelText, plainWords: (words) => hideOptions(plainWords(words)) };
   }
 
-  #answerOf({ status, headers }: TextReply, body: TextAnswer['body']): TextAnswer {
+  /** Undefined without one that a header can carry. Option values, such as a key, are redacted. */
+  #upstreamIdOf({ upstreamRequestId: id }: TextReply): string | undefined {
+    return typeof id === 'string' && HEADER_ID.test(id) ? this.#options.hideOptions(id) : undefined;
+  }
+
+  #answerOf(reply: TextReply, body: TextAnswer['body']): TextAnswer {
+    const { status, headers } = reply;
     const passed: Record<string, string> = {};
     for (const name in headers) {
       const value = headers[name];
       if (value !== undefined && !OWN_HEADERS.has(name)) passed[name] = value;
     }
-    return { status, headers: passed, standIn: this.#options.standIn, body };
+    return {
+      status,
+      headers: passed,
+      standIn: this.#options.standIn,
+      upstreamRequestId: this.#upstreamIdOf(reply),
+      body,
+    };
   }
 
   #receive(): void {

@@ -109,6 +109,8 @@ export interface TextAnswer {
   body: Uint8Array | AsyncIterable<Uint8Array>;
   /** Name of the plugin that answered, if it only replaces a provider that is not configured. */
   standIn?: string;
+  /** The upstream's own id of the request. Default: it sent none. */
+  upstreamRequestId?: string;
 }
 
 /** How it ended. */

@@ -101,6 +101,8 @@ export interface AudioWork<Answer> extends KeyedRequest {
   input?: string;
   /** Names of ignored fields in the request. Default: none. */
   ignored?: readonly string[];
+  /** Whether the answer is complete when it is sent, so that its cost is known. Default false. */
+  isWhole?: boolean;
   /** Calls the model, until the signal aborts. */
   ask(signal: AbortSignal): AudioExchange<Answer & { ignored?: readonly string[] }>;
   encode(answer: Answer): OutgoingAnswer;
@@ -113,7 +115,7 @@ const MIN_TOKENS = 1;
 export async function workOnAudio<Answer>(
   context: RequestContext,
   { gateway, usage, answers, keys }: ServerContext,
-  { route, key, fingerprint, model, operation, input, ignored = [], ask, encode }: AudioWork<Answer>,
+  { route, key, fingerprint, model, operation, input, ignored = [], isWhole, ask, encode }: AudioWork<Answer>,
 ): Promise<void> {
   const { res: response } = context;
   const { standIn } = gateway.audio.match(model, operation, input);
@@ -127,6 +129,7 @@ export async function workOnAudio<Answer>(
         const answer = await exchange.answer;
         if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
         nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
+        if (isWhole) await work.sendCost?.();
         await send(encode(answer));
       }),
     );

@@ -127,6 +127,7 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
             model: input.call.model,
             operation,
             ignored: input.ignored,
+            isWhole: !input.stream,
             ask: (signal) => gateway.audio[operation]({ ...input.call, audio, signal }),
             encode(transcript) {
               const { contentType, text } = encodeTranscript(transcript, input, operation);

@@ -43,6 +43,8 @@ export interface RouteBody {
   type?: BodyType | readonly BodyType[];
   schema: TSchema;
   example?: unknown;
+  /** Schema of the fields, if the route takes `multipart/form-data` as well. */
+  form?: TSchema;
 }
 
 export interface Route {

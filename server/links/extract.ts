@@ -33,7 +33,7 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { toJobTerms } from '../usage/index.js';
+import { type Prices, sendCost, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './answers.js';
@@ -112,7 +112,8 @@ export function extractRoutes(server: ServerContext): Route[] {
       sendRateLimit(context.res, rateLimit, submission.answer as RateLimitResult);
     else if (rateLimit) await consumeRateLimit(rateLimits, context.res, { key, family: FAMILY });
     if ('refusal' in submission) throw submission.refusal;
-    usage.count(context, platform);
+    const { method } = 'result' in submission ? submission.result : { method: BACKGROUND };
+    usage.count(context, platform, { methods: [method] });
     if ('result' in submission) sendResult(context, body, submission.result);
     else if ('job' in submission) sendJob(context, submission.job, body);
   }
@@ -210,37 +211,79 @@ export function extractRoutes(server: ServerContext): Route[] {
   ];
 }
 
+/** `extraction_method` of a job without a result. */
+const BACKGROUND = 'background_job';
+
+/** Links of one platform. */
+interface CountedLinks {
+  /** `extraction_method` of those that were extracted. Default: none. */
+  methods?: readonly string[];
+  /** Number of those that failed. Default 0. */
+  failed?: number;
+}
+
 /** Counts admitted requests of link data in the usage log, where the platform stands in place of the model. */
-export function createLinkUsage({ usageLog, clock }: Pick<ServerContext, 'usageLog' | 'clock'>, route: string) {
-  function count(context: RequestContext, platform: string, { requests = 1, failed = 0 } = {}): void {
+export function createLinkUsage(
+  { usageLog, clock, prices }: Pick<ServerContext, 'usageLog' | 'clock' | 'prices'>,
+  route: string,
+) {
+  function count(context: RequestContext, platform: string, { methods = [], failed = 0 }: CountedLinks): Costs {
     const { id, accountId } = keyOf(context);
+    const requests = methods.length + failed;
     const latencyMs = requests * Math.max(0, clock.monotonic() - context.state.startedAt);
-    const at = clock.now();
-    usageLog.count({ keyId: id, accountId, route, model: platform, requests, failed, latencyMs, at });
+    const costs = prices ? costsOf(prices, platform, { methods, failed }) : NO_COSTS;
+    const row = { keyId: id, accountId, route, model: platform, requests, failed, latencyMs, ...costs };
+    usageLog.count({ ...row, at: clock.now() });
+    return costs;
   }
 
   return {
-    count,
+    /** Of a request with one link; sets the header of its cost, unless it failed. */
+    count(context: RequestContext, platform: string, links: CountedLinks): void {
+      const { priced, cost } = count(context, platform, links);
+      if (prices && priced > 0 && !links.failed) sendCost(context.res, prices, cost);
+    },
     /** Counts the request when the work has ended. */
-    async counted<Result>(context: RequestContext, platform: string, work: Promise<Result>): Promise<Result> {
-      let failed = 1;
+    async counted(context: RequestContext, platform: string, work: Promise<ExtractResult>): Promise<ExtractResult> {
+      let links: CountedLinks = { failed: 1 };
       try {
         const result = await work;
-        failed = 0;
+        links = { methods: [result.method] };
         return result;
       } finally {
-        count(context, platform, { failed });
+        this.count(context, platform, links);
       }
     },
-    /** Each link of a batch is a request, as for the rate limit. */
+    /** Each link of a batch is a request, as for the rate limit. Sets the header if each has a known price. */
     countBatch(context: RequestContext, items: readonly BatchItem[], platformOf: (url: string) => string): void {
       const ofPlatform = Map.groupBy(items, ({ url }) => platformOf(url));
-      for (const [platform, group] of ofPlatform) {
-        const failed = group.filter((item) => 'error' in item).length;
-        count(context, platform, { requests: group.length, failed });
-      }
+      const all = Array.from(ofPlatform, ([platform, group]) => {
+        const methods = group.flatMap((item) => ('error' in item ? [] : [methodOf(item)]));
+        return count(context, platform, { methods, failed: group.length - methods.length });
+      });
+      const sum = (part: keyof Costs) => all.reduce((total, costs) => total + costs[part], 0);
+      if (prices && sum('priced') === items.length) sendCost(context.res, prices, sum('cost'));
     },
   };
+}
+
+/** Of several links, in millionths of the currency: how many have a known price, and the sum of theirs. */
+interface Costs {
+  priced: number;
+  cost: number;
+}
+
+const NO_COSTS: Costs = { priced: 0, cost: 0 };
+
+function costsOf(prices: Prices, platform: string, { methods, failed }: Required<CountedLinks>): Costs {
+  const costs = [...methods, ...Array.from({ length: failed }, () => undefined)].flatMap(
+    (method) => prices.linkCostOf(platform, method) ?? [],
+  );
+  return { priced: costs.length, cost: costs.reduce((sum, cost) => sum + cost, 0) };
+}
+
+function methodOf(item: BatchItem): string {
+  return 'result' in item ? item.result.method : BACKGROUND;
 }
 
 /** The supported platforms, with the limits of the calling key. */

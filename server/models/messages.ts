@@ -196,6 +196,7 @@ async function answerMessage(
     const { requestId } = context.state;
     const options = { ...how, model, exchange, requestId, monotonic: () => clock.monotonic() };
     const body = stream ? messageEvents(reply, options) : await wholeMessage(reply, options);
+    if (!stream) await work.sendCost?.();
     await sendText(context, { ...inJson(reply), body });
   });
 }
@@ -254,8 +255,8 @@ function exactly(bytes: Buffer, parsed: JsonRecord): JsonRecord {
 }
 
 /** Headers of an upstream describe its own format, so they are dropped. */
-function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
-  return { status, headers: { 'content-type': 'application/json' }, ...(standIn !== undefined && { standIn }) };
+function inJson({ status, standIn, upstreamRequestId }: TextAnswer): Omit<TextAnswer, 'body'> {
+  return { status, headers: { 'content-type': 'application/json' }, standIn, upstreamRequestId };
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */

@@ -226,7 +226,10 @@ async function answer(
   const reply = await exchange.answer;
   // The upstream has the body; its answer may take long.
   release();
-  if (exchange.background && reply.body instanceof Uint8Array) await work.settled();
+  if (reply.body instanceof Uint8Array) {
+    if (exchange.background) await work.settled();
+    await work.sendCost?.();
+  }
   await sendText(context, reply);
 }
 

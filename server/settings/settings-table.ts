@@ -2,6 +2,7 @@ import path from 'node:path';
 import { networkOfProxies } from '../http/index.js';
 import { PAYMENT_FORMATS, readPaymentSecrets } from '../payments/index.js';
 import {
+  currencyCode,
   hostName,
   issuerAddress,
   list,
@@ -308,6 +309,18 @@ export const SETTINGS: readonly Setting[] = [
     default: 'none',
     description: 'JSON file that changes and adds plans, prices and support contacts.',
     read: (text) => ({ plansFile: path.resolve(text) }),
+  },
+  {
+    name: 'PRICES_FILE',
+    default: 'none: no costs are known',
+    description: 'JSON file with the prices of models and links, from which the costs in the usage log follow.',
+    read: (text) => ({ pricesFile: path.resolve(text) }),
+  },
+  {
+    name: 'PRICES_CURRENCY',
+    default: 'that of `PRICES_FILE`, or `USD`',
+    description: 'Currency (ISO 4217) of the prices in the plugins file.',
+    read: (text) => ({ pricesCurrency: currencyCode(text) }),
   },
   {
     name: 'FREE_TIER_PERIOD',

@@ -77,9 +77,11 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
   { title: 'Webhooks', names: ['IMAGE_WEBHOOKS', 'IMAGE_WEBHOOK_ORIGINS', 'IMAGE_WEBHOOK_SECRET'] },
   { title: 'Models', names: ['MESSAGES_ENABLED', 'AUDIO_MAX_BYTES'] },
   {
-    title: 'Limits, plans and the free tier',
+    title: 'Limits, plans, prices and the free tier',
     names: [
       'PLANS_FILE',
+      'PRICES_FILE',
+      'PRICES_CURRENCY',
       'FREE_TIER_PERIOD',
       'IMAGE_DAILY_LIMIT',
       'ACCOUNT_IMAGE_DAILY_LIMIT',

@@ -77,6 +77,10 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   messagesEnabled: boolean;
   /** Default: the built-in plans. */
   plansFile?: string;
+  /** Default: only the prices of the plugins file, if any. */
+  pricesFile?: string;
+  /** ISO 4217. Default: the currency of the prices file, otherwise USD. */
+  pricesCurrency?: string;
   freeTierPeriod: FreeTierPeriod;
   /** The receiving account, from the payment settings. Default: payments are disabled. */
   paymentReceiver?: PaymentReceiver;

@@ -22,6 +22,7 @@ import {
   grantOf,
   reserve,
 } from './budgets.js';
+import type { Prices } from './prices.js';
 import {
   countOldestTogether,
   createBackgroundTable,
@@ -31,7 +32,7 @@ import {
   writeSettlements,
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
-import { createUsageTable, tokensOf } from './usage-log.js';
+import { costOfUsage, createUsageTable, tokensOf } from './usage-log.js';
 import { createUsageSweeper } from './usage-sweep.js';
 
 /** A request of a model route to be admitted. */
@@ -49,8 +50,9 @@ export interface AdmissionRequest {
 
 /** The budgets that a request is counted for. */
 export interface BudgetIds {
-  budgetId: string;
-  /** Default: none. */
+  /** Budget of the plan; it must exist. */
+  budgetId: string | null;
+  /** Those of the key itself, its account and its group: one that was removed limits nothing. Default: none. */
   furtherBudgets?: readonly string[];
 }
 
@@ -96,6 +98,8 @@ export interface Settlement {
   };
   /** End of the request, in milliseconds since 1970. */
   at: number;
+  /** Millionths of the currency; null is not known. Default: by the prices of {@link AdmissionsOptions}. */
+  cost?: number | null;
 }
 
 /**
@@ -144,6 +148,8 @@ export interface AdmissionsOptions {
   rateLimitTable: RateLimitTable;
   /** Clock of budget periods and days. Default: the database's clock. */
   clock?: Clock;
+  /** Default: none, and no cost is known. */
+  prices?: Prices;
   logger: Logger;
 }
 
@@ -158,12 +164,13 @@ export function createAdmissions({
   instances,
   rateLimitTable,
   clock,
+  prices,
   logger,
 }: AdmissionsOptions): ClosableAdmissions {
   const { engine, queries } = database;
   const budgetTable = createBudgetTable({ engine, queries, clock });
   const usageTable = createUsageTable(queries);
-  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries) };
+  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries, prices), prices };
   /** Reservations, and the tokens that their upstream was limited to. */
   const held = new Map<string, number | undefined>();
   const limitsTokens = new Set<string>();
@@ -213,7 +220,7 @@ export function createAdmissions({
     database,
     // A power cut also ends the requests themselves, so losing the last moment is acceptable.
     durability: 'relaxed',
-    script: (requests) => admitGroup(requests, { rateLimitTable, budgetTable, hold }),
+    script: (requests) => admitGroup(requests, { rateLimitTable, budgetTable, prices, hold }),
   });
 
   const writing = createWriteBehind<Settled>({
@@ -233,8 +240,8 @@ export function createAdmissions({
     request: AdmissionRequest,
     { demand: count, ...wants }: NonNullable<AdmissionRequest['reserve']>,
   ): Promise<Admission> {
-    const { budgetId, furtherBudgets = [] } = wants;
-    const isKnown = limitsTokens.has(budgetId) || furtherBudgets.some((each) => limitsTokens.has(each));
+    const budgetIds = idsOf(wants);
+    const isKnown = budgetIds.some((each) => limitsTokens.has(each));
     const demand = count && isKnown ? await count() : undefined;
     const id = randomUUID();
     // Before the insert: a reservation in the database that this process does not hold is refunded.
@@ -249,7 +256,7 @@ export function createAdmissions({
       let admission = await submit(demand);
       if (admission === UNCOUNTED) {
         if (limitsTokens.size >= MAX_KNOWN) limitsTokens.clear();
-        for (const each of [budgetId, ...furtherBudgets]) limitsTokens.add(each);
+        for (const each of budgetIds) limitsTokens.add(each);
         admission = await submit(await count?.());
         if (admission === UNCOUNTED) throw new Error('a counted request is judged');
       }
@@ -278,7 +285,7 @@ export function createAdmissions({
       const used = tokensOf(usage);
       if (reserved !== undefined && used > reserved)
         logger.warn('an upstream used more tokens than it was limited to', { requestId, keyId, model, count: used });
-      writing.push(settlement);
+      writing.push(prices ? { cost: costOfUsage(prices, model, usage), ...settlement } : settlement);
     },
     correct(correction) {
       if (correction.usage || correction.final) writing.push(correction);
@@ -296,7 +303,7 @@ export interface AdmissionInput extends Omit<AdmissionRequest, 'reserve'> {
   reserve?: NewReservation;
 }
 
-interface NewReservation extends CountedWants, BudgetIds {
+interface NewReservation extends Omit<CountedWants, 'model'>, BudgetIds {
   id: string;
 }
 
@@ -308,6 +315,8 @@ export type ReservationRow = Omit<ReservationsTable, 'processId'>;
 export interface AdmissionTables {
   rateLimitTable: RateLimitTable;
   budgetTable: BudgetTable;
+  /** Default: none. */
+  prices?: Prices;
   /** Inserts reservations with the id of this process. */
   hold(rows: readonly ReservationRow[]): Script<void>;
 }
@@ -318,7 +327,7 @@ export interface AdmissionTables {
  */
 export function* admitGroup(
   requests: readonly AdmissionInput[],
-  { rateLimitTable, budgetTable, hold }: AdmissionTables,
+  { rateLimitTable, budgetTable, prices, hold }: AdmissionTables,
 ): Script<(Admission | typeof UNCOUNTED | GatewayError)[]> {
   const budgetIds = requests.flatMap(({ reserve: wanted }) => (wanted ? idsOf(wanted) : []));
   const budgets = budgetIds.length > 0 ? yield* budgetTable.lock(budgetIds) : undefined;
@@ -336,11 +345,12 @@ export function* admitGroup(
     rateLimit,
     reserve: wanted,
   }: AdmissionInput): Script<Admission | typeof UNCOUNTED | GatewayError> {
-    const found = wanted && budgets && idsOf(wanted).map((id) => budgets.find(id));
-    const rows = found?.filter((row) => row !== undefined) ?? [];
-    const isComplete = rows.length === found?.length;
+    const found = wanted && budgets ? idsOf(wanted).map((id) => budgets.find(id)) : [];
+    const rows = found.filter((row) => row !== undefined);
+    const isComplete = wanted?.budgetId === null || found[0] !== undefined;
     // Checked first, so that a request that can never succeed consumes no rate limit.
-    const grant = wanted && budgets && (isComplete ? grantOf(rows, { ...wanted, model }, budgets.at) : noBudget());
+    const grant =
+      wanted && budgets && (isComplete ? grantOf(rows, { ...wanted, model }, { at: budgets.at, prices }) : noBudget());
     if (isGatewayError(grant)) return grant;
     const window = rateLimit && rateLimits.of(rateLimit);
     if (rateLimit && window && !window.has(rateLimit)) return { rateLimit: yield* window.peek(rateLimit) };
@@ -368,8 +378,8 @@ function shardOf({ keyId, rateLimit }: AdmissionRequest): string {
   return rateLimit?.keyId ?? keyId;
 }
 
-function idsOf({ budgetId, furtherBudgets }: BudgetIds): readonly string[] {
-  return furtherBudgets ? [budgetId, ...furtherBudgets] : [budgetId];
+function idsOf({ budgetId, furtherBudgets = [] }: BudgetIds): readonly string[] {
+  return budgetId === null ? furtherBudgets : [budgetId, ...furtherBudgets];
 }
 
 function noBudget(): GatewayError {

@@ -16,14 +16,9 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
-import { renderMoney } from './budget-amounts.js';
+import { type BudgetAmount, type BudgetPeriod, renderMoney } from './budget-amounts.js';
+import type { HighestUse, Prices } from './prices.js';
 import type { BudgetsTable } from './tables.js';
-
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    budgets: Budgets;
-  }
-}
 
 /** Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. */
 export type BudgetScope = 'plan' | 'key' | 'account' | 'group';
@@ -52,7 +47,7 @@ export interface Budget {
   /** ISO 4217. Default: none, without `costLimit`. */
   currency?: string | null;
   /** When the usage is reset (UTC). */
-  resets: 'never' | 'month' | 'day';
+  resets: BudgetPeriod;
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
   createdAt: number;
@@ -101,7 +96,7 @@ export function createBudgets(database: Database, clock: DatabaseClock): Budgets
 export type BudgetRow = Selectable<BudgetsTable>;
 
 /** UTC month or day; empty if the period never ends. */
-function periodOf(resets: Budget['resets'], at: number): string {
+function periodOf(resets: BudgetPeriod, at: number): string {
   if (resets === 'never') return '';
   return resets === 'day' ? dayOf(at) : dayOf(at).slice(0, 7);
 }
@@ -118,31 +113,23 @@ export function atTime(row: BudgetRow, at: number): BudgetRow {
   };
 }
 
-/** The highest possible cost of a request, in micro units of the currency: a fixed part, and one for each token. */
-export interface MaxCost {
-  currency: string;
-  fixed: number;
-  perInputToken: number;
-  perOutputToken: number;
-}
-
 /** What a request needs of budgets. */
 export interface BudgetWants {
   /** Tokens that must be free if they were not counted. */
   tokens: number;
   /** Counts its tokens, for a budget that limits them or money. Default: `tokens`. */
   demand?: () => Promise<TokenDemand>;
-  /** For a budget of money. Default: no price is known, and such a budget refuses the request. */
-  cost?: MaxCost;
+  /** The most that it uses beside counted tokens, for a budget of money. Default: `tokens` of input. */
+  uses?: Omit<HighestUse, 'model'>;
 }
 
 /** The same, as far as its tokens are counted. */
 export interface CountedWants extends Omit<BudgetWants, 'demand'> {
+  /** Public model id. */
+  model: string;
   demand?: TokenDemand;
   /** Whether its tokens can be counted. Default false. */
   canCount?: boolean;
-  /** Public model id, for messages. */
-  model?: string;
 }
 
 /** What budgets have for a request. */
@@ -163,7 +150,14 @@ interface Limit {
   unit: 'tokens' | 'money';
   allowed: number;
   left: number;
-  per: Budget['resets'];
+  per: BudgetPeriod;
+}
+
+export interface GrantOptions {
+  /** In milliseconds since 1970. */
+  at: number;
+  /** Default: no price is known, and a budget of money refuses every request. */
+  prices?: Prices;
 }
 
 /**
@@ -171,45 +165,60 @@ interface Limit {
  * counted and is not is only refused if nothing is left.
  * @returns The refusal of the first budget that has no room for it.
  */
-export function grantOf(rows: readonly BudgetRow[], wanted: CountedWants, at: number): BudgetGrant | GatewayError {
+export function grantOf(
+  rows: readonly BudgetRow[],
+  wanted: CountedWants,
+  { at, prices }: GrantOptions,
+): BudgetGrant | GatewayError {
   for (const row of rows) {
-    const refusal = closedBudget(row, wanted, at);
+    const refusal = closedBudget(row, at);
     if (refusal) return refusal;
   }
-  const { tokens, demand, canCount = false, cost: price = NO_COST } = wanted;
+  const { model, tokens, canCount = false, uses } = wanted;
   const limits = rows.flatMap(limitsOf);
   const isLimited = limits.length > 0;
-  const limitsMoney = limits.some(({ unit }) => unit === 'money');
-  const counted = isLimited ? demand : undefined;
+  const inMoney = limits.find(({ unit }) => unit === 'money');
+  const counted = isLimited ? wanted.demand : undefined;
+  const least = counted ? counted.input + counted.minOutput : canCount ? 1 : tokens;
+  const costOf = (inputTokens: number, outputTokens: number) =>
+    inMoney && prices?.currency === inMoney.row.currency
+      ? prices.highestCostOf({ ...uses, model, inputTokens, outputTokens })
+      : null;
   // Uncounted, a request is judged by the least that it could need.
-  const uncounted = canCount ? 1 : tokens;
-  const least = counted ? counted.input + counted.minOutput : uncounted;
-  const leastCost = counted
-    ? costOf(price, counted.input, counted.minOutput)
-    : canCount
-      ? Math.max(1, price.fixed)
-      : costOf(price, tokens, 0);
-  const tooSmall = limits.find(({ unit, left }) => (unit === 'money' ? leastCost : least) > left);
-  if (tooSmall) return tooFew(tooSmall, tooSmall.unit === 'money' ? leastCost : least, at);
-  if (!counted) return { tokens, cost: limitsMoney ? leastCost : 0, isLimited };
+  const leastCost = !inMoney
+    ? 0
+    : counted
+      ? costOf(counted.input, counted.minOutput)
+      : uses && prices?.currency === inMoney.row.currency
+        ? prices.highestCostOf({ ...uses, model })
+        : costOf(least, 0);
+  if (inMoney && leastCost === null) return noPrice(inMoney.row, model);
+  const neededCost = leastCost ?? 0;
+  const tooSmall = limits.find(({ unit, left }) => (unit === 'money' ? neededCost : least) > left);
+  if (tooSmall) return tooFew(tooSmall, tooSmall.unit === 'money' ? neededCost : least, at);
+  if (!counted) return { tokens, cost: neededCost, isLimited };
   const { input, hiddenInput, choices } = counted;
   const room = leftOfAll(limits, 'tokens') - input;
   const money = leftOfAll(limits, 'money');
-  const affordable = (spent: number, perToken: number) =>
-    perToken > 0 ? Math.max(0, Math.floor((money - spent) / perToken)) : Number.POSITIVE_INFINITY;
-  const wantedOutput = Math.min(counted.output, room, affordable(costOf(price, input, 0), price.perOutputToken));
+  const payable = inMoney ? prices?.outputTokensWithin(money, { ...uses, model, inputTokens: input }) : null;
+  const wantedOutput = Math.min(counted.output, room, payable ?? Number.MAX_SAFE_INTEGER);
   const output = Math.floor(wantedOutput / choices) * choices;
-  const spent = costOf(price, input, output);
-  const hidden = Math.min(hiddenInput, room - output, affordable(spent, price.perInputToken));
+  let hidden = Math.min(hiddenInput, room - output);
+  if (inMoney && hidden > 0) hidden = mostWithin(hidden, (more) => (costOf(input + more, output) ?? 0) <= money);
   const reserved = { input: input + hidden, output };
-  const cost = limitsMoney ? Math.min(costOf(price, reserved.input, output), money) : 0;
+  const cost = inMoney ? (costOf(reserved.input, output) ?? 0) : 0;
   return { tokens: input + output + hidden, cost, isLimited, reserved };
 }
 
-const NO_COST: MaxCost = { currency: '', fixed: 0, perInputToken: 0, perOutputToken: 0 };
-
-function costOf({ fixed, perInputToken, perOutputToken }: MaxCost, input: number, output: number): number {
-  return fixed + Math.ceil(input * perInputToken + output * perOutputToken);
+/** The largest whole number up to `max` that fits; 0 if none does. */
+function mostWithin(max: number, fits: (value: number) => boolean): number {
+  let [low, high] = [0, max + 1];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
 }
 
 function leftOfAll(limits: readonly Limit[], of: Limit['unit']): number {
@@ -229,18 +238,19 @@ function limit(allowed: number | null, { used, ...of }: Omit<Limit, 'allowed' | 
   return allowed === null ? [] : [{ ...of, allowed, left: allowed - used }];
 }
 
-/** Why a budget takes no request, or none of this kind. */
-function closedBudget(row: BudgetRow, { cost, model }: CountedWants, at: number): GatewayError | undefined {
+/** Why a budget takes no request. */
+function closedBudget(row: BudgetRow, at: number): GatewayError | undefined {
   if (row.expiresAt !== null && row.expiresAt <= at) return usedUp(`${nameOf(row)} has ended.`);
-  const { requestLimit: requests, costLimit, currency } = row;
-  if (requests !== null && row.requestsUsed >= requests) {
-    const allowed = `${requests} requests${PER[row.resets]}`;
-    return usedUp(`${nameOf(row)} allows ${allowed}, and all are used.${renewal(row.resets, at)}`);
-  }
-  if (costLimit === null || (cost && cost.currency === currency)) return undefined;
-  const what = model === undefined ? 'this request' : `the model ${model}`;
-  const why = `${nameOf(row)} is in ${currency}, and ${what} has no price in ${currency}.`;
-  return usedUp(`${why} The operator sets one in PRICES_FILE or in the configuration of the model.`);
+  const { requestLimit: requests } = row;
+  if (requests === null || row.requestsUsed < requests) return undefined;
+  const allowed = `${requests} requests${PER[row.resets]}`;
+  return usedUp(`${nameOf(row)} allows ${allowed}, and all are used.${renewal(row.resets, at)}`);
+}
+
+function noPrice(row: BudgetRow, model: string): GatewayError {
+  const { currency } = row;
+  const why = `${nameOf(row)} is in ${currency}, and no price in ${currency} is known for ${model}, so its cost has no limit.`;
+  return usedUp(`${why} The operator sets a price in PRICES_FILE, or uses a budget of tokens or requests.`);
 }
 
 /** Counts an accepted request and reserves what it was granted. */
@@ -319,11 +329,22 @@ export function toBudgetRow(budget: Budget): BudgetRow {
   };
 }
 
+/** The amount of a budget that is not a plan's; undefined if it has several limits, or none. */
+export function amountOf(budget: BudgetState): BudgetAmount | undefined {
+  const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency, resets } = budget;
+  const amounts = [
+    ...(requestLimit === null ? [] : [{ unit: 'requests', amount: requestLimit, currency: null, resets } as const]),
+    ...(tokenLimit === null ? [] : [{ unit: 'tokens', amount: tokenLimit, currency: null, resets } as const]),
+    ...(costLimit === null ? [] : [{ unit: 'money', amount: costLimit, currency, resets } as const]),
+  ];
+  return amounts.length === 1 && dailyTokenLimit === null ? amounts[0] : undefined;
+}
+
 export function toBudgetState({ period: _period, day: _day, ...state }: BudgetRow): BudgetState {
   return state;
 }
 
-const PER: Readonly<Record<Budget['resets'], string>> = { never: '', month: ' a month', day: ' a day (UTC)' };
+const PER: Readonly<Record<BudgetPeriod, string>> = { never: '', month: ' a month', day: ' a day (UTC)' };
 
 function tooFew({ row, unit, allowed, left, per }: Limit, wanted: number, at: number): GatewayError {
   const free = Math.max(0, left);
@@ -349,13 +370,13 @@ function nameOf({ scope, subject }: Pick<BudgetRow, 'scope' | 'subject'>): strin
 }
 
 /** When the period after this one begins, as a sentence. */
-function renewal(resets: Budget['resets'], at: number): string {
+function renewal(resets: BudgetPeriod, at: number): string {
   const next = nextPeriodAt(resets, at);
   return next === null ? '' : ` It starts again at ${new Date(next).toISOString()}.`;
 }
 
 /** When the usage is reset next, in milliseconds since 1970; null is never. */
-export function nextPeriodAt(resets: Budget['resets'], at: number): number | null {
+export function nextPeriodAt(resets: BudgetPeriod, at: number): number | null {
   if (resets === 'never') return null;
   const now = new Date(at);
   const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()];

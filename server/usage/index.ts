@@ -1,7 +1,28 @@
 export { type Admissions, createAdmissions, type Settlement } from './admissions.js';
-export { type Budget, type BudgetRow, type BudgetState, type Budgets, createBudgets, toBudgetRow } from './budgets.js';
+export {
+  BUDGET_FORM,
+  type BudgetAmount,
+  limitsOfAmount,
+  MICROS,
+  parseBudget,
+  renderBudget,
+  renderMoney,
+} from './budget-amounts.js';
+export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners } from './budget-owners.js';
+export { encodeSharedBudget, renderSharedLeft } from './budget-report.js';
+export {
+  amountOf,
+  type Budget,
+  type BudgetRow,
+  type BudgetState,
+  type Budgets,
+  createBudgets,
+  nextPeriodAt,
+  toBudgetRow,
+} from './budgets.js';
 export {
   type CostedJob,
+  costOfImage,
   createJobAdmission,
   createJobCosts,
   type JobCharge,
@@ -19,6 +40,7 @@ export {
   type Prices,
   PricesError,
   readPrices,
+  sendCost,
 } from './prices.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {
@@ -34,12 +56,14 @@ export {
   addUp,
   type DayRange,
   encodeBudget,
+  encodeCost,
   encodeCounts,
   getUsage,
   grouped,
   leftOf,
   readDayRange,
   readRangeQuery,
+  renderCost,
   renderLeft,
   type UsageCounts,
   usageRoutes,

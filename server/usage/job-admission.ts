@@ -12,6 +12,7 @@ import {
   type AdmissionCandidate,
   type AdmissionHooks,
   type CancelledJob,
+  type Charge,
   type EndedJob,
   type JobAdministration,
   type JobDetails,
@@ -41,8 +42,9 @@ import {
   type RateLimitTable,
   readUsed,
 } from '../limits/index.js';
-import type { JobChargesTable, UsageTotal } from './tables.js';
-import { createTotals, createUsageTable, knownCounts } from './usage-log.js';
+import type { Prices } from './prices.js';
+import type { JobChargesTable } from './tables.js';
+import { costCounts, costOfUsage, countsOf, createTotals, createUsageTable, knownCounts } from './usage-log.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {
@@ -95,6 +97,8 @@ export interface JobAdmissionOptions {
   kind: JobKind;
   /** The table of the rate limits, so that both count the same requests. */
   rateLimitTable: RateLimitTable;
+  /** Default: none, and no cost is known. */
+  prices?: Prices;
 }
 
 /** The route name in the usage log, for all jobs of a kind. */
@@ -102,7 +106,7 @@ const ROUTES: Readonly<Record<JobKind, string>> = { extraction: '/v1/extract', i
 const NO_TERMS: JobTerms = {};
 
 /** The admission hooks of one kind of jobs. */
-export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissionOptions): AdmissionHooks {
+export function createJobAdmission({ queries, kind, rateLimitTable, prices }: JobAdmissionOptions): AdmissionHooks {
   const idempotencyKeys = createIdempotencyKeys(queries);
   const usageTable = createUsageTable(queries);
   const insertCharges = createRowInsertScript({ queries, table: 'job_charges', sample: CHARGE });
@@ -174,10 +178,11 @@ export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissi
     *jobsEnded(jobs) {
       const charged = jobs.filter(({ charge }) => charge !== undefined);
       if (charged.length > 0) {
-        yield* insertCharges(charged.map(toUsageLogRow));
+        const costs = new Map(charged.map((job) => [job, costOfCharge(prices, job.charge)]));
+        yield* insertCharges(charged.map((job) => ({ ...toUsageLogRow(job), cost: costs.get(job) ?? null })));
         // The table has one row per job, so totals count each once as well.
         const totals = createTotals();
-        for (const job of charged) totals.addTotal(toTotalsRow(job));
+        for (const job of charged) totals.addTotal({ ...toTotalsRow(job), ...costCounts(costs.get(job)) });
         yield* usageTable.addTotals(totals);
       }
       yield* countUse(queries, jobs.flatMap(quotaToGiveBack), -1);
@@ -208,10 +213,28 @@ const CHARGE: JobChargesTable = {
   model: '',
   units: 0,
   usage: null,
+  cost: 0,
   at: 0,
 };
 
-function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): JobChargesTable {
+/** Millionths of the currency; null without a known price. */
+function costOfCharge(prices: Prices | undefined, charge: Charge | undefined): number | null {
+  if (!prices || !charge) return null;
+  const { model, usage, image } = charge;
+  return image ? costOfImage(prices, model, { ...image, usage }) : costOfUsage(prices, model, usage);
+}
+
+/** Likewise, of an image. */
+export function costOfImage(
+  prices: Prices,
+  model: string,
+  { width, height, quality, usage }: { width: number; height: number; quality?: string; usage?: Usage },
+): number | null {
+  const image = { size: `${width}x${height}`, ...(quality !== undefined && { quality }) };
+  return prices.costOf({ model, ...countsOf(usage), image });
+}
+
+function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): Omit<JobChargesTable, 'cost'> {
   const { model = '', units = 0, usage } = charge ?? {};
   return {
     jobId: id,
@@ -225,7 +248,7 @@ function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob)
   };
 }
 
-function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: EndedJob): UsageTotal {
+function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: EndedJob) {
   const { model = '', units = 0, usage } = charge ?? {};
   return {
     keyId,
@@ -247,6 +270,8 @@ export interface JobCharge {
   model: string;
   units: number;
   usage: Usage | null;
+  /** Millionths of the currency; null without a known price. */
+  cost: number | null;
   at: number;
 }
 
@@ -329,6 +354,6 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobC
 
 function toCharge(row: Selectable<JobChargesTable> | undefined): JobCharge | null {
   if (!row) return null;
-  const { model, units, usage, at } = row;
-  return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), at };
+  const { model, units, usage, cost, at } = row;
+  return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), cost, at };
 }

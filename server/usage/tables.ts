@@ -6,11 +6,13 @@ declare module '../../core/database/tables.js' {
   interface Tables {
     job_charges: JobChargesTable;
     budgets: BudgetsTable;
+    key_groups: KeyGroupsTable;
     reservations: ReservationsTable;
     usage_entries: UsageEntriesTable;
     usage_totals: UsageTotal;
     usage_overflow: UsageOverflowTable;
     background_responses: BackgroundResponsesTable;
+    usage_currency: UsageCurrencyTable;
   }
 }
 
@@ -24,6 +26,8 @@ export interface JobChargesTable {
   units: number;
   /** JSON. */
   usage: string | null;
+  /** Millionths of the currency; null without a known price. */
+  cost: number | null;
   at: number;
 }
 
@@ -32,6 +36,12 @@ export interface BudgetsTable extends BudgetState {
   /** UTC: empty if the period never ends, else `2026-06` or `2026-06-15`. */
   period: string;
   day: string;
+}
+
+/** Groups of keys that share budgets, such as teams. */
+export interface KeyGroupsTable {
+  name: string;
+  createdAt: number;
 }
 
 /**
@@ -72,6 +82,8 @@ export interface UsageEntriesTable {
   images: number | null;
   /** 1 or 0. */
   estimated: number;
+  /** Millionths of the currency, by the price at its end; null without a known price. */
+  cost: number | null;
 }
 
 /** Usage of one key, route, model and UTC day. */
@@ -95,7 +107,18 @@ export interface UsageTotal {
   /** Seconds of audio. */
   seconds: number;
   images: number;
+  /** Number of these with a known price. */
+  priced: number;
+  /** Millionths of the currency; those without a known price are left out. */
+  cost: number;
   latencyMsSum: number;
+}
+
+/** The currency of all costs: at most one row. */
+export interface UsageCurrencyTable {
+  id: 1;
+  /** ISO 4217. */
+  currency: string;
 }
 
 /** Aggregated requests without entries of their own, which must not be counted again. */
@@ -127,13 +150,14 @@ export const usageMigrations: Migrations = {
   '0001-usage': sqlMigration(
     `create table job_charges (
       "jobId" text primary key, kind text not null, "accountId" text not null, "keyId" text not null, model text not null,
-      units integer not null, usage text, at bigint not null)`,
+      units integer not null, usage text, cost bigint, at bigint not null)`,
     `create table budgets (
       id text primary key, "accountId" text not null, "planId" text, scope text not null, subject text not null,
       "tokenLimit" bigint, "dailyTokenLimit" bigint, "requestLimit" bigint, "costLimit" bigint, currency text, resets text not null, "expiresAt" bigint, "createdAt" bigint not null, period text not null,
       "tokensUsed" bigint not null, "tokensReserved" bigint not null, "requestsUsed" bigint not null, day text not null,
       "tokensUsedToday" bigint not null, "costUsed" bigint not null, "costReserved" bigint not null)`,
     `create index budgets_subject on budgets (subject, scope)`,
+    `create table key_groups (name text primary key, "createdAt" bigint not null)`,
     `create table reservations (
       id text primary key, budgets text not null, "keyId" text not null, "accountId" text not null, route text not null,
       model text not null, tokens bigint not null, cost bigint not null, "processId" text not null, at bigint not null)`,
@@ -141,12 +165,13 @@ export const usageMigrations: Migrations = {
       "keyId" text not null, at bigint not null, "requestId" text not null, "accountId" text not null, route text not null,
       model text not null, status integer not null, "latencyMs" bigint not null, "inputTokens" bigint, "cachedTokens" bigint,
       "outputTokens" bigint, "reasoningTokens" bigint, characters bigint, seconds double precision, images bigint,
-      estimated integer not null, primary key ("keyId", at, "requestId"))`,
+      estimated integer not null, cost bigint, primary key ("keyId", at, "requestId"))`,
     `create table usage_totals (
       "keyId" text not null, day text not null, "accountId" text not null, route text not null, model text not null,
       requests bigint not null, failed bigint not null, estimated bigint not null, "inputTokens" bigint not null,
       "cachedTokens" bigint not null, "outputTokens" bigint not null, "reasoningTokens" bigint not null,
-      characters bigint not null, seconds double precision not null, images bigint not null, "latencyMsSum" bigint not null,
+      characters bigint not null, seconds double precision not null, images bigint not null, priced bigint not null, cost bigint not null,
+      "latencyMsSum" bigint not null,
       primary key ("keyId", day, "accountId", route, model))`,
     `create index usage_totals_account on usage_totals ("accountId", day)`,
     `create table usage_overflow (id text primary key, at bigint not null)`,
@@ -155,5 +180,6 @@ export const usageMigrations: Migrations = {
       at bigint not null, "requestId" text not null, "budgetIds" text not null, "dueAt" bigint not null, "waitMs" bigint not null,
       primary key (id, "accountId"))`,
     `create index background_responses_due_at on background_responses ("dueAt")`,
+    `create table usage_currency (id integer primary key, currency text not null)`,
   ),
 };

@@ -1,10 +1,13 @@
-import { field, Type } from '../../core/contracts/index.js';
+import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, OneOf, type Route, type ServerContext, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, readRateLimits } from '../keys/index.js';
 import type { RateLimitResult } from '../limits/index.js';
+import { MICROS, renderMoney } from './budget-amounts.js';
+import { encodeSharedBudget, SharedBudget } from './budget-report.js';
 import type { BudgetState, Budgets } from './budgets.js';
+import { decimalOf } from './prices.js';
 import type { UsageTotal } from './tables.js';
 import type { UsageLog, UsageQuery } from './usage-log.js';
 
@@ -83,6 +86,8 @@ const COUNTS = [
   'characters',
   'seconds',
   'images',
+  'priced',
+  'cost',
   'latencyMsSum',
 ] as const satisfies readonly (keyof UsageCounts)[];
 
@@ -113,13 +118,18 @@ export interface KeyUsage {
   /** By family; undefined if the key has no rate limit. */
   rateLimits: Readonly<Record<string, RateLimitResult>> | undefined;
   budget: BudgetState | undefined;
+  /** Its own budgets, and those of its account and group. */
+  budgets: readonly BudgetState[];
   range: DayRange;
   /** Newest day first. */
   totals: readonly UsageTotal[];
+  /** Of the costs. Undefined if there are no prices, and no costs are shown. */
+  currency?: string;
 }
 
-export function encodeKeyUsage({ key, rateLimits, budget, range, totals }: KeyUsage) {
+export function encodeKeyUsage({ key, rateLimits, budget, budgets, range, totals, currency }: KeyUsage, now: number) {
   const days = Map.groupBy(totals, ({ day }) => day);
+  const encode = (counts: UsageCounts) => encodeCounts(counts, currency !== undefined);
   return {
     object: 'usage',
     key: {
@@ -132,18 +142,21 @@ export function encodeKeyUsage({ key, rateLimits, budget, range, totals }: KeyUs
     },
     window: rateLimits ? encodeRateLimits(key.rpm, rateLimits) : null,
     budget: budget ? encodeBudget(budget) : null,
+    ...(budgets.length > 0 && { budgets: budgets.map((each) => encodeSharedBudget(each, now)) }),
     from: range.from,
     to: range.to,
-    total: encodeCounts(addUp(totals)),
+    ...(currency !== undefined && { currency }),
+    total: encode(addUp(totals)),
     days: Array.from(days, ([day, ofDay]) => ({
       day,
-      ...encodeCounts(addUp(ofDay)),
-      models: ofDay.map((total) => ({ model: total.model, route: total.route, ...encodeCounts(total) })),
+      ...encode(addUp(ofDay)),
+      models: ofDay.map((total) => ({ model: total.model, route: total.route, ...encode(total) })),
     })),
   };
 }
 
-export function encodeCounts(counts: UsageCounts) {
+/** @param withCosts Whether there are prices. Default false. */
+export function encodeCounts(counts: UsageCounts, withCosts = false) {
   const { requests, failed, estimated, latencyMsSum } = counts;
   return {
     requests,
@@ -157,7 +170,19 @@ export function encodeCounts(counts: UsageCounts) {
     seconds: counts.seconds,
     images: counts.images,
     latency_ms_mean: requests === 0 ? 0 : Math.round(latencyMsSum / requests),
+    ...(withCosts && encodeCost(counts)),
   };
+}
+
+/** In the currency: null if no price is known for any of the requests. */
+export function encodeCost({ requests, priced, cost }: UsageCounts): { cost: number | null; unpriced: number } {
+  return { cost: requests > 0 && priced === 0 ? null : Number(decimalOf(cost)), unpriced: requests - priced };
+}
+
+/** As text, without trailing zeros beyond cents: `12.34`, `0.001234`; `-` without a known price. */
+export function renderCost({ requests, priced, cost }: UsageCounts): string {
+  if (requests > 0 && priced === 0) return '-';
+  return (cost / 1_000_000).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 });
 }
 
 function encodeRateLimits(limit: number | null, rateLimits: Readonly<Record<string, RateLimitResult>>) {
@@ -196,6 +221,12 @@ const Counts = {
   seconds: field(Type.Number(), 'Seconds of audio.'),
   images: field(Count, 'Images.'),
   latency_ms_mean: field(Count, 'Mean duration of a request in milliseconds.'),
+  cost: optional(
+    Nullable(Type.Number()),
+    'Cost in `currency`, with at most six digits after the point. Null if no request has a known price. Only if the gateway has prices.',
+    0.001234,
+  ),
+  unpriced: optional(Count, 'Requests without a known price, which `cost` leaves out. Only if the gateway has prices.'),
 };
 const Key = Type.Object({
   id: field(Text, 'Id of the key.'),
@@ -251,8 +282,12 @@ const Usage = Type.Object(
     key: field(Key, 'The API key of the request.'),
     window: field(Nullable(Window), 'Its rate limit. Null if it has none.'),
     budget: field(Nullable(Budget), 'Its budget of requests and tokens. Null if it has none.'),
+    budgets: Type.Optional(
+      field(Type.Array(SharedBudget), 'Budgets of the key itself, its account and its group. Absent if it has none.'),
+    ),
     from: field(Text, 'First day, by UTC.', '2026-06-01'),
     to: field(Text, 'Last day, by UTC.', '2026-06-30'),
+    currency: optional(Text, 'Currency of the costs (ISO 4217). Only if the gateway has prices.', 'USD'),
     total: field(Type.Object(Counts), 'Usage of all days together.'),
     days: field(Type.Array(Day), 'Usage of each day, newest first. Days without requests are left out.'),
   },
@@ -260,7 +295,7 @@ const Usage = Type.Object(
 );
 
 /** Usage and remaining budget of the key itself. Not rate limited. */
-export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock }: ServerContext): Route[] {
+export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock, prices }: ServerContext): Route[] {
   const DayText = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' });
   return [
     defineRoute({
@@ -283,12 +318,15 @@ export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock }: Ser
         const key = keyOf(context);
         polls.admit(key.id);
         const range = readRangeQuery(context.query, clock.now());
-        const [results, { budget, totals }] = await Promise.all([
+        const [results, { budget, totals }, ofKey] = await Promise.all([
           readRateLimits(rateLimits, key),
           getUsage({ budgets, usageLog }, key.budgetId, { keyId: key.id, ...range }),
+          budgets.ofKey(key),
         ]);
         context.res.setHeader('Cache-Control', 'no-store');
-        context.body = encodeKeyUsage({ key, rateLimits: results, budget, range, totals });
+        const { currency } = prices ?? {};
+        const found = { key, rateLimits: results, budget, budgets: ofKey, range, totals, currency };
+        context.body = encodeKeyUsage(found, clock.now());
       },
     }),
   ];
@@ -299,15 +337,19 @@ export interface BudgetLeft {
   requests?: number;
   tokens?: number;
   tokensToday?: number;
+  /** In the currency of the budget. */
+  cost?: number;
 }
 
 export function leftOf(budget: BudgetState): BudgetLeft {
+  const { costLimit, costUsed, costReserved } = budget;
   const { requestLimit, requestsUsed, tokenLimit, tokensUsed, dailyTokenLimit, tokensUsedToday, tokensReserved } =
     budget;
   return {
     ...(requestLimit !== null && { requests: Math.max(0, requestLimit - requestsUsed) }),
     ...(tokenLimit !== null && { tokens: Math.max(0, tokenLimit - tokensUsed - tokensReserved) }),
     ...(dailyTokenLimit !== null && { tokensToday: Math.max(0, dailyTokenLimit - tokensUsedToday - tokensReserved) }),
+    ...(costLimit !== null && { cost: Math.max(0, costLimit - costUsed - costReserved) / MICROS }),
   };
 }
 
@@ -315,11 +357,12 @@ export function leftOf(budget: BudgetState): BudgetLeft {
 export function renderLeft(budget: BudgetState | undefined, now: number): string {
   if (!budget) return 'unlimited';
   if (budget.expiresAt !== null && budget.expiresAt <= now) return 'ended';
-  const { requests, tokens, tokensToday } = leftOf(budget);
+  const { requests, tokens, tokensToday, cost } = leftOf(budget);
   const parts = [
     ...(requests === undefined ? [] : [`${grouped(requests)} requests`]),
     ...(tokens === undefined ? [] : [`${grouped(tokens)} tokens`]),
     ...(tokensToday === undefined ? [] : [`${grouped(tokensToday)} tokens today`]),
+    ...(cost === undefined ? [] : [renderMoney(cost * MICROS, budget.currency)]),
   ];
   return parts.join(', ') || 'unlimited';
 }

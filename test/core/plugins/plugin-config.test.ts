@@ -40,7 +40,11 @@ describe('plugins.config.json', () => {
         id: 'mine',
         use: path.join(folder, 'mine/index.js'),
         options: { key: 'value', list: ['value', 1] },
-        variables: { names: ['MY_KEY', 'NOT_SET'], ofOptions: { key: 'MY_KEY', 'list.0': 'MY_KEY' } },
+        variables: {
+          names: ['MY_KEY', 'NOT_SET'],
+          ofOptions: { key: 'MY_KEY', 'list.0': 'MY_KEY' },
+          ofUnset: { other: 'NOT_SET', 'list.1': 'NOT_SET' },
+        },
       },
       { use: 'some-package' },
     ]);
@@ -62,6 +66,7 @@ describe('plugins.config.json', () => {
     expect(entry?.variables).to.deep.equal({
       names: ['WANTED', 'NOT_SET', 'OTHER_URL'],
       ofOptions: { 'upstreams.0.url': 'OTHER_URL' },
+      ofUnset: { 'upstreams.0': 'NOT_SET' },
       enabledBy: 'WANTED',
     });
   });
@@ -118,6 +123,33 @@ describe('plugins.config.json', () => {
       { ...shared, id: 'large', serves: ['large'], options: { url, pace: 2, model: 'LARGE' } },
       { ...shared, id: 'small', serves: ['small'], options: { url, pace: 1 } },
     ]);
+  });
+
+  it('takes the prices of models out of both lists of models', async () => {
+    const [large, small, many] = (await read({
+      plugins: [
+        { use: 'model', models: [{ id: 'large', prices: { input: 2, output: 8 } }, { id: 'small' }] },
+        {
+          use: 'many',
+          options: { models: [{ id: 'a/b:c', prices: { second: 0.1 }, routes: ['x'] }, { id: 'plain' }] },
+        },
+      ],
+    })) as PluginEntry[];
+    expect(large?.prices).to.deep.equal({ large: { input: 2, output: 8 } });
+    expect(small).not.to.have.property('prices');
+    expect(many?.prices).to.deep.equal({ 'a/b:c': { second: 0.1 } });
+    expect(many?.options).to.deep.equal({ models: [{ id: 'a/b:c', routes: ['x'] }, { id: 'plain' }] });
+
+    for (const [entry, message] of [
+      [{ models: [{ id: 'm', prices: { input: -1 } }] }, /plugins\.0\.models\.0\.prices\.input must be >= 0/],
+      [{ models: [{ id: 'm', prices: {} }] }, /plugins\.0\.models\.0\.prices must NOT have fewer than 1 properties/],
+      [
+        { options: { models: [{ id: 'm', prices: { inputs: 1 } }] } },
+        /plugins\.0\.options\.models\.0\.prices must not have "inputs", which is not known; "input" is/,
+      ],
+    ] as const) {
+      expect(await read({ plugins: [{ use: 'x', ...entry }] })).to.match(message);
+    }
   });
 
   it('names the file and the member that is wrong', async () => {

@@ -120,6 +120,8 @@ function keyRow(index: number): ApiKeysTable {
     imageDailyLimit: null,
     planExpiresAt: null,
     followingPlans: null,
+    furtherBudgets: null,
+    groupName: null,
     suspendedAt: null,
     replacedBy: null,
     keepsJobs: null,
@@ -138,5 +140,6 @@ function entryRow(index: number, at: number): UsageEntriesTable {
     latencyMs: 1,
     ...NO_COUNTS,
     estimated: 0,
+    cost: null,
   };
 }

@@ -51,6 +51,7 @@ for (const engine of engines) {
         seconds: null,
         images: null,
         estimated: false,
+        cost: null,
       };
       const { totalTokens, ...known } = usage;
       expect(await state.usage.entries(ALL, 10)).to.deep.equal([
