@@ -65,9 +65,10 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const rateLimitTable = createRateLimitTable({ engine, queries, clock: sharedClock });
     const { jobPollMs: pollMs } = settings;
     const dispatcher = openDispatcher({ databaseUrl, pollMs });
+    const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices };
     const admission = {
-      extraction: createJobAdmission({ queries, kind: 'extraction', rateLimitTable, prices }),
-      image: createJobAdmission({ queries, kind: 'image', rateLimitTable, prices }),
+      extraction: createJobAdmission({ ...tables, kind: 'extraction' }),
+      image: createJobAdmission({ ...tables, kind: 'image' }),
     };
     const times = createDatabaseClock(sharedClock);
     const instances = createInstances({ database, times, leaseMs: settings.processLeaseMs, logger });

@@ -1,10 +1,17 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
-import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeAnswer } from './answers.js';
+import {
+  AnswerStream,
+  type BodyReader,
+  PullStream,
+  readWholeAnswer,
+  sampleAnswer,
+  type WholeAnswer,
+} from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
-import { sampleBytes, type TextSample } from './tokens.js';
+import type { TextSample } from './tokens.js';
 
 /** Failures after which an upstream may have done its work without answering. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
@@ -228,7 +235,11 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const hasBegun = this.#reply !== undefined && !this.#isRefused;
     const outcome = { complete: false, failure };
     if (hasBegun || this.#isAborted || GIVEN_UP.has(failure.code))
-      this.#endEstimated(sampleBytes(this.#received), this.#options.continuesAlone, outcome);
+      this.#endEstimated(
+        sampleAnswer(asOne(this.#received), this.#options.isResponse),
+        this.#options.continuesAlone,
+        outcome,
+      );
     else this.#end(outcome);
     this.#reject(failure);
   }

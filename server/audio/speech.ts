@@ -70,6 +70,7 @@ export function speechRoutes(server: ServerContext): Route[] {
       model: call.model,
       operation: 'speak',
       input: call.input,
+      uses: { characters: call.input.length },
       ignored,
       ask: (signal) => gateway.audio.speak({ ...call, signal }),
       encode: events ? (audio) => encodeEvents(context, audio) : encodeAudio,
@@ -86,6 +87,7 @@ export function speechRoutes(server: ServerContext): Route[] {
       fingerprint,
       model: call.model,
       operation: 'generateSound',
+      uses: { characters: call.text.length },
       ask: (signal) => gateway.audio.generateSound({ ...call, signal }),
       encode: encodeAudio,
     });
@@ -99,6 +101,7 @@ export function speechRoutes(server: ServerContext): Route[] {
         route: CHANGER,
         model: call.model,
         operation: 'changeVoice',
+        uses: { seconds: audio.seconds },
         ask: (signal) => gateway.audio.changeVoice({ ...call, audio, signal }),
         encode: encodeAudio,
       });

@@ -126,6 +126,7 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
             route: path,
             model: input.call.model,
             operation,
+            uses: { seconds: audio.seconds },
             ignored: input.ignored,
             isWhole: !input.stream,
             ask: (signal) => gateway.audio[operation]({ ...input.call, audio, signal }),

@@ -164,7 +164,7 @@ async function limitsOf(
 async function planOfKey(settings: Settings, record: ApiKeyRecord): Promise<PlanKey | undefined> {
   const { planId, accountId, createdAt } = record;
   if (planId === null) return undefined;
-  const catalogue = await readCatalogue(settings.plansFile);
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   const { freeTierPeriod } = settings;
   const found = planKey(planId, { catalogue, freeTierPeriod, accountId, now: createdAt });
   if (found) return found;

@@ -192,7 +192,7 @@ function accountOf(name: string | undefined): string {
 }
 
 async function planOf(settings: Settings, id: string, accountId: string): Promise<PlanKey> {
-  const catalogue = await readCatalogue(settings.plansFile);
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   const { freeTierPeriod } = settings;
   const found = planKey(id, { catalogue, freeTierPeriod, accountId, now: systemClock.now() });
   if (found) return found;

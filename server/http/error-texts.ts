@@ -383,6 +383,12 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
     cause: "The operator's key at the vendor is wrong, has expired, or has no credit.",
     action: 'Tell the operator, who checks the key of the provider.',
   },
+  upstream_conflict: {
+    meaning: 'The model vendor refused the request because it conflicts with another one.',
+    cause:
+      'Another request uses the same conversation, or its state has changed. `error.code` and the message are those of the vendor.',
+    action: 'Wait for the other request to end, or change this one.',
+  },
   upstream_unavailable: {
     meaning: 'Something that the gateway needs is unavailable.',
     cause: 'The database, the file storage or every upstream of a model does not answer.',

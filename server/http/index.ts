@@ -24,6 +24,7 @@ export {
   ERROR_CLASSES,
   type ErrorContext,
   encodeError,
+  errorClassFor,
   errorClassOf,
   SIGN_IN_INSTRUCTION,
   toGatewayError,

@@ -25,7 +25,7 @@ import {
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRequest, isSiteAccount, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { toJobTerms } from '../usage/index.js';
+import { type HighestUse, jobBudgetsOf, toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;
@@ -346,6 +346,7 @@ export async function submitImage(
           rateLimit,
           idempotency,
           ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
+          budgets: jobBudgetsOf(key, highestUseOf(image)),
         }),
       });
     const idempotency = rememberAs(fingerprint);
@@ -358,6 +359,17 @@ export async function submitImage(
   const { job, replayed } = submission;
   if (replayed) markReplayed(response);
   return { job, replayed };
+}
+
+/** What an image costs at most. */
+function highestUseOf({ model, size, options: { quality } }: ImageRequest): HighestUse {
+  return {
+    model,
+    image: {
+      ...(size !== 'auto' && { size: `${size.width}x${size.height}` }),
+      ...(typeof quality === 'string' && quality !== 'auto' && { quality }),
+    },
+  };
 }
 
 /* Response schemas of images for the API reference. Fields may be added to any of them. */

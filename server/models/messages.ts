@@ -62,8 +62,9 @@ const Message = Type.Object(
     stop_sequence: field(Nullable(Text), 'The stop sequence that was reached. Null if none was.'),
     usage: field(
       Type.Object({
-        input_tokens: field(Count, 'Input tokens, without those from the cache.'),
+        input_tokens: field(Count, 'Input tokens, without those from the cache and those written to it.'),
         cache_read_input_tokens: field(Count, 'Input tokens that the model vendor had cached.'),
+        cache_creation_input_tokens: field(Count, 'Input tokens that the model vendor wrote to its cache.'),
         output_tokens: field(Count, 'Output tokens.'),
       }),
       'Tokens of the call.',
@@ -234,8 +235,9 @@ async function prepareMessage(context: RequestContext, gateway: Gateway, sent: S
 /** If a model has both formats, the richer one is used. An unknown model is refused later. */
 function formatOf(gateway: Gateway, { model }: MessageRequest) {
   const found = gateway.text.models().find(({ id }) => id === model);
-  const { routes = ['responses'], efforts = [] } = found ?? {};
-  const route: TextRoute = routes.includes('responses') ? 'responses' : 'chat_completions';
+  const { routes = ['responses'], translated = [], efforts = [] } = found ?? {};
+  const isNative = routes.includes('responses') && !translated.includes('responses');
+  const route: TextRoute = isNative ? 'responses' : 'chat_completions';
   return { isThere: found !== undefined, route, efforts };
 }
 

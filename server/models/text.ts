@@ -30,6 +30,7 @@ export const MODEL_ERRORS = [
   'insufficient_quota',
   'rate_limit_exceeded',
   'upstream_rate_limited',
+  'upstream_conflict',
   'upstream_error',
   'upstream_timeout',
   'upstream_unavailable',

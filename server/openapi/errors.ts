@@ -104,7 +104,10 @@ export const ERROR_SCHEMAS: Readonly<Record<string, TSchema>> = {
     },
   }),
   ModelError: errorWith('Why a request of a model was refused or failed.', {
-    fields: { code: field(Text, 'Stable error code, for programs: a code of this gateway, or one of the vendor.') },
+    fields: {
+      code: field(Text, 'Stable error code, for programs: a code of this gateway, or one of the vendor.'),
+      gateway_code: optional(Code, "The gateway's own code. Only if the error has the vendor's code and message."),
+    },
   }),
   MessageError: Type.Object(
     {
@@ -113,6 +116,8 @@ export const ERROR_SCHEMAS: Readonly<Record<string, TSchema>> = {
         Type.Object({
           type: field(Text, "Class of the error, as Anthropic's SDK knows it.", 'invalid_request_error'),
           message: MESSAGE,
+          code: optional(Text, 'Code of the vendor. Only with its message.'),
+          gateway_code: optional(Code, "The gateway's own code. Only with the vendor's message."),
         }),
         'The error.',
       ),

@@ -80,7 +80,7 @@ export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
       version: API_VERSION,
       summary: 'Link data, images, text and audio models behind one API key.',
       description:
-        'Every error has a stable code. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header; answers of text models also have `x-upstream-request-id` if the upstream named the request. A request with `Accept: application/problem+json` gets errors in the form of `Problem`.',
+        'Every error has a stable code. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header; answers of text models also have `x-upstream-request-id` if the upstream named the request. If the operator has stated prices, whole answers of models and links have their cost in `x-mediagate-cost`, such as `0.012345 USD`. A request with `Accept: application/problem+json` gets errors in the form of `Problem`.',
     },
     servers: [{ url: baseUrl }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
@@ -184,7 +184,7 @@ function describe(route: Route) {
         required: true,
         content: {
           ...Object.fromEntries(bodyTypesOf(body).map((type) => [type, describeBody(body)])),
-          ...(body.form && { 'multipart/form-data': { schema: portable(body.form) } }),
+          ...(body.form && { 'multipart/form-data': describeBody({ schema: body.form }) }),
         },
       },
     }),

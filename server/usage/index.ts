@@ -27,6 +27,7 @@ export {
   createJobCosts,
   type JobCharge,
   type JobCosts,
+  jobBudgetsOf,
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';

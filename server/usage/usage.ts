@@ -11,7 +11,7 @@ import {
   type TokenDemand,
 } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
-import { errorClassOf, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
+import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { consumeRequest, sendRateLimit } from '../limits/index.js';
 import type { Admissions, Settlement } from './admissions.js';
@@ -211,7 +211,7 @@ function statusOf(context: RequestContext, thrown: unknown, outlivesClient: bool
   const { res: response } = context;
   if (thrown === undefined || response.headersSent) return response.statusCode;
   if (response.destroyed && !outlivesClient) return HUNG_UP;
-  return errorClassOf(toGatewayError(thrown).code, context.state).status;
+  return errorClassFor(toGatewayError(thrown), context.state).status;
 }
 
 /** A request id chosen by the client may repeat, and each request must be counted. */

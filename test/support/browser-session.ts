@@ -105,3 +105,16 @@ function nameAndValue(pair: string): [name: string, value: string] {
   const [name = '', ...value] = pair.split('=');
   return [name, value.join('=')];
 }
+
+/** A person signs in, through the pages of the development provider. The first one of a gateway is its operator. */
+export async function signInAt(gateway: { url: string }, email: string): Promise<BrowserSession> {
+  const browser = createBrowserSession();
+  const page = await browser.open(`${gateway.url}/signin?return_to=/device`);
+  let answer = await browser.send(page.url, { form: { email, name: '', action: 'sign-in' } });
+  while (answer.location !== undefined) answer = await browser.send(answer.location);
+  if (!browser.cookie(gateway.url, 'mediagate')) throw new Error(`no sign-in: ${answer.status} ${answer.text}`);
+  return browser;
+}
+
+/** The operator of a fresh gateway, so that those who sign in later are customers. */
+export const OPERATOR = 'operator@example.com';
