@@ -34,5 +34,7 @@ export {
   type GatewayErrorDetails,
   isGatewayError,
   type TransientCode,
+  type UpstreamWords,
 } from './runtime/errors.js';
+export { type ChatTranslation, translateToChat } from './text/chat-answers.js';
 export { type JsonValue, replaceFields } from './text/json.js';

@@ -95,7 +95,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   if (mended.length > 0) {
     logger.warn(`other users could read ${mended.join(', ')} in DATA_DIR/secrets; only this user can now (0600)`);
   }
-  const catalogue = await readCatalogue(settings.plansFile);
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   await state.instances.join(await fingerprintsOf(settings, { isWorker, plans: catalogue, prices }));
 
   const { plugins } = options;

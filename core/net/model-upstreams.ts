@@ -19,10 +19,14 @@ import {
   modelFailure,
   namesModeration,
   readRefusal,
+  readUpstreamRequestId,
+  sanitizedWords,
   statusFailure,
+  textStatusFailure,
   tryUpstream,
   type UpstreamNames,
   type UpstreamRefusal,
+  upstreamWords,
   withoutNames,
 } from './upstream-failures.js';
 
@@ -199,7 +203,11 @@ export async function askTextUpstream(
 ): Promise<Pick<HttpStream, 'status' | 'headers' | 'body'>> {
   const response = await http.stream({ ...request, maxBytes: MAX_ANSWER_BYTES });
   const { status, headers } = response;
-  if (status < 200 || status > 299) throw refuse(await readRefusal(response, clock));
+  if (status < 200 || status > 299) {
+    const failure = refuse(await readRefusal(response, clock));
+    failure.upstreamRequestId = readUpstreamRequestId(headers);
+    throw failure;
+  }
   if (headers['content-type']?.startsWith('text/html')) throw await htmlPage(response);
   const mayBeEmpty = mayHaveNone && headers['content-type']?.startsWith('text/event-stream');
   return { status, headers, body: await startBody(response.body, { clock, firstBytesMs, mayBeEmpty }) };
@@ -350,7 +358,9 @@ const NOT_FOUND = /\bwith id\b.*\bnot found\b/i;
 /** Thoughts of a model that its client keeps can be read by the account alone in which they were thought. */
 const NOT_OURS = 'invalid_encrypted_content';
 const PARAM = /^[\w.[\]-]{1,100}$/;
-const MAX_WORDS = 1_000;
+/** Refusals that keep the upstream's code besides its message, since clients act on it. */
+const WORDED_STATUSES: ReadonlySet<number> = new Set([413, 422]);
+const WORDED_CODES: ReadonlySet<string> = new Set([NOT_OURS, 'content_policy_violation']);
 
 /** Codes of the format that have the same name here, and those that say less here. */
 const CODES: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
@@ -389,7 +399,7 @@ export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, n
       ? new TryFailure(fault, { again: 'elsewhere', counts: false })
       : callerFailure(fault);
   }
-  const failure = statusFailure(refusal, now, 'anywhere');
+  const failure = textStatusFailure(refusal, now, upstream);
   if (refusal.headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
   return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
 }
@@ -401,19 +411,14 @@ function namesThingsOfTheCaller({ param, message = '' }: OpenaiError): boolean {
 
 function callerFault(refusal: UpstreamRefusal, error: OpenaiError, upstream: UpstreamNames): GatewayError {
   const { status } = refusal;
-  const words = error.message?.slice(0, MAX_WORDS);
+  const words = error.message;
   const isTooLong = status === 413 || (words !== undefined && TOO_LONG.test(words));
   const isFiltered = status === 403 && namesModeration(refusal);
   const usual = isTooLong ? 'context_length_exceeded' : isFiltered ? 'content_filter' : 'invalid_value';
   const code = CODES.get(error.code) ?? usual;
   const param = error.param !== undefined && PARAM.test(error.param) ? error.param : undefined;
-  const message = words && plainText(withoutNames(words, upstream));
-  return new GatewayError(code, message || 'The model refused the request.', { param });
-}
-
-function plainText(words: string): string {
-  return words
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
-    .toWellFormed();
+  const keeps = WORDED_STATUSES.has(status) || WORDED_CODES.has(error.code);
+  const quoted = keeps ? upstreamWords(refusal, upstream) : undefined;
+  const message = quoted?.message ?? (words === undefined ? '' : sanitizedWords(words, upstream));
+  return new GatewayError(code, message || 'The model refused the request.', { param, upstream: quoted });
 }

@@ -11,7 +11,7 @@ const BUDGET_COLUMN = 6;
 
 /** Prints the available plans. */
 export async function listPlansCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
-  const catalogue = await readCatalogue(settings.plansFile);
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   if (json) {
     printJson(catalogue);
     return 0;
@@ -44,7 +44,7 @@ export async function grantPlanCommand(
   options: GrantPlanOptions,
 ): Promise<number> {
   const why = noteOf(options.note);
-  const terms = termsOf(settings, await readCatalogue(settings.plansFile), planId);
+  const terms = termsOf(settings, await readCatalogue(settings.plansFile, settings.freeTierGrants), planId);
   const { user, plan } = await withState(settings, async (state) => {
     const found = await findUser(state, id);
     const grant = { accountId: found.accountId, terms, actor: operatorActor(), ...why };

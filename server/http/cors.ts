@@ -24,6 +24,7 @@ const EXPOSED = [
   'X-RateLimit-Reset-Requests',
   'X-Request-Id',
   'X-Should-Retry',
+  'X-Upstream-Request-Id',
 ].join(', ');
 /** A list of header names. */
 const NAMES = /^[\w!#$%&'*+.^`|~, -]{1,4000}$/;

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { networkOfProxies } from '../http/index.js';
+import { KEY_GRANTS } from '../keys/index.js';
 import { PAYMENT_FORMATS, readPaymentSecrets } from '../payments/index.js';
 import {
   currencyCode,
@@ -334,6 +335,13 @@ export const SETTINGS: readonly Setting[] = [
     default: 'lifetime',
     description: 'When the request budget of the free tier resets: `lifetime` (never), `month` or `day` (UTC).',
     read: (text) => ({ freeTierPeriod: oneOf(text, ['lifetime', 'month', 'day'] as const) }),
+  },
+  {
+    name: 'FREE_TIER_GRANTS',
+    default: 'none: `text` alone',
+    description:
+      'Further grants of the free tier, comma-separated: `extract`, `images`, `audio`. With `audio`, it has the audio models too. Accounts get them with their next free plan.',
+    read: (text) => ({ freeTierGrants: list(text).map((grant) => oneOf(grant, KEY_GRANTS)) }),
   },
   {
     name: 'PAYMENT_FORMAT',

@@ -86,6 +86,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'PRICES_FILE',
       'PRICES_CURRENCY',
       'FREE_TIER_PERIOD',
+      'FREE_TIER_GRANTS',
       'IMAGE_DAILY_LIMIT',
       'ACCOUNT_IMAGE_DAILY_LIMIT',
       'ACCOUNT_QUEUE_PERCENT',

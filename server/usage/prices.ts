@@ -26,7 +26,7 @@ const LinkPriceSchema = Type.Object(
     platform: optional(Type.String({ minLength: 1, maxLength: 64 }), 'Key of the platform. Default: any.', 'vidsite'),
     method: optional(
       Type.String({ minLength: 1, maxLength: 64 }),
-      '`extraction_method` of the answer; `background_job` for a job. Default: any.',
+      'One of the methods in `extraction_method` of the answer; `background_job` for a job. Default: any.',
       'browser',
     ),
     price: field(Type.Number({ minimum: 0, maximum: 1_000_000_000 }), 'Price of a link that was extracted.', 0.002),
@@ -193,7 +193,8 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
     linkCostOf(platform, method) {
       const ofPlatform = ofLinks.filter((link) => (link.platform ?? platform) === platform);
       if (method === undefined) return ofPlatform.length > 0 ? 0 : null;
-      const found = ofPlatform.find((link) => (link.method ?? method) === method);
+      const methods = method.split('+');
+      const found = ofPlatform.find((link) => link.method === undefined || methods.includes(link.method));
       return found ? toCost(found.price * ONE) : null;
     },
     highestCostOf(use) {
@@ -316,7 +317,8 @@ export interface PriceSources {
 export async function readPrices({ file, currency, models = {} }: PriceSources): Promise<Prices | undefined> {
   if (file === undefined) {
     if (Object.keys(models).length === 0) return undefined;
-    return createPrices({ currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models });
+    const table = { currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models };
+    return within('the plugins file', () => createPrices(table));
   }
   const checked = validator.check(await readJson(file));
   if (!checked.ok) {
@@ -332,10 +334,16 @@ export async function readPrices({ file, currency, models = {} }: PriceSources):
   if (twice !== undefined) {
     throw new PricesError(`${file}: models.${twice} has prices in the plugins file as well. Remove one of the two.`);
   }
+  within('the plugins file', () => createPrices({ currency: table.currency, models }));
+  return within(file, () => createPrices({ ...table, models: { ...ofFile, ...models } }));
+}
+
+/** Names the source of the prices in errors. */
+function within<Result>(source: string, create: () => Result): Result {
   try {
-    return createPrices({ ...table, models: { ...ofFile, ...models } });
+    return create();
   } catch (error) {
-    throw error instanceof PricesError ? new PricesError(`${file}: ${error.message}`) : error;
+    throw error instanceof PricesError ? new PricesError(`${source}: ${error.message}`) : error;
   }
 }
 

@@ -93,6 +93,7 @@ export interface UsageEntriesTable {
   latencyMs: number;
   inputTokens: number | null;
   cachedTokens: number | null;
+  cacheWriteTokens: number | null;
   outputTokens: number | null;
   reasoningTokens: number | null;
   characters: number | null;
@@ -113,12 +114,13 @@ export interface UsageTotal {
   route: string;
   model: string;
   requests: number;
-  /** Number of these with a status of 400 or more. */
+  /** Number of these with a status of 400 or more, or whose stream broke off. */
   failed: number;
   /** Number of these with an estimated usage. */
   estimated: number;
   inputTokens: number;
   cachedTokens: number;
+  cacheWriteTokens: number;
   outputTokens: number;
   reasoningTokens: number;
   characters: number;
@@ -186,14 +188,15 @@ export const usageMigrations: Migrations = {
     `create table usage_entries (
       "keyId" text not null, at bigint not null, "requestId" text not null, "accountId" text not null, route text not null,
       model text not null, status integer not null, "latencyMs" bigint not null, "inputTokens" bigint, "cachedTokens" bigint,
-      "outputTokens" bigint, "reasoningTokens" bigint, characters bigint, seconds double precision, images bigint,
-      estimated integer not null, cost bigint, primary key ("keyId", at, "requestId"))`,
+      "cacheWriteTokens" bigint, "outputTokens" bigint, "reasoningTokens" bigint, characters bigint,
+      seconds double precision, images bigint, estimated integer not null, cost bigint,
+      primary key ("keyId", at, "requestId"))`,
     `create table usage_totals (
       "keyId" text not null, day text not null, "accountId" text not null, route text not null, model text not null,
       requests bigint not null, failed bigint not null, estimated bigint not null, "inputTokens" bigint not null,
-      "cachedTokens" bigint not null, "outputTokens" bigint not null, "reasoningTokens" bigint not null,
-      characters bigint not null, seconds double precision not null, images bigint not null, priced bigint not null, cost bigint not null,
-      "latencyMsSum" bigint not null,
+      "cachedTokens" bigint not null, "cacheWriteTokens" bigint not null default 0, "outputTokens" bigint not null,
+      "reasoningTokens" bigint not null, characters bigint not null, seconds double precision not null,
+      images bigint not null, priced bigint not null, cost bigint not null, "latencyMsSum" bigint not null,
       primary key ("keyId", day, "accountId", route, model))`,
     `create index usage_totals_account on usage_totals ("accountId", day)`,
     `create table usage_overflow (id text primary key, at bigint not null)`,

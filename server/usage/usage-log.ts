@@ -41,6 +41,7 @@ const MAX_COUNT = 1e12;
 export const COUNTS = [
   'inputTokens',
   'cachedTokens',
+  'cacheWriteTokens',
   'outputTokens',
   'reasoningTokens',
   'characters',
@@ -56,6 +57,7 @@ export type KnownCounts = Record<keyof Counts, number>;
 export const NO_COUNTS: KnownCounts = {
   inputTokens: 0,
   cachedTokens: 0,
+  cacheWriteTokens: 0,
   outputTokens: 0,
   reasoningTokens: 0,
   characters: 0,
@@ -77,6 +79,7 @@ export function countsOf(usage: Usage = {}): Counts {
   return {
     inputTokens: input,
     cachedTokens: wholeNumber(usage.cachedTokens),
+    cacheWriteTokens: wholeNumber(usage.cacheWriteTokens),
     // If only the sum is known, it is kept.
     outputTokens: wholeNumber(usage.outputTokens) ?? (total === null ? null : Math.max(0, total - (input ?? 0))),
     reasoningTokens: wholeNumber(usage.reasoningTokens),
@@ -135,10 +138,11 @@ export function createTotals() {
   }
 
   return {
-    addEntry(entry: UsageEntriesTable): void {
+    /** @param isBroken Whether its stream broke off. */
+    addEntry(entry: UsageEntriesTable, isBroken = false): void {
       const total = open({ ...entry, day: dayOf(entry.at) });
       total.requests += 1;
-      total.failed += entry.status >= 400 ? 1 : 0;
+      total.failed += isBroken || entry.status >= 400 ? 1 : 0;
       total.estimated += entry.estimated;
       for (const count of COUNTS) total[count] += entry[count] ?? 0;
       if (entry.cost !== null) {
@@ -193,6 +197,7 @@ export interface UsageEntry {
   latencyMs: number;
   inputTokens: number | null;
   cachedTokens: number | null;
+  cacheWriteTokens: number | null;
   outputTokens: number | null;
   reasoningTokens: number | null;
   characters: number | null;

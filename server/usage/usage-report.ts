@@ -81,6 +81,7 @@ const COUNTS = [
   'estimated',
   'inputTokens',
   'cachedTokens',
+  'cacheWriteTokens',
   'outputTokens',
   'reasoningTokens',
   'characters',
@@ -164,6 +165,7 @@ export function encodeCounts(counts: UsageCounts, withCosts = false) {
     estimated,
     input_tokens: counts.inputTokens,
     cached_tokens: counts.cachedTokens,
+    cache_write_tokens: counts.cacheWriteTokens,
     output_tokens: counts.outputTokens,
     reasoning_tokens: counts.reasoningTokens,
     characters: counts.characters,
@@ -220,10 +222,11 @@ export function encodeBudget(budget: BudgetState) {
 
 const Counts = {
   requests: field(Count, 'Requests.'),
-  failed: field(Count, 'Requests that failed.'),
+  failed: field(Count, 'Requests that failed, broken streams included.'),
   estimated: field(Count, 'Requests whose tokens were estimated, because the model reported none.'),
   input_tokens: field(Count, 'Input tokens.'),
   cached_tokens: field(Count, 'Input tokens that the model vendor had cached.'),
+  cache_write_tokens: field(Count, 'Input tokens that the model vendor wrote to its cache.'),
   output_tokens: field(Count, 'Output tokens.'),
   reasoning_tokens: field(Count, 'Output tokens of the reasoning.'),
   characters: field(Count, 'Characters of speech.'),

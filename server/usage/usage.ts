@@ -11,7 +11,7 @@ import {
   type TokenDemand,
 } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
-import { errorClassOf, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
+import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { consumeRequest, sendRateLimit } from '../limits/index.js';
 import type { Admissions, Settlement } from './admissions.js';
@@ -61,8 +61,9 @@ export interface AdmittedWork {
   /**
    * Registers a promise of the usage; call it once and before throwing. The promise must not reject. Without a call,
    * nothing is used.
+   * @param isBroken Whether its stream broke off, once the usage is known. Default: it did not.
    */
-  uses(outcome: Promise<Used>, background?: TextExchange['background']): void;
+  uses(outcome: Promise<Used>, background?: TextExchange['background'], isBroken?: () => boolean): void;
   /** Resolves when background work is stored, so that no client learns of work that a crash would lose. */
   settled(): Promise<void>;
   /**
@@ -116,6 +117,7 @@ export function createUsageService({ admissions, clock, prices }: UsageServiceOp
       if (rateLimit && admission.rateLimit) sendRateLimit(response, rateLimit, admission.rateLimit);
 
       let outcome: Promise<Used> | undefined;
+      let isBroken: (() => boolean) | undefined;
       /** Resolves with background work, once it is counted by an estimate. */
       let started: Promise<BackgroundStart | undefined> | undefined;
       const settle = (
@@ -132,6 +134,7 @@ export function createUsageService({ admissions, clock, prices }: UsageServiceOp
           route,
           model,
           status,
+          ...(isBroken?.() && { isBroken: true }),
           latencyMs,
           usage,
           ...(spendsTokens !== undefined && { spendsTokens }),
@@ -150,8 +153,9 @@ export function createUsageService({ admissions, clock, prices }: UsageServiceOp
       try {
         return await work({
           reserved: admission.reserved,
-          uses(promised, background) {
+          uses(promised, background, check) {
             outcome = promised;
+            isBroken = check;
             started = background?.then(settleStart);
           },
           async settled() {
@@ -211,7 +215,7 @@ function statusOf(context: RequestContext, thrown: unknown, outlivesClient: bool
   const { res: response } = context;
   if (thrown === undefined || response.headersSent) return response.statusCode;
   if (response.destroyed && !outlivesClient) return HUNG_UP;
-  return errorClassOf(toGatewayError(thrown).code, context.state).status;
+  return errorClassFor(toGatewayError(thrown), context.state).status;
 }
 
 /** A request id chosen by the client may repeat, and each request must be counted. */

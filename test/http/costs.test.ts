@@ -1,10 +1,17 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { expect } from 'chai';
-import type { TextCall, TextModel, Transcript } from 'mediagate';
+import type { TextCall, TextModel, Transcript, Usage } from 'mediagate';
+import { renderUsage } from '../../server/site/pages/dashboard.js';
+import type { State } from '../../server/state.js';
 import { createPrices, decimalOf } from '../../server/usage/index.js';
+import { runCommand } from '../support/command-line.js';
+import { engines, type Place } from '../support/engines.js';
 import { HEARD, inventedAudio } from '../support/invented-audio.js';
 import { inventedImage, inventedModel } from '../support/invented-image.js';
 import { invented, inventedExtraction } from '../support/invented-plugin.js';
 import { inventedProduct, inventedShop, productLink } from '../support/invented-shop.js';
+import { settlement } from '../support/model-requests.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import { scriptedText } from '../support/scripted-text.js';
 import { makeSound } from '../support/sounds.js';
@@ -15,48 +22,50 @@ import { type Answer, LINK, type ListeningApp, startApp } from './listening-app.
 
 /** What is used, and the cost that a spreadsheet has for it: `=ROUND(…; 6)` of decimal numbers. Empty is not known. */
 const TABLE = `
-kind,model,input,cached,output,seconds,characters,size,quality,cost
-chat,m-5.5,8488,0,2671,,,,,0.037320
-chat,m-5.5,7555,0,923,,,,,0.018674
-chat,m-small,6140,0,2177,,,,,0.002227
-chat,m-small,7010,6100,123,,,,,0.000668
-stream,m-5.5,14143,0,1130,,,,,0.028979
-stream,m-5.5,4808,695,1848,,,,,0.023708
-stream,m-small,14312,2285,1458,,,,,0.002850
-stream,m-small,7669,3987,2748,,,,,0.002500
-responses,m-5.5,11935,7042,2684,,,,,0.033837
-responses,m-5.5,3846,1417,2831,,,,,0.031523
-responses,m-small,14693,0,1804,,,,,0.003286
-responses,m-small,14530,0,1202,,,,,0.002901
-messages,m-5.5,6640,1469,1038,,,,,0.017027
-messages,m-5.5,12161,7527,2481,,,,,0.031543
-messages,m-small,9180,0,2365,,,,,0.002796
-messages,m-small,16085,0,2316,,,,,0.003802
-chat,m-5.5,1,0,0,,,,,0.000001
-chat,m-small,3,1,0,,,,,0.000000
-chat,m-open,500,0,100,,,,,
-stream,m-open,50,0,10,,,,,
-embeddings,embed-small,24,0,0,,,,,0.000000
-embeddings,embed-small,25,0,0,,,,,0.000001
-embeddings,embed-small,812345,0,0,,,,,0.016247
-moderations,rate-1,,,,,,,,0.000000
-failed,m-5.5,,,,,,,,0.000000
-failed,m-open,,,,,,,,
-transcriptions,stt-large-v3,,,,61.005,,,,0.006101
-transcriptions,stt-large-v3,,,,0.2,,,,0.000020
-transcriptions,stt-large-v3,,,,3599.999,,,,0.360000
-transcriptions,stt-large-v3-turbo,,,,12,,,,
-speech,tts_v3,,,,,17,,,0.000255
-speech,tts_v3,,,,,40,,,0.000600
-image,gen-img-2,,,,,,1024x1024,high,0.167000
-image,gen-img-2,,,,,,1024x1024,,0.042000
-image,gen-img-2,,,,,,1536x1024,high,0.250000
-image,gen-img-2,,,,,,1536x1024,low,
-image,gen-image-2,21,0,1056,,,1024x1024,high,0.042345
-link,invented,,,,,,,,0.000500
-link,bazaar,,,,,,,,0.002000
-brokenlink,invented,,,,,,,,0.000000
-batch,invented,,,,,,,,0.002500
+kind,model,input,cached,written,output,seconds,characters,size,quality,cost
+chat,m-5.5,1000,600,100,50,,,,,0.001100
+messages,m-5.5,1003,0,1000,1,,,,,0.001514
+chat,m-5.5,8488,0,0,2671,,,,,0.037320
+chat,m-5.5,7555,0,0,923,,,,,0.018674
+chat,m-small,6140,0,0,2177,,,,,0.002227
+chat,m-small,7010,6100,0,123,,,,,0.000668
+stream,m-5.5,14143,0,0,1130,,,,,0.028979
+stream,m-5.5,4808,695,0,1848,,,,,0.023708
+stream,m-small,14312,2285,0,1458,,,,,0.002850
+stream,m-small,7669,3987,0,2748,,,,,0.002500
+responses,m-5.5,11935,7042,0,2684,,,,,0.033837
+responses,m-5.5,3846,1417,0,2831,,,,,0.031523
+responses,m-small,14693,0,0,1804,,,,,0.003286
+responses,m-small,14530,0,0,1202,,,,,0.002901
+messages,m-5.5,6640,1469,0,1038,,,,,0.017027
+messages,m-5.5,12161,7527,0,2481,,,,,0.031543
+messages,m-small,9180,0,0,2365,,,,,0.002796
+messages,m-small,16085,0,0,2316,,,,,0.003802
+chat,m-5.5,1,0,0,0,,,,,0.000001
+chat,m-small,3,1,0,0,,,,,0.000000
+chat,m-open,500,0,0,100,,,,,
+stream,m-open,50,0,0,10,,,,,
+embeddings,embed-small,24,0,0,0,,,,,0.000000
+embeddings,embed-small,25,0,0,0,,,,,0.000001
+embeddings,embed-small,812345,0,0,0,,,,,0.016247
+moderations,rate-1,,,,,,,,,0.000000
+failed,m-5.5,,,,,,,,,0.000000
+failed,m-open,,,,,,,,,
+transcriptions,stt-large-v3,,,,,61.005,,,,0.006101
+transcriptions,stt-large-v3,,,,,0.2,,,,0.000020
+transcriptions,stt-large-v3,,,,,3599.999,,,,0.360000
+transcriptions,stt-large-v3-turbo,,,,,12,,,,
+speech,tts_v3,,,,,,17,,,0.000255
+speech,tts_v3,,,,,,40,,,0.000600
+image,gen-img-2,,,,,,,1024x1024,high,0.167000
+image,gen-img-2,,,,,,,1024x1024,,0.042000
+image,gen-img-2,,,,,,,1536x1024,high,0.250000
+image,gen-img-2,,,,,,,1536x1024,low,
+image,gen-image-2,21,0,0,1056,,,1024x1024,high,0.042345
+link,invented,,,,,,,,,0.000500
+link,bazaar,,,,,,,,,0.002000
+brokenlink,invented,,,,,,,,,0.000000
+batch,invented,,,,,,,,,0.002500
 `;
 
 interface Row {
@@ -64,6 +73,7 @@ interface Row {
   model: string;
   input: number;
   cached: number;
+  written: number;
   output: number;
   seconds: number;
   characters: number;
@@ -78,7 +88,10 @@ function readTable(): Row[] {
   return lines.map((line) => {
     const cells = line.split(',');
     const row = Object.fromEntries(names.map((name, index) => [name, cells[index] ?? '']));
-    const numbers = ['input', 'cached', 'output', 'seconds', 'characters'].map((name) => [name, Number(row[name])]);
+    const numbers = ['input', 'cached', 'written', 'output', 'seconds', 'characters'].map((name) => [
+      name,
+      Number(row[name]),
+    ]);
     return { ...row, ...Object.fromEntries(numbers) } as Row;
   });
 }
@@ -86,7 +99,7 @@ function readTable(): Row[] {
 const PRICES = createPrices({
   currency: 'USD',
   models: {
-    'm-5.5': { input: 1.25, cachedInput: 0.125, output: 10 },
+    'm-5.5': { input: 1.25, cachedInput: 0.125, cacheWrite: 1.5, output: 10 },
     'm-small': { input: 0.15, cachedInput: 0.075, output: 0.6 },
     'embed-small': { input: 0.02 },
     'rate-1': { input: 0 },
@@ -116,16 +129,17 @@ let asked: Row;
 
 function answerOf({ route, model, stream }: TextCall) {
   if (asked.kind === 'failed') throw new Error('it has nothing to say');
-  const { input, cached, output } = asked;
+  const { input, cached, written, output } = asked;
+  const details = { cached_tokens: cached, ...(written > 0 && { cache_write_tokens: written }) };
   const ofChat = {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
-    prompt_tokens_details: { cached_tokens: cached },
+    prompt_tokens_details: details,
   };
   const ofResponse = {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cached },
+    input_tokens_details: details,
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: input + output,
@@ -327,5 +341,88 @@ describeOnStacks('costs of requests', (stack) => {
     } finally {
       await plain.close();
     }
+  });
+});
+
+for (const engine of engines) {
+  describe(`costs in commands on ${engine.name}`, () => {
+    let place: Place;
+    let state: State;
+    let environment: Record<string, string>;
+
+    before(async function () {
+      place = await engine.reusedPlace(this);
+      state = await place.open({ prices: PRICES });
+      const { dataDir, databaseUrl } = place;
+      environment = {
+        DATA_DIR: dataDir,
+        PORT: '0',
+        LOG_LEVEL: 'error',
+        ...(databaseUrl && { DATABASE_URL: databaseUrl }),
+      };
+    });
+    after(() => place?.remove());
+
+    const report = async (...args: string[]) => {
+      const days = ['--from', '2026-01-01', '--to', '2026-01-02'];
+      const { code, stdout, stderr } = await runCommand(['usage', ...days, ...args], environment);
+      expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
+      return stdout;
+    };
+
+    function settle(model: string, usage: Usage | undefined, status = 200): void {
+      const at = Date.UTC(2026, 0, 1, 12);
+      state.admissions.settle(settlement({ model, usage, status, at, keyId: 'someone0' }));
+    }
+
+    it('usage has them once there are prices, and says which requests have none', async () => {
+      settle('m-5.5', { inputTokens: 1_000_000, outputTokens: 1 });
+      await state.admissions.flush();
+      expect(await report('--by', 'model')).not.to.contain('COST');
+
+      expect(await state.usage.setCurrency('USD')).to.equal(true);
+      settle('m-5.5', { inputTokens: 1, outputTokens: 0 });
+      settle('m-5.5', undefined, 502);
+      settle('m-open', { inputTokens: 5 });
+      await state.admissions.flush();
+      const table = await report('--by', 'model');
+      expect(table).to.match(/ESTIMATED +COST \(USD\)\nm-5\.5 .* 1\.250011\nm-open .* -\nall .* 1\.250011\n$/);
+      expect(await state.usage.setCurrency('EUR')).to.equal(false);
+      expect(await state.usage.currency()).to.equal('USD');
+      const csv = await report('--by', 'model', '--csv');
+      expect(csv).to.match(/^model,.*,cost,unpriced,currency\nm-5\.5,3,.*,1\.250011,0,USD\nm-open,1,.*,,1,USD\n$/);
+    });
+
+    // One engine: each start takes a second, and the other test has the currency of both.
+    const onOne = engine.name === 'sqlite' ? it : undefined;
+    onOne?.('the start refuses wrong prices, and another currency than that of the costs', async () => {
+      const file = path.join(place.dataDir, 'prices.json');
+      const serve = async (prices: object) => {
+        await writeFile(file, JSON.stringify(prices));
+        const { code, stdout, stderr } = await runCommand(['serve'], { ...environment, PRICES_FILE: file });
+        expect([code, stdout]).to.deep.equal([2, '']);
+        return stderr;
+      };
+      expect(await serve({ currency: 'USD', models: { m: { output: 'much' } } })).to.equal(
+        `mediagate: ${file}: models.m.output must be number.\n`,
+      );
+      const other = await serve({ currency: 'EUR' });
+      expect(other).to.contain('The prices are in EUR, but the usage log has costs in USD.').and.contain('PRICES_FILE');
+      const wrong = await runCommand(['serve'], { ...environment, PRICES_CURRENCY: 'dollars' });
+      expect(wrong.stderr).to.contain('PRICES_CURRENCY must be the code of a currency (ISO 4217), such as USD or EUR.');
+    });
+  });
+}
+
+describe('costs on the dashboard', () => {
+  const days = [{ day: '2026-06-15', requests: 3, failed: 0, tokens: 30, images: 0 }];
+
+  it('are in the sum and in the table', () => {
+    const costs = { currency: 'USD', total: '12.34', days: new Map([['2026-06-15', '0.001234']]) };
+    const page = renderUsage(days, costs).markup;
+    expect(page).to.contain('<div><dt>Cost (USD)</dt><dd>12.34</dd></div>');
+    expect(page).to.contain('<th scope="col" class="number">Cost (USD)</th></tr></thead>');
+    expect(page).to.contain('<td class="number">0.001234</td></tr>');
+    expect(renderUsage(days).markup).not.to.contain('Cost');
   });
 });
