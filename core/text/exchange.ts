@@ -96,6 +96,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   readonly ended: Promise<TextOutcome>;
   readonly background: TextExchange['background'];
   failure: GatewayError | undefined;
+  isBroken = false;
   readonly #options: ExchangeOptions;
   readonly #flow = new AbortController();
   readonly #startedAt: number;
@@ -261,6 +262,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       onEnd: (failure) => {
         this.#stop();
         this.failure = failure;
+        this.isBroken = reader.failed || (failure !== undefined && !this.#hasLeft);
         if (failure && !this.#hasLeft) this.#options.onCut(failure, this.#upstreamIdOf(reply));
         if (failure && !this.#flow.signal.aborted) this.#flow.abort(failure);
         this.#endStream(reader, failure);

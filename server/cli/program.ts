@@ -151,6 +151,10 @@ function addKeyCommands(program: Command): void {
     )
     .option('--budget <amount>', BUDGET, collect)
     .option('--group <name>', 'group that the key belongs to, as "groups create" made it; its keys share a budget')
+    .option(
+      '--priority <priority>',
+      'order of its jobs among those of its account: low, normal or high (default: normal)',
+    )
     .option('--expires <date>', 'expiry date, e.g. 2030-12-31 (default: never, or the end of the plan)')
     .option('--json', 'print JSON')
     .action((options) =>
@@ -173,6 +177,7 @@ function addKeyCommands(program: Command): void {
     .option('--models <model>', 'all models of the key, separated by commas, or all', collect)
     .option('--budget <amount>', `all budgets of the key itself, or none: ${BUDGET}`, collect)
     .option('--group <name>', 'group that the key moves into, or none')
+    .option('--priority <priority>', 'order of its jobs among those of its account: low, normal or high')
     .option('--expires <date>', 'expiry date, e.g. 2030-12-31, or never')
     .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
