@@ -97,6 +97,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   readonly ended: Promise<TextOutcome>;
   readonly background: TextExchange['background'];
   failure: GatewayError | undefined;
+  isBroken = false;
   readonly #options: ExchangeOptions;
   readonly #flow = new AbortController();
   readonly #startedAt: number;
@@ -262,6 +263,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       onEnd: (failure) => {
         this.#stop();
         this.failure = failure;
+        this.isBroken = reader.failed || (failure !== undefined && !this.#hasLeft);
         if (failure && !this.#hasLeft) this.#options.onCut(failure, this.#upstreamIdOf(reply));
         if (failure && !this.#flow.signal.aborted) this.#flow.abort(failure);
         this.#endStream(reader, failure);

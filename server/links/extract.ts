@@ -37,10 +37,12 @@ import { type Prices, sendCost, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './answers.js';
+import { encodeInfoDict, INFO_ANSWER, INFO_QUERY, INFO_TYPE, wantsInfoDict } from './yt-dlp.js';
 
 const FAMILY = 'link_data';
 
-const REFUSALS = [
+/** Why a link may be refused or fail. */
+export const REFUSALS = [
   'invalid_url',
   'unsupported_platform',
   'unsupported_link',
@@ -68,11 +70,12 @@ export function extractRoutes(server: ServerContext): Route[] {
     const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, owner });
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
     const body = requests.checkExtract(sent);
+    const isInfo = context.querystring !== '' && wantsInfoDict(context.query, body);
     const wanted = requests.decode(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
     const { platform } = match(context, body);
     await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: FAMILY });
-    sendResult(context, body, await usage.counted(context, platform, gateway.extract(wanted)));
+    sendResult(context, body, await usage.counted(context, platform, gateway.extract(wanted)), isInfo);
   }
 
   /** Every later error names the platform. */
@@ -115,11 +118,13 @@ export function extractRoutes(server: ServerContext): Route[] {
     else if ('job' in submission) sendJob(context, submission.job, body);
   }
 
-  function sendResult(context: RequestContext, body: ExtractBody, result: ExtractResult): void {
-    context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  function sendResult(context: RequestContext, body: ExtractBody, result: ExtractResult, isInfo = false): void {
+    context.res.setHeader('Content-Type', isInfo ? INFO_TYPE : 'application/json; charset=utf-8');
     context.res.setHeader('X-Cache', result.cache);
     if (result.cache !== 'miss') context.res.setHeader('Age', Math.floor(result.ageMs / 1000));
-    context.body = encodeExtraction(result, { notes: requests.ignoredOptions(body, result.platform) });
+    context.body = isInfo
+      ? encodeInfoDict(result)
+      : encodeExtraction(result, { notes: requests.ignoredOptions(body, result.platform) });
   }
 
   function sendJob(context: RequestContext, job: ExtractionJob, body?: ExtractBody): void {
@@ -149,11 +154,16 @@ export function extractRoutes(server: ServerContext): Route[] {
       endpoint: 'extract',
       summary: 'Extract a link',
       description: 'Returns structured data of a public link; for shop links also as a background job.',
+      query: INFO_QUERY,
       body: { schema: requests.extractSchema, example: { url: EXAMPLE_LINK } },
       answers: {
-        200: { description: 'The document; with `async_mode` or `force_async` it may be a job.', ...EXTRACTION },
+        200: {
+          description: 'The document; with `async_mode` or `force_async` it may be a job.',
+          ...EXTRACTION,
+          also: INFO_ANSWER,
+        },
       },
-      errors: REFUSALS,
+      errors: [...REFUSALS, 'unsupported_value'],
       handler: extract,
     }),
     defineRoute({

@@ -1,3 +1,4 @@
 export { encodeExtraction } from './answers.js';
 export { createExtractRequests, type ExtractBody, extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
+export { oembedRoutes } from './oembed.js';

@@ -82,6 +82,8 @@ export interface Settlement {
    * the budget, unless it is 499.
    */
   status: number;
+  /** Whether its stream broke off after the status was sent: it counts as failed. Default false. */
+  isBroken?: boolean;
   /** Milliseconds from the request to the end of its answer. */
   latencyMs: number;
   /** Absent if nothing was used, e.g. if the upstream refused. Includes `estimated`. */

@@ -96,7 +96,7 @@ export interface UsageTotal {
   route: string;
   model: string;
   requests: number;
-  /** Number of these with a status of 400 or more. */
+  /** Number of these with a status of 400 or more, or whose stream broke off. */
   failed: number;
   /** Number of these with an estimated usage. */
   estimated: number;

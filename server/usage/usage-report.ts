@@ -213,7 +213,7 @@ export function encodeBudget(budget: BudgetState) {
 
 const Counts = {
   requests: field(Count, 'Requests.'),
-  failed: field(Count, 'Requests that failed.'),
+  failed: field(Count, 'Requests that failed, broken streams included.'),
   estimated: field(Count, 'Requests whose tokens were estimated, because the model reported none.'),
   input_tokens: field(Count, 'Input tokens.'),
   cached_tokens: field(Count, 'Input tokens that the model vendor had cached.'),
