@@ -54,7 +54,9 @@ export function addGroupCommands(program: Command): void {
     .action((name: string, options) =>
       runCommand(async (settings) => (await import('./groups.js')).updateGroupCommand(settings, name, options)),
     );
-  const budgets = program.command('budgets').description('list budgets, and set that of an account');
+  const budgets = program
+    .command('budgets')
+    .description('list budgets, set that of an account, print the secret of alerts');
   budgets
     .command('list', { isDefault: true })
     .description('list the budgets of keys, accounts and groups')
@@ -72,6 +74,10 @@ export function addGroupCommands(program: Command): void {
     .action((account: string, options) =>
       runCommand(async (settings) => (await import('./groups.js')).setBudgetCommand(settings, account, options)),
     );
+  budgets
+    .command('secret')
+    .description('print the secret that alerts of BUDGET_WEBHOOK_URL are signed with')
+    .action(() => runCommand(async (settings) => (await import('./groups.js')).budgetSecretCommand(settings)));
 }
 
 /** Operator commands for users. */

@@ -19,7 +19,8 @@ import {
 } from '../http/index.js';
 import { keyOf } from '../keys/index.js';
 import { consumeRateLimit } from '../limits/index.js';
-import { createLinkUsage, LINK_ROUTE, MAX_URL_LENGTH, REFUSALS } from './extract.js';
+import { createLinkUsage, LINK_ROUTE, REFUSALS } from './extract.js';
+import { MAX_URL_LENGTH } from './extract-fields.js';
 
 /*
  * oEmbed (https://oembed.com) of a link: what a page needs to show it. A video with a file that any browser can play is

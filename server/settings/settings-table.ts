@@ -293,6 +293,13 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ imageWebhookSecrets: secrets(text) }),
   },
   {
+    name: 'BUDGET_WEBHOOK_URL',
+    default: 'none: no alerts',
+    description:
+      'Address that receives a webhook when 80 % and when 100 % of a budget is used. It may be a private address; `mediagate budgets secret` prints its signing secret.',
+    read: (text) => ({ budgetWebhookUrl: urlOf(text, ['http:', 'https:']) }),
+  },
+  {
     name: 'AUDIO_MAX_BYTES',
     default: '26214400',
     description: 'Maximum bytes of an uploaded audio file. Larger ones are refused (413).',

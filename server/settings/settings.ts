@@ -72,6 +72,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   imageWebhookOrigins: readonly string[];
   /** Newest first; empty: one is stored in the data folder. */
   imageWebhookSecrets: readonly string[];
+  /** Address that receives alerts of budgets. Default: none are sent. */
+  budgetWebhookUrl?: string;
   /** Maximum bytes of an uploaded audio file. */
   audioMaxBytes: number;
   /** Whether the routes of Anthropic's format are enabled. */

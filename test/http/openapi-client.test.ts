@@ -50,11 +50,11 @@ import type { components, paths } from './schema.js';
 type Code = components['schemas']['ErrorCode'];
 
 export async function use(baseUrl: string, key: string, link: string, model: string) {
-  const client = createClient<paths>({ baseUrl, headers: { authorization: \`Bearer \${key}\` } });
+  const client = createClient<paths, 'application/json'>({ baseUrl, headers: { authorization: \`Bearer \${key}\` } });
 
   const body = { model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy' }], temperature: 0.5 };
   const chat = await client.POST('/v1/chat/completions', { body });
-  const said = typeof chat.data === 'object' ? chat.data.choices[0]?.message.content : undefined;
+  const said = chat.data?.choices[0]?.message.content;
 
   const streamed = await client.POST('/v1/chat/completions', { body: { ...body, stream: true }, parseAs: 'stream' });
   const events = await new Response(streamed.data).text();
@@ -154,8 +154,13 @@ describe('a client that is generated from the API reference', function () {
       'POST /v1/responses/input_tokens': 200,
     };
     expect(statuses).to.include({ ...model, 'POST /v1/images/generations': 200, 'POST /api/agent/device': 200 });
-    // Invented links, models that this gateway does not have, routes of a session.
-    const refusals = { 'POST /v1/extract': [400], 'POST /v1/embeddings': [503], 'POST /v1/moderations': [503] };
+    // Invented links and pictures, models that this gateway does not have, routes of a session.
+    const refusals = {
+      'POST /v1/extract': [400],
+      'POST /v1/images/edits': [400],
+      'POST /v1/embeddings': [503],
+      'POST /v1/moderations': [503],
+    };
     for (const [route, status] of Object.entries(statuses ?? {})) {
       const expected = new Map(Object.entries(refusals)).get(route) ?? [200, 202, 401, 403, 404];
       expect(status, route).to.be.oneOf(expected);
