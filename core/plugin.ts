@@ -36,4 +36,5 @@ export {
   type TransientCode,
   type UpstreamWords,
 } from './runtime/errors.js';
+export { type ChatTranslation, translateToChat } from './text/chat-answers.js';
 export { type JsonValue, replaceFields } from './text/json.js';

@@ -19,7 +19,7 @@ import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
 import { openStateOf, type State } from './state.js';
 import { createUsageService, type Prices, PricesError, readPrices } from './usage/index.js';
-import { openWebhooks, type WebhookOutcome } from './webhooks/index.js';
+import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 
 const FIRST_KEY_RPM = 30;
 
@@ -95,7 +95,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   if (mended.length > 0) {
     logger.warn(`other users could read ${mended.join(', ')} in DATA_DIR/secrets; only this user can now (0600)`);
   }
-  const catalogue = await readCatalogue(settings.plansFile);
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   await state.instances.join(await fingerprintsOf(settings, { isWorker, plans: catalogue, prices }));
 
   const { plugins } = options;
@@ -250,6 +250,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhookTried(outcome));
   const webhooks = await openWebhooks({ settings, webhooks: events, gateway, clock, logger, baseUrl, tried, opened });
   if (webhooks) metrics?.watch({ webhooks: events });
+  await openBudgetAlerts({ settings, webhooks: events, alerts: state.budgetAlerts, clock, logger, opened });
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
   const answers = createIdempotencyService({
     answers: idempotentResponses,

@@ -42,6 +42,8 @@ export interface TextModel {
   /** Public model id. */
   id: string;
   routes: readonly TextRoute[];
+  /** Those of the routes that are answered by another format, translated. Default: none. */
+  translated?: readonly TextRoute[];
   /** Reasoning efforts accepted; empty if the model has none, or only reads text. */
   efforts: readonly string[];
   /** Maximum output tokens of an answer. Under a token budget, a request that names no maximum gets it. Default 16,384. */

@@ -83,6 +83,7 @@ export const ERROR_CODES = [
   'order_not_found',
   'method_not_allowed',
   'upgrade_not_supported',
+  'format_not_supported',
   'link_expired',
   'file_expired',
   'job_expired',

@@ -1,4 +1,5 @@
 import {
+  at,
   bearerToken,
   callerFailure,
   checkModelList,
@@ -7,9 +8,11 @@ import {
   openaiError,
   type PluginContext,
   replaceFields,
+  resumeBody,
   type StoredResponseAction,
   type StoredResponseCall,
   type TextCall,
+  type TextReply,
   TryFailure,
   textFailure,
   type UpstreamCheck,
@@ -70,12 +73,67 @@ export function storedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames,
 /** The same for what not every upstream does. */
 export function taskFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = textFailure(refusal, upstream, now);
-  const isCallers = failure.consequence.again === 'nowhere';
-  if (!NO_SUCH_TASK.has(refusal.status) || isCallers || openaiError(refusal).about === 'model') return failure;
-  const error = new GatewayError('model_not_supported', 'The upstream of the model does not support this.', {
+  if (!lacksRoute(refusal, failure)) return failure;
+  return new TryFailure(noSuchTask(), { again: 'elsewhere', counts: false });
+}
+
+export function noSuchTask(): GatewayError {
+  return new GatewayError('model_not_supported', 'The upstream of the model does not support this.', {
     param: 'model',
   });
-  return new TryFailure(error, { again: 'elsewhere', counts: false });
+}
+
+/** Whether the upstream has no such path: neither the model nor something that the request names is missing. */
+function lacksRoute(refusal: UpstreamRefusal, { consequence }: TryFailure): boolean {
+  return NO_SUCH_TASK.has(refusal.status) && consequence.again !== 'nowhere' && openaiError(refusal).about !== 'model';
+}
+
+/** An upstream refused a request of the responses format, since it only has chats. */
+export class NoResponses extends TryFailure {}
+
+/** The same for responses, which may be translated. */
+export function responsesFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const failure = textFailure(refusal, upstream, now);
+  return lacksRoute(refusal, failure) ? new NoResponses(failure.error, failure.consequence) : failure;
+}
+
+/** Fields of a chat, and those of a response that they were made of. */
+const TRANSLATED_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['messages', 'input'],
+  ['max_tokens', 'max_output_tokens'],
+  ['max_completion_tokens', 'max_output_tokens'],
+  ['reasoning_effort', 'reasoning.effort'],
+  ['response_format', 'text.format'],
+  ['verbosity', 'text.verbosity'],
+]);
+
+/** The same for a response that was sent as a chat: the client knows only its own fields. */
+export function translatedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const [field] = /^\w+/.exec(openaiError(refusal).param ?? '') ?? [''];
+  const param = TRANSLATED_FIELDS.get(field);
+  if (param === undefined) return textFailure(refusal, upstream, now);
+  const json = { error: { ...(at(refusal.json, 'error') as object), param } };
+  return textFailure({ ...refusal, json }, upstream, now);
+}
+
+/** What servers answer with status 200 to a path that they do not have. */
+const NO_SUCH_PATH = /^\s*\{\s*"error"\s*:\s*"Unexpected endpoint/;
+const MAX_REFUSAL_BYTES = 1_000;
+
+/**
+ * Reads the beginning of an answer that may be such a refusal.
+ * @returns The body, unread.
+ * @throws NoResponses
+ */
+export async function checkRoute({ headers, body }: Pick<TextReply, 'headers' | 'body'>): Promise<TextReply['body']> {
+  if (!headers['content-type']?.startsWith('application/json')) return body;
+  const chunks = body[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  const isShort = !first.done && first.value.length <= MAX_REFUSAL_BYTES;
+  if (!isShort || !NO_SUCH_PATH.test(Buffer.from(first.value).toString('latin1'))) return resumeBody(first, chunks);
+  await chunks.return?.();
+  const error = new GatewayError('upstream_error', 'The upstream does not know this model or address.');
+  throw new NoResponses(error, { again: 'elsewhere', counts: false });
 }
 
 /** Asks each upstream that has models for its list of them, all at once. */

@@ -10,7 +10,7 @@ import {
   readRateLimits,
 } from '../keys/index.js';
 import type { RateLimits } from '../limits/index.js';
-import type { Catalogue } from '../plans/index.js';
+import { type Catalogue, OPERATOR_PLAN } from '../plans/index.js';
 import {
   addUp,
   type BudgetState,
@@ -76,7 +76,7 @@ export function encodeUser({ id, email, name }: UserRecord) {
 
 export function encodeAccountPlan(plan: AccountPlan, { catalogue, now }: AccountAnswer) {
   const { planId, expiresAt } = plan;
-  const known = [...catalogue.plans, catalogue.freeTier].find(({ id }) => id === planId);
+  const known = [...catalogue.plans, catalogue.freeTier, OPERATOR_PLAN].find(({ id }) => id === planId);
   return {
     id: planId,
     // A plan that is no longer sold keeps its id as name.

@@ -85,6 +85,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   order_not_found: notFound,
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   upgrade_not_supported: { status: 426, type: 'invalid_request_error' },
+  format_not_supported: { status: 501, type: 'invalid_request_error', ...final },
   link_expired: gone,
   file_expired: gone,
   job_expired: gone,

@@ -4,6 +4,7 @@ import { field, optional, type TextRoute, Type } from '../../core/contracts/inde
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { PreparedText, TextAnswer } from '../../core/text/index.js';
 import {
+  AnyObject,
   BIG_BYTES,
   Count,
   defineRoute,
@@ -14,6 +15,7 @@ import {
   type Route,
   type ServerContext,
   sendText,
+  streamed,
   Text,
   takeJsonBody,
 } from '../http/index.js';
@@ -22,7 +24,7 @@ import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messag
 import { markNumbers, restoreNumbers } from './messages/exact-json.js';
 import { decodeCounted, decodeMessage, type MessageRequest, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
-import { endWithCaller, MODEL_ERRORS, ModelId, Stream } from './text.js';
+import { endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -36,11 +38,11 @@ const MIN_TOKENS = 1;
 const MessageBody = {
   model: ModelId,
   messages: field(
-    Type.Array(Type.Object({}), { minItems: 1 }),
+    Type.Array(AnyObject, { minItems: 1 }),
     "The conversation: messages in Anthropic's format, with a user's message first.",
   ),
-  system: optional(Type.Union([Type.String(), Type.Array(Type.Object({}))]), 'Instructions of the system.'),
-  tools: optional(Type.Array(Type.Object({})), "Functions that the model may call, in Anthropic's format."),
+  system: optional(Type.Union([Type.String(), Type.Array(AnyObject)]), 'Instructions of the system.'),
+  tools: optional(Type.Array(AnyObject), "Functions that the model may call, in Anthropic's format."),
 };
 
 const Message = Type.Object(
@@ -50,7 +52,7 @@ const Message = Type.Object(
     role: field(Type.Literal('assistant'), 'Always `assistant`.'),
     model: field(Text, 'Id of the model.'),
     content: field(
-      Type.Array(Type.Object({ type: field(OneOf('text', 'thinking', 'tool_use'), 'Kind of the block.') })),
+      Type.Array(Type.Object({ type: field(OneOf('text', 'thinking', 'tool_use'), 'Kind of the block.') }, PASSED_ON)),
       'Blocks of the answer, in order.',
     ),
     stop_reason: field(
@@ -71,6 +73,9 @@ const Message = Type.Object(
   { description: "A message in Anthropic's format." },
 );
 
+const MESSAGE_EVENTS = streamed(
+  "With `stream`: server-sent events in Anthropic's format, from `message_start` to `message_stop`.",
+);
 const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
 
 /**
@@ -109,14 +114,24 @@ export function messageRoutes(server: ServerContext): Route[] {
       description:
         "Answers a conversation, complete or streamed, in Anthropic's format. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.",
       body: {
-        schema: Type.Object({
-          ...MessageBody,
-          max_tokens: field(Type.Integer({ minimum: 1 }), 'Most tokens of the answer.'),
-          stream: Stream,
-        }),
+        schema: Type.Object(
+          {
+            ...MessageBody,
+            max_tokens: field(Type.Integer({ minimum: 1 }), 'Most tokens of the answer.'),
+            stream: Stream,
+          },
+          PASSED_ON,
+        ),
         example: { model: 'm-5.5', max_tokens: 500, messages: EXAMPLE },
       },
-      answers: { 200: { description: 'The message, or with `stream` its events.', name: 'Message', schema: Message } },
+      answers: {
+        200: {
+          description: 'The message, or with `stream` its events.',
+          name: 'Message',
+          schema: Message,
+          also: MESSAGE_EVENTS,
+        },
+      },
       handler: messagesEnabled ? handle(readyToAnswer) : refuseDisabled,
     }),
     defineRoute({
@@ -126,7 +141,7 @@ export function messageRoutes(server: ServerContext): Route[] {
       summary: 'Count message tokens',
       description:
         'Counts the input tokens that a message would have. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.',
-      body: { schema: Type.Object(MessageBody), example: { model: 'm-5.5', messages: EXAMPLE } },
+      body: { schema: Type.Object(MessageBody, PASSED_ON), example: { model: 'm-5.5', messages: EXAMPLE } },
       answers: {
         200: {
           description: 'The number of tokens.',
@@ -220,8 +235,9 @@ async function prepareMessage(context: RequestContext, gateway: Gateway, sent: S
 /** If a model has both formats, the richer one is used. An unknown model is refused later. */
 function formatOf(gateway: Gateway, { model }: MessageRequest) {
   const found = gateway.text.models().find(({ id }) => id === model);
-  const { routes = ['responses'], efforts = [] } = found ?? {};
-  const route: TextRoute = routes.includes('responses') ? 'responses' : 'chat_completions';
+  const { routes = ['responses'], translated = [], efforts = [] } = found ?? {};
+  const isNative = routes.includes('responses') && !translated.includes('responses');
+  const route: TextRoute = isNative ? 'responses' : 'chat_completions';
   return { isThere: found !== undefined, route, efforts };
 }
 

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { networkOfProxies } from '../http/index.js';
+import { KEY_GRANTS } from '../keys/index.js';
 import { PAYMENT_FORMATS, readPaymentSecrets } from '../payments/index.js';
 import {
   currencyCode,
@@ -292,6 +293,13 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ imageWebhookSecrets: secrets(text) }),
   },
   {
+    name: 'BUDGET_WEBHOOK_URL',
+    default: 'none: no alerts',
+    description:
+      'Address that receives a webhook when 80 % and when 100 % of a budget is used. It may be a private address; `mediagate budgets secret` prints its signing secret.',
+    read: (text) => ({ budgetWebhookUrl: urlOf(text, ['http:', 'https:']) }),
+  },
+  {
     name: 'AUDIO_MAX_BYTES',
     default: '26214400',
     description: 'Maximum bytes of an uploaded audio file. Larger ones are refused (413).',
@@ -334,6 +342,13 @@ export const SETTINGS: readonly Setting[] = [
     default: 'lifetime',
     description: 'When the request budget of the free tier resets: `lifetime` (never), `month` or `day` (UTC).',
     read: (text) => ({ freeTierPeriod: oneOf(text, ['lifetime', 'month', 'day'] as const) }),
+  },
+  {
+    name: 'FREE_TIER_GRANTS',
+    default: 'none: `text` alone',
+    description:
+      'Further grants of the free tier, comma-separated: `extract`, `images`, `audio`. With `audio`, it has the audio models too. Accounts get them with their next free plan.',
+    read: (text) => ({ freeTierGrants: list(text).map((grant) => oneOf(grant, KEY_GRANTS)) }),
   },
   {
     name: 'PAYMENT_FORMAT',

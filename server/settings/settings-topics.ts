@@ -74,7 +74,10 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'IMAGE_RESTART_POLICY',
     ],
   },
-  { title: 'Webhooks', names: ['IMAGE_WEBHOOKS', 'IMAGE_WEBHOOK_ORIGINS', 'IMAGE_WEBHOOK_SECRET'] },
+  {
+    title: 'Webhooks',
+    names: ['IMAGE_WEBHOOKS', 'IMAGE_WEBHOOK_ORIGINS', 'IMAGE_WEBHOOK_SECRET', 'BUDGET_WEBHOOK_URL'],
+  },
   { title: 'Models', names: ['MESSAGES_ENABLED', 'TEXT_MAX_BYTES', 'AUDIO_MAX_BYTES'] },
   {
     title: 'Limits, plans, prices and the free tier',
@@ -83,6 +86,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'PRICES_FILE',
       'PRICES_CURRENCY',
       'FREE_TIER_PERIOD',
+      'FREE_TIER_GRANTS',
       'IMAGE_DAILY_LIMIT',
       'ACCOUNT_IMAGE_DAILY_LIMIT',
       'ACCOUNT_QUEUE_PERCENT',

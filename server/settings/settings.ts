@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { KeyGrant } from '../keys/index.js';
 import { type PaymentReceiver, type PaymentSecrets, type ReceiverSettings, readReceiver } from '../payments/index.js';
 import type { FreeTierPeriod } from '../plans/index.js';
 import { SETTINGS, type SettingDescription } from './settings-table.js';
@@ -71,6 +72,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   imageWebhookOrigins: readonly string[];
   /** Newest first; empty: one is stored in the data folder. */
   imageWebhookSecrets: readonly string[];
+  /** Address that receives alerts of budgets. Default: none are sent. */
+  budgetWebhookUrl?: string;
   /** Maximum bytes of an uploaded audio file. */
   audioMaxBytes: number;
   /** Maximum bytes of a body on text routes. */
@@ -84,6 +87,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   /** ISO 4217. Default: the currency of the prices file, otherwise USD. */
   pricesCurrency?: string;
   freeTierPeriod: FreeTierPeriod;
+  /** Grants of the free tier besides `text`. */
+  freeTierGrants: readonly KeyGrant[];
   /** The receiving account, from the payment settings. Default: payments are disabled. */
   paymentReceiver?: PaymentReceiver;
   paymentSecrets: PaymentSecrets;
@@ -143,6 +148,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     textMaxBytes: 33_554_432,
     messagesEnabled: false,
     freeTierPeriod: 'lifetime',
+    freeTierGrants: [],
     paymentFormat: 'vietqr',
     paymentSecrets: {},
     maxConnections: 10_000,

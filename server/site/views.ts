@@ -15,7 +15,7 @@ import {
 } from '../keys/index.js';
 import { isWritingModel, orderModels } from '../models/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
-import { type Catalogue, type FreeTier, type Plan, planGrants } from '../plans/index.js';
+import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
 import {
   addUp,
   type BudgetState,
@@ -105,6 +105,7 @@ function describePlan(
   return {
     name: planName(catalogue, planId),
     isFree,
+    isOperator: planId === OPERATOR_PLAN.id,
     expiresAt,
     ...describeGrants(grants),
     allowances: budget ? allowancesOf(budget) : [],
@@ -192,7 +193,7 @@ export function planViews(catalogue: Catalogue): readonly PlanView[] {
 
 /** The id, if the plan no longer exists. */
 export function planName({ plans, freeTier }: Catalogue, id: string): string {
-  return [freeTier, ...plans].find((plan) => plan.id === id)?.name ?? id;
+  return [freeTier, OPERATOR_PLAN, ...plans].find((plan) => plan.id === id)?.name ?? id;
 }
 
 /** End of a plan that is paid now, and the effect on the previous one. */

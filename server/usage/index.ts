@@ -1,4 +1,5 @@
 export { type Admissions, createAdmissions, type Settlement } from './admissions.js';
+export { type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './budget-alerts.js';
 export {
   BUDGET_FORM,
   type BudgetAmount,
@@ -27,6 +28,7 @@ export {
   createJobCosts,
   type JobCharge,
   type JobCosts,
+  jobBudgetsOf,
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';

@@ -26,6 +26,7 @@ export interface DashboardView {
   plan: {
     name: string;
     isFree: boolean;
+    isOperator: boolean;
     expiresAt: number | null;
     /** Allowed and forbidden uses of keys, as text: `images or link data`; empty if there is none. */
     opened: string;
@@ -84,9 +85,10 @@ function renderPlan(plan: DashboardView['plan']): Html {
 ${emptyState('No plan yet', 'Your first key comes with the free plan. You can order the others.')}
 <a class="button button-quiet" href="/plans">See the plans</a></section>`;
   }
-  const { name, isFree, expiresAt, opened, withheld, allowances } = plan;
+  const { name, isFree, isOperator, expiresAt, opened, withheld, allowances } = plan;
   return html`<section class="card stack" aria-labelledby="plan"><h2 id="plan">Plan</h2>
 <p class="plan-name">${name}</p>
+${isOperator && html`<p class="notice small">You signed in first at the development provider, so you are the operator of this gateway: your keys have every grant and no limits of a plan.</p>`}
 <p class="small">Your keys can use ${opened}${withheld !== '' && html`, but not ${withheld}. For those, see the <a href="/plans">other plans</a> or ask <a href="/plans#support">support</a>`}.</p>
 ${allowances.map(
   ({
@@ -98,7 +100,7 @@ ${allowances.map(
 )}
 ${allowances.length === 0 && html`<p class="small muted">Unlimited.</p>`}
 <p class="small muted">${expiresAt === null ? 'Does not expire.' : html`Valid until ${day(expiresAt)}.`}</p>
-<a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Get more'}</a></section>`;
+${!isOperator && html`<a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Get more'}</a>`}</section>`;
 }
 
 function renderRateLimits(rateLimits: DashboardView['rateLimits']): Html | false {

@@ -122,6 +122,7 @@ function keyRow(index: number): ApiKeysTable {
     followingPlans: null,
     furtherBudgets: null,
     groupName: null,
+    priority: null,
     suspendedAt: null,
     replacedBy: null,
     keepsJobs: null,
