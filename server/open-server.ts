@@ -298,11 +298,19 @@ const ACCOUNT_IMAGE_DAILY_LIMIT = 100;
 
 /** Settings that routes read. */
 function limitsOf({ metricsPublic: publicMetrics, ...settings }: Settings) {
-  const { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled, refusedBodiesPerMinute } = settings;
+  const { anyImageSize, imageDailyLimit, audioMaxBytes, textMaxBytes, messagesEnabled, refusedBodiesPerMinute } =
+    settings;
   const { siteUrl, trustedProxies, corsOrigins } = settings;
   const accountImageDailyLimit = settings.accountImageDailyLimit ?? imageDailyLimit ?? ACCOUNT_IMAGE_DAILY_LIMIT;
   const ofAccounts = { accountImageDailyLimit, accountQueueShare: settings.accountQueuePercent / 100 };
-  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled, refusedBodiesPerMinute };
+  const limits = {
+    anyImageSize,
+    imageDailyLimit,
+    audioMaxBytes,
+    textMaxBytes,
+    messagesEnabled,
+    refusedBodiesPerMinute,
+  };
   return { ...limits, ...ofAccounts, siteUrl, trustedProxies, corsOrigins, publicMetrics };
 }
 
