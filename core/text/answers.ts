@@ -214,8 +214,8 @@ function itemIdsOf(bytes: Buffer, start: number): string[] {
 function sampleOf(bytes: Buffer): TextSample {
   if (hasManyValues(bytes)) return sampleBytes([bytes]);
   try {
-    const { choices, output } = JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>;
-    return sampleTexts([choices, output]);
+    const { choices, output, content } = JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>;
+    return sampleTexts([choices, output, content]);
   } catch {
     // So far only the ends of objects were checked.
     return NO_TEXT;

@@ -192,7 +192,17 @@ const FILE_TOKENS = 4_096;
 /** Fields that name files of the upstream, or of the web. */
 const FILE_NAMES: ReadonlySet<string> = new Set(['file_id', 'file_url']);
 /** Fields that the model reads. */
-const PROMPT_FIELDS = ['messages', 'input', 'instructions', 'tools', 'functions', 'prompt', 'text', 'response_format'];
+const PROMPT_FIELDS = [
+  'system',
+  'messages',
+  'input',
+  'instructions',
+  'tools',
+  'functions',
+  'prompt',
+  'text',
+  'response_format',
+];
 
 /** The input of a request. */
 export function samplePrompt(parsed: Readonly<Record<string, unknown>>): PromptSample {
@@ -266,19 +276,29 @@ export function readUsage(value: unknown): Usage | undefined {
   const total = count(value.total_tokens);
   let input = count(value.prompt_tokens) ?? count(value.input_tokens);
   let output = count(value.completion_tokens) ?? count(value.output_tokens);
+  const fromCache = anthropicCache(value);
+  if (fromCache) input = (input ?? 0) + fromCache.read + fromCache.written;
   if (total !== undefined && input === undefined && output !== undefined) input = Math.max(0, total - output);
   if (total !== undefined && output === undefined && input !== undefined) output = Math.max(0, total - input);
   if ((input ?? 0) + (output ?? 0) === 0 && !total) return undefined;
   const read = recordOf(value.prompt_tokens_details ?? value.input_tokens_details);
   const written = recordOf(value.completion_tokens_details ?? value.output_tokens_details);
-  const cached = count(read.cached_tokens);
-  const reasoning = count(written.reasoning_tokens);
+  const cached = count(read.cached_tokens) ?? fromCache?.read;
+  const reasoning = count(written.reasoning_tokens) ?? count(written.thinking_tokens);
   const usage: Usage = { totalTokens: total ?? (input ?? 0) + (output ?? 0) };
   if (input !== undefined) usage.inputTokens = input;
   if (output !== undefined) usage.outputTokens = output;
   if (cached !== undefined) usage.cachedTokens = cached;
   if (reasoning !== undefined) usage.reasoningTokens = reasoning;
   return usage;
+}
+
+/** Input tokens of Anthropic's format that are beside `input_tokens`, not among them. Undefined for another format. */
+function anthropicCache(value: JsonRecord): { read: number; written: number } | undefined {
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = value;
+  const isOther = value.prompt_tokens !== undefined || value.total_tokens !== undefined;
+  if (isOther || (read === undefined && written === undefined)) return undefined;
+  return { read: count(read) ?? 0, written: count(written) ?? 0 };
 }
 
 /** As {@link readUsage}, for an object as JSON. Undefined if it is none. */

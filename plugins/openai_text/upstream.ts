@@ -177,6 +177,7 @@ export function upstreamsOf({ upstreams }: Options, { id, upstreamModel = id }: 
     addresses: {
       chat_completions: addressOf(one.url, 'chat/completions'),
       responses: addressOf(one.url, 'responses'),
+      messages: addressOf(one.url, 'messages'),
       compact: addressOf(one.url, 'responses/compact'),
       input_tokens: addressOf(one.url, 'responses/input_tokens'),
       embeddings: addressOf(one.url, 'embeddings'),
