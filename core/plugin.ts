@@ -34,4 +34,6 @@ export {
   isGatewayError,
   type TransientCode,
 } from './runtime/errors.js';
+export { createEventTexts, type EventTexts } from './text/events.js';
+export { markNumbers, restoreNumbers } from './text/exact-json.js';
 export { type JsonValue, replaceFields } from './text/json.js';

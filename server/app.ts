@@ -42,7 +42,7 @@ import {
   type ServerContext,
   setSecurityHeaders,
 } from './http/index.js';
-import { imageFileRoutes, imageGenerationRoutes, imageRoutes } from './images/index.js';
+import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
 import { createAuth } from './keys/index.js';
 import { extractBatchRoutes, extractRoutes } from './links/index.js';
 import { embeddingRoutes, messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
@@ -134,6 +134,7 @@ export function createRoutes(server: ServerContext, accounts: AccountContext | u
     ...healthRoutes(health),
     ...(metrics && publicMetrics ? metricsRoutes(metrics) : []),
     ...imageRoutes(server),
+    ...imageListRoutes(server),
     ...imageGenerationRoutes(server),
     ...imageFileRoutes(server),
     ...webhookRoutes(server),

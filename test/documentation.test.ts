@@ -6,8 +6,13 @@ import { expect } from 'chai';
 import { createGateway, createLogger, type Gateway, type Plugin, readPluginConfig, systemClock } from 'mediagate';
 import * as pluginEntry from 'mediagate/plugin';
 import { AuthorSchema, MediaEntrySchema, PostDataSchema } from '../core/contracts/index.js';
-import { FAILURE_MESSAGES } from '../core/extraction/method-results.js';
-import { DEFINITIVE_CODES, type DefinitiveCode, TRANSIENT_CODES, type TransientCode } from '../core/runtime/index.js';
+import {
+  DEFINITIVE_CODES,
+  type DefinitiveCode,
+  FAILURE_MESSAGES,
+  TRANSIENT_CODES,
+  type TransientCode,
+} from '../core/runtime/index.js';
 import {
   audioProviderChecks,
   extractorChecks,

@@ -2,7 +2,7 @@ import { field, optional, type Static, Type } from './typebox.js';
 
 /**
  * The documents that extractors return, with their documented field names (service document 2.5). Unknown fields are
- * absent: no null, no empty string; `server/links/document-frame.ts` fills the public response. One schema validates,
+ * absent: no null, no empty string; `server/links/answers.ts` fills the public response. One schema validates,
  * types and documents: OpenAPI and `docs/reference/document.md` show the descriptions and examples.
  */
 

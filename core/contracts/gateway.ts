@@ -4,7 +4,7 @@ import type { MethodState, ProbeLink } from './extractor.js';
 import type { Plugin } from './plugin.js';
 import type { UpstreamState } from './services.js';
 import type { TextRoute } from './text-provider.js';
-import type { TObject } from './typebox.js';
+import { field, optional, type Static, type TObject, Type } from './typebox.js';
 
 /** One configured instance of a plugin: one element of `plugins` in plugins.config.json. */
 export interface PluginEntry {
@@ -37,7 +37,59 @@ export interface PluginEntry {
   trustedOrigins?: readonly string[];
   /** Variables that the entry names, if it was read from a file. Default: none. */
   variables?: EntryVariables;
+  /** Prices of its models, by model id, for the program that embeds the gateway. Default: none is known. */
+  prices?: Readonly<Record<string, ModelPrices>>;
 }
+
+const strict = { additionalProperties: false } as const;
+const Price = Type.Number({ minimum: 0, maximum: 1_000_000_000 });
+
+const ImagePriceSchema = Type.Object(
+  {
+    size: optional(
+      Type.String({ pattern: '^[1-9]\\d{0,4}x[1-9]\\d{0,4}$', title: 'a size such as "1024x1024"' }),
+      'Size of the image that was made, in pixels. Default: any.',
+      '1024x1024',
+    ),
+    quality: optional(
+      Type.String({ minLength: 1, maxLength: 64 }),
+      'The `quality` of the request. Default: any, and requests without one.',
+      'high',
+    ),
+    price: field(Price, 'Price of one image.', 0.167),
+  },
+  strict,
+);
+
+/**
+ * What a model costs, in one currency for all models. Prices have at most 9 digits after the point. Those of tokens are
+ * added up; an omitted one among them is 0, except where a default is stated.
+ */
+export const ModelPricesSchema = Type.Object(
+  {
+    input: optional(Price, 'Price of a million input tokens.', 1.25),
+    cachedInput: optional(
+      Price,
+      'Price of a million input tokens that the model vendor had cached. Default: `input`.',
+      0.125,
+    ),
+    cacheWrite: optional(
+      Price,
+      'Price of a million input tokens that the model vendor wrote to its cache. Default: `input`.',
+      1.5,
+    ),
+    output: optional(Price, 'Price of a million output tokens, including those of the reasoning.', 10),
+    images: optional(
+      Type.Array(ImagePriceSchema, { minItems: 1, maxItems: 100 }),
+      'Price of an image: the first entry that fits its size and quality.',
+      [{ size: '1024x1024', quality: 'high', price: 0.167 }, { price: 0.042 }],
+    ),
+    second: optional(Price, 'Price of a second of audio.', 0.0001),
+    characters: optional(Price, 'Price of a million characters of speech.', 15),
+  },
+  { ...strict, minProperties: 1 },
+);
+export type ModelPrices = Static<typeof ModelPricesSchema>;
 
 /** Environment variables that an entry of plugins.config.json names. */
 export interface EntryVariables {

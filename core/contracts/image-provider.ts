@@ -27,6 +27,11 @@ export interface ImageModel {
   id: string;
   /** Maximum input images of one call; 0 if it takes none. The gateway accepts at most 4 in any case. */
   maxReferences: number;
+  /**
+   * Whether it takes a mask for the first input image. Default false: then the gateway refuses a request with a mask,
+   * and the provider refuses such a call with `unsupported_value` and param `mask`.
+   */
+  takesMask?: boolean;
   /** Formats in which it gives images. The gateway converts an image to any other that is asked for. */
   formats: readonly ImageFormat[];
 }
@@ -40,6 +45,11 @@ export interface ImageCall {
   size: ImageSize | 'auto';
   /** Input images in the caller's order, checked and at most 20 megapixels each; at most 4. */
   references: readonly Media[];
+  /**
+   * The part of the first input image that is to change: a PNG with an alpha channel, of the same size as that image.
+   * Its fully transparent pixels mark the part. Default: the model decides what changes.
+   */
+  mask?: Media;
   /**
    * Fields passed through: quality, background, output_format, output_compression, moderation, input_fidelity, user.
    */

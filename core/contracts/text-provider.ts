@@ -54,6 +54,20 @@ export interface TextModel {
    * field that the caller sent, otherwise `max_completion_tokens`.
    */
   outputLimitField?: string;
+  /** Tokens of input and output together, for lists of models; not enforced. Default: not known. */
+  contextLength?: number;
+  /** The upstreams that have the model. Only for the operator's commands: clients never see them. Default: not known. */
+  upstreams?: readonly TextModelUpstream[];
+}
+
+/** Where a model is served. */
+export interface TextModelUpstream {
+  /** As in the log and in {@link UpstreamState}. */
+  name: string;
+  /** Base address, without credentials. */
+  url: string;
+  /** Name of the model there. */
+  model: string;
 }
 
 export interface TextCall {

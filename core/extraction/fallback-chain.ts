@@ -3,7 +3,10 @@ import { inSpan } from '../observability/index.js';
 import {
   type Attempt,
   boundedWait,
+  type Cooling,
+  createCoolDown,
   type DefinitiveCode,
+  FAILURE_MESSAGES,
   GatewayError,
   isDefinitiveCode,
   isGatewayError,
@@ -13,7 +16,6 @@ import {
   watchAborted,
   withDeadline,
 } from '../runtime/index.js';
-import { createCoolDown, decide, missingPackageOf } from './method-results.js';
 
 /** One way to get an item's data. List methods best first. */
 export interface Method<Found, Call> {
@@ -126,7 +128,7 @@ export interface Tried<Found> {
 
 /**
  * Methods run in the given order, adjacent methods of one group concurrently, until `isEnough` or a definitive refusal.
- * A method that keeps failing cools down; see `method-results.ts`. If nothing else succeeded, methods that cool down
+ * A method that keeps failing cools down. If nothing else succeeded, methods that cool down
  * for unreadable answers are tried anyway, one call at a time.
  */
 export function createFallbackChain<Found, Call>(
@@ -279,6 +281,94 @@ function summarize<Found>(tried: readonly Tried<Found>[]): Summary<Found> {
   }
   summary.limitations = [...limitations];
   return summary;
+}
+
+type Definitive = Extract<Outcome<unknown>, { kind: 'definitive' }>;
+type Transient = Pick<
+  Extract<Outcome<unknown>, { kind: 'transient' }>,
+  'code' | 'reason' | 'retryAfterSeconds' | 'cause'
+>;
+
+/** Most informative first. */
+const INFORMATIVE: readonly TransientCode[] = [
+  'bot_check',
+  'upstream_rate_limited',
+  'upstream_changed',
+  'upstream_refused',
+  'upstream_error',
+  'upstream_timeout',
+];
+
+interface Decision {
+  tried: readonly Tried<unknown>[];
+  cooling(method: string): Cooling | undefined;
+}
+
+/**
+ * The error if no data was found. A definitive refusal comes first. Then the votes of other methods: two that agree, or
+ * one, but never a single `removed` if a definitive method could not be asked. Then the most informative failure.
+ */
+function decide({ tried, cooling }: Decision): GatewayError {
+  const definitive = tried.find((one) => one.definitive && one.outcome?.kind === 'definitive')?.outcome;
+  if (definitive?.kind === 'definitive') return refusal(definitive);
+  const vote = elect(tried);
+  if (vote) return refusal(vote);
+  const failures = tried.flatMap((one) => failureOf(one, cooling) ?? []);
+  return failure(failures, tried);
+}
+
+function elect(tried: readonly Tried<unknown>[]): Definitive | undefined {
+  const votes = tried.flatMap(({ outcome }) => (outcome?.kind === 'definitive' ? [outcome] : []));
+  const agreed = votes.find((vote, index) => votes.findIndex(({ code }) => code === vote.code) < index);
+  if (agreed) return agreed;
+  const isUndecided = tried.some(
+    (one) => one.definitive && (one.late || wasCooling(one) || one.outcome?.kind === 'transient'),
+  );
+  return votes.find(({ code }) => !(isUndecided && code === 'removed'));
+}
+
+function wasCooling(one: Tried<unknown>): boolean {
+  return one.attempt.outcome === 'resting';
+}
+
+function failureOf(one: Tried<unknown>, cooling: Decision['cooling']): Transient | undefined {
+  const { outcome } = one;
+  const pause = cooling(one.method);
+  const retryAfterSeconds = pause && pause.remainingMs / 1000;
+  if (outcome?.kind === 'transient')
+    return { ...outcome, retryAfterSeconds: outcome.retryAfterSeconds ?? retryAfterSeconds };
+  if (pause && wasCooling(one)) return { code: pause.code, retryAfterSeconds };
+  return one.late ? { code: 'upstream_timeout' } : undefined;
+}
+
+function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[]): GatewayError {
+  for (const code of INFORMATIVE) {
+    const ofCode = failures.filter((one) => one.code === code);
+    if (ofCode.length === 0) continue;
+    const missing = ofCode.map(missingPackageOf).find((error) => error);
+    if (missing) return missing;
+    const delays = ofCode.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
+    return new GatewayError(code, FAILURE_MESSAGES[code], {
+      reason: ofCode.find(({ reason }) => reason)?.reason,
+      retryAfterSeconds: delays.length > 0 ? Math.min(...delays) : undefined,
+      cause: ofCode.find(({ cause }) => cause)?.cause,
+    });
+  }
+  const asked = tried.some((one) => one.outcome);
+  return asked
+    ? new GatewayError('upstream_changed', 'The platform answered without the data of the item.')
+    : new GatewayError('plugin_unavailable', 'No method for this item is configured on this gateway.');
+}
+
+/** The error for clients, if a method lacks a package: then the platform was not asked. */
+function missingPackageOf(outcome: Outcome<unknown> | Transient): GatewayError | undefined {
+  const cause = 'cause' in outcome ? outcome.cause : undefined;
+  const isMissing = isGatewayError(cause) && cause.code === 'plugin_unavailable' && !cause.retryable;
+  return isMissing ? cause : undefined;
+}
+
+function refusal({ code, reason }: Definitive): GatewayError {
+  return new GatewayError(code, FAILURE_MESSAGES[code], { reason });
 }
 
 export interface MethodRun<Found> {

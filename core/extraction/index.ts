@@ -8,8 +8,8 @@ export {
 export {
   checkDocument,
   createExtractionService,
+  defaultRequestOptions,
   type ExtractionJobSummary,
   type ExtractionService,
 } from './extraction.js';
 export { type AudioFiles, type AudioLinks, createAudioFiles, createAudioLinks } from './mp3-files.js';
-export { defaultRequestOptions } from './request-options.js';

@@ -17,8 +17,8 @@ import type { Ffmpeg, ScratchFolders } from '../media/index.js';
 import type { HttpClients } from '../net/index.js';
 import type { PluginHost, Registered } from '../plugins/index.js';
 import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
+import { defaultRequestOptions } from './extraction.js';
 import { createTranscodes, makeAudio, type RunTranscode } from './mp3-transcoding.js';
-import { defaultRequestOptions } from './request-options.js';
 
 /** For media requests: the whole transcode has its own deadline, so this one never expires first. */
 const FETCH_MS = 600_000;

@@ -10,12 +10,12 @@ import { discard, retryAfterSeconds } from '../net/index.js';
 import {
   boundedWait,
   type DefinitiveCode,
+  FAILURE_MESSAGES,
   GatewayError,
   isDefinitiveCode,
   type TransientCode,
 } from '../runtime/index.js';
 import type { Outcome } from './fallback-chain.js';
-import { FAILURE_MESSAGES } from './method-results.js';
 
 /**
  * What extractors do with replies before they read a body: status codes become outcomes, redirects are followed under

@@ -3,6 +3,7 @@ import type {
   GeneratedImage,
   HttpClient,
   HttpStream,
+  ImageCall,
   ImageSize,
   ImageWarning,
   Logger,
@@ -14,7 +15,7 @@ import { discard, type Hop, nextHop } from '../net/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
 import { impossibleUsage, type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
-import type { ReferenceFiles, References, StoredReference } from './references.js';
+import { checkMask, type ReferenceFiles, type References, type StoredReference } from './references.js';
 import type { ResultFiles, ResultTarget, StoredImage } from './result-files.js';
 
 /** What a run needs, as the job stores it. */
@@ -24,6 +25,7 @@ export interface ImageTask {
   size: ImageSize | 'auto';
   options: Readonly<Record<string, unknown>>;
   references: readonly StoredReference[];
+  mask?: StoredReference;
   resultTarget: ResultTarget;
 }
 
@@ -54,13 +56,22 @@ export type ImageRun = (
 export function createImageRun(options: ImageRunOptions): ImageRun {
   const { registry, host, references, referenceFiles, resultFiles, imageFiles, clock, logger } = options;
 
+  async function loadInputs(task: ImageTask, signal: AbortSignal): Promise<Pick<ImageCall, 'references' | 'mask'>> {
+    const stored = [...task.references, ...(task.mask ? [task.mask] : [])];
+    const loaded = await references.load(await referenceFiles.load(stored, signal), signal);
+    const mask = task.mask && loaded.pop();
+    const [edited] = loaded;
+    if (task.mask && mask && edited) checkMask(task.mask.param, mask, edited);
+    return { references: loaded, ...(mask && { mask }) };
+  }
+
   async function make(task: ImageTask, id: string, signal: AbortSignal): Promise<ImageResult> {
     const { model, prompt, size, resultTarget } = task;
     const provider = registry.imageProvider(model);
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
     // The plugin instance may be unloaded before the image is stored.
     const { hideOptions } = host.policy(provider.entry);
-    const inputs = await references.load(await referenceFiles.load(task.references, signal), signal);
+    const { mask, ...inputs } = await loadInputs(task, signal);
     const {
       usage: reported,
       warnings,
@@ -72,7 +83,8 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
             model,
             prompt,
             size,
-            references: inputs,
+            references: inputs.references,
+            ...(mask && { mask }),
             options: task.options,
             idempotencyKey: id,
             signal: callSignal,

@@ -14,7 +14,7 @@ import type {
   StoredBody,
   Usage,
 } from '../contracts/index.js';
-import type { Accepted, Charge, JobRecord, JobRun, Jobs, JobWorkers, WaitOptions } from '../jobs/index.js';
+import type { Accepted, Charge, JobFilter, JobRecord, JobRun, Jobs, JobWorkers, WaitOptions } from '../jobs/index.js';
 import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
@@ -37,6 +37,8 @@ export interface ImageRequest {
   size: ImageSize | 'auto';
   /** Input images in the caller's order; at most 4. */
   references: readonly ReferenceInput[];
+  /** Marks the part of the first input image that is to change; see {@link ImageCall.mask}. Default: none. */
+  mask?: ReferenceInput;
   /** Fields passed through to the model; see {@link ImageCall}. */
   options: Readonly<Record<string, unknown>>;
   /** `url`: public files. `inline`: only for owners of the job. `both`: both of them. */
@@ -126,8 +128,8 @@ export interface ImageFile {
 export interface Images {
   /**
    * Checks the request, stores its input images, and accepts it in one transaction.
-   * @throws GatewayError `model_not_supported`; `too_many_images`, `invalid_image_url`, `invalid_base64_image` and
-   *   other errors of an input image; `queue_full`, and what the admission hooks refuse with; `storage_error`,
+   * @throws GatewayError `model_not_supported`; `unsupported_value`, `too_many_images`, `invalid_image_url`,
+   *   `invalid_base64_image` and other errors of an input image or mask; `queue_full`, and what the admission hooks refuse with; `storage_error`,
    *   `upstream_unavailable` if it cannot be stored.
    */
   submit(request: ImageSubmitRequest): Promise<ImageSubmission>;
@@ -135,6 +137,11 @@ export interface Images {
   find(id: string, owner: string): Promise<ImageJob>;
   /** As `find`, after the job has ended or the time is over. */
   wait(id: string, owner: string, options: WaitOptions): Promise<ImageJob>;
+  /**
+   * The jobs that the owner submitted, newest first; at most `limit`. Without `queuePosition`.
+   * @throws GatewayError `job_not_found` if the owner has no job `after`.
+   */
+  list(owner: string, limit: number, filter?: Pick<JobFilter, 'state' | 'after'>): Promise<readonly ImageJob[]>;
   /**
    * Ends a queued or running job. A job that was cancelled before is returned again.
    * @throws GatewayError `job_not_found`, `job_already_terminal`.
@@ -289,7 +296,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
       const { model, prompt, size, delivery, owner, requestId = null, webhookUrl } = request;
       const { keyId, group, groupShare } = request;
       checkModel(registry, request);
-      const checked = await references.check(request.references);
+      const checked = await references.check(request.references, request.mask);
       const terms = request.terms === undefined ? {} : { terms: request.terms };
       const origin = requestId === null ? {} : { requestId };
       const target = webhookUrl === undefined ? {} : { webhookUrl };
@@ -302,10 +309,13 @@ export function createImages(options: ImageServiceOptions): ImageService {
       }
       const stored = await referenceFiles.store(checked);
       const files = fileNamesOf(stored);
+      const mask = request.mask && stored.pop();
       let areNeeded = false;
       try {
         const resultTarget = resultFiles.target(delivery);
-        const task: ImageTask = { model, prompt, size, options: request.options, references: stored, resultTarget };
+        const { options } = request;
+        const inputs = { references: stored, ...(mask && { mask }) };
+        const task: ImageTask = { model, prompt, size, options, ...inputs, resultTarget };
         const summary: ImageJobSummary = { model, delivery, requestId, owner, files };
         const accepted = await store.accept({ ...terms, job: { ...job, summary, input: task } });
         areNeeded = accepted.job !== undefined && !accepted.replayed;
@@ -322,6 +332,8 @@ export function createImages(options: ImageServiceOptions): ImageService {
     },
     find: async (id, owner) => withPosition(existing(await store.find(id, owner))),
     wait: async (id, owner, options) => withPosition(existing(await store.waitFor(id, owner, options))),
+    list: async (owner, limit, filter) =>
+      (await store.latest(owner, limit, { ...filter, kind: 'image', results: true })).map(view),
     async cancel(id, owner) {
       const record = existing(JOB_ID.test(id) ? await store.cancel(id, owner) : undefined);
       tidyLater(record, []);
@@ -354,10 +366,11 @@ export function createImages(options: ImageServiceOptions): ImageService {
   };
 }
 
-function checkModel(registry: Registry, { model, references }: ImageRequest): void {
+function checkModel(registry: Registry, { model, references, mask }: ImageRequest): void {
   const found = registry.imageModel(model);
   if (found) {
     checkReferences(found, references);
+    if (mask) checkMasking(found, mask, references);
     return;
   }
   const known = registry
@@ -379,6 +392,18 @@ function checkReferences({ id, maxReferences }: ImageModel, references: readonly
   throw new GatewayError('too_many_images', message, { param });
 }
 
+function checkMasking(
+  { id, takesMask = false }: ImageModel,
+  { param }: ReferenceInput,
+  references: readonly ReferenceInput[],
+): void {
+  if (references.length === 0)
+    throw new GatewayError('invalid_value', 'A mask needs an input image: it marks the part of it to change.', {
+      param,
+    });
+  if (!takesMask) throw new GatewayError('unsupported_value', `The model ${id} accepts no mask.`, { param });
+}
+
 /** Files of a job: its input images, and its image once it has completed. Both are JSON of the job's row. */
 export function filesOfImageJob(summary: unknown, result: unknown): string[] {
   return [...(summary as ImageJobSummary).files, ...(result === null ? [] : namesOf(result as ImageResult))];
@@ -397,6 +422,7 @@ export const absentImages: Images = {
   submit: refuse,
   find: refuse,
   wait: refuse,
+  list: refuse,
   cancel: refuse,
   content: refuse,
   file: refuse,

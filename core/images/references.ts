@@ -1,7 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock, HttpClient, Logger, Media, Storage } from '../contracts/index.js';
 import type { JobRecord } from '../jobs/index.js';
-import { checkImage, fileTooLarge, IMAGE_CONTENT_TYPES, type ImageFiles, MAX_IMAGE_BYTES } from '../media/index.js';
+import {
+  checkHeader,
+  checkImage,
+  fileTooLarge,
+  IMAGE_CONTENT_TYPES,
+  type ImageFiles,
+  MAX_IMAGE_BYTES,
+} from '../media/index.js';
 import { createAddressGuard, MAX_URL_LENGTH } from '../net/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { downloadReference } from './image-run.js';
@@ -13,8 +20,8 @@ export const MAX_REFERENCES = 4;
 
 /** An input image as the client sent it. */
 export interface ReferenceInput {
-  /** A public https URL, or a data URI. */
-  value: string;
+  /** A public https URL, a data URI, or the bytes of a file. */
+  value: string | Uint8Array;
   /** The field it was sent in, e.g. `image_url` or `image[1]`. */
   param: string;
 }
@@ -24,12 +31,12 @@ export type Reference = { param: string } & ({ media: Media } | { url: string })
 
 export interface References {
   /**
-   * Checks all inputs before acceptance, in the caller's order. Nothing is downloaded or decoded to pixels; the event
-   * loop is free between two inputs.
+   * Checks all inputs before acceptance, in the caller's order; the mask is last. Nothing is downloaded or decoded to
+   * pixels; the event loop is free between two inputs.
    * @throws GatewayError with the `param` of the first invalid input: `too_many_images`, `invalid_image_url`,
    *   `invalid_base64_image`, and what {@link checkImage} throws.
    */
-  check(inputs: readonly ReferenceInput[]): Promise<Reference[]>;
+  check(inputs: readonly ReferenceInput[], mask?: ReferenceInput): Promise<Reference[]>;
   /**
    * The images as a model receives them, in the same order, each normalized by {@link ImageFiles.normalize}. The first
    * failure aborts the others.
@@ -76,16 +83,22 @@ export function createReferences({ http, images, trustedOrigins }: ReferencesOpt
   }
 
   return {
-    async check(inputs) {
+    async check(inputs, mask) {
       if (inputs.length > MAX_REFERENCES) {
         const message = `A request accepts at most ${MAX_REFERENCES} input images; this one has ${inputs.length}.`;
         throw new GatewayError('too_many_images', message, { param: inputs[MAX_REFERENCES]?.param });
       }
       const references: Reference[] = [];
-      for (const { value, param } of inputs) {
+      for (const input of mask ? [...inputs, mask] : inputs) {
+        const { value, param } = input;
         if (references.length > 0) await setImmediate();
         try {
-          references.push(isDataUri(value) ? { param, media: readDataUri(value) } : { param, url: checkUrl(value) });
+          if (typeof value === 'string' && !isDataUri(value)) references.push({ param, url: checkUrl(value) });
+          else {
+            const media = readFile(typeof value === 'string' ? decodeDataUri(value) : value);
+            if (input === mask && media.contentType === IMAGE_CONTENT_TYPES.jpeg) throw noAlpha();
+            references.push({ param, media });
+          }
         } catch (error) {
           throw naming({ param }, error);
         }
@@ -105,9 +118,33 @@ export function createReferences({ http, images, trustedOrigins }: ReferencesOpt
   };
 }
 
-function readDataUri(uri: string): Media {
-  const bytes = decodeDataUri(uri);
+function readFile(bytes: Uint8Array): Media {
   return { bytes, contentType: IMAGE_CONTENT_TYPES[checkImage(bytes).type] };
+}
+
+/** A PNG states in this byte of its header whether its pixels have alpha; {@link ImageFiles.normalize} keeps alpha in PNG only. */
+const PNG_COLOUR_TYPE = 25;
+const HAS_ALPHA = 4;
+
+/**
+ * Checks a normalized mask against the normalized image that it belongs to.
+ * @throws GatewayError `invalid_image` if it has no alpha channel, or another size.
+ */
+export function checkMask(param: string, mask: Media, image: Media): void {
+  const isPng = mask.contentType === IMAGE_CONTENT_TYPES.png;
+  if (!isPng || ((mask.bytes[PNG_COLOUR_TYPE] ?? 0) & HAS_ALPHA) === 0) throw noAlpha().with({ param });
+  const [own, other] = [checkHeader(mask.bytes), checkHeader(image.bytes)];
+  if (own.width === other.width && own.height === other.height) return;
+  const sizes = `${own.width} x ${own.height} pixels, and the first input image has ${other.width} x ${other.height}`;
+  throw new GatewayError('invalid_image', `The mask must have the size of the first input image: it has ${sizes}.`, {
+    param,
+  });
+}
+
+function noAlpha(): GatewayError {
+  const message =
+    'A mask must be a PNG, WebP or GIF file with an alpha channel: its transparent pixels mark what changes.';
+  return new GatewayError('invalid_image', message);
 }
 
 function naming({ param }: { param: string }, error: unknown): unknown {

@@ -7,6 +7,7 @@ export {
   type AdmissionHooks,
   type Charge,
   type EndedJob,
+  type JobFilter,
   type JobKind,
   type JobRecord,
   type JobRun,

@@ -127,6 +127,18 @@ export interface JobCounts {
   oldestQueuedMs: number;
 }
 
+/** Which jobs of an owner are listed. */
+export interface JobFilter {
+  /** Default: all kinds. */
+  kind?: JobKind;
+  /** Default: all states. */
+  state?: JobState;
+  /** Id of a job of the owner; the list continues with the job that was submitted before it. */
+  after?: string;
+  /** Whether to include results, which may be large. Default false. */
+  results?: boolean;
+}
+
 export interface WaitOptions {
   /** Maximum milliseconds to wait. */
   timeoutMs: number;
@@ -159,8 +171,12 @@ export interface Jobs {
   cancel(id: string, owner: string): Promise<JobRecord | undefined>;
   /** As `find`, after the job has ended or the time is over. */
   waitFor(id: string, owner: string, options: WaitOptions): Promise<JobRecord | undefined>;
-  /** The jobs that the owner submitted first, newest first; at most `limit`. Results are omitted: null. */
-  latest(owner: string, limit: number): Promise<readonly JobRecord[]>;
+  /**
+   * The jobs that the owner submitted first, newest first; at most `limit`. Results are omitted: null.
+   * @param filter Default: jobs of all kinds and states, from the newest.
+   * @throws GatewayError `job_not_found` if the owner has no job `after`.
+   */
+  latest(owner: string, limit: number, filter?: JobFilter): Promise<readonly JobRecord[]>;
   /** Position of a queued job, 1 being next; 1,000 stands for 1,000 or more. Undefined if it is not queued. */
   queuePosition(id: string): Promise<number | undefined>;
   /** Number of queued and running jobs of a kind. */

@@ -147,9 +147,9 @@ export function createJobs({
         wait.stop();
       }
     },
-    async latest(owner, limit) {
-      const rows = await database.run((queries) => table.latest(queries, owner, limit));
-      return rows.map((row) => toJobRecord({ ...row, result: null }));
+    async latest(owner, limit, filter = {}) {
+      const rows = await database.run((queries) => table.latest(queries, owner, limit, filter));
+      return rows.map((row) => toJobRecord({ result: null, ...row }));
     },
     async queuePosition(id) {
       if (!kindOfJob(id)) return undefined;

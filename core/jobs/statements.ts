@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { JobFailure } from '../contracts/index.js';
+import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   type CompiledQuery,
   createRowInsertScript,
@@ -15,10 +15,11 @@ import {
   sql,
   type Tables,
 } from '../database/index.js';
-import { type GatewayError, isGatewayError } from '../runtime/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import {
   JOB_KINDS,
   type JobCounts,
+  type JobFilter,
   type JobKind,
   type JobRecord,
   type JobRun,
@@ -198,17 +199,36 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       return rows[0];
     },
 
-    /** Newest first, without results, which may be large. */
-    latest(queries: Queries, owner: string, limit: number): Promise<Omit<JobViewRow, 'result'>[]> {
-      const own = queries.selectFrom('jobs').select('id').where('owner', '=', owner);
-      const active = own.where('kind', 'in', JOB_KINDS).where(ACTIVE);
-      const ended = own.where('finishedAt', 'is not', null).orderBy('createdAt', 'desc').orderBy('id').limit(limit);
+    /** Newest first. Jobs whose retention is over are omitted, although the sweep may not have deleted them. */
+    async latest(queries: Queries, owner: string, limit: number, filter: JobFilter): Promise<ListedRow[]> {
+      const { kind, state, after, results = false } = filter;
+      const kinds = kind === undefined ? JOB_KINDS : [kind];
+      const mark = after === undefined ? undefined : await findMark(queries, after, owner);
+      const own = queries
+        .selectFrom('jobs')
+        .select('id')
+        .where('owner', '=', owner)
+        .where('kind', 'in', kinds)
+        .$if(state !== undefined, (query) => query.where('state', '=', state as JobState))
+        .$if(mark !== undefined, (query) =>
+          query.where(sql<boolean>`("createdAt", id) < (${mark?.createdAt}, ${mark?.id})`),
+        );
+      const isRetained = kinds.map(
+        (each) => sql`(kind = ${each} and "finishedAt" > ${clock.now} - ${retentionMs(each)})`,
+      );
+      const ended = own
+        .where('finishedAt', 'is not', null)
+        .where(sql<boolean>`(${sql.join(isRetained, sql` or `)})`)
+        .orderBy('createdAt', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit);
+      const listed = own.where(ACTIVE).unionAll(queries.selectFrom(ended.as('ended')).select('id'));
       return queries
         .selectFrom('jobs')
-        .select(VIEW_COLUMNS.filter((column) => column !== 'jobs.result'))
-        .where('id', 'in', active.unionAll(queries.selectFrom(ended.as('ended')).select('id')))
+        .select(VIEW_COLUMNS.filter((column) => results || column !== 'jobs.result'))
+        .where('id', 'in', listed)
         .orderBy('createdAt', 'desc')
-        .orderBy('id')
+        .orderBy('id', 'desc')
         .limit(limit)
         .execute();
     },
@@ -269,6 +289,16 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       return Number(numDeletedRows);
     },
   };
+}
+
+/** A job of a list; its result may be omitted. */
+type ListedRow = Omit<JobViewRow, 'result'> & Partial<Pick<JobViewRow, 'result'>>;
+
+async function findMark(queries: Queries, id: string, owner: string): Promise<Pick<JobRow, 'id' | 'createdAt'>> {
+  const own = queries.selectFrom('jobs').select(['id', 'createdAt']).where('id', '=', id).where('owner', '=', owner);
+  const mark = kindOfJob(id) && (await own.executeTakeFirst());
+  if (mark) return mark;
+  throw new GatewayError('job_not_found', 'There is no job with the id after which the list continues.');
 }
 
 const SAMPLE: Required<JobRow> = {

@@ -18,6 +18,7 @@ export {
   type ScratchFolders,
 } from './ffmpeg-process.js';
 export {
+  checkHeader,
   checkImage,
   createImageFiles,
   type FittedImage,

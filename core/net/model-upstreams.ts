@@ -349,6 +349,8 @@ const TOO_LONG = /maximum context length|context (?:length|window|size)\b|prompt
 const NOT_FOUND = /\bwith id\b.*\bnot found\b/i;
 /** Thoughts of a model that its client keeps can be read by the account alone in which they were thought. */
 const NOT_OURS = 'invalid_encrypted_content';
+/** Of a look-alike that only answers requests. */
+const NO_SUCH_TASK = new Set([404, 405, 501]);
 const PARAM = /^[\w.[\]-]{1,100}$/;
 const MAX_WORDS = 1_000;
 
@@ -392,6 +394,17 @@ export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, n
   const failure = statusFailure(refusal, now, 'anywhere');
   if (refusal.headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
   return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
+}
+
+/** The same for what not every upstream does. */
+export function taskFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const failure = textFailure(refusal, upstream, now);
+  const isCallers = failure.consequence.again === 'nowhere';
+  if (!NO_SUCH_TASK.has(refusal.status) || isCallers || openaiError(refusal).about === 'model') return failure;
+  const error = new GatewayError('model_not_supported', 'The upstream of the model does not support this.', {
+    param: 'model',
+  });
+  return new TryFailure(error, { again: 'elsewhere', counts: false });
 }
 
 /** An earlier response, an item, a conversation: what the request names is not there, while model and address are. */

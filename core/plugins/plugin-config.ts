@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   type EntryVariables,
+  ModelPricesSchema,
   type Plugin,
   type PluginEntry,
   type Schema,
@@ -25,6 +26,7 @@ const entryIdValidator = createValidator(
     required: Type.Optional(Type.Boolean()),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_TIMEOUT_MS })),
     trustedOrigins: Type.Optional(TrustedOriginsSchema),
+    prices: Type.Optional(Type.Record(Type.String(), ModelPricesSchema)),
   }),
 );
 
@@ -32,11 +34,13 @@ const entryIdValidator = createValidator(
  * Checks an entry that a program created like one of the configuration file.
  * @throws Error naming the field.
  */
-export function checkEntry({ use: _use, options: _options, ...entry }: PluginEntry): void {
+export function checkEntry({ use: _use, options, ...entry }: PluginEntry): void {
   const checked = entryIdValidator.check(entry);
   const [issue] = checked.ok ? [] : checked.issues;
   if (issue) throw new Error(`${issue.path} ${issue.message}`);
-  if (entry.fallback && !entry.serves) throw new Error('fallback needs "serves", the list of its models');
+  if (entry.fallback && servesOf({ ...entry, options }).length === 0) {
+    throw new Error('fallback needs "serves", the list of its models');
+  }
 }
 
 /**
@@ -46,14 +50,28 @@ export function checkEntry({ use: _use, options: _options, ...entry }: PluginEnt
  */
 export function entriesBefore(fallback: PluginEntry, entries: readonly PluginEntry[]): PluginEntry[] {
   if (!fallback.fallback) return [];
-  // An entry that is not checked yet may contain anything.
-  const servesOf = ({ serves }: PluginEntry): readonly string[] => (Array.isArray(serves) ? serves : []);
   const sharesModel = (entry: PluginEntry) => servesOf(entry).some((model) => servesOf(fallback).includes(model));
   const isFallback = (entry: PluginEntry) => entry.fallback === true;
   return [
     ...entries.filter((entry) => !isFallback(entry)),
     ...entries.slice(0, entries.indexOf(fallback)).filter(isFallback),
   ].filter(sharesModel);
+}
+
+/**
+ * Names that an entry serves, known before its plugin is loaded: `serves`, or the models of the option `models`, which
+ * is a list of objects with `id` or a text of names separated by commas. An entry that is not checked yet may contain
+ * anything.
+ */
+function servesOf({ serves, options }: Pick<PluginEntry, 'serves' | 'options'>): readonly string[] {
+  if (Array.isArray(serves)) return serves;
+  const models = options?.models;
+  if (typeof models === 'string') return models.split(/[,\s]+/).filter((name) => name !== '');
+  return Array.isArray(models) ? models.map((model: { id?: unknown } | null) => model?.id).filter(isText) : [];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 const strict = { additionalProperties: false } as const;
@@ -67,7 +85,13 @@ const EntrySchema = Type.Object(
     use: Type.String({ minLength: 1 }),
     options: Type.Optional(OptionsSchema),
     models: Type.Optional(
-      Type.Array(Type.Object({ id: EntryIdSchema, options: Type.Optional(OptionsSchema) }, strict), { minItems: 1 }),
+      Type.Array(
+        Type.Object(
+          { id: EntryIdSchema, options: Type.Optional(OptionsSchema), prices: Type.Optional(ModelPricesSchema) },
+          strict,
+        ),
+        { minItems: 1 },
+      ),
     ),
     serves: Type.Optional(ServesSchema),
     fallback: Type.Optional(Type.Boolean()),
@@ -123,22 +147,30 @@ const ENABLED_ADVICE =
   'do not serve its models has "fallback": true, and both list these models in "models" or "serves".';
 
 type FileEntry = Static<typeof EntrySchema>;
+type OneEntry = Omit<FileEntry, 'models'> & Pick<PluginEntry, 'prices'>;
 
-function whyContradictory({ id, models, serves, fallback }: FileEntry): string | undefined {
+function whyContradictory({ id, models, serves, fallback, options }: FileEntry): string | undefined {
   if (models && id !== undefined) return 'has "id" beside "models": each model is an entry with its own id';
   if (models && serves) return 'has "serves" beside "models", whose ids already list them';
-  if (fallback && !models && !serves) return 'is a "fallback" and must list its models in "models" or "serves"';
+  if (fallback && !models && !serves && options?.models === undefined)
+    return 'is a "fallback" and must list its models in "models" or "serves"';
   return undefined;
 }
 
 /** One entry for each model, which loads, fails and is listed by itself. */
-function expandModels({ models, ...entry }: FileEntry): Omit<FileEntry, 'models'>[] {
+function expandModels({ models, ...entry }: FileEntry): OneEntry[] {
   if (!models) return [entry];
-  return models.map(({ id, options }) => ({ ...entry, id, serves: [id], options: { ...entry.options, ...options } }));
+  return models.map(({ id, options, prices }) => ({
+    ...entry,
+    id,
+    serves: [id],
+    options: { ...entry.options, ...options },
+    ...(prices && { prices: { [id]: prices } }),
+  }));
 }
 
 function resolveEntry(
-  { enabled, options, ...entry }: Omit<FileEntry, 'models'>,
+  { enabled, options, ...entry }: OneEntry,
   environment: Readonly<Record<string, string | undefined>>,
   folder: string,
 ): PluginEntry {

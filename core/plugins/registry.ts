@@ -267,9 +267,10 @@ const IMAGE_FORMATS: ReadonlySet<unknown> = new Set<ImageFormat>(['png', 'jpeg',
 function checkImageProvider(provider: JsonRecord, at: string): void {
   mustBeList(provider.models, `${at}.models`, (model, path) => {
     checkModel(model, path);
-    const { maxReferences: max } = model;
+    const { maxReferences: max, takesMask = false } = model;
     if (!Number.isSafeInteger(max) || Number(max) < 0)
       throw new Error(`${path}.maxReferences must be a whole number from 0`);
+    if (typeof takesMask !== 'boolean') throw new Error(`${path}.takesMask must be true or false`);
     mustBeList(model.formats, `${path}.formats`, (format, named) => {
       if (!IMAGE_FORMATS.has(format)) throw new Error(`${named} must be "png", "jpeg" or "webp"`);
     });

@@ -1,8 +1,9 @@
+import type { TransientCode } from './errors.js';
 import type { Clock } from './time.js';
 
 /*
  * The circuit breaker: decides whether something that keeps failing is called again. Each upstream of a model has one
- * (`net/fail-over.ts`), each method of a platform (`extraction/method-results.ts`), and the cache (`storage/cache.ts`).
+ * (`net/fail-over.ts`), each method of a platform (`extraction/fallback-chain.ts`), and the cache (`storage/cache.ts`).
  * It is closed as long as calls succeed. It opens after a number of failures in a row, or at once for a time that its
  * owner chooses, and blocks calls until its cool-down is over. Then it is half-open: a call may probe, and a success
  * closes it. Each opening since the last success may last longer. Concurrent calls fail together: that is one reason to
@@ -83,4 +84,96 @@ export function createCircuitBreaker({ clock, maxFailures, coolDownMs }: Circuit
       isProbing = false;
     },
   };
+}
+
+const LIMITED_FIRST_MS = 10_000;
+const UNREADABLE_FIRST_MS = 30_000;
+const LONGEST_MS = 600_000;
+const SHORTEST_MS = 1_000;
+/** Unreadable answers in a row that start a cool-down. */
+const MAX_UNREADABLE = 5;
+
+/** What a call of a method says about the platform. */
+type MethodResult =
+  | { kind: 'found' | 'definitive' }
+  | { kind: 'transient'; code: TransientCode; retryAfterSeconds?: number | undefined };
+
+/** The cause of a cool-down and its remaining time. */
+export interface Cooling {
+  code: TransientCode;
+  remainingMs: number;
+}
+
+/**
+ * The cool-down of each method, with one circuit breaker per method. A rate limit starts a cool-down at once, for as
+ * long as the platform asks or else for 10 s, doubling, with full jitter. Five unreadable answers in a row start one of
+ * 30 s, doubling. None is longer than 10 minutes. Data or a definitive outcome resets everything.
+ */
+export interface CoolDown {
+  report(method: string, result: MethodResult): void;
+  isCooling(method: string): boolean;
+  cooling(method: string): Cooling | undefined;
+  /**
+   * True if the method cools down for unreadable answers and no other call is testing it. Then `endProbe` must follow.
+   */
+  beginProbe(method: string): boolean;
+  endProbe(method: string): void;
+}
+
+interface Circuit {
+  breaker: CircuitBreaker;
+  /** Why it was opened last. */
+  code: TransientCode;
+}
+
+export function createCoolDown({ clock, random }: { clock: Clock; random: () => number }): CoolDown {
+  const circuits = new Map<string, Circuit>();
+  const coolDownMs = (openings: number) => bounded(UNREADABLE_FIRST_MS * doublings(openings));
+
+  function of(method: string): Circuit {
+    const known = circuits.get(method);
+    if (known) return known;
+    const breaker = createCircuitBreaker({ clock, maxFailures: MAX_UNREADABLE, coolDownMs });
+    const fresh: Circuit = { breaker, code: 'upstream_error' };
+    circuits.set(method, fresh);
+    return fresh;
+  }
+
+  function cooling(method: string): Cooling | undefined {
+    const { breaker, code } = of(method);
+    const { remainingMs } = breaker;
+    return remainingMs > 0 ? { code, remainingMs } : undefined;
+  }
+
+  return {
+    report(method, result) {
+      const circuit = of(method);
+      const { breaker } = circuit;
+      if (result.kind !== 'transient') {
+        breaker.succeed();
+        return;
+      }
+      if (result.code !== 'upstream_rate_limited') {
+        if (breaker.fail()) circuit.code = result.code;
+        return;
+      }
+      // Concurrent calls are limited together and count once.
+      if (cooling(method)?.code === 'upstream_rate_limited' && !breaker.isProbing) return;
+      const askedMs = (result.retryAfterSeconds ?? 0) * 1000;
+      breaker.open(bounded(askedMs || random() * LIMITED_FIRST_MS * doublings(breaker.openings)));
+      circuit.code = result.code;
+    },
+    cooling,
+    isCooling: (method) => cooling(method) !== undefined,
+    beginProbe: (method) => cooling(method)?.code !== 'upstream_rate_limited' && of(method).breaker.beginProbe(),
+    endProbe: (method) => of(method).breaker.endProbe(),
+  };
+}
+
+function doublings(openings: number): number {
+  return 2 ** Math.min(openings, 10);
+}
+
+function bounded(ms: number): number {
+  return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, ms));
 }

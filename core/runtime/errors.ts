@@ -338,3 +338,25 @@ export function damagedFile(problem: string, cause?: unknown): GatewayError {
 export function isDamagedFile(error: unknown): boolean {
   return isGatewayError(error) && error.code === 'storage_error' && !error.retryable;
 }
+
+/** What clients read if an item could not be extracted, by code. */
+export const FAILURE_MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
+  removed: 'The item was removed or never existed.',
+  private: 'The item is private.',
+  login_required: 'The item is shown to signed-in users only.',
+  password_protected: 'The item is protected by a password.',
+  age_restricted: 'The item is restricted by age.',
+  geo_blocked: 'The item is not available in the region of this gateway.',
+  members_only: 'The item is for members only.',
+  paid: 'The item must be paid for.',
+  under_review: 'The platform is still reviewing the item.',
+  unavailable: 'The platform does not show the item.',
+  short_link_dead: 'The short link does not work.',
+  redirected_to_unsupported: 'The short link leads to something that is not supported.',
+  bot_check: 'The platform asked for a check that only a person can solve.',
+  upstream_rate_limited: 'The platform limits requests at the moment.',
+  upstream_refused: 'The platform refused the request.',
+  upstream_changed: 'The answer of the platform could not be read.',
+  upstream_error: 'The platform could not be reached or failed.',
+  upstream_timeout: 'The platform did not answer in time.',
+};

@@ -1,4 +1,4 @@
-export { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.js';
+export { type CircuitBreaker, type Cooling, createCircuitBreaker, createCoolDown } from './circuit-breaker.js';
 export {
   type Attempt,
   boundedWait,
@@ -8,6 +8,7 @@ export {
   diskFailure,
   ERROR_CODES,
   type ErrorCode,
+  FAILURE_MESSAGES,
   GatewayError,
   type GatewayErrorDetails,
   isDamagedFile,

@@ -107,6 +107,11 @@ const IMAGE_RULES: Table<ImageProviderDefinition> = [
     applies: (definition: ImageProviderDefinition) => !takesNone(definition),
     run: (definition: ImageProviderDefinition) => withReferences(definition, count),
   })),
+  {
+    name: 'uses the mask of a reference, where a model takes one',
+    applies: (definition: ImageProviderDefinition) => !takesNone(definition),
+    run: withMask,
+  },
   ...Object.entries(PROMPTS).map(([name, prompt]) => ({
     name: `takes a prompt as words: ${name}`,
     run: (definition: ImageProviderDefinition) => makes(definition, { prompt }),
@@ -216,6 +221,24 @@ async function withReferences(definition: ImageProviderDefinition, count: number
   assert(!one.pixels.equals(two.pixels), `another reference ${count} makes no difference`);
 }
 
+async function withMask(definition: ImageProviderDefinition): Promise<void> {
+  const model = (await providerOf(definition)).models.find(({ takesMask }) => takesMask);
+  if (!model) return;
+  assert(model.maxReferences > 0, `${model.id} takes a mask, and no reference that it could belong to`);
+  const size = { width: 96, height: 64 };
+  const edit = { model: model.id, references: [await inventImage(size, 'png', COLOURS[0])] };
+  const [left, right] = await Promise.all([inventMask(size, 0), inventMask(size, size.width / 2)]);
+  const { image, requests } = await makes(definition, { ...edit, mask: left });
+  if (definition.upstream) {
+    const sent = Buffer.concat(requests.map(({ body = '' }) => Buffer.from(body as Uint8Array)));
+    assert(indexOfBytes(sent, Buffer.from(left.bytes), 0) >= 0, 'the mask was not sent');
+    return;
+  }
+  const { image: other } = await makes(definition, { ...edit, mask: right });
+  const [one, two] = await Promise.all([decodeImage(image.bytes), decodeImage(other.bytes)]);
+  assert(!one.pixels.equals(two.pixels), 'another mask makes no difference');
+}
+
 async function refusesReferences(definition: ImageProviderDefinition): Promise<void> {
   const references = [await inventImage({ width: 90, height: 70 }, 'png', COLOURS[0])];
   const { run, answer } = imageCall(definition, { references });
@@ -305,6 +328,17 @@ async function encodeImage(size: ImageSize, format: ImageFormat, background: str
   return sharp({ create: { ...size, channels: 3, background } })
     .toFormat(format)
     .toBuffer();
+}
+
+/** A mask whose transparent half begins at this column. */
+export async function inventMask({ width, height }: ImageSize, left: number): Promise<Media> {
+  const sharp = await loadSharp();
+  const open = { create: { width: width / 2, height, channels: 4, background: '#fff' } } as const;
+  const bytes = await sharp({ create: { width, height, channels: 4, background: '#fff' } })
+    .composite([{ input: open, left, top: 0, blend: 'dest-out' }])
+    .png()
+    .toBuffer();
+  return { bytes, contentType: 'image/png' };
 }
 
 /** Decodes every pixel of an image. @throws Error if it is no complete image. */

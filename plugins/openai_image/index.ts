@@ -87,7 +87,12 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
   const maxReferences = Math.max(...upstreams.map((upstream) => upstream.maxReferences));
 
   return {
-    models: models.map((id) => ({ id, maxReferences, formats: ['png', 'jpeg', 'webp'] })),
+    models: models.map((id) => ({
+      id,
+      maxReferences,
+      takesMask: maxReferences > 0,
+      formats: ['png', 'jpeg', 'webp'],
+    })),
     upstreams: () => all.states(),
     async generate(call) {
       call.signal.throwIfAborted();
@@ -95,6 +100,9 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
       if (!upstreams.some(suits)) {
         const message = `The model takes at most ${maxReferences} reference images.`;
         throw new GatewayError('too_many_images', message, { param: 'image' });
+      }
+      if (call.mask && call.references.length === 0) {
+        throw new GatewayError('invalid_value', 'A mask needs a reference image.', { param: 'mask' });
       }
       return all.run({
         model: call.model,

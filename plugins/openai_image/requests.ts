@@ -127,10 +127,17 @@ export function encodeRequest(call: ImageCall, upstream: Upstream, size: string 
   const settings = settingsOf(call, upstream, size);
   if (!withReferences) return json('/images/generations', settings);
   if (upstream.jsonEdits) {
-    return json('/images/edits', { ...settings, images: call.references.map((one) => ({ image_url: dataUri(one) })) });
+    const images = call.references.map((one) => ({ image_url: dataUri(one) }));
+    return json('/images/edits', {
+      ...settings,
+      images,
+      ...(call.mask && { mask: { image_url: dataUri(call.mask) } }),
+    });
   }
   const fields = Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]));
-  return { path: '/images/edits', ...encodeForm(fields, call.references.map(filePart)) };
+  const files = call.references.map((one, index) => filePart('image[]', `image-${index + 1}`, one));
+  if (call.mask) files.push(filePart('mask', 'mask', call.mask));
+  return { path: '/images/edits', ...encodeForm(fields, files) };
 }
 
 function settingsOf(call: ImageCall, upstream: Upstream, size: string | undefined): Record<string, string | number> {
@@ -153,9 +160,8 @@ function json(path: WireRequest['path'], body: object): WireRequest {
   return { path, contentType: 'application/json', body: JSON.stringify(body) };
 }
 
-function filePart({ bytes, contentType }: Media, index: number): FilePart {
-  const fileName = `image-${index + 1}.${EXTENSIONS[contentType] ?? 'bin'}`;
-  return { name: 'image[]', fileName, contentType, content: bytes };
+function filePart(name: string, stem: string, { bytes, contentType }: Media): FilePart {
+  return { name, fileName: `${stem}.${EXTENSIONS[contentType] ?? 'bin'}`, contentType, content: bytes };
 }
 
 function dataUri({ bytes, contentType }: Media): string {
@@ -170,7 +176,7 @@ const SHARED_CODES: readonly ErrorCode[] = [
   'image_file_too_large',
   'unsupported_image_media_type',
 ];
-const PARAMS: ReadonlySet<string> = new Set([...PASSED_WITH_REFERENCES, 'prompt', 'size', 'image']);
+const PARAMS: ReadonlySet<string> = new Set([...PASSED_WITH_REFERENCES, 'prompt', 'size', 'image', 'mask']);
 
 export function refusalFailure(refusal: UpstreamRefusal, call: ImageCall, upstream: Upstream, now: number): TryFailure {
   const names = { ...upstream, publicModel: call.model };

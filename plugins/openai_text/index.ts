@@ -9,24 +9,15 @@ import {
   type TextProvider,
   type TextReply,
   type TextRoute,
+  taskFailure,
   textFailure,
   type UpstreamCall,
+  type UpstreamState,
   type Upstreams,
   withoutNames,
 } from 'mediagate/plugin';
-import {
-  modelsOf,
-  type Options,
-  OptionsSchema,
-  type ServedModel,
-  storedFailure,
-  storedRequest,
-  taskFailure,
-  textRequest,
-  type Upstream,
-  upstreamsOf,
-  type WireRequest,
-} from './upstream.js';
+import { modelsOf, type Options, OptionsSchema, type ServedModel, type Upstream } from './options.js';
+import { storedFailure, storedRequest, textRequest, type WireRequest } from './upstream.js';
 
 /** Text from any server of the OpenAI chat-completions or responses format. */
 export default definePlugin<typeof OptionsSchema>({
@@ -36,9 +27,7 @@ export default definePlugin<typeof OptionsSchema>({
     'Text from servers of the OpenAI chat-completions and responses formats: one or several models, weights, fail-over.',
   provides: ['text'],
   options: OptionsSchema,
-  setup: (context) => ({
-    textProviders: modelsOf(context.options).map((model) => createOpenaiTextProvider(context, model)),
-  }),
+  setup: (context) => ({ textProviders: [createOpenaiTextProvider(context)] }),
 });
 
 /** A model may think long before its first word, and its client shall see by then that there is an answer. */
@@ -62,19 +51,35 @@ interface Asked extends Omit<UpstreamCall<Upstream, TextReply>, 'model' | 'ask'>
   mayHaveNone?: boolean;
 }
 
-function createOpenaiTextProvider(context: PluginContext<Options>, served: ServedModel): TextProvider {
+/** A model, and the fail-over of its upstreams. */
+interface Served extends ServedModel {
+  answering: Upstreams<Upstream>;
+  /**
+   * What makes no answer fails, and is limited, by itself: an upstream whose responses cannot be looked at still makes
+   * them.
+   */
+  looking: Upstreams<Upstream>;
+}
+
+function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider {
   const { options, http, clock, logger } = context;
-  const { maxOutputTokens, outputLimitField, budgetMs, idleMs, restMs } = options;
-  const { id: model, routes: wanted = WRITING } = served;
-  const upstreams = upstreamsOf(options, served);
-  const routes = wanted.filter((route) => upstreams.some((upstream) => upstream.routes.includes(route)));
-  if (routes.length === 0) throw new Error(`no upstream has a route of the model ${model}`);
-  const isWriting = routes.some((route) => WRITING.includes(route));
-  const weightOf = ({ weight }: Upstream) => weight;
+  const { budgetMs, idleMs, restMs } = options;
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
-  const answering = createUpstreams({ upstreams, clock, logger, weightOf, ...limits });
-  // What makes no answer fails, and is limited, by itself: an upstream whose responses cannot be looked at still makes them.
-  const looking = createUpstreams({ upstreams, clock, logger, weightOf, ...limits });
+  const all = new Map(modelsOf(options).map((model) => [model.model.id, withFailOver(model)]));
+
+  function withFailOver(model: ServedModel): Served {
+    const { upstreams, isOrdered } = model;
+    const names = upstreams.map(({ member }) => member);
+    const weightOf = isOrdered ? undefined : ({ weight }: Upstream) => weight;
+    const create = () => createUpstreams({ upstreams, clock, logger, weightOf, names, ...limits });
+    return { ...model, answering: create(), looking: create() };
+  }
+
+  function servedBy(id: string): Served {
+    const served = all.get(id);
+    if (!served) throw new Error('a model was asked for that this provider does not list');
+    return served;
+  }
 
   async function ask(asked: Asked, upstream: Upstream, remainingMs: number): Promise<TextReply> {
     const { signal, refuse, firstBytesMs, mayHaveNone = false } = asked;
@@ -94,30 +99,23 @@ function createOpenaiTextProvider(context: PluginContext<Options>, served: Serve
     };
   }
 
-  const run = (all: Upstreams<Upstream>, asked: Asked): Promise<TextReply> =>
-    all.run({ ...asked, model, ask: (upstream, remainingMs) => ask(asked, upstream, remainingMs) });
+  const run = (model: string, upstreams: Upstreams<Upstream>, asked: Asked): Promise<TextReply> =>
+    upstreams.run({ ...asked, model, ask: (upstream, remainingMs) => ask(asked, upstream, remainingMs) });
 
   return {
-    upstreams: () => answering.states(),
+    upstreams: () => sumStates([...all.values()].flatMap(({ answering }) => answering.states())),
     tasks: TASKS,
-    models: [
-      {
-        id: model,
-        efforts: isWriting ? options.efforts : [],
-        routes,
-        ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-        ...(outputLimitField !== undefined && { outputLimitField }),
-      },
-    ],
+    models: [...all.values()].map(({ model }) => model),
     async send(call) {
-      const { route, task, upstream: earlier, stream, signal } = call;
+      const { route, task, model, upstream: earlier, stream, signal } = call;
+      const { upstreams, answering, looking } = servedBy(model);
       const suits = ({ routes, name }: Upstream) =>
         routes.includes(route) && (earlier === undefined || name === earlier);
       if (!upstreams.some(suits)) {
         const message = 'The upstream of the earlier response is no longer configured.';
         throw new GatewayError('previous_response_not_found', message, { param: 'previous_response_id' });
       }
-      return run(task === 'input_tokens' ? looking : answering, {
+      return run(model, task === 'input_tokens' ? looking : answering, {
         signal,
         tokens: Math.ceil(call.body.length / BYTES_PER_TOKEN),
         suits,
@@ -129,12 +127,13 @@ function createOpenaiTextProvider(context: PluginContext<Options>, served: Serve
       });
     },
     async stored(call) {
-      const { signal } = call;
+      const { model, signal } = call;
+      const { upstreams, looking } = servedBy(model);
       const suits = ({ name }: Upstream) => name === call.upstream;
       if (!upstreams.some(suits)) {
         throw new GatewayError('response_not_found', 'The upstream of this response is no longer configured.');
       }
-      return run(looking, {
+      return run(model, looking, {
         signal,
         suits,
         // What is deleted is not there the next time.
@@ -147,6 +146,21 @@ function createOpenaiTextProvider(context: PluginContext<Options>, served: Serve
       });
     },
   };
+}
+
+/** One state for each upstream, over all models: it is in cool-down if it is for one of them. */
+function sumStates(states: readonly UpstreamState[]): UpstreamState[] {
+  const sums = new Map<string, UpstreamState>();
+  for (const { name, isCoolingDown, tries, failures } of states) {
+    const sum = sums.get(name);
+    sums.set(name, {
+      name,
+      isCoolingDown: isCoolingDown || sum?.isCoolingDown === true,
+      tries: tries + (sum?.tries ?? 0),
+      failures: failures + (sum?.failures ?? 0),
+    });
+  }
+  return [...sums.values()];
 }
 
 function passed(headers: HttpStream['headers']): Record<string, string> {

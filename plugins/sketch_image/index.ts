@@ -6,6 +6,7 @@ import {
   type ImageProvider,
   type ImageSize,
   type ImageWarning,
+  type Media,
   type Static,
   Type,
 } from 'mediagate/plugin';
@@ -14,11 +15,13 @@ import {
   type Colour,
   choosePalette,
   type Encoding,
+  encodeEdited,
   encodePicture,
   inkOverlay,
   mix,
   paintWash,
   printOf,
+  readMask,
   readReference,
   slipOverlay,
 } from './pixels.js';
@@ -50,6 +53,10 @@ export default definePlugin<typeof options>({
 
 /** The prints that have room beside the scene. */
 const MAX_REFERENCES = 4;
+/** An edited image keeps its size up to this many pixels. */
+const MAX_EDITED_PIXELS = 3840 * 2160;
+/** The drawing of a narrow part is made with sides of this ratio at most, and cut. */
+const MAX_PART_RATIO = 3;
 const STAMP_INK: Colour = [176, 44, 38];
 /** What is done about these is nothing; the others do not apply to a drawing that is never transparent. */
 const IGNORED = ['quality', 'moderation', 'input_fidelity'];
@@ -105,15 +112,53 @@ export function createSketchProvider({ models, seed }: Static<typeof options>): 
     return { ...image, ...(warnings.length > 0 && { warnings }) };
   }
 
+  /** Draws only where the mask lets it: the rest stays as the first reference has it. */
+  async function drawPart(call: ImageCall, edited: Media, mask: Media): Promise<GeneratedImage> {
+    const { references, signal } = call;
+    const { width, height } = await readReference(edited);
+    const size = call.size === 'auto' ? shrunk({ width, height }) : call.size;
+    const part = await readMask(mask, size, signal);
+    const drawing =
+      part && (await draw({ ...call, size: drawnPart(part.box), references: references.slice(1), options: {} }));
+    signal.throwIfAborted();
+    const image = await encodeEdited(edited, size, drawing && { ...part, drawing }, encodingOf(call));
+    const warnings = warningsOf(call);
+    if (!part) warnings.push({ setting: 'mask', details: 'nothing is drawn, since no pixel of it is transparent' });
+    return { ...image, ...(warnings.length > 0 && { warnings }) };
+  }
+
+  function generate(call: ImageCall): Promise<GeneratedImage> {
+    const { mask } = call;
+    const [edited] = call.references;
+    if (!mask) return draw(call);
+    if (!edited) throw new GatewayError('invalid_value', 'A mask needs a reference image.', { param: 'mask' });
+    return drawPart(call, edited, mask);
+  }
+
   return {
-    models: models.map((id) => ({ id, maxReferences: MAX_REFERENCES, formats: ['png', 'jpeg', 'webp'] })),
-    generate: (call) => turns.take(call.signal, () => draw(call)),
+    models: models.map((id) => ({
+      id,
+      maxReferences: MAX_REFERENCES,
+      takesMask: true,
+      formats: ['png', 'jpeg', 'webp'],
+    })),
+    generate: (call) => turns.take(call.signal, async () => generate(call)),
   };
 }
 
 function drawnSize({ width, height }: ImageSize): ImageSize {
   const scale = Math.max(1, SHORTEST_SIDE / Math.min(width, height));
   return { width: Math.round(width * scale), height: Math.round(height * scale) };
+}
+
+function shrunk({ width, height }: ImageSize): ImageSize {
+  const scale = Math.min(1, Math.sqrt(MAX_EDITED_PIXELS / (width * height)));
+  return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
+}
+
+function drawnPart({ width, height }: ImageSize): ImageSize {
+  const least = Math.ceil(Math.max(width, height) / MAX_PART_RATIO);
+  return { width: Math.max(width, least), height: Math.max(height, least) };
 }
 
 function caption(prompt: string, box: Box): Stroke[] {

@@ -1,5 +1,9 @@
+import type { IncomingMessage } from 'node:http';
 import type { JobFailure } from '../../core/contracts/index.js';
-import { type ErrorCode, GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { type ErrorCode, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
+import type { Next, RequestContext, RequestState } from './koa-app.js';
+import { setPageHeaders } from './pages.js';
+import { checkRawHeaders, endAfterDraining, hasUnreadBody } from './request.js';
 
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 const DAY_MS = 86_400_000;
@@ -328,4 +332,96 @@ export function errorHeaders(error: GatewayError, context: ErrorContext): Record
   }
   if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
   return headers;
+}
+
+/** Renders an error as an HTML page. */
+export type RenderFailure = (error: GatewayError, requestId: string) => string;
+
+/** Checks the raw headers, and converts every error of the following middleware to the error format. */
+export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
+  async function answer(context: RequestContext, thrown: unknown): Promise<void> {
+    const error = toGatewayError(thrown);
+    context.state.errorCode = error.code;
+    logFailure(logger, error, context.state);
+    if (context.headerSent) return;
+    // Also after a disconnect: the log line states the result.
+    context.status = errorClassOf(error.code, context.state).status;
+    if (!context.writable) return;
+    const body = writeHead(context, error, renderFailure);
+    if (hasUnreadBody(context.req)) await endAfterDraining(context, body);
+    else context.body = body;
+  }
+
+  return (context: RequestContext, next: Next): Promise<unknown> => {
+    try {
+      checkRawHeaders(context.req);
+      return next().catch((thrown: unknown) => answer(context, thrown));
+    } catch (thrown) {
+      return answer(context, thrown);
+    }
+  };
+}
+
+/** Not sent to the client: the cause of an internal failure. */
+function logFailure(logger: Logger, error: GatewayError, state: RequestState): void {
+  if (error.cause === undefined) return;
+  const fields = { requestId: state.requestId, code: error.code, error: error.cause };
+  if (error.code === 'internal_error') logger.error('a request failed unexpectedly', fields);
+  else if (errorClassOf(error.code, state).status >= 500) logger.warn('a request failed', fields);
+  // Shown to a person as their failure; the cause may be the provider, or its configuration here.
+  else if (error.code === 'sign_in_failed') logger.warn('a sign-in failed', fields);
+}
+
+function writeHead(context: RequestContext, error: GatewayError, renderFailure?: RenderFailure): string {
+  const { requestId, link, imageJob, model, anthropic, oauth, loginUrl, isPage } = context.state;
+  const problem = !anthropic && !oauth && wantsProblem(context.req);
+  const isRateLimit = error.code === 'rate_limit_exceeded' && context.res.hasHeader('RateLimit-Policy');
+  const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl, isRateLimit };
+  context.set(errorHeaders(error, details));
+  if (isPage && renderFailure && context.accepts('json', 'html') === 'html') {
+    setPageHeaders(context.res);
+    context.set('Content-Type', 'text/html; charset=utf-8');
+    return renderFailure(error, requestId);
+  }
+  context.set('Content-Type', problem ? 'application/problem+json' : 'application/json; charset=utf-8');
+  return problem ? encodeProblem(error, details) : encodeError(error, details);
+}
+
+/** Only for a client that names the type; wildcards mean the usual format. */
+function wantsProblem(request: IncomingMessage): boolean {
+  const accept = request.headers.accept;
+  if (!accept?.includes('application/problem+json')) return false;
+  return accept
+    .split(',')
+    .map((part) => part.split(';').map((piece) => piece.trim()))
+    .some(
+      ([type, ...parameters]) =>
+        type === 'application/problem+json' && !parameters.some((one) => /^q=0(\.0*)?$/.test(one)),
+    );
+}
+
+/** Errors of these routes contain `ok: false`, and the link if it is known. */
+export function markLinkData(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.link = {};
+  return next();
+}
+
+/** Failures of these routes are classified as by model vendors. */
+export function markModel(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.model = true;
+  return next();
+}
+
+/** Errors of these routes have the format of Anthropic's SDK, and every answer has the header that it reads. */
+export function markAnthropic(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.model = true;
+  context.state.anthropic = true;
+  context.set('request-id', context.state.requestId);
+  return next();
+}
+
+/** Errors of these routes have the OAuth format. */
+export function markOauth(context: RequestContext, next: Next): Promise<unknown> {
+  context.state.oauth = true;
+  return next();
 }

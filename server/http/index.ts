@@ -17,8 +17,8 @@ export {
 export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJsonBody, useJsonBody } from './body.js';
 export { BIG_BYTES, type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
 export { allowOrigins } from './cors.js';
-export { answerErrors } from './error-middleware.js';
 export {
+  answerErrors,
   anthropicTypeOf,
   describeFailure,
   ERROR_CLASSES,

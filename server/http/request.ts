@@ -1,6 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, drawRandomBytes, GatewayError, type Issue, type Logger } from '../../core/runtime/index.js';
-import { addField } from './fast-path.js';
+import {
+  type Clock,
+  drawRandomBytes,
+  endsWithin,
+  GatewayError,
+  type Issue,
+  type Logger,
+} from '../../core/runtime/index.js';
+import { areTooSmall, freeMemory } from './body.js';
+import { addField, takeResponse } from './fast-path.js';
 import type { RequestContext } from './koa-app.js';
 
 const SANE = /^[A-Za-z0-9._-]{1,64}$/;
@@ -64,7 +72,7 @@ const SINGLE = new Set([
 const LENGTHS = new Set([...SINGLE].map((name) => name.length));
 
 /** Whether the end of the request is well-defined (RFC 9112 6.1). */
-export function isFramed({ headers, httpVersionMinor }: IncomingMessage): boolean {
+function isFramed({ headers, httpVersionMinor }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding'];
   return coding === undefined || (coding.toLowerCase() === 'chunked' && httpVersionMinor > 0);
 }
@@ -262,4 +270,81 @@ export function fieldError(
   return keyword === 'required'
     ? new GatewayError('missing_required_parameter', `${param} is missing: send ${accepted[param]}.`, { param })
     : new GatewayError('invalid_value', `${param} must be ${accepted[param]}.`, { param });
+}
+
+interface DrainLimits {
+  bytes: number;
+  ms: number;
+}
+
+const DRAIN_LIMITS: DrainLimits = { bytes: 65_536, ms: 1_000 };
+/** A client with a key gets the reason for refusing a very large body, rather than a reset while sending. */
+const KEY_DRAIN_LIMITS: DrainLimits = { bytes: 64 * 1024 * 1024, ms: 10_000 };
+/** A client that sends nothing for this time waits for the answer. */
+const DRAIN_IDLE_MS = 1_000;
+/** Bytes of one body that are discarded per turn of the event loop. */
+const DRAIN_TURN_BYTES = 512 * 1024;
+
+/** Whether the client may still be sending a body that no handler reads. */
+export function hasUnreadBody(request: IncomingMessage): boolean {
+  if (request.complete || request.destroyed) return false;
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Answers a request without reading its body. Closing at once would reset the connection, and a client that is still
+ * sending would never see the reason; reading without limit would let clients send for ever. So the answer is sent, at
+ * most 64 KB more are read in at most a second (64 MiB in ten for clients with a key), and then the connection is
+ * closed.
+ */
+export async function endAfterDraining(context: RequestContext, body: string): Promise<void> {
+  const { req: request } = context;
+  const response = takeResponse(context, context.status, { 'Content-Length': String(Buffer.byteLength(body)) });
+  const unasked = request.headers.expect !== undefined || !isFramed(request);
+  const limits = context.state.key ? KEY_DRAIN_LIMITS : DRAIN_LIMITS;
+  const tooLong = unasked || Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) > limits.bytes;
+  if (tooLong) context.set('Connection', 'close');
+  if (context.method !== 'HEAD') response.write(body);
+  else response.flushHeaders();
+  if (!unasked) await drain(request, limits);
+  response.end();
+  if (!request.complete) closeWhenSent(request, response);
+}
+
+async function drain(request: IncomingMessage, limits: DrainLimits): Promise<void> {
+  let bytes = 0;
+  const { promise: enough, resolve } = Promise.withResolvers<void>();
+  const idle = setTimeout(resolve, DRAIN_IDLE_MS);
+  let bytesOfTurn = 0;
+  let chunks = 0;
+  let isEnough = false;
+  const endTurn = () => {
+    bytesOfTurn = 0;
+    if (!isEnough) request.resume();
+  };
+  request.on('data', (chunk: Buffer<ArrayBuffer>) => {
+    idle.refresh();
+    bytes += chunk.length;
+    bytesOfTurn += chunk.length;
+    freeMemory(chunk);
+    chunks += 1;
+    isEnough = bytes > limits.bytes || areTooSmall(chunks, bytes);
+    if (!isEnough && bytesOfTurn < DRAIN_TURN_BYTES) return;
+    request.pause();
+    if (isEnough) resolve();
+    else setImmediate(endTurn);
+  });
+  request
+    .once('end', resolve)
+    .once('close', resolve)
+    .once('error', () => resolve());
+  request.resume();
+  await endsWithin(limits.ms, () => enough);
+  clearTimeout(idle);
+}
+
+function closeWhenSent(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  if (response.writableFinished) socket.destroySoon();
+  else response.once('finish', () => socket.destroySoon());
 }

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import type { ErrorCode } from '../../core/runtime/index.js';
-import { markAnthropic, markLinkData, markModel, markOauth } from './error-middleware.js';
+import { markAnthropic, markLinkData, markModel, markOauth } from './error-response.js';
 import type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
 import { markPage } from './pages.js';
 

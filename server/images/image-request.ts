@@ -44,7 +44,7 @@ const LINK = 'an https link, a data URI, or a list of at most 4 of them';
 const ACCEPTED = {
   model: 'the name of an image model, e.g. "gen-img-2"',
   prompt: `a text of 1 to ${MAX_PROMPT_LENGTH} characters`,
-  n: '1: each request generates one image. Submit several jobs for several images',
+  n: '1: each request makes one image. For several images, send POST /v1/images/jobs once for each, with an Idempotency-Key of its own',
   size: `"auto", ${NAMED_SIZES.map((size) => `"${size}"`).join(', ')}`,
   response_format: '"url" or "b64_json"',
   upload_to_storage: 'true or false',
@@ -386,24 +386,31 @@ export const SUBMITTED_ANSWER: RouteAnswer = {
   },
 };
 
+export const ImageJobSchema = Type.Object(
+  {
+    ...SubmittedSchema,
+    progress: field(Progress, 'Progress of the job.'),
+    data: field(Type.Array(JobImage), 'The finished image. Empty before.'),
+    items: field(Type.Array(JobItem), 'One entry for the image.'),
+    error: field(Nullable(JobFailure), 'Why the job failed. Null otherwise.'),
+    created_at: field(Time, 'When the job was accepted (RFC 3339).'),
+    started_at: field(Nullable(Time), 'When the latest run began (RFC 3339). Null while it has not.'),
+    finished_at: field(Nullable(Time), 'When the job ended (RFC 3339). Null before.'),
+    expires_at: field(Nullable(Time), 'When the job and its image are deleted (RFC 3339). Null before it has ended.'),
+    queue_seconds: field(
+      Nullable(Type.Number()),
+      'Seconds from acceptance to the start of the latest run. Null before.',
+    ),
+    run_seconds: field(Nullable(Type.Number()), 'Seconds of the latest run. Null before its end.'),
+    queue_position: optional(Count, 'Position in the queue, from 1. Absent if the job does not wait.'),
+  },
+  { description: 'The state of an image job.' },
+);
+
 export const JOB_ANSWER: RouteAnswer = {
   description: 'The current state of the job.',
   name: 'ImageJob',
-  schema: Type.Object(
-    {
-      ...SubmittedSchema,
-      progress: field(Progress, 'Progress of the job.'),
-      data: field(Type.Array(JobImage), 'The finished image. Empty before.'),
-      items: field(Type.Array(JobItem), 'One entry for the image.'),
-      error: field(Nullable(JobFailure), 'Why the job failed. Null otherwise.'),
-      created_at: field(Time, 'When the job was accepted (RFC 3339).'),
-      started_at: field(Nullable(Time), 'When the latest run began (RFC 3339). Null while it has not.'),
-      finished_at: field(Nullable(Time), 'When the job ended (RFC 3339). Null before.'),
-      expires_at: field(Nullable(Time), 'When the job and its image are deleted (RFC 3339). Null before it has ended.'),
-      queue_position: optional(Count, 'Position in the queue, from 1. Absent if the job does not wait.'),
-    },
-    { description: 'The state of an image job.' },
-  ),
+  schema: ImageJobSchema,
 };
 
 export const IMAGE_ANSWER: RouteAnswer = {

@@ -344,8 +344,15 @@ export function encodeImageJob(job: ImageJob, { baseUrl, now, base64 }: JobAnswe
     started_at: isoTime(job.startedAt),
     finished_at: isoTime(job.finishedAt),
     expires_at: isoTime(job.expiresAt),
+    queue_seconds: secondsBetween(job.createdAt, job.startedAt),
+    run_seconds: secondsBetween(job.startedAt, job.finishedAt),
     ...(queuePosition !== undefined && { queue_position: queuePosition }),
   };
+}
+
+/** Null if one of the two is not known yet. */
+function secondsBetween(from: number | null, to: number | null): number | null {
+  return from === null || to === null ? null : Math.max(0, to - from) / 1000;
 }
 
 /**

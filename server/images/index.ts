@@ -1,5 +1,6 @@
 export { imageFileRoutes } from './image-files.js';
 export { imageGenerationRoutes } from './image-generations.js';
+export { imageListRoutes } from './image-list.js';
 export {
   decodeImage,
   MAX_WEBHOOK_URL_LENGTH,

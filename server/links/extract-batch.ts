@@ -5,8 +5,8 @@ import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../i
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit } from '../limits/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
-import { createLinkUsage, EXAMPLE_LINK, encodeExtraction, encodeJob, LINK_ROUTE } from './extract.js';
-import { createExtractRequests, MAX_BATCH_BYTES } from './extract-requests.js';
+import { encodeExtraction, encodeJob } from './answers.js';
+import { createExtractRequests, createLinkUsage, EXAMPLE_LINK, LINK_ROUTE, MAX_BATCH_BYTES } from './extract.js';
 
 const ROUTE = '/v1/extract/batch';
 const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,19 +1,31 @@
 import type { Gateway } from 'mediagate';
-import type {
-  AudioLink,
-  BatchItem,
-  ExtractionData,
-  ExtractionJob,
-  ExtractRequest,
-  ExtractResult,
-  JobState,
+import {
+  type BatchItem,
+  type ExtractionJob,
+  type ExtractRequest,
+  type ExtractResult,
+  field,
+  optional,
+  type PlatformInfo,
+  type RequestOptions,
+  type Static,
+  type TObject,
+  type TSchema,
+  Type,
 } from '../../core/contracts/index.js';
-import { DEFINITIVE_CODES, TRANSIENT_CODES } from '../../core/runtime/index.js';
-import { isoTime } from '../format/index.js';
+import {
+  createValidator,
+  DEFINITIVE_CODES,
+  GatewayError,
+  type Issue,
+  TRANSIENT_CODES,
+  type Validator,
+} from '../../core/runtime/index.js';
 import {
   clientSignal,
   defineRoute,
-  describeFailure,
+  fieldError,
+  knownFields,
   type RequestContext,
   type Route,
   readJsonBody,
@@ -24,17 +36,7 @@ import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit }
 import { toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
-import { frameDocument } from './document-frame.js';
-import {
-  createExtractRequests,
-  type ExtractBody,
-  MAX_BATCH_BYTES,
-  MAX_BATCH_URLS,
-  MAX_BODY_BYTES,
-  MAX_URL_LENGTH,
-  offersReviews,
-  REVIEW_LIMIT,
-} from './extract-requests.js';
+import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './answers.js';
 
 const FAMILY = 'link_data';
 
@@ -231,129 +233,6 @@ export function createLinkUsage({ usageLog, clock }: Pick<ServerContext, 'usageL
   };
 }
 
-/** A document in JSON, split at the position of the MP3 link. */
-interface EncodedDocument {
-  before: Buffer;
-  /** Undefined for documents without an MP3 link. */
-  after?: Buffer;
-}
-
-/** Encoding is the most expensive part of a cached answer, so it is cached by the identity of the extraction. */
-const encoded = new WeakMap<object, EncodedDocument>();
-
-export interface Additions {
-  /** Added to the result's own limitations. */
-  notes?: readonly string[];
-  /** Precedes the fields of the document, in `data`. */
-  data?: object;
-}
-
-/** The extraction response (service document 2.5) in UTF-8. */
-export function encodeExtraction(result: ExtractResult, { notes = [], data }: Additions = {}): Buffer {
-  const head = Buffer.from(
-    `{"ok":true,"platform":${JSON.stringify(result.platform)},"input_url":${JSON.stringify(result.inputUrl)},` +
-      `"extraction_method":${JSON.stringify(result.method)},"data":`,
-  );
-  const tail = Buffer.from(`,"limitations":${JSON.stringify([...result.limitations, ...notes])}}`);
-  const { before: document, after } = encodedDocument(result);
-  const before = data ? joinObjects(data, document) : document;
-  if (!after) return Buffer.concat([head, before, tail]);
-  return Buffer.concat([head, before, Buffer.from(encodeAudioLink(result.audioLink)), after, tail]);
-}
-
-/** The encoded document has fields of its own. */
-function joinObjects(first: object, encodedSecond: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`${JSON.stringify(first).slice(0, -1)},`), encodedSecond.subarray(1)]);
-}
-
-function encodedDocument(result: ExtractResult): EncodedDocument {
-  const known = encoded.get(result.identity);
-  if (known) return known;
-  const made = encodeDocument(result.data);
-  encoded.set(result.identity, made);
-  return made;
-}
-
-function encodeDocument(data: ExtractionData): EncodedDocument {
-  const framed = frameDocument(data);
-  if (!('media' in framed)) return { before: Buffer.from(JSON.stringify(framed)) };
-  const { common, ids, metrics, media, ...rest } = framed;
-  const start = JSON.stringify({ common, ids, metrics });
-  const mediaText = JSON.stringify({ ...media, download_links: { video: media.video_urls[0] ?? null } });
-  return {
-    // Without the braces that close download_links, media and the document.
-    before: Buffer.from(`${start.slice(0, -1)},"media":${mediaText.slice(0, -2)},`),
-    after: Buffer.from(`},${JSON.stringify(rest).slice(1)}`),
-  };
-}
-
-/** The rest of `download_links`, and `audio_download_links`; both name the same URL. */
-function encodeAudioLink(link: AudioLink | undefined): string {
-  const url = JSON.stringify(link?.url ?? null);
-  const details = link
-    ? `"status":"generated_on_first_download","content_type":"audio/mpeg","expires_at":${JSON.stringify(link.expiresAt)}`
-    : '"status":null,"content_type":null,"expires_at":null';
-  return `"mp3":${url}},"audio_download_links":{"mp3":${url},${details}}`;
-}
-
-/** Seconds between two polls of an open job: `Retry-After` and `poll_after_seconds`. */
-export const POLL_AFTER_SECONDS = 3;
-
-const STATUS: Readonly<Record<JobState, string>> = {
-  queued: 'queued',
-  running: 'processing',
-  completed: 'completed',
-  failed: 'failed',
-  cancelled: 'cancelled',
-};
-
-export function isOpen({ state }: ExtractionJob): boolean {
-  return state === 'queued' || state === 'running';
-}
-
-export interface JobAnswer {
-  /** Default: the item's canonical URL. */
-  inputUrl?: string;
-  /** Added to the result's own limitations. Default: none. */
-  notes?: readonly string[];
-}
-
-/**
- * An extraction job in UTF-8: the extraction response with `data.job` and `data.queue`; `data.product` and
- * `data.reviews` are empty until there is a result. A failed job is `ok: false`, with its failure at the same position
- * as link-data errors.
- */
-export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes = [] }: JobAnswer = {}): Buffer {
-  const error = job.error && describeFailure(job.error);
-  const data = {
-    job: {
-      job_id: job.id,
-      status: STATUS[job.state],
-      product_id: job.link.id,
-      created_at: isoTime(job.createdAt),
-      started_at: isoTime(job.startedAt),
-      finished_at: isoTime(job.finishedAt),
-      attempts: job.attempts,
-      error,
-      status_url: `/v1/extract/jobs/${job.id}`,
-      poll_after_seconds: isOpen(job) ? POLL_AFTER_SECONDS : 0,
-    },
-    queue: { active: job.queue.active, max_active: job.queue.maxActive },
-  };
-  if (job.result) return encodeExtraction({ ...job.result, inputUrl }, { notes, data });
-  return Buffer.from(
-    JSON.stringify({
-      ok: error === null,
-      ...(error && { error }),
-      platform: job.platform,
-      input_url: inputUrl,
-      extraction_method: 'background_job',
-      data: { ...data, product: null, reviews: { five_star: [], one_star: [] } },
-      limitations: notes,
-    }),
-  );
-}
-
 /** The supported platforms, with the limits of the calling key. */
 export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActiveJobs'>, key: ApiKeyRecord) {
   const platforms = gateway.platforms();
@@ -379,4 +258,207 @@ export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActi
     },
     version: API_VERSION,
   };
+}
+
+/*
+ * The bodies of `POST /v1/extract` and `POST /v1/extract/batch`, and what they become for the gateway.
+ *
+ * Some fields are options of extractors. Those of the service document are always accepted; every other option that an
+ * extractor declares (`requestOptions`) becomes a field as well, with its name in snake_case and its schema. The gateway
+ * gets the options that an extractor of it declares. One that the platform of a link does not declare has no effect, and
+ * the answer says so.
+ */
+
+export const MAX_URL_LENGTH = 2048;
+export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
+export const MAX_BODY_BYTES = 65_536;
+export const MAX_BATCH_URLS = 50;
+/** Room for the maximum number of links of full length, each character escaped. */
+export const MAX_BATCH_BYTES = 655_360;
+
+/** What each field accepts, for error messages. */
+const ACCEPTED = {
+  url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
+  urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
+  clip_review_limit: `a whole number from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}`,
+  clip_sort: '"latest" or "recommended"',
+  include_empty_reviews: 'true or false',
+  include_audio_mp3: 'true or false',
+  async_mode: 'true or false',
+  force_async: 'true or false',
+};
+
+/** Options of extractors that are part of the service document (2.4). */
+const documentedOptions = {
+  clip_review_limit: optional(
+    Type.Integer({ minimum: REVIEW_LIMIT.min, maximum: REVIEW_LIMIT.max }),
+    `Shop links only: most reviews of each star group, from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}. Default ${REVIEW_LIMIT.default}.`,
+  ),
+  clip_sort: optional(
+    Type.Union([Type.Literal('latest'), Type.Literal('recommended')]),
+    'Shop links only: order of the reviews. Default `latest`.',
+  ),
+  include_empty_reviews: optional(Type.Boolean(), 'Shop links only: include reviews without text. Default false.'),
+};
+
+const shared = {
+  ...documentedOptions,
+  include_audio_mp3: optional(
+    Type.Boolean(),
+    'Offer an MP3 file of video and audio items; it is made at the first download. Default true.',
+  ),
+  force_async: optional(
+    Type.Boolean(),
+    'Shop links only: fetch the product again in a background job, also if it is cached. Default false.',
+  ),
+};
+
+const extractFields = {
+  url: field(Type.String(), `The link: ${ACCEPTED.url}.`),
+  ...shared,
+  async_mode: optional(
+    Type.Boolean(),
+    'Shop links only: answer at once, with the cached product or with a background job. Default false.',
+  ),
+};
+
+const batchFields = {
+  urls: field(Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS }), `The links: ${ACCEPTED.urls}.`),
+  ...shared,
+};
+
+/** Other fields are options of extractors by their public names. */
+export type ExtractBody = Static<TObject<typeof extractFields>>;
+export type BatchBody = Static<TObject<typeof batchFields>>;
+
+/** Reads the bodies for one gateway: its extractors decide which options there are. */
+export interface ExtractRequests {
+  /** Of the body of `POST /v1/extract`. Other fields are ignored. */
+  extractSchema: TObject;
+  /** Of the body of `POST /v1/extract/batch`. Other fields are ignored. */
+  batchSchema: TObject;
+  /**
+   * Checks a body. Types are strict: `"true"` is no boolean, `5.5` no whole number. `null` counts as not sent.
+   * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
+   */
+  checkExtract(body: Readonly<Record<string, unknown>>): ExtractBody;
+  /** As {@link checkExtract}. Each link is checked later and gets its own error. */
+  checkBatch(body: Readonly<Record<string, unknown>>): BatchBody;
+  decode(body: ExtractBody, signal?: AbortSignal): ExtractRequest;
+  /** Everything but the links. */
+  decodeOptions(body: Omit<ExtractBody, 'url'>): Pick<ExtractRequest, 'options' | 'optionName' | 'includeAudioMp3'>;
+  /** Fields that were sent but have no effect on this platform, as notes for `limitations`. */
+  ignoredOptions(body: Omit<ExtractBody, 'url'>, platform: string): string[];
+}
+
+export function createExtractRequests(gateway: Pick<Gateway, 'platforms' | 'platformFeatures'>): ExtractRequests {
+  const platforms = gateway.platforms();
+  const declaredBy = new Map(platforms.map((platform) => [platform.key, fieldsOf(platform)]));
+  /** Public field → option. */
+  const options = new Map([...declaredBy.values()].flatMap((fields) => [...fields]));
+  const further = furtherFields(platforms);
+  const forms = Object.entries(further).map(([name, schema]) => [name, acceptedBy(schema)] as const);
+  const accepted = { ...ACCEPTED, ...Object.fromEntries(forms) };
+  const extractSchema = Type.Object({ ...extractFields, ...further });
+  const batchSchema = Type.Object({ ...batchFields, ...further });
+  const extractValidator = createValidator(extractSchema) as Validator<ExtractBody>;
+  const batchValidator = createValidator(batchSchema) as Validator<BatchBody>;
+
+  function check<Body>(validator: Validator<Body>, schema: TObject, body: Readonly<Record<string, unknown>>): Body {
+    const checked = validator.check(knownFields(body, schema));
+    if (checked.ok) return checked.value;
+    throw toError(checked.issues[0], accepted);
+  }
+
+  function decodeOptions(body: Omit<ExtractBody, 'url'>) {
+    const sent = Object.entries(body).flatMap(([field, value]) => {
+      const option = options.get(field);
+      return option === undefined || value === undefined ? [] : [[option, value] as const];
+    });
+    const wanted: RequestOptions | undefined = sent.length > 0 ? Object.fromEntries(sent) : undefined;
+    return { ...(wanted && { options: wanted, optionName: fieldOf }), includeAudioMp3: body.include_audio_mp3 };
+  }
+
+  return {
+    extractSchema,
+    batchSchema,
+    checkExtract: (body) => check(extractValidator, extractSchema, body),
+    checkBatch: (body) => check(batchValidator, batchSchema, body),
+    decode: (body, signal) => ({ url: body.url, ...decodeOptions(body), signal }),
+    decodeOptions,
+    ignoredOptions(body, platform) {
+      const notes: string[] = [];
+      if (!gateway.platformFeatures(platform)?.async) {
+        if (body.async_mode) notes.push('async_mode_ignored: the link was extracted at once');
+        if (body.force_async) notes.push('force_async_ignored: the link was extracted at once');
+      }
+      const declared = declaredBy.get(platform);
+      const ignored = Object.entries(body).flatMap(([field, value]) =>
+        value !== undefined && (isDocumented(field) || options.has(field)) && !declared?.has(field) ? [field] : [],
+      );
+      const hasReviews = declared !== undefined && [...declared.keys()].some(isDocumented);
+      if (!hasReviews && ignored.some(isDocumented)) {
+        notes.push('review_options_ignored: only shop links have reviews');
+      }
+      const others = ignored.filter((field) => hasReviews || !isDocumented(field));
+      return [...notes, ...others.map((field) => `${field}_ignored: the platform has no such option`)];
+    },
+  };
+}
+
+/** Whether a platform has reviews: then its extractor declares an option for them. */
+export function offersReviews(platform: PlatformInfo): boolean {
+  return [...fieldsOf(platform).keys()].some(isDocumented);
+}
+
+function isDocumented(field: string): boolean {
+  return Object.hasOwn(documentedOptions, field);
+}
+
+/** Whether the field is the gateway's own, which no option can take. */
+function isTaken(field: string): boolean {
+  return !isDocumented(field) && (Object.hasOwn(extractFields, field) || Object.hasOwn(batchFields, field));
+}
+
+/** Public field → option, for the options of a platform. */
+function fieldsOf({ requestOptions }: PlatformInfo): Map<string, string> {
+  const names = Object.keys(requestOptions?.properties ?? {});
+  return new Map(names.map((name) => [fieldOf(name), name] as const).filter(([field]) => !isTaken(field)));
+}
+
+/** `clipReviewLimit` → `clip_review_limit`. */
+function fieldOf(option: string): string {
+  return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** Schemas of the options that the service document does not name. Platforms may give one name different meanings. */
+function furtherFields(platforms: readonly PlatformInfo[]): Record<string, TSchema> {
+  const schemas = new Map<string, TSchema[]>();
+  for (const platform of platforms) {
+    for (const [field, option] of fieldsOf(platform)) {
+      if (isDocumented(field)) continue;
+      const schema = platform.requestOptions?.properties[option];
+      if (schema) schemas.set(field, [...(schemas.get(field) ?? []), schema]);
+    }
+  }
+  return Object.fromEntries([...schemas].map(([field, all]) => [field, Type.Optional(oneOf(all))]));
+}
+
+/** Without the default, which is the platform's to fill in. */
+function oneOf(schemas: readonly TSchema[]): TSchema {
+  const plain = schemas.map(({ default: _, ...schema }: TSchema & { default?: unknown }) => schema as TSchema);
+  const [first = Type.Unknown()] = plain;
+  return plain.length > 1 ? Type.Union(plain) : first;
+}
+
+function acceptedBy({ title = 'as the platform describes it' }: TSchema & { title?: string }): string {
+  return title;
+}
+
+function toError(issue: Issue | undefined, accepted: Readonly<Record<string, string>>): GatewayError {
+  const [param = '', index] = issue?.path.split('.') ?? [];
+  if (index === undefined || param !== 'urls') return fieldError(issue, accepted);
+  return new GatewayError('invalid_value', `${param}[${index}] is no string: ${param} must be ${ACCEPTED.urls}.`, {
+    param,
+  });
 }

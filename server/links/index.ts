@@ -1,3 +1,3 @@
-export { encodeExtraction, extractRoutes } from './extract.js';
+export { encodeExtraction } from './answers.js';
+export { createExtractRequests, type ExtractBody, extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
-export { createExtractRequests, type ExtractBody } from './extract-requests.js';

@@ -2,7 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import type { Gateway } from 'mediagate';
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { findVendorFields, type PreparedText, type TextAnswer } from '../../core/text/index.js';
+import {
+  findVendorFields,
+  markNumbers,
+  type PreparedText,
+  restoreNumbers,
+  type TextAnswer,
+} from '../../core/text/index.js';
 import {
   BIG_BYTES,
   Count,
@@ -18,7 +24,6 @@ import {
 } from '../http/index.js';
 import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
-import { markNumbers, restoreNumbers } from './messages/exact-json.js';
 import { decodeCounted, decodeMessage, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
 import { endWithCaller, MODEL_ERRORS, ModelId, Stream } from './text.js';

@@ -110,6 +110,12 @@ export const PLUGIN_SETTING_DESCRIPTIONS: readonly SettingDescription[] = [
   },
   ...upstream('TEXT_UPSTREAM', 'one for each model, as its entry says'),
   {
+    name: 'TEXT_UPSTREAM_MODELS',
+    default: 'none',
+    description:
+      'Further text models of that server, separated by commas, e.g. `gpt-5.5,qwen3:32b`. Clients use the same names.',
+  },
+  {
     name: 'EMBEDDING_MODELS',
     default: 'none: embeddings answer 503',
     description:

@@ -14,7 +14,14 @@ import {
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
-import { type BudgetTable, createBudgetTable, grantOf, reserve, type TokensWanted } from './budgets.js';
+import {
+  type BudgetTable,
+  type BudgetWants,
+  type CountedWants,
+  createBudgetTable,
+  grantOf,
+  reserve,
+} from './budgets.js';
 import {
   countOldestTogether,
   createBackgroundTable,
@@ -34,10 +41,17 @@ export interface AdmissionRequest {
   /** Default: the key has no rate limit. */
   rateLimit?: ConsumeRequest;
   /** Default: the key has no budget. */
-  reserve?: TokensWanted & { budgetId: string };
+  reserve?: BudgetWants & BudgetIds;
   /** Template: `/v1/chat/completions`. */
   route: string;
   model: string;
+}
+
+/** The budgets that a request is counted for. */
+export interface BudgetIds {
+  budgetId: string;
+  /** Default: none. */
+  furtherBudgets?: readonly string[];
 }
 
 export interface Admission {
@@ -73,7 +87,13 @@ export interface Settlement {
   /** Whether its tokens are taken from the budget. Default true. */
   spendsTokens?: boolean;
   /** The upstream continues in the background: `usage` is an estimate until {@link BackgroundResponses} correct it. */
-  background?: { responseId: string; upstream: string; budgetId: string | null };
+  background?: {
+    responseId: string;
+    upstream: string;
+    budgetId: string | null;
+    /** Default: none. */
+    furtherBudgets?: readonly string[];
+  };
   /** End of the request, in milliseconds since 1970. */
   at: number;
 }
@@ -83,9 +103,10 @@ export interface Settlement {
  * parallel requests cannot overspend. A reservation is held until it is settled, or until the process that admitted it
  * dies; then it is settled as completely used (status 500, estimated, as output tokens).
  *
- * Only for a budget that limits tokens are the tokens of a request counted, which takes time: a request whose budget is
- * not known to do so is first judged without. It then reserves its input and as much output as it wants, or as is left.
- * So the usage stays within the budget as long as upstreams keep to the limit that they get.
+ * Only for a budget that limits tokens or money are the tokens of a request counted, which takes time: a request whose
+ * budgets are not known to do so is first judged without. It then reserves its input and as much output as it wants, or
+ * as is left in all of its budgets. So the usage stays within each budget as long as upstreams keep to the limit that
+ * they get.
  */
 export interface Admissions {
   /**
@@ -113,7 +134,7 @@ export interface Admissions {
 
 /** Maximum number of settlements that wait for the database. */
 const CAPACITY = 100_000;
-/** Maximum number of budgets that are known to limit tokens. */
+/** Maximum number of budgets that are known to limit tokens or money. */
 const MAX_KNOWN = 10_000;
 
 export interface AdmissionsOptions {
@@ -210,9 +231,11 @@ export function createAdmissions({
 
   async function admitReserving(
     request: AdmissionRequest,
-    { budgetId, tokens, demand: count }: NonNullable<AdmissionRequest['reserve']>,
+    { demand: count, ...wants }: NonNullable<AdmissionRequest['reserve']>,
   ): Promise<Admission> {
-    const demand = count && limitsTokens.has(budgetId) ? await count() : undefined;
+    const { budgetId, furtherBudgets = [] } = wants;
+    const isKnown = limitsTokens.has(budgetId) || furtherBudgets.some((each) => limitsTokens.has(each));
+    const demand = count && isKnown ? await count() : undefined;
     const id = randomUUID();
     // Before the insert: a reservation in the database that this process does not hold is refunded.
     held.set(id, undefined);
@@ -221,12 +244,12 @@ export function createAdmissions({
       const submit = (demand: TokenDemand | undefined) =>
         shards.submit(shardOf(request), {
           ...request,
-          reserve: { id, budgetId, tokens, demand, canCount: Boolean(count) },
+          reserve: { ...wants, id, demand, canCount: Boolean(count) },
         });
       let admission = await submit(demand);
       if (admission === UNCOUNTED) {
         if (limitsTokens.size >= MAX_KNOWN) limitsTokens.clear();
-        limitsTokens.add(budgetId);
+        for (const each of [budgetId, ...furtherBudgets]) limitsTokens.add(each);
         admission = await submit(await count?.());
         if (admission === UNCOUNTED) throw new Error('a counted request is judged');
       }
@@ -273,14 +296,11 @@ export interface AdmissionInput extends Omit<AdmissionRequest, 'reserve'> {
   reserve?: NewReservation;
 }
 
-interface NewReservation extends Omit<NonNullable<AdmissionRequest['reserve']>, 'demand'> {
+interface NewReservation extends CountedWants, BudgetIds {
   id: string;
-  demand?: TokenDemand;
-  /** Whether its tokens can be counted. Default false. */
-  canCount?: boolean;
 }
 
-/** The budget limits tokens, and the request's are not counted yet. Nothing was consumed. */
+/** A budget limits tokens or money, and the request's tokens are not counted yet. Nothing was consumed. */
 export const UNCOUNTED = Symbol('uncounted');
 
 export type ReservationRow = Omit<ReservationsTable, 'processId'>;
@@ -300,7 +320,7 @@ export function* admitGroup(
   requests: readonly AdmissionInput[],
   { rateLimitTable, budgetTable, hold }: AdmissionTables,
 ): Script<(Admission | typeof UNCOUNTED | GatewayError)[]> {
-  const budgetIds = requests.flatMap(({ reserve: wanted }) => (wanted ? [wanted.budgetId] : []));
+  const budgetIds = requests.flatMap(({ reserve: wanted }) => (wanted ? idsOf(wanted) : []));
   const budgets = budgetIds.length > 0 ? yield* budgetTable.lock(budgetIds) : undefined;
   const rateLimits = yield* openWindows(
     rateLimitTable,
@@ -316,20 +336,22 @@ export function* admitGroup(
     rateLimit,
     reserve: wanted,
   }: AdmissionInput): Script<Admission | typeof UNCOUNTED | GatewayError> {
-    const budget = wanted && budgets?.find(wanted.budgetId);
+    const found = wanted && budgets && idsOf(wanted).map((id) => budgets.find(id));
+    const rows = found?.filter((row) => row !== undefined) ?? [];
+    const isComplete = rows.length === found?.length;
     // Checked first, so that a request that can never succeed consumes no rate limit.
-    const grant = wanted && budgets && (budget ? grantOf(budget, wanted, budgets.at) : noBudget());
+    const grant = wanted && budgets && (isComplete ? grantOf(rows, { ...wanted, model }, budgets.at) : noBudget());
     if (isGatewayError(grant)) return grant;
     const window = rateLimit && rateLimits.of(rateLimit);
     if (rateLimit && window && !window.has(rateLimit)) return { rateLimit: yield* window.peek(rateLimit) };
     if (wanted?.canCount && !wanted.demand && grant?.isLimited) return UNCOUNTED;
     const answer = rateLimit && window?.consume(rateLimit);
-    if (!wanted || !budgets || !budget || !grant) return answer ? { rateLimit: answer } : {};
-    const { tokens, reserved } = grant;
-    budgets.change(reserve(budget, tokens));
+    if (!wanted || !budgets || !grant) return answer ? { rateLimit: answer } : {};
+    const { tokens, cost, reserved } = grant;
+    for (const row of rows) budgets.change(reserve(row, grant));
     const { id } = wanted;
-    const owner = { budgetId: budget.id, keyId, accountId };
-    reservations.push({ id, ...owner, route, model, tokens, period: budget.period, at: budgets.at });
+    const periods = JSON.stringify(Object.fromEntries(rows.map((row) => [row.id, row.period])));
+    reservations.push({ id, budgets: periods, keyId, accountId, route, model, tokens, cost, at: budgets.at });
     return { reservation: id, ...(reserved && { reserved }), ...(answer && { rateLimit: answer }) };
   }
 
@@ -344,6 +366,10 @@ export function* admitGroup(
 /** Requests that share a window belong in one shard, or they would wait for each other's locks. */
 function shardOf({ keyId, rateLimit }: AdmissionRequest): string {
   return rateLimit?.keyId ?? keyId;
+}
+
+function idsOf({ budgetId, furtherBudgets }: BudgetIds): readonly string[] {
+  return furtherBudgets ? [budgetId, ...furtherBudgets] : [budgetId];
 }
 
 function noBudget(): GatewayError {

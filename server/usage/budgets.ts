@@ -16,6 +16,7 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
+import { renderMoney } from './budget-amounts.js';
 import type { BudgetsTable } from './tables.js';
 
 declare module '../http/server-context.js' {
@@ -24,18 +25,33 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** What a key may use of a plan, shared by all keys of the plan (a rotated key keeps the budget of the old one). */
+/** Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. */
+export type BudgetScope = 'plan' | 'key' | 'account' | 'group';
+
+/**
+ * What may be used in a period, shared by all keys that it is counted for (a rotated key keeps the budget of the old
+ * one). Each limit is for the whole period; null is unlimited.
+ */
 export interface Budget {
   id: string;
   accountId: string;
-  planId: string;
-  /** Input and output tokens together; null is unlimited. */
+  /** Null if it is not that of a plan. */
+  planId: string | null;
+  /** Default `plan`. */
+  scope?: BudgetScope;
+  /** Name of the group, or id of the account or of the first key. Default: empty, for a plan. */
+  subject?: string;
+  /** Input and output tokens together. */
   tokenLimit: number | null;
-  /** Tokens per UTC day; null is unlimited. */
+  /** Tokens per UTC day. */
   dailyTokenLimit: number | null;
-  /** Accepted model requests; null is unlimited. */
+  /** Accepted model requests. */
   requestLimit: number | null;
-  /** When the usage is reset. Default `never`. */
+  /** Money, in micro units of `currency`. Default: unlimited. */
+  costLimit?: number | null;
+  /** ISO 4217. Default: none, without `costLimit`. */
+  currency?: string | null;
+  /** When the usage is reset (UTC). */
   resets: 'never' | 'month' | 'day';
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
@@ -43,12 +59,15 @@ export interface Budget {
 }
 
 /** The state of a budget. Used and reserved amounts belong to the current period. */
-export interface BudgetState extends Budget {
+export interface BudgetState extends Required<Budget> {
   tokensUsed: number;
   /** Reserved for running requests. */
   tokensReserved: number;
   requestsUsed: number;
   tokensUsedToday: number;
+  /** In micro units, as the following. */
+  costUsed: number;
+  costReserved: number;
 }
 
 /** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
@@ -94,83 +113,166 @@ export function atTime(row: BudgetRow, at: number): BudgetRow {
   if (sameDay && period <= row.period) return row;
   return {
     ...row,
-    ...(period > row.period && { period, tokensUsed: 0, requestsUsed: 0 }),
+    ...(period > row.period && { period, tokensUsed: 0, requestsUsed: 0, costUsed: 0 }),
     ...(!sameDay && { day, tokensUsedToday: 0 }),
   };
 }
 
-/** What a request needs of a budget. */
-export interface TokensWanted {
-  /** Tokens that must be free if they were not counted. */
-  tokens: number;
-  /** Counts its tokens, for a budget that limits them. Default: `tokens`. */
-  demand?: () => Promise<TokenDemand>;
+/** The highest possible cost of a request, in micro units of the currency: a fixed part, and one for each token. */
+export interface MaxCost {
+  currency: string;
+  fixed: number;
+  perInputToken: number;
+  perOutputToken: number;
 }
 
-/** What a budget has for a request. */
+/** What a request needs of budgets. */
+export interface BudgetWants {
+  /** Tokens that must be free if they were not counted. */
+  tokens: number;
+  /** Counts its tokens, for a budget that limits them or money. Default: `tokens`. */
+  demand?: () => Promise<TokenDemand>;
+  /** For a budget of money. Default: no price is known, and such a budget refuses the request. */
+  cost?: MaxCost;
+}
+
+/** The same, as far as its tokens are counted. */
+export interface CountedWants extends Omit<BudgetWants, 'demand'> {
+  demand?: TokenDemand;
+  /** Whether its tokens can be counted. Default false. */
+  canCount?: boolean;
+  /** Public model id, for messages. */
+  model?: string;
+}
+
+/** What budgets have for a request. */
 export interface BudgetGrant {
   /** Tokens to be reserved. */
   tokens: number;
-  /** Whether the budget limits tokens. */
+  /** Money to be reserved, in micro units; 0 if no budget limits it. */
+  cost: number;
+  /** Whether a budget limits tokens or money, so that its tokens must be counted. */
   isLimited: boolean;
   /** What the request may use, if its tokens were counted. */
   reserved?: ReservedTokens;
 }
 
-/**
- * Grants a request its input, and the output that it wants or that is left. A request that can be counted and is not is
- * only refused if nothing is left.
- * @returns The refusal if the budget has no room for it.
- */
-export function grantOf(
-  row: BudgetRow,
-  { tokens, demand, canCount = false }: { tokens: number; demand?: TokenDemand; canCount?: boolean },
-  at: number,
-): BudgetGrant | GatewayError {
-  if (row.expiresAt !== null && row.expiresAt <= at) return usedUp('The plan of this API key has ended.');
-  const { requestLimit: requests, tokenLimit: total, dailyTokenLimit: daily } = row;
-  if (requests !== null && row.requestsUsed >= requests) {
-    return usedUp(`The plan of this API key allows ${requests} requests${PER[row.resets]}, and all are used.`);
-  }
-  const free = [
-    ...(total === null ? [] : [{ left: total - row.tokensUsed, allowed: `${total} tokens${PER[row.resets]}` }]),
-    ...(daily === null ? [] : [{ left: daily - row.tokensUsedToday, allowed: `${daily} tokens a day (UTC)` }]),
-  ].map(({ left, allowed }) => ({ left: left - row.tokensReserved, allowed }));
-  const isLimited = free.length > 0;
-  const counted = isLimited ? demand : undefined;
-  const uncounted = canCount ? 1 : tokens;
-  const least = counted ? counted.input + counted.minOutput : uncounted;
-  const tooSmall = free.find(({ left }) => least > left);
-  if (tooSmall) return tooFew(tooSmall.allowed, tooSmall.left, least);
-  if (!counted) return { tokens, isLimited };
-  const { input, hiddenInput, choices } = counted;
-  const room = Math.min(...free.map(({ left }) => left)) - input;
-  const output = Math.floor(Math.min(counted.output, room) / choices) * choices;
-  const hidden = Math.min(hiddenInput, room - output);
-  return { tokens: input + output + hidden, isLimited, reserved: { input: input + hidden, output } };
+/** A limit of a budget, and what is free of it. */
+interface Limit {
+  row: BudgetRow;
+  unit: 'tokens' | 'money';
+  allowed: number;
+  left: number;
+  per: Budget['resets'];
 }
 
-/** Counts an accepted request and reserves its tokens. */
-export function reserve(row: BudgetRow, tokens: number): BudgetRow {
-  return { ...row, requestsUsed: row.requestsUsed + 1, tokensReserved: row.tokensReserved + tokens };
+/**
+ * Grants a request its input, and the output that it wants or that is left in all of its budgets. A request that can be
+ * counted and is not is only refused if nothing is left.
+ * @returns The refusal of the first budget that has no room for it.
+ */
+export function grantOf(rows: readonly BudgetRow[], wanted: CountedWants, at: number): BudgetGrant | GatewayError {
+  for (const row of rows) {
+    const refusal = closedBudget(row, wanted, at);
+    if (refusal) return refusal;
+  }
+  const { tokens, demand, canCount = false, cost: price = NO_COST } = wanted;
+  const limits = rows.flatMap(limitsOf);
+  const isLimited = limits.length > 0;
+  const limitsMoney = limits.some(({ unit }) => unit === 'money');
+  const counted = isLimited ? demand : undefined;
+  // Uncounted, a request is judged by the least that it could need.
+  const uncounted = canCount ? 1 : tokens;
+  const least = counted ? counted.input + counted.minOutput : uncounted;
+  const leastCost = counted
+    ? costOf(price, counted.input, counted.minOutput)
+    : canCount
+      ? Math.max(1, price.fixed)
+      : costOf(price, tokens, 0);
+  const tooSmall = limits.find(({ unit, left }) => (unit === 'money' ? leastCost : least) > left);
+  if (tooSmall) return tooFew(tooSmall, tooSmall.unit === 'money' ? leastCost : least, at);
+  if (!counted) return { tokens, cost: limitsMoney ? leastCost : 0, isLimited };
+  const { input, hiddenInput, choices } = counted;
+  const room = leftOfAll(limits, 'tokens') - input;
+  const money = leftOfAll(limits, 'money');
+  const affordable = (spent: number, perToken: number) =>
+    perToken > 0 ? Math.max(0, Math.floor((money - spent) / perToken)) : Number.POSITIVE_INFINITY;
+  const wantedOutput = Math.min(counted.output, room, affordable(costOf(price, input, 0), price.perOutputToken));
+  const output = Math.floor(wantedOutput / choices) * choices;
+  const spent = costOf(price, input, output);
+  const hidden = Math.min(hiddenInput, room - output, affordable(spent, price.perInputToken));
+  const reserved = { input: input + hidden, output };
+  const cost = limitsMoney ? Math.min(costOf(price, reserved.input, output), money) : 0;
+  return { tokens: input + output + hidden, cost, isLimited, reserved };
+}
+
+const NO_COST: MaxCost = { currency: '', fixed: 0, perInputToken: 0, perOutputToken: 0 };
+
+function costOf({ fixed, perInputToken, perOutputToken }: MaxCost, input: number, output: number): number {
+  return fixed + Math.ceil(input * perInputToken + output * perOutputToken);
+}
+
+function leftOfAll(limits: readonly Limit[], of: Limit['unit']): number {
+  return Math.min(...limits.filter(({ unit }) => unit === of).map(({ left }) => left), Number.MAX_SAFE_INTEGER);
+}
+
+function limitsOf(row: BudgetRow): Limit[] {
+  const { tokenLimit: total, dailyTokenLimit: daily, costLimit: money, tokensReserved: held, resets: per } = row;
+  return [
+    ...limit(total, { row, unit: 'tokens', used: row.tokensUsed + held, per }),
+    ...limit(daily, { row, unit: 'tokens', used: row.tokensUsedToday + held, per: 'day' }),
+    ...limit(money, { row, unit: 'money', used: row.costUsed + row.costReserved, per }),
+  ];
+}
+
+function limit(allowed: number | null, { used, ...of }: Omit<Limit, 'allowed' | 'left'> & { used: number }): Limit[] {
+  return allowed === null ? [] : [{ ...of, allowed, left: allowed - used }];
+}
+
+/** Why a budget takes no request, or none of this kind. */
+function closedBudget(row: BudgetRow, { cost, model }: CountedWants, at: number): GatewayError | undefined {
+  if (row.expiresAt !== null && row.expiresAt <= at) return usedUp(`${nameOf(row)} has ended.`);
+  const { requestLimit: requests, costLimit, currency } = row;
+  if (requests !== null && row.requestsUsed >= requests) {
+    const allowed = `${requests} requests${PER[row.resets]}`;
+    return usedUp(`${nameOf(row)} allows ${allowed}, and all are used.${renewal(row.resets, at)}`);
+  }
+  if (costLimit === null || (cost && cost.currency === currency)) return undefined;
+  const what = model === undefined ? 'this request' : `the model ${model}`;
+  const why = `${nameOf(row)} is in ${currency}, and ${what} has no price in ${currency}.`;
+  return usedUp(`${why} The operator sets one in PRICES_FILE or in the configuration of the model.`);
+}
+
+/** Counts an accepted request and reserves what it was granted. */
+export function reserve(row: BudgetRow, { tokens, cost }: Pick<BudgetGrant, 'tokens' | 'cost'>): BudgetRow {
+  return {
+    ...row,
+    requestsUsed: row.requestsUsed + 1,
+    tokensReserved: row.tokensReserved + tokens,
+    costReserved: row.costReserved + cost,
+  };
 }
 
 export interface Release {
-  /** The reserved tokens, and the period in which the request was counted. */
-  reserved: { tokens: number; period: string };
+  /** What was reserved, and the period in which the request was counted. */
+  reserved: { tokens: number; cost: number; period: string };
   tokensUsed: number;
+  /** In micro units. */
+  costUsed: number;
   /** Whether the request is refunded, too. */
   givesBack: boolean;
 }
 
 /** Ends a reservation: the used amount replaces the reserved one. */
-export function release(row: BudgetRow, { reserved, tokensUsed, givesBack }: Release): BudgetRow {
+export function release(row: BudgetRow, { reserved, tokensUsed, costUsed, givesBack }: Release): BudgetRow {
   const counted = givesBack && reserved.period === row.period;
   return {
     ...row,
     tokensReserved: row.tokensReserved - reserved.tokens,
     tokensUsed: row.tokensUsed + tokensUsed,
     tokensUsedToday: row.tokensUsedToday + tokensUsed,
+    costReserved: row.costReserved - reserved.cost,
+    costUsed: row.costUsed + costUsed,
     requestsUsed: row.requestsUsed - (counted ? 1 : 0),
   };
 }
@@ -178,6 +280,8 @@ export function release(row: BudgetRow, { reserved, tokensUsed, givesBack }: Rel
 export interface Correction {
   /** Used tokens beyond the counted ones; negative if it was fewer. */
   more: number;
+  /** The same in money, in micro units. */
+  moreCost: number;
   /** When they were counted, in milliseconds since 1970. */
   countedAt: number;
 }
@@ -185,18 +289,24 @@ export interface Correction {
 /**
  * Replaces an estimate by the real usage. A difference is refunded only to the period and day in which it was counted.
  */
-export function correct(row: BudgetRow, { more, countedAt }: Correction): BudgetRow {
-  const ofPeriod = more > 0 || periodOf(row.resets, countedAt) >= row.period;
+export function correct(row: BudgetRow, { more, moreCost, countedAt }: Correction): BudgetRow {
+  const isSamePeriod = periodOf(row.resets, countedAt) >= row.period;
+  const ofPeriod = more > 0 || isSamePeriod;
   const ofDay = more > 0 || dayOf(countedAt) >= row.day;
   return {
     ...row,
     tokensUsed: Math.max(0, row.tokensUsed + (ofPeriod ? more : 0)),
     tokensUsedToday: Math.max(0, row.tokensUsedToday + (ofDay ? more : 0)),
+    costUsed: Math.max(0, row.costUsed + (moreCost > 0 || isSamePeriod ? moreCost : 0)),
   };
 }
 
 export function toBudgetRow(budget: Budget): BudgetRow {
   return {
+    scope: 'plan',
+    subject: '',
+    costLimit: null,
+    currency: null,
     ...budget,
     period: periodOf(budget.resets, budget.createdAt),
     tokensUsed: 0,
@@ -204,6 +314,8 @@ export function toBudgetRow(budget: Budget): BudgetRow {
     requestsUsed: 0,
     day: dayOf(budget.createdAt),
     tokensUsedToday: 0,
+    costUsed: 0,
+    costReserved: 0,
   };
 }
 
@@ -213,9 +325,41 @@ export function toBudgetState({ period: _period, day: _day, ...state }: BudgetRo
 
 const PER: Readonly<Record<Budget['resets'], string>> = { never: '', month: ' a month', day: ' a day (UTC)' };
 
-function tooFew(allowed: string, left: number, wanted: number): GatewayError {
-  const rest = `${Math.max(0, left)} are free and this request may use ${wanted}`;
-  return usedUp(`The plan of this API key allows ${allowed}, of which ${rest}.`);
+function tooFew({ row, unit, allowed, left, per }: Limit, wanted: number, at: number): GatewayError {
+  const free = Math.max(0, left);
+  const [all, rest, need] =
+    unit === 'tokens'
+      ? [`${allowed} tokens`, `${free} are free`, `use ${wanted}`]
+      : [allowed, free, wanted].map((micros) => renderMoney(micros, row.currency));
+  const what =
+    unit === 'tokens' ? `${rest} and this request may ${need}` : `${rest} is free and this request may cost ${need}`;
+  const message = `${nameOf(row)} allows ${all}${PER[per]}, of which ${what}.`;
+  return usedUp(`${message}${renewal(per, at)}`);
+}
+
+const NAMES: Readonly<Record<BudgetScope, string>> = {
+  plan: 'The plan of this API key',
+  key: 'The budget of this API key',
+  account: 'The budget of the account of this API key',
+  group: 'The budget of the group',
+};
+
+function nameOf({ scope, subject }: Pick<BudgetRow, 'scope' | 'subject'>): string {
+  return scope === 'group' ? `${NAMES.group} ${subject}` : NAMES[scope];
+}
+
+/** When the period after this one begins, as a sentence. */
+function renewal(resets: Budget['resets'], at: number): string {
+  const next = nextPeriodAt(resets, at);
+  return next === null ? '' : ` It starts again at ${new Date(next).toISOString()}.`;
+}
+
+/** When the usage is reset next, in milliseconds since 1970; null is never. */
+export function nextPeriodAt(resets: Budget['resets'], at: number): number | null {
+  if (resets === 'never') return null;
+  const now = new Date(at);
+  const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()];
+  return resets === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1, 1);
 }
 
 function usedUp(message: string): GatewayError {
@@ -257,7 +401,16 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
 
   const update = queries
     .updateTable('budgets')
-    .set({ period: '', tokensUsed: 0, tokensReserved: 0, requestsUsed: 0, day: '', tokensUsedToday: 0 })
+    .set({
+      period: '',
+      tokensUsed: 0,
+      tokensReserved: 0,
+      requestsUsed: 0,
+      day: '',
+      tokensUsedToday: 0,
+      costUsed: 0,
+      costReserved: 0,
+    })
     .where('id', '=', '')
     .compile();
 
@@ -281,8 +434,8 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
           for (const id of changed) {
             const row = rows.get(id) as BudgetRow;
             const { period, tokensUsed, tokensReserved, requestsUsed, day, tokensUsedToday } = row;
-            const values = [period, tokensUsed, tokensReserved, requestsUsed, day, tokensUsedToday];
-            yield* rowsOf(filled(update, [...values, id]));
+            const counts = [period, tokensUsed, tokensReserved, requestsUsed, day, tokensUsedToday];
+            yield* rowsOf(filled(update, [...counts, row.costUsed, row.costReserved, id]));
           }
         },
       };

@@ -9,6 +9,17 @@ export {
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';
+export {
+  createPrices,
+  decimalOf,
+  type HighestUse,
+  PRICES_FILE_SCHEMA,
+  type PricedImage,
+  type PricedUse,
+  type Prices,
+  PricesError,
+  readPrices,
+} from './prices.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {
   type AdmittedWork,

@@ -96,7 +96,7 @@ export function* writeSettlements(
       reservations.delete(item.reservation);
       add(item);
       const tokensUsed = item.spendsTokens === false ? 0 : tokensOf(item.usage);
-      ends.push({ reserved, tokensUsed, givesBack: givesBack(item) });
+      ends.push({ reserved, tokensUsed, costUsed: 0, givesBack: givesBack(item) });
     }
   }
   const totals = createTotals();
@@ -133,7 +133,12 @@ export function* writeCutOffs(
   reservations: readonly ReservationsTable[],
   { budgetTable, usageTable }: Omit<SettlementTables, 'backgroundTable'>,
 ): Script<void> {
-  const ends = reservations.map((reserved) => ({ reserved, tokensUsed: reserved.tokens, givesBack: false }));
+  const ends = reservations.map((reserved) => ({
+    reserved,
+    tokensUsed: reserved.tokens,
+    costUsed: reserved.cost,
+    givesBack: false,
+  }));
   yield* changeBudgets({ ends }, budgetTable);
   const totals = createTotals();
   for (const entry of yield* usageTable.insertEntries(reservations.map(toCutOffRow))) totals.addEntry(entry);
@@ -145,13 +150,14 @@ export function* releaseOrphans(
   reservations: readonly ReservationsTable[],
   { budgetTable }: Pick<SettlementTables, 'budgetTable'>,
 ): Script<void> {
-  const ends = reservations.map((reserved) => ({ reserved, tokensUsed: 0, givesBack: true }));
+  const ends = reservations.map((reserved) => ({ reserved, tokensUsed: 0, costUsed: 0, givesBack: true }));
   yield* changeBudgets({ ends }, budgetTable);
 }
 
 interface Ended {
   reserved: ReservationsTable;
   tokensUsed: number;
+  costUsed: number;
   givesBack: boolean;
 }
 
@@ -162,16 +168,23 @@ interface BudgetChanges {
 }
 
 function* changeBudgets({ ends, corrections = [] }: BudgetChanges, budgetTable: BudgetTable): Script<void> {
-  const ids = [...ends.map(({ reserved }) => reserved.budgetId), ...corrections.map(({ budgetId }) => budgetId)];
+  const releases = ends.flatMap(({ reserved: { budgets, tokens, cost }, ...used }) =>
+    Object.entries(JSON.parse(budgets) as Record<string, string>).map(([id, period]) => {
+      return { id, release: { reserved: { tokens, cost, period }, ...used } };
+    }),
+  );
+  const ids = [...releases.map(({ id }) => id), ...corrections.flatMap(({ budgetIds }) => budgetIds)];
   if (ids.length === 0) return;
   const budgets = yield* budgetTable.lock(ids);
-  for (const end of ends) {
-    const budget = budgets.find(end.reserved.budgetId);
+  for (const { id, release: end } of releases) {
+    const budget = budgets.find(id);
     if (budget) budgets.change(release(budget, end));
   }
-  for (const correction of corrections) {
-    const budget = budgets.find(correction.budgetId);
-    if (budget) budgets.change(correct(budget, correction));
+  for (const { budgetIds, ...correction } of corrections) {
+    for (const id of budgetIds) {
+      const budget = budgets.find(id);
+      if (budget) budgets.change(correct(budget, correction));
+    }
   }
   yield* budgets.save();
 }
@@ -201,9 +214,9 @@ function toCutOffRow(reserved: ReservationsTable): UsageEntriesTable {
 /** A longer name is invalid, and exceeds the size of an index entry. */
 const MAX_ID = 512;
 
-/** The change of a budget by a correction. */
+/** The change of budgets by a correction. */
 export interface BudgetCorrection extends Correction {
-  budgetId: string;
+  budgetIds: readonly string[];
 }
 
 /** The statements that store which log entries are estimates of background work, and correct them. */
@@ -274,7 +287,7 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
       yield* rowsOf(filled(update, [...COUNTS.map((count) => counts[count]), estimated, ...name]));
       totals.addDifference(entry, corrected);
       const more = tokensOfEntry(corrected) - tokensOfEntry(entry);
-      return row.budgetId === null ? undefined : { budgetId: row.budgetId, more, countedAt: row.at };
+      return { budgetIds: JSON.parse(row.budgetIds) as string[], more, moreCost: 0, countedAt: row.at };
     },
   };
 }
@@ -299,10 +312,11 @@ function tokensOfEntry({ inputTokens: input, outputTokens: output }: UsageEntrie
 function toRow(settlement: Settlement): BackgroundResponsesTable[] {
   const { background, accountId, model } = settlement;
   if (!background) return [];
-  const { responseId: id, upstream, budgetId } = background;
+  const { responseId: id, upstream, budgetId, furtherBudgets = [] } = background;
   if (id === '' || id.length > MAX_ID || !isStorable(id) || !id.isWellFormed()) return [];
   const { keyId, at, requestId } = toEntryRow(settlement);
-  const names = { id, accountId, model, upstream, keyId, at, requestId, budgetId };
+  const budgetIds = JSON.stringify(budgetId === null ? furtherBudgets : [budgetId, ...furtherBudgets]);
+  const names = { id, accountId, model, upstream, keyId, at, requestId, budgetIds };
   return [{ ...names, dueAt: at, waitMs: 0 }];
 }
 
@@ -314,7 +328,7 @@ const ROW: BackgroundResponsesTable = {
   keyId: '',
   at: 0,
   requestId: '',
-  budgetId: '',
+  budgetIds: '[]',
   dueAt: 0,
   waitMs: 0,
 };

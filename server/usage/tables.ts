@@ -35,18 +35,19 @@ export interface BudgetsTable extends BudgetState {
 }
 
 /**
- * Running requests that hold tokens of a budget. The transaction that settles one deletes the row, so it happens once.
+ * Running requests that hold a part of budgets. The transaction that settles one deletes the row, so it happens once.
  */
 export interface ReservationsTable {
   id: string;
-  budgetId: string;
+  /** JSON: the id of each budget, and its period when the request was counted. */
+  budgets: string;
   keyId: string;
   accountId: string;
   route: string;
   model: string;
   tokens: number;
-  /** Period of the budget when its request was counted. */
-  period: string;
+  /** Money in micro units. */
+  cost: number;
   /** Id of the process that holds it; see heartbeat.ts. */
   processId: string;
   at: number;
@@ -113,8 +114,8 @@ export interface BackgroundResponsesTable {
   keyId: string;
   at: number;
   requestId: string;
-  /** What the estimate was charged to. */
-  budgetId: string | null;
+  /** JSON array: ids of the budgets that the estimate was charged to. */
+  budgetIds: string;
   /** When the upstream is polled next. */
   dueAt: number;
   /** Delay between the last and the next poll; 0 before the first. */
@@ -128,13 +129,14 @@ export const usageMigrations: Migrations = {
       "jobId" text primary key, kind text not null, "accountId" text not null, "keyId" text not null, model text not null,
       units integer not null, usage text, at bigint not null)`,
     `create table budgets (
-      id text primary key, "accountId" text not null, "planId" text not null, "tokenLimit" bigint, "dailyTokenLimit" bigint,
-      "requestLimit" bigint, resets text not null, "expiresAt" bigint, "createdAt" bigint not null, period text not null,
+      id text primary key, "accountId" text not null, "planId" text, scope text not null, subject text not null,
+      "tokenLimit" bigint, "dailyTokenLimit" bigint, "requestLimit" bigint, "costLimit" bigint, currency text, resets text not null, "expiresAt" bigint, "createdAt" bigint not null, period text not null,
       "tokensUsed" bigint not null, "tokensReserved" bigint not null, "requestsUsed" bigint not null, day text not null,
-      "tokensUsedToday" bigint not null)`,
+      "tokensUsedToday" bigint not null, "costUsed" bigint not null, "costReserved" bigint not null)`,
+    `create index budgets_subject on budgets (subject, scope)`,
     `create table reservations (
-      id text primary key, "budgetId" text not null, "keyId" text not null, "accountId" text not null, route text not null,
-      model text not null, tokens bigint not null, period text not null, "processId" text not null, at bigint not null)`,
+      id text primary key, budgets text not null, "keyId" text not null, "accountId" text not null, route text not null,
+      model text not null, tokens bigint not null, cost bigint not null, "processId" text not null, at bigint not null)`,
     `create table usage_entries (
       "keyId" text not null, at bigint not null, "requestId" text not null, "accountId" text not null, route text not null,
       model text not null, status integer not null, "latencyMs" bigint not null, "inputTokens" bigint, "cachedTokens" bigint,
@@ -150,7 +152,7 @@ export const usageMigrations: Migrations = {
     `create table usage_overflow (id text primary key, at bigint not null)`,
     `create table background_responses (
       id text not null, "accountId" text not null, model text not null, upstream text not null, "keyId" text not null,
-      at bigint not null, "requestId" text not null, "budgetId" text, "dueAt" bigint not null, "waitMs" bigint not null,
+      at bigint not null, "requestId" text not null, "budgetIds" text not null, "dueAt" bigint not null, "waitMs" bigint not null,
       primary key (id, "accountId"))`,
     `create index background_responses_due_at on background_responses ("dueAt")`,
   ),

@@ -355,13 +355,13 @@ const TOTAL: UsageTotal = {
 
 const RESERVATION: ReservationsTable = {
   id: '',
-  budgetId: '',
+  budgets: '',
   keyId: '',
   accountId: '',
   route: '',
   model: '',
   tokens: 0,
-  period: '',
+  cost: 0,
   processId: '',
   at: 0,
 };

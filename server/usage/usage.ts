@@ -16,7 +16,14 @@ import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { consumeRequest, sendRateLimit } from '../limits/index.js';
 import { type Admissions, type Settlement } from './admissions.js';
 import type { UsageOverflowTable } from './tables.js';
-import { createTotals, createUsageTable, NO_TOTAL_COUNTS, type RequestCounts, type Totals } from './usage-log.js';
+import {
+  type CountedRequests,
+  createTotals,
+  createUsageTable,
+  NO_TOTAL_COUNTS,
+  type RequestCounts,
+  type Totals,
+} from './usage-log.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {
@@ -213,6 +220,8 @@ export interface ClosableRequestCounts extends RequestCounts {
 export function createRequestCounts(database: Database, logger: Logger): ClosableRequestCounts {
   const table = createUsageTable(database.queries);
   const warn = createThrottledWarning(logger, 'requests could not be counted; they are counted later');
+  /** Not added up yet. */
+  let counted: CountedRequests[] = [];
   let counting: Batch | undefined;
   /** May have been written by a commit without an answer: its id prevents counting it twice. */
   let doubted: Batch | undefined;
@@ -232,7 +241,20 @@ export function createRequestCounts(database: Database, logger: Logger): Closabl
     );
   }
 
+  /** Leaves one total for each key, route and platform of a day, however long the database does not answer. */
+  function addUp(): void {
+    const [first] = counted;
+    if (!first) return;
+    counting ??= { id: randomUUID(), at: Math.floor(first.at), totals: createTotals() };
+    for (const { at, latencyMs, ...count } of counted) {
+      const latencyMsSum = Math.round(latencyMs);
+      counting.totals.addTotal({ ...NO_TOTAL_COUNTS, ...count, day: dayOf(at), latencyMsSum });
+    }
+    counted = [];
+  }
+
   async function writeAll(): Promise<void> {
+    addUp();
     try {
       if (doubted) await write(doubted);
       doubted = counting;
@@ -258,10 +280,8 @@ export function createRequestCounts(database: Database, logger: Logger): Closabl
   }
 
   return {
-    count({ keyId, accountId, route, model, requests, failed, latencyMs, at }) {
-      counting ??= { id: randomUUID(), at: Math.floor(at), totals: createTotals() };
-      const name = { keyId, day: dayOf(at), accountId, route, model };
-      counting.totals.addTotal({ ...name, ...NO_TOTAL_COUNTS, requests, failed, latencyMsSum: Math.round(latencyMs) });
+    count(requests) {
+      counted.push(requests);
       schedule();
     },
     flushCounts: flush,

@@ -102,8 +102,7 @@ async function startGateway(folder: string, upstream: string): Promise<GatewayPr
   const plugins = path.join(folder, 'plugins.config.json');
   const model = { id: PUBLIC_MODEL, use: 'mediagate/plugins/openai_text', trustedOrigins: [upstream] };
   const options = {
-    model: PUBLIC_MODEL,
-    upstreamModel: UPSTREAM_MODEL,
+    models: [{ id: PUBLIC_MODEL, model: UPSTREAM_MODEL }],
     upstreams: [{ url: `${upstream}/v1`, apiKey: SECRET }],
   };
   await writeFile(plugins, JSON.stringify({ plugins: [{ ...model, options }] }));

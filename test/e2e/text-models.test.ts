@@ -94,7 +94,7 @@ describe('text models of a running gateway', () => {
 
     it('are asked of it, by its own names, which nobody sees', async () => {
       await start();
-      expect(await entries()).to.deep.include({ id: 'openai_text', state: 'ready', entries: MODELS });
+      expect(await entries()).to.deep.include({ id: 'openai_text', state: 'ready' });
       expect((await entries()).map(({ id }) => id)).not.to.include('echo_text');
       expect(gateway.output())
         .to.match(/openai_text +ready +12 models\n/)
@@ -127,6 +127,24 @@ describe('text models of a running gateway', () => {
         ['/v1/embeddings', 'BAAI/bge-m3:q4'],
         ['/v1/moderations', 'omni-moderation-latest'],
       ]);
+    });
+
+    it('are those of the server as well, by its own names, if the settings list them', async () => {
+      await start({
+        TEXT_UPSTREAM_MODEL: 'local-1',
+        TEXT_UPSTREAM_MODELS: 'gpt-5.5,qwen3:32b, meta-llama/Llama-3.1-8B',
+      });
+      const openai = await client();
+      const own = ['gpt-5.5', 'qwen3:32b', 'meta-llama/Llama-3.1-8B'];
+      const listed = new Set((await openai.models.list()).data.map(({ id }) => id));
+      for (const model of [...own, ...MODELS]) expect(listed.has(model), model).to.equal(true);
+      for (const model of [...own, 'm-5.5']) {
+        const answer = await openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'x' }] });
+        expect(answer.model).to.equal(model);
+      }
+      expect(upstream.requests.map(({ members }) => members.model)).to.deep.equal([...own, 'local-1']);
+      expect((await openai.models.retrieve('meta-llama/Llama-3.1-8B')).id).to.equal('meta-llama/Llama-3.1-8B');
+      expect(gateway.output()).to.match(/openai_text +ready +15 models\n/);
     });
 
     it('are all one model where the upstream has but one', async () => {

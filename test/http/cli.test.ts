@@ -457,7 +457,7 @@ describe('the command line', () => {
     const said = 'TEXT_UPSTREAM_URL must be an http or https address, such as https://api.example.com/v1';
     const table = await runCommand(['plugins'], own);
     expect(table.stdout)
-      .to.match(/openai_text +failed +text +m-5\.5, /)
+      .to.match(/openai_text +failed +text +TEXT_UPSTREAM_URL /)
       .and.to.contain(said);
     expect(table.stderr.trim().split('\n'), 'one line for one mistake').to.have.length(1);
     expect(JSON.parse(table.stderr)).to.have.property('message', `plugin entry failed: ${said}`);

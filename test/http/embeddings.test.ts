@@ -29,14 +29,14 @@ describe('embeddings and moderations', () => {
     upstream.reset();
     const upstreams = [{ url: upstream.baseUrl }];
     const models = [
-      { id: model, upstreamModel: 'vendor/embedding-x9' },
+      { id: model, model: 'vendor/embedding-x9' },
       { id: 'rate-1', routes: ['moderations'] },
     ];
     app = await startApp({
       messages: true,
       gateway: {
         plugins: [
-          { use: openaiText, options: { model: 'm-5.5', upstreams } },
+          { use: openaiText, options: { models: 'm-5.5', upstreams } },
           { id: 'readers', use: openaiText, options: { models, routes: ['embeddings'], upstreams } },
         ],
         services: { http: undefined },

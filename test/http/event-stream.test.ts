@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createRecordingLogger } from 'mediagate/testing';
-import { answerErrors } from '../../server/http/error-middleware.js';
+import { answerErrors } from '../../server/http/error-response.js';
 import { sendEvents } from '../../server/http/event-stream.js';
 import { App } from '../../server/http/fast-path.js';
 import type { RequestContext } from '../../server/http/koa-app.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type ExtractionData, type ExtractResult, GatewayError, type PostData, type ProductData } from 'mediagate';
-import { encodeExtraction } from '../../server/links/extract.js';
+import { encodeExtraction } from '../../server/links/answers.js';
 import { inventedExtraction } from '../support/invented-plugin.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';

@@ -99,7 +99,7 @@ describe('openReplayServer', () => {
     });
     const server = await serve({
       plugin: openaiText,
-      options: { model: 'tide-1', upstreams: [{ url: UPSTREAM }] },
+      options: { models: 'tide-1', upstreams: [{ url: UPSTREAM }] },
       fixtures: [exchange('/chat/completions', ['When is high water?'], text)],
     });
     const { status, body } = await post(server, '/v1/chat/completions', {

@@ -12,7 +12,7 @@ export function startUpstreamApp(upstream: TextUpstream, options: ListeningAppOp
   return startApp({
     ...options,
     gateway: {
-      plugins: [{ use: openaiText, options: { model: 'm-5.5', upstreams }, timeoutMs: 60_000 }],
+      plugins: [{ use: openaiText, options: { models: 'm-5.5', upstreams }, timeoutMs: 60_000 }],
       services: { http: undefined },
       ...options.gateway,
     },

@@ -190,15 +190,15 @@ describeOnStacks('text over HTTP', (stack) => {
     const narrow = await startUpstreamApp(upstream, {
       messages: true,
       gateway: {
-        plugins: ['m-5.5', 'm-low'].map((model) => ({
-          id: model,
-          use: openaiText,
-          options: {
-            model,
-            upstreams: [{ url: upstream.baseUrl }],
-            ...(model === 'm-low' && { efforts: ['low', 'high'] }),
+        plugins: [
+          {
+            use: openaiText,
+            options: {
+              models: [{ id: 'm-5.5' }, { id: 'm-low', efforts: ['low', 'high'] }],
+              upstreams: [{ url: upstream.baseUrl }],
+            },
           },
-        })),
+        ],
         services: { http: undefined },
       },
     });

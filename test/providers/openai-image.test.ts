@@ -147,6 +147,23 @@ describe('openai_image over sockets', () => {
       expect(request?.files[index]?.bytes.equals(bytes)).to.equal(true);
   });
 
+  it('sends a mask once, as a file of the form or in JSON', async () => {
+    const mask = await reference(4, 'png');
+    const edit = call({ references: [await reference(1, 'png')], mask });
+    await (await provider([one()])).generate(edit);
+    const [form] = first.requests;
+    expect(form?.files.map(({ name, fileName }) => [name, fileName])).to.deep.equal([
+      ['image[]', 'image-1.png'],
+      ['mask', 'mask.png'],
+    ]);
+    expect(form?.files[1]?.bytes.equals(mask.bytes)).to.equal(true);
+    await (await provider([other({ jsonEdits: true })])).generate(edit);
+    const [json] = second.requests;
+    const image_url = `data:image/png;base64,${Buffer.from(mask.bytes).toString('base64')}`;
+    expect(json?.members.mask).to.deep.equal({ image_url });
+    expect(json?.members.images).to.have.length(1);
+  });
+
   it('speaks the dialect that an upstream needs', async () => {
     const dialect = { jsonEdits: true, sendsResponseFormat: true, sizes: ['1024x1024', '768x1344'] };
     const references = [await reference(1, 'jpeg')];

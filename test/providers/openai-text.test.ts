@@ -58,7 +58,7 @@ describe('openai_text over sockets', () => {
       (message: string, fields: LogFields = {}) =>
         void lines.push({ level, message, fields });
     const logger: Logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
-    const options = { model: 'm-5.5', upstreamModel: MODEL, upstreams, ...more };
+    const options = { models: [{ id: 'm-5.5', model: MODEL }], upstreams, ...more };
     const gateway = await createGateway({
       plugins: [{ use: openaiText, options }],
       trustedOrigins: [first.origin, second.origin, 'http://127.0.0.1:1', ...trusted],
@@ -377,7 +377,7 @@ describe('openai_text over sockets', () => {
       closed.close();
       const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/v1`;
       const gateway = await createGateway({
-        plugins: [{ use: openaiText, options: { model: 'm-5.5', upstreams: [{ url }, other({ weight: 0 })] } }],
+        plugins: [{ use: openaiText, options: { models: 'm-5.5', upstreams: [{ url }, other({ weight: 0 })] } }],
         trustedOrigins: [second.origin, new URL(url).origin],
       });
       gateways.push(gateway);
@@ -560,7 +560,7 @@ describe('openai_text over sockets', () => {
     });
 
     it('is kept apart by name where two upstreams have one address', async () => {
-      const twice = { model: 'm-5.5', upstreams: [one(), one({ apiKey: 'another' })] };
+      const twice = { models: 'm-5.5', upstreams: [one(), one({ apiKey: 'another' })] };
       const gateway = await createGateway({ plugins: [{ use: openaiText, options: twice }] });
       gateways.push(gateway);
       expect(gateway.plugins()[0]?.reason).to.equal(

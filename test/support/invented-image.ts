@@ -10,9 +10,9 @@ import { sampleImage } from './sample-images.js';
 
 export const MODEL = 'gen-img-2';
 
-/** An image model that takes four references and gives every format. */
+/** An image model that takes four references and a mask, and gives every format. */
 export function imageModel(id: string, more: Partial<ImageModel> = {}): ImageModel {
-  return { id, maxReferences: 4, formats: ['png', 'jpeg', 'webp'], ...more };
+  return { id, maxReferences: 4, takesMask: true, formats: ['png', 'jpeg', 'webp'], ...more };
 }
 
 /** A picture of one colour, of the size that was asked for. */

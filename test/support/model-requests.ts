@@ -10,14 +10,18 @@ export const CHAT = {
   model: 'm-5.5',
 } as const satisfies AdmissionRequest;
 
-export function budget(change: Partial<Budget> = {}): Budget {
+export function budget(change: Partial<Budget> = {}): Required<Budget> {
   return {
     id: `budget_${randomUUID()}`,
     accountId: 'local',
     planId: 'token_30m',
+    scope: 'plan',
+    subject: '',
     tokenLimit: null,
     dailyTokenLimit: null,
     requestLimit: null,
+    costLimit: null,
+    currency: null,
     resets: 'never',
     expiresAt: null,
     createdAt: Date.UTC(2026, 0, 1),

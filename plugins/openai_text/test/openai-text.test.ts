@@ -3,7 +3,7 @@ import plugin from '../index.js';
 
 const apiKey = 'key-of-the-upstream-in-this-test';
 const model = 'vendor-model-x9';
-const options = { model: 'm-5.5', upstreams: [{ url: 'https://text.example/v1', apiKey, model }] };
+const options = { models: 'm-5.5', upstreams: [{ url: 'https://text.example/v1', apiKey, model }] };
 
 describePlugin({ plugin, folder: import.meta.url, options });
 

@@ -17,7 +17,9 @@ import {
   systemClock,
   type Usage,
 } from 'mediagate';
+import sharp from 'sharp';
 import { openDatabase } from '../../../core/database/database.js';
+import { inventMask } from '../../../core/testing/image.js';
 import { openState, type State } from '../../../server/state.js';
 import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';
 import { createDarkroom, imageModel, inventedImage, inventedModel, MODEL } from '../../support/invented-image.js';
@@ -26,7 +28,7 @@ import { sampleImage } from '../../support/sample-images.js';
 import { until } from '../../support/until.js';
 
 const ACCOUNT = 'local';
-const REQUEST: ImageSubmitRequest = {
+const REQUEST = {
   model: MODEL,
   prompt: 'A tug at dawn',
   size: { width: 64, height: 64 },
@@ -34,7 +36,7 @@ const REQUEST: ImageSubmitRequest = {
   options: {},
   delivery: 'url',
   owner: ACCOUNT,
-};
+} satisfies ImageSubmitRequest;
 /** Nobody waits between two tries. */
 const clock: Clock = { ...systemClock, sleep: async () => {} };
 
@@ -106,6 +108,55 @@ describe('the image service', () => {
     expect(await rejection(ask('none', 1))).to.include({ code: 'unsupported_value', param: 'image_url' });
     expect(await files()).to.deep.equal([]);
     expect(await ask('one', 1)).to.have.property('job');
+  });
+
+  it('gives the model a mask as it gives it the image, and keeps neither once the job has ended', async () => {
+    const { bytes } = await inventMask({ width: 60, height: 40 }, 0);
+    const image = await sampleImage({ width: 60, height: 40, format: 'png', seed: 1 });
+    const id = await submit({
+      references: [{ value: image, param: 'image' }],
+      mask: { value: bytes, param: 'mask' },
+    });
+    await darkroom.asked(1);
+    expect((await files()).filter((name) => name.startsWith('ref_'))).to.have.length(2);
+    const [call] = darkroom.calls;
+    expect(call?.references).to.have.length(1);
+    const { data, info } = await sharp(call?.mask?.bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
+    expect([info.width, info.height, data[3], data[(60 * 40 - 1) * 4 + 3]]).to.deep.equal([60, 40, 0, 255]);
+    await darkroom.develop();
+    expect(await ended(id)).to.include({ state: 'completed' });
+    await until(async () => !(await files()).some((name) => name.startsWith('ref_')));
+  });
+
+  it('refuses a mask that fits no image, before there is a job where its header says so', async () => {
+    const sample = (width: number, format: 'png' | 'jpeg') => sampleImage({ width, height: 40, format, seed: 1 });
+    const references = [{ value: await sample(60, 'png'), param: 'image' }];
+    const mask = async (value: Promise<Uint8Array>) => ({ value: await value, param: 'mask' });
+    const masked = async (width: number) => (await inventMask({ width, height: 40 }, 0)).bytes;
+    for (const [more, code] of [
+      [{ mask: await mask(masked(60)) }, 'invalid_value'],
+      [{ references, mask: await mask(sample(60, 'jpeg')) }, 'invalid_image'],
+      [{ references, mask: { value: Buffer.from('<svg/>'), param: 'mask' } }, 'unsupported_image_media_type'],
+    ] as const) {
+      expect(await rejection(submit(more)), code).to.include({ code, param: 'mask' });
+    }
+    for (const [wrong, words] of [
+      [sample(60, 'png'), 'alpha channel'],
+      [masked(64), '64 x 40 pixels'],
+    ] as const) {
+      const { error } = await ended(await submit({ references, mask: await mask(wrong) }));
+      expect(error).to.include({ code: 'invalid_image', param: 'mask' });
+      expect(error?.message).to.include(words);
+    }
+    expect(darkroom.calls).to.deep.equal([]);
+    const models = [imageModel('plain', { takesMask: false })];
+    await using plain = await createGateway({
+      plugins: [{ use: inventedModel(darkroom.generate, models) }],
+      jobs: { store: state.jobs },
+      services: { storage: { ...state.files }, clock, logger: createLogger({ level: 'silent' }) },
+    });
+    const asked = plain.images.submit({ ...REQUEST, model: 'plain', references, mask: await mask(masked(60)) });
+    expect(await rejection(asked)).to.include({ code: 'unsupported_value', param: 'mask' });
   });
 
   it('fails an image whose warnings are no settings with details', async () => {

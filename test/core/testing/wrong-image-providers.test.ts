@@ -57,7 +57,8 @@ function unreadable(): never {
 
 function send(call: ImageCall, { http, options: { key = '' } }: Context) {
   call.signal.throwIfAborted();
-  const images = call.references.map(({ bytes }) => Buffer.from(bytes).toString('base64'));
+  const inputs = [...call.references, ...(call.mask ? [call.mask] : [])];
+  const images = inputs.map(({ bytes }) => Buffer.from(bytes).toString('base64'));
   return http.request({
     url: 'https://invented.example/images',
     method: 'POST',
@@ -131,6 +132,10 @@ describe('the testing kit for image providers', () => {
       'a reference too few': {
         make: (call, context) => asking({ ...call, references: call.references.slice(0, 3) }, context),
         finds: ['uses 4 references'],
+      },
+      'a mask that is left out': {
+        make: ({ mask: _, ...call }, context) => asking(call, context),
+        finds: ['uses the mask of a reference, where a model takes one'],
       },
       'a prompt that is cut': {
         make: (call, context) => asking({ ...call, prompt: call.prompt.slice(0, 4_000) }, context),
@@ -259,11 +264,12 @@ describe('the testing kit for image providers', () => {
 
   describe('without one', () => {
     const check = (make: Make, only?: readonly string[]) => failing(imageProviderChecks(definition(make)), only);
-    /** Of one colour, which the last reference decides. */
-    const drawing: Make = async ({ size, references, options: { output_format }, signal }) => {
+    /** Of one colour, which the last reference decides, and the first pixel of a mask. */
+    const drawing: Make = async ({ size, references, mask, options: { output_format }, signal }) => {
       signal.throwIfAborted();
       const last = references.at(-1);
       const colour = last ? [...(await decodeImage(last.bytes)).pixels.subarray(0, 3)] : [9, 9, 9];
+      if (mask) colour[0] = (await decodeImage(mask.bytes)).pixels[3] ?? 0;
       // As one that takes some time.
       await new Promise((resolve) => setTimeout(resolve, 20));
       signal.throwIfAborted();
@@ -281,6 +287,10 @@ describe('the testing kit for image providers', () => {
       'references that make no difference': {
         make: (call, context) => drawing({ ...call, references: [] }, context),
         finds: ['uses 1 reference', 'uses 4 references'],
+      },
+      'a mask that makes no difference': {
+        make: ({ mask: _, ...call }, context) => drawing(call, context),
+        finds: ['uses the mask of a reference, where a model takes one'],
       },
       'a format that is ignored in silence': {
         make: (call, context) => drawing({ ...call, options: {} }, context),

@@ -250,7 +250,14 @@ for (const engine of engines) {
         createdAt: clock.now(),
       });
       await state.budgets.create(made);
-      const unused = { tokensUsed: 0, tokensReserved: 0, requestsUsed: 0, tokensUsedToday: 0 };
+      const unused = {
+        tokensUsed: 0,
+        tokensReserved: 0,
+        requestsUsed: 0,
+        tokensUsedToday: 0,
+        costUsed: 0,
+        costReserved: 0,
+      };
       expect(await state.budgets.find(made.id)).to.deep.equal({ ...made, ...unused });
     });
   });

@@ -1,0 +1,294 @@
+import { createHash } from 'node:crypto';
+import {
+  BearerKeySchema,
+  REASONING_EFFORTS,
+  type ResponsesTask,
+  RestMsSchema,
+  type Static,
+  type TextModel,
+  type TextRoute,
+  Type,
+  UpstreamUrlSchema,
+} from 'mediagate/plugin';
+
+const strict = { additionalProperties: false } as const;
+
+const RoutesSchema = Type.Array(Type.Union([Type.Literal('chat_completions'), Type.Literal('responses')]), {
+  minItems: 1,
+  uniqueItems: true,
+  default: ['chat_completions', 'responses'],
+  description: 'Formats of text that the upstream writes.',
+});
+
+const UpstreamSchema = Type.Object(
+  {
+    /** Base address, e.g. `https://api.openai.com/v1`; `/chat/completions` and `/responses` are put behind it. */
+    url: UpstreamUrlSchema,
+    apiKey: BearerKeySchema,
+    model: Type.Optional(
+      Type.String({ minLength: 1, description: 'Name of all models at this upstream. Default: as each model says.' }),
+    ),
+    weight: Type.Number({
+      minimum: 0,
+      maximum: 1_000,
+      default: 1,
+      description: 'Share of the requests in relation to the other upstreams. 0: only while no other upstream works.',
+    }),
+    routes: RoutesSchema,
+    name: Type.Optional(
+      Type.String({
+        pattern: '^[\\w.-]{1,40}$',
+        description:
+          'Name in the log and for `models`; stored responses are found again under it. Default: derived from the address.',
+      }),
+    ),
+  },
+  strict,
+);
+
+const ModelRoutesSchema = Type.Array(
+  Type.Union(
+    (['chat_completions', 'responses', 'embeddings', 'moderations'] as const).map((route) => Type.Literal(route)),
+  ),
+  { minItems: 1, uniqueItems: true },
+);
+
+const ModelUpstreamSchema = Type.Object(
+  {
+    name: Type.String({ minLength: 1, description: '`name` of one of the upstreams.' }),
+    model: Type.Optional(
+      Type.String({ minLength: 1, description: 'Name of the model at this upstream. Default: as without the list.' }),
+    ),
+    weight: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1_000,
+        description:
+          'Share of the requests of this model. Default: the `weight` of the upstream, if another one of the list has a weight.',
+      }),
+    ),
+  },
+  strict,
+);
+
+const MaxOutputTokensSchema = Type.Integer({ minimum: 1, maximum: 100_000_000 });
+const OutputLimitFieldSchema = Type.String({ pattern: '^[A-Za-z_]{1,40}$' });
+const EffortsSchema = Type.Array(Type.String({ minLength: 1 }));
+
+const ModelSchema = Type.Object(
+  {
+    id: Type.String({
+      pattern: '^[\\w.:/@+-]{1,200}$',
+      title: 'a name of letters, digits and _ . : / @ + -',
+      description: 'Public name of the model.',
+    }),
+    upstream: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: '`name` of the one upstream that has the model. Default: all have it.',
+      }),
+    ),
+    upstreams: Type.Optional(
+      Type.Array(ModelUpstreamSchema, {
+        minItems: 1,
+        description:
+          'Upstreams that have the model, in place of `upstream`: the first one that works answers or, if one has a `weight`, they share the requests.',
+      }),
+    ),
+    model: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'Name of the model at upstreams that state no `model`. Default: the public name.',
+      }),
+    ),
+    routes: Type.Optional({
+      ...ModelRoutesSchema,
+      description: 'Routes of the model. Default: `routes` of the provider.',
+    }),
+    contextLength: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: 'Tokens of input and output together, for `GET /v1/models`; not enforced. Default: not known.',
+      }),
+    ),
+    efforts: Type.Optional({ ...EffortsSchema, description: 'Default: `efforts` of the provider.' }),
+    maxOutputTokens: Type.Optional({
+      ...MaxOutputTokensSchema,
+      description: 'Default: `maxOutputTokens` of the provider.',
+    }),
+    outputLimitField: Type.Optional({
+      ...OutputLimitFieldSchema,
+      description: 'Default: `outputLimitField` of the provider.',
+    }),
+  },
+  strict,
+);
+
+export const OptionsSchema = Type.Object(
+  {
+    models: Type.Union([Type.Array(ModelSchema, { minItems: 1 }), Type.String({ pattern: '[^,\\s]' })], {
+      description: 'The models: a list of objects, or their names at the upstreams, separated by commas.',
+    }),
+    routes: Type.Optional({
+      ...ModelRoutesSchema,
+      description:
+        'Routes of the models: `chat_completions`, `responses`, `embeddings`, `moderations`. Default: chats and responses, as far as the upstreams have them.',
+    }),
+    efforts: {
+      ...EffortsSchema,
+      default: [...REASONING_EFFORTS],
+      description:
+        'Reasoning efforts that clients may ask for. List fewer if the model has fewer; the others are refused with 400.',
+    },
+    maxOutputTokens: Type.Optional({
+      ...MaxOutputTokensSchema,
+      description:
+        'Maximum output tokens of an answer; under a token budget, a request without a maximum gets it. Default 16,384.',
+    }),
+    outputLimitField: Type.Optional({
+      ...OutputLimitFieldSchema,
+      description:
+        'Field of a chat that limits its output, for servers that know only one, such as `max_tokens`. Default: the field that the client sent, otherwise `max_completion_tokens`.',
+    }),
+    upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16, description: 'Servers that have the models.' }),
+    budgetMs: Type.Integer({
+      minimum: 1_000,
+      maximum: 600_000,
+      default: 590_000,
+      description: 'Milliseconds until an answer begins, over all tries; less than the `timeoutMs` of the entry.',
+    }),
+    idleMs: Type.Integer({
+      minimum: 1,
+      maximum: 3_600_000,
+      default: 300_000,
+      description: 'Most milliseconds that an upstream may be silent in the middle of an answer.',
+    }),
+    restMs: RestMsSchema,
+  },
+  strict,
+);
+
+export type Options = Static<typeof OptionsSchema>;
+
+type ModelOptions = Static<typeof ModelSchema>;
+
+/** An upstream of one model with nothing left open. */
+export interface Upstream {
+  /** Under which responses are found again. */
+  name: string;
+  /** In the log and in states: the configured name, or `upstreams.0` and so on. */
+  member: string;
+  url: string;
+  /** Where each format is spoken, and each task done, parsed once for all requests. */
+  addresses: Readonly<Record<TextRoute | ResponsesTask, URL>>;
+  apiKey?: string;
+  /** What it calls the model. */
+  model: string;
+  publicModel: string;
+  weight: number;
+  routes: readonly TextRoute[];
+}
+
+/** A model that the provider serves. */
+export interface ServedModel {
+  model: TextModel;
+  upstreams: readonly Upstream[];
+  /** Whether the first upstream that works gets all requests. Default: they are shared by weight. */
+  isOrdered: boolean;
+}
+
+const WRITING: readonly TextRoute[] = ['chat_completions', 'responses'];
+
+/** @throws Error naming the field, where a model is listed twice, or names an upstream that is not there. */
+export function modelsOf(options: Options): ServedModel[] {
+  const listed: readonly ModelOptions[] =
+    typeof options.models === 'string'
+      ? [...new Set(options.models.split(/[,\s]+/))].filter((id) => id !== '').map((id) => ({ id }))
+      : options.models;
+  const twice = listed.findIndex(({ id }, index) => listed.findIndex((other) => other.id === id) !== index);
+  if (twice >= 0) throw new Error(`models.${twice} has the "id" of an earlier model`);
+  const all = addressesOf(options);
+  return listed.map((one, index) => servedModel(options, one, { at: `models.${index}`, all }));
+}
+
+function servedModel(
+  options: Options,
+  one: ModelOptions,
+  { at, all }: { at: string; all: readonly Addressed[] },
+): ServedModel {
+  const { id, routes = options.routes ?? WRITING, contextLength } = one;
+  const { maxOutputTokens = options.maxOutputTokens, outputLimitField = options.outputLimitField } = one;
+  const choice = choiceOf(one, at);
+  const upstreams = (choice ?? all.map(({ name }): Choice[number] => ({ name }))).map((chosen, index): Upstream => {
+    const found = all.find(({ name, configured }) => name === chosen.name && (configured || !choice));
+    if (!found) throw new Error(`${at}: no upstream has the "name" that upstream ${index + 1} of the model says`);
+    const { configured: _, ...upstream } = found;
+    const { model = upstream.model ?? one.model ?? id, weight = upstream.weight } = chosen;
+    return { ...upstream, model, weight, publicModel: id };
+  });
+  const served = routes.filter((route) => upstreams.some((upstream) => upstream.routes.includes(route)));
+  if (served.length === 0) throw new Error(`${at}: no upstream of the model has one of its routes`);
+  return {
+    model: {
+      id,
+      routes: served,
+      efforts: served.some((route) => WRITING.includes(route)) ? (one.efforts ?? options.efforts) : [],
+      ...(contextLength !== undefined && { contextLength }),
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      ...(outputLimitField !== undefined && { outputLimitField }),
+      upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
+    },
+    upstreams,
+    isOrdered: choice?.every(({ weight }) => weight === undefined) ?? false,
+  };
+}
+
+type Choice = readonly Static<typeof ModelUpstreamSchema>[];
+
+/** Undefined if the model is at all upstreams. */
+function choiceOf({ upstream, upstreams }: ModelOptions, at: string): Choice | undefined {
+  if (upstream !== undefined && upstreams) throw new Error(`${at} has "upstream" beside "upstreams"`);
+  const choice = upstream === undefined ? upstreams : [{ name: upstream }];
+  const twice = choice?.findIndex(({ name }, index) => choice.findIndex((other) => other.name === name) !== index);
+  if (twice !== undefined && twice >= 0) throw new Error(`${at}.upstreams.${twice} is listed already`);
+  return choice;
+}
+
+interface Addressed extends Omit<Upstream, 'model' | 'publicModel'> {
+  model?: string;
+  /** Whether the name is a configured one, which models may use. */
+  configured: boolean;
+}
+
+/** @throws Error where two have the same name, since a response could then not be found again. */
+function addressesOf({ upstreams }: Options): Addressed[] {
+  const all = upstreams.map((one, index) => ({
+    ...one,
+    addresses: {
+      chat_completions: addressOf(one.url, 'chat/completions'),
+      responses: addressOf(one.url, 'responses'),
+      messages: addressOf(one.url, 'messages'),
+      compact: addressOf(one.url, 'responses/compact'),
+      input_tokens: addressOf(one.url, 'responses/input_tokens'),
+      embeddings: addressOf(one.url, 'embeddings'),
+      moderations: addressOf(one.url, 'moderations'),
+    },
+    routes: [...one.routes, 'embeddings', 'moderations'] as const,
+    name: one.name ?? nameOf(one.url),
+    member: one.name ?? `upstreams.${index}`,
+    configured: one.name !== undefined,
+  }));
+  const twice = all.findIndex(({ name }, index) => all.findIndex((other) => other.name === name) !== index);
+  if (twice >= 0) throw new Error(`upstreams.${twice} has the same address as an earlier one and needs its own "name"`);
+  return all;
+}
+
+function addressOf(url: string, path: string): URL {
+  return new URL(`${url.replace(/\/+$/, '')}/${path}`);
+}
+
+/** The address itself is nothing to be stored beside what callers made. */
+function nameOf(url: string): string {
+  return createHash('sha256').update(url.replace(/\/+$/, '')).digest('base64url').slice(0, 12);
+}

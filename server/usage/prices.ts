@@ -1,0 +1,351 @@
+import { readFile } from 'node:fs/promises';
+import { field, type ModelPrices, ModelPricesSchema, optional, type Static, Type } from '../../core/contracts/index.js';
+import { createValidator } from '../../core/runtime/index.js';
+import { isCurrency } from '../format/index.js';
+
+/*
+ * Prices, and the costs that follow from them.
+ *
+ * A cost is a whole number of millionths of the currency: of the exact sum of a request, rounded half up, once. It is
+ * computed from decimal digits with integers, so that sums of costs have no rounding error of binary fractions. A
+ * request that no price is known for has the cost null, which is not the cost 0.
+ */
+
+const strict = { additionalProperties: false } as const;
+
+const LinkPriceSchema = Type.Object(
+  {
+    platform: optional(Type.String({ minLength: 1, maxLength: 64 }), 'Key of the platform. Default: any.', 'vidsite'),
+    method: optional(
+      Type.String({ minLength: 1, maxLength: 64 }),
+      '`extraction_method` of the answer; `background_job` for a job. Default: any.',
+      'browser',
+    ),
+    price: field(Type.Number({ minimum: 0, maximum: 1_000_000_000 }), 'Price of a link that was extracted.', 0.002),
+  },
+  strict,
+);
+
+/** The file that `PRICES_FILE` names. */
+export const PRICES_FILE_SCHEMA = Type.Object(
+  {
+    currency: field(Type.String({ pattern: '^[A-Z]{3}$' }), 'Currency of all prices (ISO 4217).', 'USD'),
+    models: optional(
+      Type.Record(Type.String({ minLength: 1 }), ModelPricesSchema),
+      'Prices of models, by the id that clients use.',
+    ),
+    links: optional(
+      Type.Array(LinkPriceSchema, { minItems: 1, maxItems: 1_000 }),
+      'Price of a link: the first entry that fits its platform and method.',
+    ),
+  },
+  strict,
+);
+export type PricesFile = Static<typeof PRICES_FILE_SCHEMA>;
+
+/** Invalid prices. The message names the file and the field. */
+export class PricesError extends Error {
+  override readonly name = 'PricesError';
+}
+
+/** What a request used; null is not known, or not applicable. */
+export interface PricedUse {
+  model: string;
+  inputTokens: number | null;
+  /** Among the input tokens. */
+  cachedTokens: number | null;
+  /** Among the input tokens. Default: not known. */
+  cacheWriteTokens?: number | null;
+  outputTokens: number | null;
+  /** Of speech. */
+  characters: number | null;
+  /** Of audio. */
+  seconds: number | null;
+  /** The one image of an image request. Default: it is no image request. */
+  image?: PricedImage;
+}
+
+export interface PricedImage {
+  /** In pixels: `1024x1024`. Default: not known, and only prices of any size fit. */
+  size?: string;
+  /** As the request states it. Default: it states none, and only prices of any quality fit. */
+  quality?: string;
+}
+
+/** The most that a request may use. An amount that is left out has no limit. */
+export interface HighestUse {
+  model: string;
+  inputTokens?: number;
+  /** Over all choices. Default 0 if the input is stated. */
+  outputTokens?: number;
+  characters?: number;
+  seconds?: number;
+  /** Default: it is no image request. An unknown size or quality counts at its highest price. */
+  image?: PricedImage;
+}
+
+/** All prices of a gateway. Costs are in millionths of the currency. */
+export interface Prices {
+  /** ISO 4217. */
+  readonly currency: string;
+  /**
+   * The cost of a request. Null if the model has no price, or none for what was used.
+   * @param use Undefined counts of a request that used nothing: 0 if the model has a price.
+   */
+  costOf(use: PricedUse | Nothing): number | null;
+  /** The cost of an extracted link. Null if it has no price. */
+  linkCostOf(platform: string, method: string): number | null;
+  /**
+   * What a request costs at most, before it runs: its input at the highest price of input, rounded up. Null if the
+   * model has no price for it, or a price of an amount that has no limit.
+   */
+  highestCostOf(use: HighestUse): number | null;
+  /**
+   * The most output tokens with which {@link highestCostOf} stays within `cost`; Infinity if output costs nothing, and
+   * negative if the input alone costs more. Null if the model has no price.
+   */
+  outputTokensWithin(cost: number, use: Omit<HighestUse, 'outputTokens'>): number | null;
+}
+
+/** A request of a model that used nothing. */
+export interface Nothing {
+  model: string;
+  nothing: true;
+}
+
+/** Digits after the point of a price. */
+const DIGITS = 9;
+/** Sums are in 10^-15 of the currency: a token at a price of 10^-9 for a million. */
+const MILLISECONDS = 1_000n;
+const ONE = 1_000_000n;
+const MILLIONTH = 1_000_000_000n;
+/** A hundred million of the currency: higher costs are errors of an upstream, and their sums must stay exact. */
+const MAX_COST = 100_000_000_000_000n;
+
+/** Prices in 10^-9 of the currency. */
+interface ExactPrices {
+  input: bigint;
+  cachedInput: bigint;
+  cacheWrite: bigint;
+  output: bigint;
+  /** Whether any price of tokens is stated. */
+  hasTokens: boolean;
+  images: readonly { size?: string; quality?: string; price: bigint }[];
+  second?: bigint;
+  characters?: bigint;
+}
+
+export interface PriceTable {
+  currency: string;
+  models?: Readonly<Record<string, ModelPrices>>;
+  links?: PricesFile['links'];
+}
+
+/** @throws PricesError if a price has too many digits. */
+export function createPrices({ currency, models = {}, links = [] }: PriceTable): Prices {
+  const known = new Map(Object.entries(models).map(([id, prices]) => [id, toExact(prices, `models.${id}`)]));
+  const ofLinks = links.map(({ price, ...link }, index) => ({ ...link, price: exact(price, `links.${index}.price`) }));
+
+  function highestOf(use: HighestUse): bigint | undefined {
+    const prices = known.get(use.model);
+    if (!prices) return undefined;
+    const { inputTokens, outputTokens = 0, characters, seconds, image } = use;
+    const parts: (bigint | undefined)[] = [];
+    if (prices.hasTokens) {
+      const input = [prices.input, prices.cachedInput, prices.cacheWrite].reduce(larger);
+      parts.push(
+        inputTokens === undefined ? undefined : whole(inputTokens) * input + whole(outputTokens) * prices.output,
+      );
+    }
+    if (prices.characters !== undefined) {
+      parts.push(characters === undefined ? undefined : whole(characters) * prices.characters);
+    }
+    if (prices.second !== undefined) {
+      parts.push(seconds === undefined ? undefined : whole(Math.ceil(seconds * 1000)) * prices.second * MILLISECONDS);
+    }
+    const fitting = image ? prices.images.filter((price) => mayFit(price, image)) : [];
+    if (fitting.length > 0) parts.push(fitting.map(({ price }) => price).reduce(larger) * ONE);
+    if (parts.length === 0) return undefined;
+    return parts.reduce((sum, part) => (sum === undefined || part === undefined ? undefined : sum + part), 0n);
+  }
+
+  return {
+    currency,
+    costOf(use) {
+      const prices = known.get(use.model);
+      if (!prices) return null;
+      return 'nothing' in use ? 0 : costOf(prices, use);
+    },
+    linkCostOf(platform, method) {
+      const found = ofLinks.find(
+        (link) => (link.platform ?? platform) === platform && (link.method ?? method) === method,
+      );
+      return found ? toCost(found.price * ONE) : null;
+    },
+    highestCostOf(use) {
+      const sum = highestOf(use);
+      return sum === undefined ? null : toCost(roundedUp(sum));
+    },
+    outputTokensWithin(cost, use) {
+      const prices = known.get(use.model);
+      const before = highestOf({ ...use, outputTokens: 0 });
+      if (!prices || before === undefined) return null;
+      const left = BigInt(Math.floor(cost)) * MILLIONTH - before;
+      if (left < 0n) return -1;
+      if (!prices.hasTokens || prices.output === 0n) return Number.POSITIVE_INFINITY;
+      return Number(left / prices.output);
+    },
+  };
+}
+
+function costOf(prices: ExactPrices, use: PricedUse): number | null {
+  const { inputTokens, outputTokens, characters, seconds, image } = use;
+  const parts: bigint[] = [];
+  if (prices.hasTokens && (inputTokens !== null || outputTokens !== null)) {
+    const input = whole(inputTokens);
+    const cached = least(whole(use.cachedTokens), input);
+    const written = least(whole(use.cacheWriteTokens), input - cached);
+    const ofInput =
+      (input - cached - written) * prices.input + cached * prices.cachedInput + written * prices.cacheWrite;
+    parts.push(ofInput + whole(outputTokens) * prices.output);
+  }
+  if (prices.characters !== undefined && characters !== null) parts.push(whole(characters) * prices.characters);
+  if (prices.second !== undefined && seconds !== null) {
+    parts.push(whole(Math.round(seconds * 1000)) * prices.second * MILLISECONDS);
+  }
+  const ofImage = image && prices.images.find((price) => fits(price, image));
+  if (ofImage) parts.push(ofImage.price * ONE);
+  return parts.length === 0 ? null : toCost(parts.reduce((sum, part) => sum + part, 0n));
+}
+
+function fits(price: PricedImage, image: PricedImage): boolean {
+  return (price.size ?? image.size) === image.size && (price.quality ?? image.quality) === image.quality;
+}
+
+/** Whether the price may be that of an image of which not everything is known. */
+function mayFit(price: PricedImage, { size, quality }: PricedImage): boolean {
+  return fits(price, { size: size ?? price.size, quality: quality ?? price.quality });
+}
+
+/** Millionths, rounded half up. */
+function toCost(sum: bigint): number {
+  const rounded = (sum + MILLIONTH / 2n) / MILLIONTH;
+  return Number(least(rounded, MAX_COST));
+}
+
+function roundedUp(sum: bigint): bigint {
+  return ((sum + MILLIONTH - 1n) / MILLIONTH) * MILLIONTH;
+}
+
+function larger(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
+}
+
+function least(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}
+
+function whole(count: number | null | undefined): bigint {
+  return BigInt(Math.max(0, Math.round(count ?? 0)));
+}
+
+function toExact(prices: ModelPrices, name: string): ExactPrices {
+  const of = (part: 'input' | 'cachedInput' | 'cacheWrite' | 'output' | 'second' | 'characters') => {
+    const price = prices[part];
+    return price === undefined ? undefined : exact(price, `${name}.${part}`);
+  };
+  const [input = 0n, output = 0n, second, characters] = [of('input'), of('output'), of('second'), of('characters')];
+  const cachedInput = of('cachedInput');
+  const cacheWrite = of('cacheWrite');
+  const stated = [prices.input, prices.cachedInput, prices.cacheWrite, prices.output];
+  return {
+    input,
+    cachedInput: cachedInput ?? input,
+    cacheWrite: cacheWrite ?? input,
+    output,
+    hasTokens: stated.some((price) => price !== undefined),
+    images: (prices.images ?? []).map(({ price, ...image }, index) => ({
+      ...image,
+      price: exact(price, `${name}.images.${index}.price`),
+    })),
+    ...(second !== undefined && { second }),
+    ...(characters !== undefined && { characters }),
+  };
+}
+
+/** The decimal digits of a number, as it is written, in 10^-9. @throws PricesError if it has more. */
+function exact(price: number, name: string): bigint {
+  const [digits = '', exponent = '0'] = String(price).split('e');
+  const [before = '', after = ''] = digits.split('.');
+  const zeros = DIGITS - after.length + Number(exponent);
+  if (zeros < 0) throw new PricesError(`${name} must have at most ${DIGITS} digits after the point.`);
+  return BigInt(`${before}${after}${'0'.repeat(zeros)}`);
+}
+
+const validator = createValidator(PRICES_FILE_SCHEMA);
+
+/** Where prices may be stated. */
+export interface PriceSources {
+  /** `PRICES_FILE`. Default: none. */
+  file?: string;
+  /** `PRICES_CURRENCY`: the currency of `models`. Default: that of the file, otherwise USD. */
+  currency?: string;
+  /** Prices of models in the plugins file. Default: none. */
+  models?: Readonly<Record<string, ModelPrices>>;
+}
+
+/**
+ * Reads all prices.
+ * @returns Undefined if there are none.
+ * @throws PricesError
+ */
+export async function readPrices({ file, currency, models = {} }: PriceSources): Promise<Prices | undefined> {
+  if (file === undefined) {
+    if (Object.keys(models).length === 0) return undefined;
+    return createPrices({ currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models });
+  }
+  const checked = validator.check(await readJson(file));
+  if (!checked.ok) {
+    const [issue] = checked.issues;
+    throw new PricesError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
+  }
+  const { models: ofFile = {}, ...table } = checked.value;
+  checkCurrency(table.currency, `${file}: currency`);
+  if (currency !== undefined && currency !== table.currency) {
+    throw new PricesError(`PRICES_CURRENCY must be the currency of PRICES_FILE (${table.currency}), or not be set.`);
+  }
+  const twice = Object.keys(models).find((id) => Object.hasOwn(ofFile, id));
+  if (twice !== undefined) {
+    throw new PricesError(`${file}: models.${twice} has prices in the plugins file as well. Remove one of the two.`);
+  }
+  try {
+    return createPrices({ ...table, models: { ...ofFile, ...models } });
+  } catch (error) {
+    throw error instanceof PricesError ? new PricesError(`${file}: ${error.message}`) : error;
+  }
+}
+
+function checkCurrency(currency: string, name: string): string {
+  if (isCurrency(currency)) return currency;
+  throw new PricesError(`${name} must be the code of a currency (ISO 4217), such as USD or EUR.`);
+}
+
+async function readJson(file: string): Promise<unknown> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (cause) {
+    throw new PricesError(`${file} cannot be read. Set PRICES_FILE to the file of prices.`, { cause });
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new PricesError(`${file} is not JSON: ${cause instanceof Error ? cause.message : cause}.`, { cause });
+  }
+}
+
+/** Millionths of a currency as a decimal: `0.001234`, always with six digits. */
+export function decimalOf(cost: number): string {
+  const digits = String(Math.abs(Math.round(cost))).padStart(7, '0');
+  return `${cost < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}

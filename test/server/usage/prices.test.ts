@@ -1,0 +1,186 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import { createPrices, decimalOf, type PricedUse, readPrices } from '../../../server/usage/index.js';
+import { rejection } from '../../support/rejection.js';
+
+const NOTHING = {
+  inputTokens: null,
+  cachedTokens: null,
+  outputTokens: null,
+  characters: null,
+  seconds: null,
+} satisfies Omit<PricedUse, 'model'>;
+
+const PRICES = createPrices({
+  currency: 'USD',
+  models: {
+    chat: { input: 1.25, cachedInput: 0.125, cacheWrite: 1.5, output: 10 },
+    embed: { input: 0.02 },
+    free: { input: 0 },
+    ear: { second: 0.0001 },
+    voice: { characters: 15 },
+    picture: {
+      images: [
+        { size: '1024x1024', quality: 'high', price: 0.167 },
+        { size: '1024x1024', price: 0.042 },
+        { quality: 'low', price: 0.011 },
+      ],
+    },
+    drawn: { input: 5, output: 40 },
+  },
+  links: [
+    { platform: 'clip_shop', method: 'background_job', price: 0.01 },
+    { platform: 'clip_shop', price: 0.002 },
+    { method: 'browser', price: 0.005 },
+  ],
+});
+
+const failure = (work: Promise<unknown>) => rejection(work) as Promise<Error>;
+
+describe('prices', () => {
+  it('adds up tokens at their prices', () => {
+    const cost = (use: Partial<PricedUse>) => PRICES.costOf({ ...NOTHING, model: 'chat', ...use });
+    expect(cost({ inputTokens: 1_000_000, outputTokens: 0 })).to.equal(1_250_000);
+    expect(cost({ inputTokens: 1_000, cachedTokens: 600, cacheWriteTokens: 100, outputTokens: 50 })).to.equal(
+      375 + 75 + 150 + 500,
+    );
+    // Of amounts that contradict each other, the input is the most.
+    expect(cost({ inputTokens: 10, cachedTokens: 50, cacheWriteTokens: 50 })).to.equal(1);
+    expect(cost({ outputTokens: 7 })).to.equal(70);
+  });
+
+  it('rounds the sum of a request half up, once', () => {
+    const cost = (inputTokens: number, outputTokens: number) =>
+      PRICES.costOf({ ...NOTHING, model: 'chat', inputTokens, outputTokens });
+    expect([1, 2, 3, 4].map((count) => cost(count, 0))).to.deep.equal([1, 3, 4, 5]);
+    expect([24, 25].map((count) => PRICES.costOf({ ...NOTHING, model: 'embed', inputTokens: count }))).to.deep.equal([
+      0, 1,
+    ]);
+    // In binary fractions 0.1 + 0.2 is more than 0.3, and 1.005 less than 1.005.
+    const fractions = createPrices({ currency: 'USD', models: { sum: { input: 0.1, output: 0.2, second: 1.005 } } });
+    expect(fractions.costOf({ ...NOTHING, model: 'sum', inputTokens: 5, outputTokens: 5 })).to.equal(2);
+    expect(fractions.costOf({ ...NOTHING, model: 'sum', seconds: 0.001 })).to.equal(1_005);
+  });
+
+  it('has prices of seconds, characters, images and links', () => {
+    expect(PRICES.costOf({ ...NOTHING, model: 'ear', seconds: 12.345 })).to.equal(1_235);
+    expect(PRICES.costOf({ ...NOTHING, model: 'voice', characters: 40 })).to.equal(600);
+    const image = (size: string, quality?: string) =>
+      PRICES.costOf({ ...NOTHING, model: 'picture', image: { size, ...(quality && { quality }) } });
+    expect(image('1024x1024', 'high')).to.equal(167_000);
+    expect(image('1024x1024')).to.equal(42_000);
+    expect(image('512x512', 'low')).to.equal(11_000);
+    expect(image('512x512')).to.equal(null);
+    expect(PRICES.linkCostOf('clip_shop', 'background_job')).to.equal(10_000);
+    expect(PRICES.linkCostOf('clip_shop', 'browser')).to.equal(2_000);
+    expect(PRICES.linkCostOf('photo', 'browser')).to.equal(5_000);
+    expect(PRICES.linkCostOf('photo', 'api')).to.equal(null);
+  });
+
+  it('tells an unknown cost from none', () => {
+    expect(PRICES.costOf({ ...NOTHING, model: 'unknown', inputTokens: 5 })).to.equal(null);
+    expect(PRICES.costOf({ model: 'unknown', nothing: true })).to.equal(null);
+    expect(PRICES.costOf({ model: 'chat', nothing: true })).to.equal(0);
+    expect(PRICES.costOf({ ...NOTHING, model: 'free', inputTokens: 5 })).to.equal(0);
+    // It has a price of seconds, and nothing says how many there were.
+    expect(PRICES.costOf({ ...NOTHING, model: 'ear', inputTokens: 5 })).to.equal(null);
+    expect(PRICES.costOf({ ...NOTHING, model: 'drawn', image: { size: '1024x1024' } })).to.equal(null);
+  });
+
+  it('has the highest cost of a request before it runs', () => {
+    expect(PRICES.highestCostOf({ model: 'chat', inputTokens: 3, outputTokens: 2 })).to.equal(5 + 20);
+    expect(PRICES.highestCostOf({ model: 'chat', inputTokens: 1 })).to.equal(2);
+    expect(PRICES.highestCostOf({ model: 'picture', image: { size: '1024x1024' } })).to.equal(167_000);
+    expect(PRICES.highestCostOf({ model: 'picture', image: { size: '512x512', quality: 'high' } })).to.equal(null);
+    expect(PRICES.highestCostOf({ model: 'ear', seconds: 0.0001 })).to.equal(1);
+    expect(PRICES.highestCostOf({ model: 'voice', characters: 10 })).to.equal(150);
+    expect(PRICES.highestCostOf({ model: 'unknown', inputTokens: 1 })).to.equal(null);
+    // Nothing limits the seconds.
+    expect(PRICES.highestCostOf({ model: 'ear', inputTokens: 1 })).to.equal(null);
+  });
+
+  it('finds the most output tokens within a cost', () => {
+    const within = (cost: number, inputTokens = 100) => PRICES.outputTokensWithin(cost, { model: 'chat', inputTokens });
+    expect(within(150 + 99)).to.equal(9);
+    expect(within(150 + 100)).to.equal(10);
+    expect(within(150)).to.equal(0);
+    expect(within(149)).to.equal(-1);
+    expect(PRICES.outputTokensWithin(5, { model: 'embed', inputTokens: 1 })).to.equal(Number.POSITIVE_INFINITY);
+    expect(PRICES.outputTokensWithin(5, { model: 'unknown', inputTokens: 1 })).to.equal(null);
+    for (let tries = 0; tries < 200; tries += 1) {
+      const [cost, inputTokens] = [Math.floor(Math.random() * 1e6), Math.floor(Math.random() * 1e5)];
+      const most = within(cost, inputTokens) ?? Number.NaN;
+      const highest = (outputTokens: number) => PRICES.highestCostOf({ model: 'chat', inputTokens, outputTokens }) ?? 0;
+      if (most >= 0) expect(highest(most)).to.be.at.most(cost);
+      expect(highest(Math.max(0, most + 1))).to.be.greaterThan(cost);
+    }
+  });
+
+  it('writes costs as decimals', () => {
+    expect([0, 1, 1_234_567, -5].map(decimalOf)).to.deep.equal(['0.000000', '0.000001', '1.234567', '-0.000005']);
+  });
+
+  describe('in a file', () => {
+    let folder: string;
+    before(async () => {
+      folder = await mkdtemp(path.join(os.tmpdir(), 'prices-'));
+    });
+    after(() => rm(folder, { recursive: true }));
+
+    async function readText(text: string, sources: Omit<Parameters<typeof readPrices>[0], 'file'> = {}) {
+      const file = path.join(folder, 'prices.json');
+      await writeFile(file, text);
+      return readPrices({ file, ...sources });
+    }
+
+    it('is read, beside prices of the plugins file', async () => {
+      const text = JSON.stringify({ currency: 'EUR', models: { one: { input: 1 } }, links: [{ price: 0.5 }] });
+      const prices = await readText(text, { models: { other: { second: 1 } } });
+      expect(prices?.currency).to.equal('EUR');
+      expect(prices?.costOf({ ...NOTHING, model: 'one', inputTokens: 3 })).to.equal(3);
+      expect(prices?.costOf({ ...NOTHING, model: 'other', seconds: 3 })).to.equal(3_000_000);
+      expect(prices?.linkCostOf('any', 'any')).to.equal(500_000);
+    });
+
+    it('is not needed', async () => {
+      expect(await readPrices({})).to.equal(undefined);
+      expect((await readPrices({ models: { one: { input: 1 } } }))?.currency).to.equal('USD');
+      expect((await readPrices({ models: { one: { input: 1 } }, currency: 'EUR' }))?.currency).to.equal('EUR');
+    });
+
+    it('is refused if it is wrong, with the name of the field', async () => {
+      const wrong: [string, string][] = [
+        ['{', 'is not JSON'],
+        ['{}', 'currency must'],
+        ['{"currency":"dollars"}', 'currency must match'],
+        ['{"currency":"XQQ"}', 'currency must be the code of a currency (ISO 4217)'],
+        [
+          '{"currency":"USD","models":{"m":{"inputs":1}}}',
+          'models.m must not have "inputs", which is not known; "input" is',
+        ],
+        ['{"currency":"USD","models":{"m":{}}}', 'models.m must NOT have fewer than 1 properties'],
+        ['{"currency":"USD","models":{"m":{"input":-1}}}', 'models.m.input must be >= 0'],
+        ['{"currency":"USD","models":{"m":{"input":"1"}}}', 'models.m.input must be number'],
+        [
+          '{"currency":"USD","models":{"m":{"input":1e-10}}}',
+          'models.m.input must have at most 9 digits after the point',
+        ],
+        ['{"currency":"USD","models":{"m":{"images":[{"size":"big","price":1}]}}}', 'a size such as "1024x1024"'],
+        ['{"currency":"USD","links":[{"platform":"photo"}]}', 'links.0.price must'],
+      ];
+      for (const [text, message] of wrong) {
+        const error = await failure(readText(text));
+        expect(error.message).to.contain('prices.json').and.contain(message);
+      }
+      const other = await failure(readText('{"currency":"USD"}', { currency: 'EUR' }));
+      expect(other.message).to.contain('PRICES_CURRENCY must be the currency of PRICES_FILE (USD)');
+      const models = { m: { input: 1 } };
+      const twice = await failure(readText('{"currency":"USD","models":{"m":{"input":1}}}', { models }));
+      expect(twice.message).to.contain('models.m has prices in the plugins file as well');
+      const missing = await failure(readPrices({ file: path.join(folder, 'none.json') }));
+      expect(missing.message).to.contain('cannot be read. Set PRICES_FILE');
+    });
+  });
+});
