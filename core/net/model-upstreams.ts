@@ -82,6 +82,21 @@ export function createUpstreams<Upstream>(options: UpstreamsOptions<Upstream>): 
   };
 }
 
+/** One state for each upstream, over all models: it is in cool-down if it is for one of them. */
+export function sumUpstreamStates(states: readonly UpstreamState[]): UpstreamState[] {
+  const sums = new Map<string, UpstreamState>();
+  for (const { name, isCoolingDown, tries, failures } of states) {
+    const sum = sums.get(name);
+    sums.set(name, {
+      name,
+      isCoolingDown: isCoolingDown || sum?.isCoolingDown === true,
+      tries: tries + (sum?.tries ?? 0),
+      failures: failures + (sum?.failures ?? 0),
+    });
+  }
+  return [...sums.values()];
+}
+
 /** Base address of an upstream in the options of a vendor. */
 export const UpstreamUrlSchema = Type.String({
   pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
@@ -380,7 +395,7 @@ const CODES: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ['unknown_parameter', 'unsupported_parameter'],
 ]);
 
-/** What an answer means that is no success. A caller's fault keeps the upstream's words, without its names. */
+/** The meaning of the refusal of a text upstream. A client's fault keeps the words of the upstream, without its names. */
 export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const error = openaiError(refusal);
   if (error.about === 'account') return accountFailure();
@@ -396,7 +411,7 @@ export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, n
   return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
 }
 
-/** The same for what not every upstream does. */
+/** As `textFailure`, for a task that not every upstream has: without its address, the model does not support it. */
 export function taskFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = textFailure(refusal, upstream, now);
   const isCallers = failure.consequence.again === 'nowhere';

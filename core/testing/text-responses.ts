@@ -43,7 +43,9 @@ async function opened(definition: TextProviderDefinition, http: FakeHttp): Promi
 }
 
 function send(provider: TextProvider, task?: ResponsesTask): Promise<TextReply> {
-  return called('send()', () => provider.send({ ...callOf(provider, RESPONSE), ...(task && { task }) }));
+  const route = firstModel(provider).routes.includes('responses') ? 'responses' : firstModel(provider).routes[0];
+  const wanted = { ...RESPONSE, ...(route && { route }) };
+  return called('send()', () => provider.send({ ...callOf(provider, wanted), ...(task && { task }) }));
 }
 
 async function ask(provider: TextProvider, more: Partial<StoredResponseCall>): Promise<TextReply | undefined> {
