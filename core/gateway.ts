@@ -6,6 +6,7 @@ import type {
   AudioProvider,
   BatchItem,
   BatchRequest,
+  CheckedUpstream,
   ExtractionJob,
   Extractor,
   ExtractRequest,
@@ -98,6 +99,11 @@ export interface Gateway extends AsyncDisposable {
   platformFeatures(platform: string): PlatformFeatures | undefined;
   /** Every entry of the configuration. */
   plugins(): readonly PluginStatus[];
+  /**
+   * Asks the upstreams of every ready instance that can, by requests that cost nothing: at most 5 seconds. Never
+   * rejects but with the reason of the signal.
+   */
+  checkUpstreams(signal?: AbortSignal): Promise<readonly CheckedUpstream[]>;
   /** Whether the needs of plugins are met on this machine. */
   meets(need: Need): boolean;
   /** Models of every ready provider. */
@@ -213,6 +219,7 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
       return extractor && featuresOf(extractor.contribution);
     },
     plugins: () => host.status(),
+    checkUpstreams: (given) => host.checkUpstreams(given),
     meets: (need) => (need === 'browser' ? get(BROWSER).available : ffmpeg !== undefined),
     models: () => registry.models(),
     imageProvider: (model) => registry.imageProvider(model)?.contribution,

@@ -209,8 +209,7 @@ function endConnection({ req: { socket }, res: response }: RequestContext): void
 
 /** Vendor routes that clients know, and their replacements here. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  '/v1/images/edits': 'Input images go with POST /v1/images/generations, as image_url.',
-  '/v1/images/variations': 'Input images go with POST /v1/images/generations, as image_url.',
+  '/v1/images/variations': 'Input images go with POST /v1/images/edits.',
   '/v1/completions': 'There is POST /v1/chat/completions.',
   '/v1/v1/messages': 'There is POST /v1/messages: for its clients, a base URL has no /v1.',
 };

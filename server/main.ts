@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { promisify } from 'node:util';
+import type { Gateway } from 'mediagate';
 import { type Logger, systemClock } from '../core/runtime/index.js';
 import { type Banner, renderBanner, samplesOf, startNotices } from './cli/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
@@ -62,6 +63,12 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
   });
   server = listening;
   address = await listen(listening, settings);
+  const leaving = new AbortController();
+  const checked = checkUpstreams(gateway, logger, leaving.signal);
+  opened.add(() => {
+    leaving.abort();
+    return checked;
+  });
   const stored = storedInFolder(settings);
   if (role !== 'all' && stored.length > 0)
     logger.warn(
@@ -94,6 +101,21 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
       return drained;
     },
   };
+}
+
+/** Logs what the upstreams answer: a warning for each that cannot be used. The start does not wait for it. */
+async function checkUpstreams(gateway: Gateway, logger: Logger, signal: AbortSignal): Promise<void> {
+  try {
+    const checks = await gateway.checkUpstreams(signal);
+    if (checks.length === 0) return;
+    const { describeUpstreams } = await import('./doctor/index.js');
+    for (const { ok, detail, advice } of describeUpstreams(checks)) {
+      if (ok) logger.info(`upstream of ${detail}`);
+      else logger.warn(`upstream of ${detail} ${advice}`);
+    }
+  } catch (error) {
+    if (!signal.aborted) logger.error('the upstreams could not be checked', { error });
+  }
 }
 
 /** An error of a socket without a listener affects only that socket; ending the process would affect all others. */

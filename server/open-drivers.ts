@@ -22,6 +22,7 @@ import { createErasures, createPersonalExport } from './personal-data/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
 import {
   createAdmissions,
+  createBudgetOwners,
   createBudgets,
   createJobAdmission,
   createJobCosts,
@@ -94,7 +95,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       },
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
-      budgets: createBudgets(database, times),
+      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times) },
       usage: { ...createUsageLog(database), ...requestCounts },
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),

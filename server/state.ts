@@ -9,7 +9,7 @@ import type { ClosableStoredResponses } from './models/index.js';
 import type { Orders } from './payments/index.js';
 import type { Erasures, PersonalExport } from './personal-data/index.js';
 import type { Settings } from './settings/index.js';
-import type { Admissions, Budgets, ProductJobs, UsageLog } from './usage/index.js';
+import type { Admissions, BudgetOwners, Budgets, ProductJobs, UsageLog } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
 export interface StateSettings {
@@ -68,7 +68,7 @@ export interface State extends AccountState {
   readonly keys: AccountKeys;
   readonly rateLimits: RateLimits;
   readonly admissions: Admissions;
-  readonly budgets: Budgets;
+  readonly budgets: Budgets & BudgetOwners;
   readonly usage: UsageLog;
   readonly storedResponses: ClosableStoredResponses;
   readonly backgroundResponses: BackgroundResponses;

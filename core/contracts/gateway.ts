@@ -1,7 +1,7 @@
 import type { Attempt, ErrorCode } from '../runtime/index.js';
 import type { AudioOperation } from './audio-provider.js';
 import type { MethodState, ProbeLink } from './extractor.js';
-import type { Plugin } from './plugin.js';
+import type { Plugin, UpstreamCheck } from './plugin.js';
 import type { UpstreamState } from './services.js';
 import type { TextRoute } from './text-provider.js';
 import { field, optional, type Static, type TObject, Type } from './typebox.js';
@@ -97,6 +97,8 @@ export interface EntryVariables {
   names: readonly string[];
   /** Dotted path of an option → the variable of its value. Messages about the option then name the variable. */
   ofOptions: Readonly<Record<string, string>>;
+  /** Dotted path of an option without a value → the variable that would set it. Default: there are none. */
+  ofUnset?: Readonly<Record<string, string>>;
   /** This variable, set to any value, enables the entry. */
   enabledBy?: string;
 }
@@ -126,6 +128,14 @@ export interface PluginStatus {
   upstreams: readonly UpstreamState[];
 }
 
+/** The result of asking an upstream. Its texts hold no keys. */
+export interface CheckedUpstream extends UpstreamCheck {
+  /** The plugin instance. */
+  entry: string;
+  /** What to correct: a variable of the plugins file, or `option upstreams.0.url of the entry llama`. */
+  setting?: string;
+}
+
 /** A model of any kind that is ready. */
 export interface ReadyModel {
   id: string;
@@ -133,6 +143,8 @@ export interface ReadyModel {
   entry: string;
   /** Of a text model. */
   routes?: readonly TextRoute[];
+  /** Of a text model, in tokens. Default: not known. */
+  contextLength?: number;
   /** Of an audio model. */
   operations?: readonly AudioOperation[];
 }

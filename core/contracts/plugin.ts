@@ -73,10 +73,41 @@ export interface Contributions {
   /** At most one, over all plugin instances. */
   identityProviders?: readonly IdentityProvider[];
   /**
+   * Asks each upstream of this instance whether its models can be used, by requests that cost nothing. `mediagate
+   * doctor`, `mediagate models test` and the start call it; it has 5 seconds. It throws nothing but its signal's reason:
+   * a failure is a result. Default: the upstreams are not checked.
+   */
+  checkUpstreams?(call: CheckUpstreamsCall): Promise<readonly UpstreamCheck[]>;
+  /**
    * Called once when the gateway closes, in reverse order of loading. An error is logged and does not affect other
    * plugins.
    */
   dispose?(): void | Promise<void>;
+}
+
+export interface CheckUpstreamsCall {
+  signal: AbortSignal;
+}
+
+/**
+ * What an upstream answered. `refused_key`: it does not accept the key, or needs one. `unknown_model`: it does not have
+ * the models. `wrong_format`: something else answers at this address. `unreachable`: there was no usable answer.
+ */
+export type UpstreamCheckResult = 'reachable' | 'refused_key' | 'unknown_model' | 'wrong_format' | 'unreachable';
+
+/** The result of one upstream for some or all of its models. */
+export interface UpstreamCheck {
+  /** As in the log, e.g. `upstreams.0`. */
+  upstream: string;
+  /** Public ids of the models that the result is about. */
+  models: readonly string[];
+  result: UpstreamCheckResult;
+  /** What happened, one or two sentences for the operator, without keys and addresses. Default: the result says it. */
+  reason?: string;
+  /** Dotted path of the option to correct, e.g. `upstreams.0.url`. The gateway names its variable if it has one. */
+  option?: string;
+  /** The remedy, one sentence. Default: to correct `option`. */
+  remedy?: string;
 }
 
 /** Identifies users by OpenID Connect. An issuer that is configured by a setting needs no plugin. */

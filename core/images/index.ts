@@ -8,6 +8,7 @@ export {
   type ImageJobSummary,
   type ImageRequest,
   type ImageService,
+  type ImageSubmission,
   type Images,
   type ImagesOptions,
 } from './images.js';

@@ -177,15 +177,22 @@ function resolveEntry(
   const enabledBy = typeof enabled === 'object' ? enabled.$env : undefined;
   const names = new Set(enabledBy === undefined ? [] : [enabledBy]);
   const ofOptions: Record<string, string> = {};
-  /** An omitted field has no path, but its variable still belongs to the entry. */
+  const ofUnset: Record<string, string> = {};
+  /** An item that is omitted from a list leaves its path to the next one. */
   const read = (name: string, where: readonly string[]) => {
     names.add(name);
     const value = environment[name] || undefined;
-    if (value !== undefined) ofOptions[where.join('.')] = name;
+    const mapping = value === undefined ? ofUnset : ofOptions;
+    mapping[where.join('.')] = name;
     return value;
   };
   const resolved = options && (substitute(options, read, []) as Record<string, unknown>);
-  const variables: EntryVariables = { names: [...names], ofOptions, ...(enabledBy !== undefined && { enabledBy }) };
+  const variables: EntryVariables = {
+    names: [...names],
+    ofOptions,
+    ...(Object.keys(ofUnset).length > 0 && { ofUnset }),
+    ...(enabledBy !== undefined && { enabledBy }),
+  };
   return {
     ...entry,
     use: entry.use.startsWith('.') ? path.resolve(folder, entry.use) : entry.use,

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type {
+  CheckedUpstream,
   ContributionKind,
   Contributions,
   Logger,
@@ -8,6 +9,7 @@ import type {
   PluginEntry,
   PluginState,
   PluginStatus,
+  UpstreamCheck,
   UpstreamState,
 } from '../contracts/index.js';
 import { createRedaction, runAsEntry } from '../observability/index.js';
@@ -29,6 +31,7 @@ const SETUP_MS = 10_000;
 const DISPOSE_MS = 5_000;
 const DEFAULT_CALL_MS = 30_000;
 const REPORT_MS = 60_000;
+const CHECK_MS = 5_000;
 
 export interface PluginHostOptions {
   root: RootScope;
@@ -48,6 +51,8 @@ export interface PluginHost {
   /** Loads all entries concurrently. @throws PluginConfigError naming the entry if a required one failed. */
   load(entries: readonly PluginEntry[]): Promise<void>;
   status(): readonly PluginStatus[];
+  /** Asks the upstreams of every ready instance, all at once. Rejects with the signal's reason only. */
+  checkUpstreams(signal?: AbortSignal): Promise<readonly CheckedUpstream[]>;
   /**
    * Runs a plugin's code under the instance's deadline.
    * @throws GatewayError as {@link InstancePolicy.failureOf} returns it, or the signal's reason.
@@ -165,6 +170,24 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     });
   }
 
+  async function checkEntryUpstreams(loaded: Loaded, signal?: AbortSignal): Promise<CheckedUpstream[]> {
+    const { id, contributions, lifetime } = loaded;
+    if (!contributions?.checkUpstreams) return [];
+    const ask = (checking: AbortSignal) =>
+      runAsEntry(id, async () => contributions.checkUpstreams?.({ signal: checking }) ?? []);
+    const error = () => new GatewayError('upstream_timeout', `No answer within ${CHECK_MS / 1000} s.`);
+    try {
+      const found = await withDeadline(CHECK_MS, ask, { signals: [signal, lifetime.signal], error });
+      return found.map((check) => describeCheck(loaded, check));
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      if (lifetime.signal.aborted) return [];
+      const reason = isGatewayError(thrown) ? thrown.message : 'The check failed, which is a fault of the plugin.';
+      if (!isGatewayError(thrown)) logger.error('a plugin failed to check its upstreams', { entry: id, error: thrown });
+      return [describeCheck(loaded, { upstream: '', models: registry.servedBy(id), result: 'unreachable', reason })];
+    }
+  }
+
   function stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[] {
     try {
       return ask() ?? [];
@@ -249,6 +272,11 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         upstreams: stateOf(loaded.id, () => upstreamsOf(loaded)),
       })),
 
+    async checkUpstreams(signal) {
+      const ready = all.filter(({ state }) => state === 'ready');
+      return (await Promise.all(ready.map((loaded) => checkEntryUpstreams(loaded, signal)))).flat();
+    },
+
     stateOf,
     watchAborted: watchCall,
 
@@ -326,6 +354,30 @@ function upstreamsOf({ state, contributions = {} }: Loaded): UpstreamState[] {
   const { imageProviders = [], audioProviders = [], textProviders = [] } = contributions;
   const providers = [...imageProviders, ...audioProviders, ...textProviders];
   return providers.flatMap((provider) => provider.upstreams?.() ?? []);
+}
+
+/** Names of options whose values no text may hold. */
+const SECRET_OPTION = /key|secret|token|password/i;
+
+function secretsIn(value: unknown, name: string): string[] {
+  if (typeof value === 'string') return SECRET_OPTION.test(name) ? [value] : [];
+  return typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([field, one]) => secretsIn(one, field))
+    : [];
+}
+
+function describeCheck({ id, entry }: Loaded, check: UpstreamCheck): CheckedUpstream {
+  const { reason, remedy, option } = check;
+  const redactAll = createRedaction(secretsIn(entry.options, ''));
+  const { ofOptions = {}, ofUnset = {} } = entry.variables ?? {};
+  const variable = option === undefined ? undefined : (ofOptions[option] ?? ofUnset[option]);
+  return {
+    ...check,
+    entry: id,
+    ...(reason !== undefined && { reason: redactAll(reason) }),
+    ...(remedy !== undefined && { remedy: redactAll(remedy) }),
+    ...(option !== undefined && { setting: variable ?? `option ${option} of the entry ${id}` }),
+  };
 }
 
 function nameOf({ use }: PluginEntry): string {

@@ -111,7 +111,13 @@ export function createRegistry(logger: Logger): Registry {
       contribution.models.map(({ id, operations }) => ({ id, kind: 'audio' as const, entry, operations })),
     ),
     ...text.flatMap(({ entry, contribution }) =>
-      contribution.models.map(({ id, routes }) => ({ id, kind: 'text' as const, entry, routes })),
+      contribution.models.map(({ id, routes, contextLength }) => ({
+        id,
+        kind: 'text' as const,
+        entry,
+        routes,
+        ...(contextLength !== undefined && { contextLength }),
+      })),
     ),
   ];
 
@@ -294,9 +300,12 @@ function checkAudioProvider(provider: JsonRecord, at: string): void {
 function checkTextProvider(provider: JsonRecord, at: string): void {
   mustBeList(provider.models, `${at}.models`, (model, path) => {
     checkModel(model, path);
-    const { maxOutputTokens: max = 1, outputLimitField: field = 'max_tokens' } = model;
-    if (!(Number.isSafeInteger(max) && Number(max) > 0))
-      throw new Error(`${path}.maxOutputTokens must be a whole number above 0`);
+    const { outputLimitField: field = 'max_tokens' } = model;
+    for (const name of ['maxOutputTokens', 'contextLength'] as const) {
+      const max = model[name] ?? 1;
+      if (!(Number.isSafeInteger(max) && Number(max) > 0))
+        throw new Error(`${path}.${name} must be a whole number above 0`);
+    }
     mustBeText(field, `${path}.outputLimitField`);
     for (const name of ['routes', 'efforts'] as const) mustBeList(model[name], `${path}.${name}`, mustBeText, 0);
   });

@@ -1,10 +1,10 @@
 import assert from 'node:assert';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Plugin } from '../contracts/index.js';
-import { CONTRIBUTION_LISTS, checkContributions, createRegistry, importPlugin } from '../plugins/index.js';
+import type { Plugin, UpstreamCheckResult } from '../contracts/index.js';
+import { CONTRIBUTION_LISTS, checkContributions, createRegistry, importPlugin, namesServed } from '../plugins/index.js';
 import { createValidator, silentLogger } from '../runtime/index.js';
-import { createFakeHttp, type FakeHttp } from './fakes.js';
+import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
 import { called } from './limits.js';
 import { pluginFolder } from './replay.js';
 import { type Check, checksOf, describeChecks, type Rule, reportAll, unless } from './runner.js';
@@ -94,6 +94,11 @@ const PLUGIN_RULES: readonly Rule<Subject>[] = [
     },
   },
   {
+    name: 'says what is wrong with its upstreams, if it checks them',
+    run: async (subject) =>
+      reportAll((await Promise.all(BAD_UPSTREAMS.map((bad) => checkProblems(subject, bad)))).flat()),
+  },
+  {
     name: 'can be disposed twice',
     async run(subject) {
       const { dispose } = await setUp(subject);
@@ -102,6 +107,51 @@ const PLUGIN_RULES: readonly Rule<Subject>[] = [
     },
   },
 ];
+
+const CHECK_RESULTS: ReadonlySet<UpstreamCheckResult> = new Set([
+  'reachable',
+  'refused_key',
+  'unknown_model',
+  'wrong_format',
+  'unreachable',
+]);
+
+/** An upstream that cannot be used, and what a check must find. */
+interface BadUpstream {
+  name: string;
+  reply: FakeReply;
+  result: UpstreamCheckResult;
+}
+
+const BAD_UPSTREAMS: readonly BadUpstream[] = [
+  { name: 'a connection that fails', reply: { fail: 'connection' }, result: 'unreachable' },
+  { name: 'status 401', reply: { status: 401, body: { error: { message: 'No.' } } }, result: 'refused_key' },
+  { name: 'status 503', reply: { status: 503, body: 'No.' }, result: 'unreachable' },
+  {
+    name: 'a page',
+    reply: { headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>Hello</title>' },
+    result: 'wrong_format',
+  },
+];
+
+async function checkProblems(subject: Subject, { name, reply, result }: BadUpstream): Promise<string[]> {
+  const plugin = await subject.load();
+  const http = createFakeHttp(() => reply);
+  const { contributions, dispose } = await setUpPlugin({ plugin, options: subject.options, http });
+  if (!contributions.checkUpstreams) return [];
+  const { signal } = new AbortController();
+  const served = namesServed(contributions);
+  const found = await called('checkUpstreams()', async () => contributions.checkUpstreams?.({ signal }) ?? []);
+  await dispose();
+  return [
+    ...unless(found.length > 0, `${name}: the check has no result`),
+    ...found.flatMap(({ result: is, models }) => [
+      ...unless(CHECK_RESULTS.has(is), `${name}: "${is}" is no result of a check`),
+      ...unless(is === result, `${name}: the result is ${is}, not ${result}`),
+      ...models.filter((model) => !served.includes(model)).map((model) => `${name}: it does not serve ${model}`),
+    ]),
+  ];
+}
 
 /** Checks that every plugin must pass. */
 export function pluginChecks({ plugin, folder, options = {} }: PluginDefinition): Check[] {

@@ -2,11 +2,14 @@ import {
   type AudioProvider,
   type AudioStream,
   askUpstream,
+  at,
+  checkModelList,
   createUpstreams,
   definePlugin,
   type HttpStream,
   openAudioAnswer,
   type PluginContext,
+  type UpstreamCheck,
   type Usage,
 } from 'mediagate/plugin';
 import {
@@ -27,7 +30,10 @@ export default definePlugin<typeof OptionsSchema>({
   summary: 'Speech, changed voices and sound effects from ElevenLabs.',
   provides: ['audio'],
   options: OptionsSchema,
-  setup: (context) => ({ audioProviders: [createElevenlabsAudioProvider(context)] }),
+  setup: (context) => ({
+    audioProviders: [createElevenlabsAudioProvider(context)],
+    checkUpstreams: ({ signal }) => checkVendor(context, signal),
+  }),
 });
 
 /** More than an hour without compression; the body flows, so this is no memory of ours. */
@@ -82,6 +88,22 @@ function createElevenlabsAudioProvider(context: PluginContext<Options>): AudioPr
     changeVoice: (call) => run(call, (model) => encodeVoiceChange(call, model, voices)),
     generateSound: (call) => run(call, (model) => encodeEffect(call, model)),
   };
+}
+
+/** Its list of models needs the key. A key without that permission is a key nevertheless. */
+function checkVendor(context: PluginContext<Options>, signal: AbortSignal): Promise<UpstreamCheck[]> {
+  const { url, apiKey, models } = context.options;
+  return checkModelList({
+    context,
+    upstream: 'url',
+    url,
+    headers: { 'xi-api-key': apiKey },
+    models,
+    options: { url: 'url', key: 'apiKey', model: 'models' },
+    nameField: 'model_id',
+    isLimitedKey: (json) => at(json, 'detail', 'status') === 'missing_permissions',
+    signal,
+  });
 }
 
 /** What the vendor bills; undefined where it does not say. */

@@ -1,5 +1,7 @@
 import {
   type AudioProvider,
+  bearerToken,
+  checkModelList,
   createUpstreams,
   definePlugin,
   openAudioAnswer,
@@ -25,7 +27,23 @@ export default definePlugin<typeof OptionsSchema>({
   summary: 'Transcription, translation and speech from servers of the OpenAI audio format, with fail-over.',
   provides: ['audio'],
   options: OptionsSchema,
-  setup: (context) => ({ audioProviders: [createOpenaiAudioProvider(context)] }),
+  setup: (context) => ({
+    audioProviders: [createOpenaiAudioProvider(context)],
+    async checkUpstreams({ signal }) {
+      const { upstreams, models } = context.options;
+      const checks = upstreams.map((upstream, index) =>
+        checkModelList({
+          context,
+          upstream: `upstreams.${index}`,
+          url: upstream.url,
+          headers: bearerToken(upstream.apiKey),
+          models: models.map(({ id }) => ({ id, upstreamModel: modelName({ context, upstream, model: id }) })),
+          signal,
+        }),
+      );
+      return (await Promise.all(checks)).flat();
+    },
+  }),
 });
 
 /** Clients of the format know how to wait, and give up on who keeps them waiting. */

@@ -1,6 +1,7 @@
 import {
   askUpstream,
   bearerToken,
+  checkModelList,
   createUpstreams,
   definePlugin,
   GatewayError,
@@ -34,7 +35,23 @@ export default definePlugin<typeof OptionsSchema>({
   summary: 'Images from servers of the OpenAI images format: text to image, up to four references, fail-over.',
   provides: ['image'],
   options: OptionsSchema,
-  setup: (context) => ({ imageProviders: [createOpenaiImageProvider(context)] }),
+  setup: (context) => ({
+    imageProviders: [createOpenaiImageProvider(context)],
+    async checkUpstreams({ signal }) {
+      const { upstreams, models } = context.options;
+      const checks = upstreams.map(({ url, apiKey, model }, index) =>
+        checkModelList({
+          context,
+          upstream: `upstreams.${index}`,
+          url,
+          headers: bearerToken(apiKey),
+          models: models.map((id) => ({ id, upstreamModel: model })),
+          signal,
+        }),
+      );
+      return (await Promise.all(checks)).flat();
+    },
+  }),
 });
 
 /** Base64 of an image, and room for the JSON around it. */

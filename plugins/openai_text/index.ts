@@ -17,7 +17,7 @@ import {
   withoutNames,
 } from 'mediagate/plugin';
 import { modelsOf, type Options, OptionsSchema, type ServedModel, type Upstream } from './options.js';
-import { storedFailure, storedRequest, textRequest, type WireRequest } from './upstream.js';
+import { checkTextUpstreams, storedFailure, storedRequest, textRequest, type WireRequest } from './upstream.js';
 
 /** Text from any server of the OpenAI chat-completions or responses format. */
 export default definePlugin<typeof OptionsSchema>({
@@ -27,7 +27,10 @@ export default definePlugin<typeof OptionsSchema>({
     'Text from servers of the OpenAI chat-completions and responses formats: one or several models, weights, fail-over.',
   provides: ['text'],
   options: OptionsSchema,
-  setup: (context) => ({ textProviders: [createOpenaiTextProvider(context)] }),
+  setup: (context) => ({
+    textProviders: [createOpenaiTextProvider(context)],
+    checkUpstreams: ({ signal }) => checkTextUpstreams(context, signal),
+  }),
 });
 
 /** A model may think long before its first word, and its client shall see by then that there is an answer. */

@@ -1,18 +1,21 @@
 import {
   bearerToken,
   callerFailure,
+  checkModelList,
   GatewayError,
   type HttpRequest,
+  type PluginContext,
   replaceFields,
   type StoredResponseAction,
   type StoredResponseCall,
   type TextCall,
   TryFailure,
   textFailure,
+  type UpstreamCheck,
   type UpstreamNames,
   type UpstreamRefusal,
 } from 'mediagate/plugin';
-import type { Upstream } from './options.js';
+import { modelsOf, type Options, type Upstream } from './options.js';
 
 /** A request in the upstream's format. */
 export type WireRequest = Pick<HttpRequest, 'url' | 'method' | 'headers' | 'body'>;
@@ -58,4 +61,37 @@ export function storedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames,
   if (refusal.status === 404)
     return callerFailure(new GatewayError('response_not_found', 'There is no such response.'));
   return textFailure(refusal, upstream, now);
+}
+
+/** Asks each upstream that has models for its list of them, all at once. */
+export async function checkTextUpstreams(
+  context: PluginContext<Options>,
+  signal: AbortSignal,
+): Promise<UpstreamCheck[]> {
+  const { models: configured, upstreams } = context.options;
+  const served = modelsOf(context.options);
+  const checks = upstreams.map(({ url, apiKey, name }, index) => {
+    const member = name ?? `upstreams.${index}`;
+    const models = served.flatMap(({ model, upstreams }) => {
+      const upstream = upstreams.find((one) => one.member === member);
+      return upstream ? [{ id: model.id, upstreamModel: upstream.model }] : [];
+    });
+    if (models.length === 0) return [];
+    const at = `upstreams.${index}`;
+    return checkModelList({
+      context,
+      upstream: member,
+      url,
+      headers: bearerToken(apiKey),
+      models,
+      options: {
+        url: `${at}.url`,
+        key: `${at}.apiKey`,
+        model: typeof configured === 'string' ? 'models' : `${at}.model`,
+      },
+      emptyRequest: '/chat/completions',
+      signal,
+    });
+  });
+  return (await Promise.all(checks)).flat();
 }

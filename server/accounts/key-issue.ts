@@ -18,7 +18,7 @@ import {
 } from '../keys/index.js';
 import { isSiteAccount } from '../limits/index.js';
 import type { PlanTerms } from '../plans/index.js';
-import { ENTRIES_RETENTION_MS } from '../usage/index.js';
+import { budgetIdsOf, ENTRIES_RETENTION_MS } from '../usage/index.js';
 import { type AccountRow, grantPlan, hasPlan, lockAccount, refuseSuspended } from './account-plans.js';
 
 declare module '../http/server-context.js' {
@@ -87,7 +87,9 @@ export function createKeyIssue(
           const line = { subject: accountId, at: now, action: 'plan.granted', to: planId } as const;
           await writeAudit(transaction, { ...line, actor: 'gateway' });
         }
-        return insertKey(transaction, key, ofPlan(account), now);
+        const shared = await budgetIdsOf(transaction, [{ scope: 'account', subject: accountId }]);
+        const furtherBudgets = shared.length === 0 ? null : JSON.stringify(shared);
+        return insertKey(transaction, key, { ...ofPlan(account), furtherBudgets }, now);
       }),
 
     rotate: ({ accountId, id, successor, overlapMs, audit }: KeyRotation): Promise<ApiKeyRecord> =>
@@ -141,11 +143,14 @@ type PlanOfKey = Pick<
   | 'budgetId'
   | 'planExpiresAt'
   | 'followingPlans'
+  | 'furtherBudgets'
+  | 'groupName'
   | 'expiresAt'
 >;
 
 function ofPlan({ id, grants, ...account }: AccountRow): PlanOfKey {
-  return { ...account, accountId: id, grants: grants ?? '[]', expiresAt: null };
+  const own = { furtherBudgets: null, groupName: null, expiresAt: null };
+  return { ...account, accountId: id, grants: grants ?? '[]', ...own };
 }
 
 async function insertKey(
@@ -168,6 +173,8 @@ async function insertKey(
     budgetId: plan.budgetId,
     planExpiresAt: plan.planExpiresAt,
     followingPlans: plan.followingPlans,
+    furtherBudgets: plan.furtherBudgets,
+    groupName: plan.groupName,
     expiresAt: plan.expiresAt,
     createdAt: now,
     changedAt: now,

@@ -13,7 +13,7 @@ import {
 
 /** The audit log: actions, with actor and subject. Rows are only ever added. */
 export interface AuditEntry {
-  /** An order's code, or the id of a user, an account, a job or a key. */
+  /** An order's code, `group:NAME`, or the id of a user, an account, a job or a key. */
   subject: string;
   /** Counts from 1 within the subject. */
   number: number;
@@ -45,6 +45,7 @@ export type AuditAction =
   | 'user.erased'
   | 'job.cancelled'
   | 'key.updated'
+  | 'budget.changed'
   | 'key.rotated';
 
 export interface AuditPage {

@@ -369,6 +369,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   audit_entries: true,
   api_keys: true,
   budgets: true,
+  key_groups: true,
   plan_grants: true,
   orders: true,
   bank_transactions: true,

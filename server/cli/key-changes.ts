@@ -6,9 +6,29 @@ import { type ApiKeyRecord, createKey, describeLimits, hashKey, type KeyChange, 
 import { isSiteAccount } from '../limits/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
-import { addUp, encodeBudget, encodeCounts, renderLeft, type UsageCounts } from '../usage/index.js';
+import {
+  addUp,
+  type BudgetAmount,
+  encodeBudget,
+  encodeCounts,
+  renderBudget,
+  type UsageCounts,
+} from '../usage/index.js';
 import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withState } from './command.js';
-import { describeKey, expiryOf, findKey, grantNames, type Listed, modelsOf, nameOf, readKeyId, rpmOf } from './keys.js';
+import {
+  asMistake,
+  budgetAmounts,
+  describeKey,
+  expiryOf,
+  findKey,
+  grantNames,
+  type Listed,
+  modelsOf,
+  nameOf,
+  readKeyId,
+  renderAllLeft,
+  rpmOf,
+} from './keys.js';
 import { renderCounts } from './usage.js';
 import { noteOf, operatorActor } from './users.js';
 
@@ -21,6 +41,10 @@ export interface UpdateKeyOptions {
   rpm?: string;
   /** As `grant`; `all` removes the restriction. */
   models?: readonly string[];
+  /** Amounts for a period, which replace the own budgets of the key; `none` removes them. */
+  budget?: readonly string[];
+  /** A group that exists, or `none`. */
+  group?: string;
   /** A date, or `never`. */
   expires?: string;
   note?: string;
@@ -30,27 +54,46 @@ export interface UpdateKeyOptions {
 /** Changes the properties of a key; servers follow within 2 seconds. @param named See {@link readKeyId}. */
 export async function updateKeyCommand(settings: Settings, named: string, options: UpdateKeyOptions): Promise<number> {
   const id = readKeyId(named);
-  const { name, grant, rpm, models, expires } = options;
-  if ([name, grant, rpm, models, expires].every((option) => option === undefined))
-    throw new CommandMistake('Give what changes: --name, --grant, --rpm, --models or --expires.');
+  const { name, grant, rpm, models, budget: given, group, expires } = options;
+  const properties = [name, grant, rpm, models, expires];
+  if ([...properties, given, group].every((option) => option === undefined))
+    throw new CommandMistake('Give what changes: --name, --grant, --rpm, --models, --budget, --group or --expires.');
+  const amounts = given && changedBudgets(given);
   const change: KeyChange = {
     ...(name !== undefined && { name: nameOf(name) }),
     ...(expires !== undefined && { expiresAt: expires === 'never' ? null : expiryOf(expires) }),
   };
-  const note = noteOf(options.note);
-  const { record, budget } = await withState(settings, async (state) => {
+  const by = { actor: operatorActor(), ...noteOf(options.note) };
+  const { record, budget, budgets } = await withState(settings, async (state) => {
     const found = await findKey(state, id);
     if (grant ?? rpm ?? models) Object.assign(change, await limitsOf(settings, found, options));
-    const updating = state.keys.update({ id, change, actor: operatorActor(), ...note });
-    const updated = await updating.catch((error) => {
-      throw error?.param === 'expires_at' ? mistakeOf(error, { expires_at: '--expires' }) : error;
-    });
-    const budgetId = updated.budgetId ?? undefined;
-    return { record: updated, budget: budgetId === undefined ? undefined : await state.budgets.find(budgetId) };
+    if (properties.some((option) => option !== undefined)) {
+      await state.keys.update({ id, change, ...by }).catch((error) => {
+        throw error?.param === 'expires_at' ? mistakeOf(error, { expires_at: '--expires' }) : error;
+      });
+    }
+    const groupName = group === 'none' ? null : group;
+    if (groupName !== undefined) await state.budgets.move({ id, groupName, ...by }).catch(asMistake);
+    if (amounts) await state.budgets.change({ scope: 'key', subject: id, budgets: amounts, ...by });
+    const updated = await findKey(state, id);
+    const ofPlan = updated.budgetId === null ? undefined : await state.budgets.find(updated.budgetId);
+    return { record: updated, budget: ofPlan, budgets: await state.budgets.ofKey(updated) };
   });
-  if (options.json) printJson(describeKey({ record, budget }));
-  else print(`Key ${id} is changed: ${renderChange(record, change)}. Running servers follow within 2 seconds.\n`);
+  if (options.json) printJson(describeKey({ record, budget, budgets }));
+  else {
+    const changed = [
+      ...renderChange(record, change),
+      ...(group === undefined ? [] : [`group ${group}`]),
+      ...(amounts ? [`budget ${amounts.map(renderBudget).join(', ') || 'none'}`] : []),
+    ].join('; ');
+    print(`Key ${id} is changed: ${changed}. Running servers follow within 2 seconds.\n`);
+  }
   return 0;
+}
+
+/** @throws CommandMistake */
+export function changedBudgets(given: readonly string[]): BudgetAmount[] {
+  return given.length === 1 && given[0] === 'none' ? [] : budgetAmounts(given);
 }
 
 export interface RotateKeyOptions {
@@ -139,17 +182,16 @@ function changedGrants(given: readonly string[], { grants }: ApiKeyRecord, ofPla
   throw new CommandMistake(`--grant ${beyond} exceeds the plan of the key. It has: ${ofPlan?.grants.join(',')}.`);
 }
 
-function renderChange(record: ApiKeyRecord, change: KeyChange): string {
+function renderChange(record: ApiKeyRecord, change: KeyChange): string[] {
   const { name, expiresAt, planId } = record;
   const end = isoTime(expiresAt) ?? 'never';
-  const parts = [
+  return [
     ...(change.name === undefined ? [] : [`name ${name}`]),
     ...describeLimits(record, change),
     ...(change.expiresAt === undefined
       ? []
       : [change.expiresAt === expiresAt ? `expires ${end}` : `expires ${end}, with its plan ${planId}`]),
   ];
-  return parts.join('; ');
 }
 
 /** Number of latest audit rows. */
@@ -167,21 +209,22 @@ export async function showKeyCommand(settings: Settings, named: string, { json }
   const shown = await withState(settings, async (state): Promise<Shown> => {
     const record = await findKey(state, id);
     const { budgetId } = record;
-    const [budget, totals, audit] = await Promise.all([
+    const [budget, budgets, totals, audit] = await Promise.all([
       budgetId === null ? undefined : state.budgets.find(budgetId),
+      state.budgets.ofKey(record),
       state.usage.totals({ keyId: id, from: day, to: day }),
       state.audit.list({ subject: id, limit: MAX_ROWS }),
     ]);
-    return { record, budget, today: addUp(totals), audit };
+    return { record, budget, budgets, today: addUp(totals), audit };
   });
   if (json) printJson(describe(shown));
   else print(render(shown));
   return 0;
 }
 
-function describe({ record, budget, today, audit }: Shown) {
+function describe({ record, budget, budgets, today, audit }: Shown) {
   return {
-    ...describeKey({ record, budget }),
+    ...describeKey({ record, budget, budgets }),
     image_daily_limit: record.imageDailyLimit,
     suspended_at: isoTime(record.suspendedAt),
     replaced_by: record.replacedBy,
@@ -191,7 +234,7 @@ function describe({ record, budget, today, audit }: Shown) {
   };
 }
 
-function render({ record, budget, today, audit }: Shown): string {
+function render({ record, budget, budgets, today, audit }: Shown): string {
   const now = systemClock.now();
   const { rpm, models, imageDailyLimit, replacedBy, revokedAt, suspendedAt } = record;
   const facts = [
@@ -203,7 +246,8 @@ function render({ record, budget, today, audit }: Shown): string {
     ['models', models === null ? 'all' : sanitizeForTerminal(models.join(','))],
     ['rpm', rpm === null ? 'unlimited' : String(rpm)],
     ['plan', record.planId ?? '-'],
-    ['left', renderLeft(budget, now)],
+    ...(record.groupName === undefined ? [] : [['group', record.groupName]]),
+    ['left', sanitizeForTerminal(renderAllLeft({ budget, budgets }))],
     ['images', imageDailyLimit === null ? 'the setting of the gateway' : `${imageDailyLimit} a day`],
     ['today', renderCounts(today)],
     ['created', isoTime(record.createdAt)],

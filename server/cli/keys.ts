@@ -1,5 +1,6 @@
-import { systemClock } from '../../core/runtime/index.js';
-import { isoTime, isVisible, parseIsoTime, renderTable } from '../format/index.js';
+import { randomUUID } from 'node:crypto';
+import { isGatewayError, systemClock } from '../../core/runtime/index.js';
+import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 import {
   type ApiKeyRecord,
   createKeyRecord,
@@ -15,8 +16,19 @@ import {
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
-import { type BudgetState, leftOf, renderLeft } from '../usage/index.js';
-import { CommandFailure, CommandMistake, print, printJson, withNewState, withState } from './command.js';
+import {
+  BUDGET_FORM,
+  type Budget,
+  type BudgetAmount,
+  type BudgetState,
+  encodeSharedBudget,
+  leftOf,
+  limitsOfAmount,
+  parseBudget,
+  renderLeft,
+  renderSharedLeft,
+} from '../usage/index.js';
+import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withNewState, withState } from './command.js';
 
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
@@ -27,6 +39,8 @@ const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'GRANTS', 'RPM', 'LEFT', 'STATE',
 export interface Listed {
   record: ApiKeyRecord;
   budget: BudgetState | undefined;
+  /** Its own budgets, and those of its account and group. */
+  budgets: readonly BudgetState[];
 }
 
 export interface CreateKeyOptions {
@@ -39,6 +53,10 @@ export interface CreateKeyOptions {
   rpm?: string;
   /** Each one or several, comma-separated. Default: all, or those of the plan. */
   models?: readonly string[];
+  /** Each an amount for a period: `50 USD/month`. */
+  budget?: readonly string[];
+  /** A group that exists. */
+  group?: string;
   expires?: string;
   json?: boolean;
 }
@@ -56,13 +74,29 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
     expiresAt: expiryOf(options.expires),
     plan: { ...(ofPlan?.plan ?? NO_PLAN), models: modelIds },
   };
+  const amounts = budgetAmounts(options.budget ?? []);
   const [pepper] = await loadPeppers(settings);
   const planEnd = ofPlan?.expiresAt ?? null;
-  const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
-  await withNewState(settings, async (state) => {
-    // The budget first: a key must never exist without its limits.
-    if (ofPlan?.budget) await state.budgets.create(ofPlan.budget);
-    await state.keys.insert(record, planEnd);
+  const made = createKeyRecord(wanted, pepper, systemClock.now());
+  const { key } = made;
+  const { record, budgets } = await withNewState(settings, async (state) => {
+    const { group: groupName } = options;
+    const shared = await state.budgets.shared({ accountId, groupName }).catch(asMistake);
+    const { id, createdAt } = made.record;
+    const own = amounts.map((amount): Budget => {
+      const limits = { ...limitsOfAmount(amount), expiresAt: null, planId: null };
+      return { ...limits, id: `budget_${randomUUID()}`, accountId, scope: 'key', subject: id, createdAt };
+    });
+    const ids = [...own.map((budget) => budget.id), ...shared];
+    const whole: ApiKeyRecord = {
+      ...made.record,
+      ...(ids.length > 0 && { furtherBudgets: ids }),
+      ...(groupName !== undefined && { groupName }),
+    };
+    // The budgets first: a key must never exist without its limits.
+    for (const budget of ofPlan?.budget ? [ofPlan.budget, ...own] : own) await state.budgets.create(budget);
+    await state.keys.insert(whole, planEnd);
+    return { record: whole, budgets: await state.budgets.ofKey(whole) };
   });
   const { id, name, grants, rpm, planId, models } = record;
   const expiresAt = soonerOf(record.expiresAt, planEnd);
@@ -81,11 +115,13 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
       rpm,
       expires_at: isoTime(expiresAt),
       ...end,
+      ...encodeSharing({ record, budgets }),
     });
   } else {
     print(`${key}\n`);
     const what = `${grants.join(', ')}${models ? ` (${models.join(', ')})` : ''}`;
     process.stderr.write(`Key ${id} (${name}) may use: ${what}. It is not shown again.\n`);
+    if (budgets.length > 0) process.stderr.write(`Its budget: ${budgets.map(renderSharedLeft).join('; ')}.\n`);
     if (planEnd !== null && expiresAt === planEnd)
       process.stderr.write(`It expires at ${isoTime(planEnd)}, with its plan ${planId}.\n`);
   }
@@ -98,7 +134,7 @@ export async function listKeysCommand(settings: Settings, { json }: { json?: boo
     const all: Listed[] = [];
     for (const record of await state.keys.list()) {
       const budget = record.budgetId === null ? undefined : await state.budgets.find(record.budgetId);
-      all.push({ record, budget });
+      all.push({ record, budget, budgets: await state.budgets.ofKey(record) });
     }
     return all;
   });
@@ -204,6 +240,23 @@ export function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): nu
   throw new CommandMistake(`--rpm must be a whole number from 0 to ${max}${otherwise}.`);
 }
 
+/** @throws CommandMistake */
+export function budgetAmounts(given: readonly string[]): BudgetAmount[] {
+  const amounts = given.map((text) => {
+    const amount = parseBudget(text);
+    if (amount) return amount;
+    throw new CommandMistake(`--budget must be ${BUDGET_FORM}; the period is day, month or lifetime (UTC).`);
+  });
+  const kinds = amounts.map(({ unit, resets, currency }) => [unit, resets, currency].join());
+  if (new Set(kinds).size === kinds.length) return amounts;
+  throw new CommandMistake('--budget may be given once for each unit and period.');
+}
+
+/** The error of a group that does not exist, about its option. */
+export function asMistake(error: unknown): never {
+  throw isGatewayError(error) && error.param === 'group' ? mistakeOf(error, { group: '--group' }) : error;
+}
+
 export function expiryOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   const time = parseIsoTime(text);
@@ -218,8 +271,17 @@ function stateOf(record: ApiKeyRecord): string {
   return isValidState(state) ? 'valid' : state;
 }
 
+/** Group and further budgets in the `--json` output; absent without any. */
+export function encodeSharing({ record: { groupName }, budgets }: Pick<Listed, 'record' | 'budgets'>) {
+  const now = systemClock.now();
+  return {
+    ...(groupName !== undefined && { group: groupName }),
+    ...(budgets.length > 0 && { budgets: budgets.map((budget) => encodeSharedBudget(budget, now)) }),
+  };
+}
+
 /** A key in the `--json` output. */
-export function describeKey({ record, budget }: Listed) {
+export function describeKey({ record, budget, budgets }: Listed) {
   const { id, name, accountId, planId, grants, models, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
   return {
     id,
@@ -235,10 +297,17 @@ export function describeKey({ record, budget }: Listed) {
     expires_at: isoTime(expiresAt),
     revoked_at: isoTime(revokedAt),
     last_used_at: isoTime(lastUsedAt),
+    ...encodeSharing({ record, budgets }),
   };
 }
 
-function row({ record, budget }: Listed): string[] {
+/** What is left of all budgets of a key. */
+export function renderAllLeft({ budget, budgets }: Pick<Listed, 'budget' | 'budgets'>): string {
+  const further = budgets.map(renderSharedLeft);
+  return (budget || further.length === 0 ? [renderLeft(budget, systemClock.now()), ...further] : further).join('; ');
+}
+
+function row({ record, budget, budgets }: Listed): string[] {
   const { id, name, accountId, planId, grants, rpm, createdAt, expiresAt, lastUsedAt } = record;
   return [
     id,
@@ -247,7 +316,7 @@ function row({ record, budget }: Listed): string[] {
     planId ?? '-',
     grants.join(','),
     rpm === null ? 'unlimited' : String(rpm),
-    renderLeft(budget, systemClock.now()),
+    sanitizeForTerminal(renderAllLeft({ budget, budgets })),
     stateOf(record),
     isoTime(createdAt),
     isoTime(expiresAt) ?? 'never',

@@ -3,6 +3,71 @@ import { runCommand } from './command.js';
 
 const USER = 'id of a user or of an account, or the address of one user';
 
+export const BUDGET = 'e.g. "50 USD/month", "2M tokens/day" or "1000 requests/lifetime"; may be repeated';
+
+/** Collects the values of an option that may be repeated. */
+export function collect(one: string, all: readonly string[] = []): string[] {
+  return [...all, one];
+}
+
+/** Operator commands for groups of keys, and for budgets of accounts. */
+export function addGroupCommands(program: Command): void {
+  const groups = program.command('groups').description('create, list, show and change groups of keys, such as teams');
+  groups
+    .command('create')
+    .description('create a group, whose keys share its budget')
+    .argument('<name>', 'name of the group')
+    .option('--budget <amount>', BUDGET, collect)
+    .option('--note <text>', 'reason; stored with your name in the history')
+    .option('--json', 'print JSON')
+    .action((name: string, options) =>
+      runCommand(async (settings) => (await import('./groups.js')).createGroupCommand(settings, name, options)),
+    );
+  groups
+    .command('list', { isDefault: true })
+    .description('list the groups')
+    .option('--json', 'print JSON')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./groups.js')).listGroupsCommand(settings, options)),
+    );
+  groups
+    .command('show')
+    .description('show a group: budget, keys, and their usage of this month')
+    .argument('<name>', 'name of the group')
+    .option('--json', 'print JSON')
+    .action((name: string, options) =>
+      runCommand(async (settings) => (await import('./groups.js')).showGroupCommand(settings, name, options)),
+    );
+  groups
+    .command('update')
+    .description('change the budget of a group; running servers follow within 2 seconds')
+    .argument('<name>', 'name of the group')
+    .option('--budget <amount>', `all budgets of the group, or none: ${BUDGET}`, collect)
+    .option('--note <text>', 'reason; stored with your name in the history')
+    .option('--json', 'print JSON')
+    .action((name: string, options) =>
+      runCommand(async (settings) => (await import('./groups.js')).updateGroupCommand(settings, name, options)),
+    );
+  const budgets = program.command('budgets').description('list budgets, and set that of an account');
+  budgets
+    .command('list', { isDefault: true })
+    .description('list the budgets of keys, accounts and groups')
+    .option('--json', 'print JSON')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./groups.js')).listBudgetsCommand(settings, options)),
+    );
+  budgets
+    .command('set')
+    .description('set the budget that all keys of an account share; running servers follow within 2 seconds')
+    .argument('<account>', 'name that "keys create --account" had, or id of the account of a user')
+    .option('--budget <amount>', `all budgets of the account, or none: ${BUDGET}`, collect)
+    .option('--note <text>', 'reason; stored with your name in the history')
+    .option('--json', 'print JSON')
+    .action((account: string, options) =>
+      runCommand(async (settings) => (await import('./groups.js')).setBudgetCommand(settings, account, options)),
+    );
+}
+
 /** Operator commands for users. */
 export function addUserCommands(program: Command): void {
   const users = program.command('users').description('list, show, sign out, suspend, resume, export and erase users');

@@ -2,7 +2,16 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { pointToSetting, settingsHelp } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { print, runCommand } from './command.js';
-import { addJobCommands, addPaymentCommands, addPlanCommands, addStateCommands, addUserCommands } from './nouns.js';
+import {
+  addGroupCommands,
+  addJobCommands,
+  addPaymentCommands,
+  addPlanCommands,
+  addStateCommands,
+  addUserCommands,
+  BUDGET,
+  collect,
+} from './nouns.js';
 
 const START_HELP = `
 To begin:
@@ -46,6 +55,7 @@ export function createProgram(): Command {
     });
 
   addKeyCommands(program);
+  addGroupCommands(program);
   addUsageCommands(program);
   addUserCommands(program);
   addPlanCommands(program);
@@ -136,6 +146,8 @@ function addKeyCommands(program: Command): void {
       'ids of the models, separated by commas, or all (default: all, or those of the plan)',
       collect,
     )
+    .option('--budget <amount>', BUDGET, collect)
+    .option('--group <name>', 'group that the key belongs to, as "groups create" made it; its keys share a budget')
     .option('--expires <date>', 'expiry date, e.g. 2030-12-31 (default: never, or the end of the plan)')
     .option('--json', 'print JSON')
     .action((options) =>
@@ -156,6 +168,8 @@ function addKeyCommands(program: Command): void {
     .option('--grant <grant>', 'all grants of the key, separated by commas; they replace those that it has', collect)
     .option('--rpm <number>', 'requests per minute and route family, or unlimited')
     .option('--models <model>', 'all models of the key, separated by commas, or all', collect)
+    .option('--budget <amount>', `all budgets of the key itself, or none: ${BUDGET}`, collect)
+    .option('--group <name>', 'group that the key moves into, or none')
     .option('--expires <date>', 'expiry date, e.g. 2030-12-31, or never')
     .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
@@ -198,14 +212,11 @@ function addUsageCommands(program: Command): void {
     .option('--key <id>', `only this key: ${KEY}`)
     .option('--from <day>', 'first day by UTC, e.g. 2026-06-01 (default: 30 days)')
     .option('--to <day>', 'last day (default: today)')
-    .addOption(new Option('--by <group>', 'one row for each').choices(['key', 'model', 'day', 'route']))
+    .option('--group <name>', 'only the keys of this group')
+    .addOption(new Option('--by <group>', 'one row for each').choices(['key', 'group', 'model', 'day', 'route']))
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .option('--json', 'print JSON')
     .action((options) => runCommand(async (settings) => (await import('./usage.js')).usageCommand(settings, options)));
-}
-
-function collect(one: string, all: readonly string[] = []): string[] {
-  return [...all, one];
 }
 
 function wholeNumber(text: string): number {

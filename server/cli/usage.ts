@@ -1,17 +1,19 @@
 import { systemClock } from '../../core/runtime/index.js';
 import { renderTable, sanitizeForTerminal } from '../format/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
 import { addUp, encodeCounts, grouped, readDayRange, type UsageCounts, type UsageTotal } from '../usage/index.js';
 import { CommandMistake, print, printJson, withState } from './command.js';
 import { findKey, readKeyId } from './keys.js';
 
-type Column = 'day' | 'key' | 'name' | 'account' | 'route' | 'model';
+type Column = 'day' | 'key' | 'name' | 'account' | 'group' | 'route' | 'model';
 
 /** Columns of each report; `name` is the name of the key. */
 const COLUMNS: Readonly<Record<NonNullable<UsageOptions['by']> | 'all', readonly Column[]>> = {
   all: ['day', 'key', 'name', 'account', 'route', 'model'],
   key: ['key', 'name', 'account'],
+  group: ['group'],
   model: ['model'],
   day: ['day'],
   route: ['route'],
@@ -21,10 +23,12 @@ const COUNTS_HEAD = ['REQUESTS', 'FAILED', 'TOKENS IN', 'TOKENS OUT', 'OTHER', '
 export interface UsageOptions {
   /** See {@link readKeyId}. */
   key?: string;
+  /** Only keys of this group. */
+  group?: string;
   from?: string;
   to?: string;
   /** Default: a row for each day, key, route and model. */
-  by?: 'key' | 'model' | 'day' | 'route';
+  by?: 'key' | 'group' | 'model' | 'day' | 'route';
   csv?: boolean;
   json?: boolean;
 }
@@ -36,14 +40,18 @@ interface Row {
 
 /** Prints the usage by day, key, route and model, or by one of them. */
 export async function usageCommand(settings: Settings, options: UsageOptions): Promise<number> {
-  const { key, from, to, by, csv, json } = options;
+  const { key, group, from, to, by, csv, json } = options;
   const keyId = key === undefined ? undefined : readKeyId(key);
   const range = readDayRange({ from, to }, systemClock.now());
   if ('problem' in range) throw new CommandMistake(`--${range.field} ${range.problem}.`);
   const rows = await withState(settings, async (state) => {
     const totals = await state.usage.totals({ ...range, keyId });
     if (keyId !== undefined && totals.length === 0) await findKey(state, keyId);
-    return rowsOf(totals, await keyNames(state, totals, keyId), by);
+    if (group !== undefined && !(await state.budgets.groups()).some(({ name }) => name === group))
+      throw new CommandMistake(`--group: there is no group ${group}; "mediagate groups list" shows them.`);
+    const records = await keyRecords(state, totals, keyId);
+    const ofGroup = totals.filter((total) => group === undefined || records.get(total.keyId)?.groupName === group);
+    return rowsOf(ofGroup, records, by);
   });
   const columns = COLUMNS[by ?? 'all'];
   if (json) printJson(rows.map((row) => describe(row, columns)));
@@ -53,18 +61,19 @@ export async function usageCommand(settings: Settings, options: UsageOptions): P
   return 0;
 }
 
-/** Names of the keys by id. A deleted key has none. */
-async function keyNames({ keys }: Pick<Records, 'keys'>, totals: readonly UsageTotal[], keyId: string | undefined) {
-  if (totals.length === 0) return new Map<string, string>();
+/** The keys by id. A deleted key has none. */
+async function keyRecords({ keys }: Pick<Records, 'keys'>, totals: readonly UsageTotal[], keyId: string | undefined) {
+  if (totals.length === 0) return new Map<string, ApiKeyRecord>();
   const one = keyId === undefined ? undefined : await keys.find(keyId);
   const records = keyId === undefined ? await keys.list() : one ? [one] : [];
-  return new Map(records.map(({ id, name }) => [id, name]));
+  return new Map(records.map((record) => [record.id, record]));
 }
 
 /** Days newest first; keys, models and routes with the most requests first. */
-function rowsOf(totals: readonly UsageTotal[], names: ReadonlyMap<string, string>, by: UsageOptions['by']): Row[] {
+function rowsOf(totals: readonly UsageTotal[], keys: ReadonlyMap<string, ApiKeyRecord>, by: UsageOptions['by']): Row[] {
   const all = totals.map(({ day, keyId, accountId, route, model, ...counts }): Row => {
-    const ofKey = { key: keyId || null, name: names.get(keyId) ?? null, account: accountId };
+    const { name = null, groupName: group = null } = keys.get(keyId) ?? {};
+    const ofKey = { key: keyId || null, name, account: accountId, group };
     return { names: { day, ...ofKey, route, model }, counts };
   });
   if (by === undefined) return all;

@@ -28,6 +28,7 @@ import {
   type Settings,
 } from '../settings/index.js';
 import { API_VERSION } from '../version.js';
+import { describeUpstreams, type UpstreamFinding } from './upstreams.js';
 
 /** One line of `mediagate doctor`. */
 export interface Finding {
@@ -57,8 +58,8 @@ function isDiskFull(error: unknown): boolean {
 }
 
 /** Runs all checks concurrently. A problem is a finding, never an error. */
-export function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logger: Logger): Promise<Finding[]> {
-  return Promise.all([
+export async function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logger: Logger): Promise<Finding[]> {
+  const findings = await Promise.all([
     checkNode(),
     checkSettings(settings, env),
     checkAddress(settings),
@@ -73,6 +74,7 @@ export function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logger: Lo
     checkPlugins(settings, env, logger),
     checkSignIn(settings, env, logger),
   ]);
+  return findings.flat();
 }
 
 /** Whether every variable that looks like a setting is one, and is valid. */
@@ -325,7 +327,8 @@ function canConnect(host: string, port: number): Promise<void> {
   });
 }
 
-async function checkPlugins(settings: Settings, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Finding> {
+/** Whether the plugins load, and what their upstreams answer. */
+async function checkPlugins(settings: Settings, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Finding[]> {
   const name = 'plugins';
   try {
     const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', readOnly: true });
@@ -339,23 +342,18 @@ async function checkPlugins(settings: Settings, environment: NodeJS.ProcessEnv, 
         ...failed.map(({ id, reason }) => `${id} failed: ${reason ?? 'no reason given'}`),
       ].join('; ');
       const level = failed.length > 0 || ready.length === 0 || !checkPlatforms(ways).ok ? 'warn' : 'ok';
-      return {
-        name,
-        level,
-        detail,
-        ...(level === 'warn' && { advice: adviceFor(failed) }),
-      };
+      const found: Finding = { name, level, detail, ...(level === 'warn' && { advice: adviceFor(failed) }) };
+      return [found, ...describeUpstreams(await gateway.checkUpstreams()).map(asFinding)];
     } finally {
       await gateway.close();
     }
   } catch (error) {
-    return {
-      name,
-      level: 'fail',
-      detail: messageOf(error),
-      advice: CHECK_FILE,
-    };
+    return [{ name, level: 'fail', detail: messageOf(error), advice: CHECK_FILE }];
   }
+}
+
+function asFinding({ ok, detail, advice }: UpstreamFinding): Finding {
+  return { name: 'upstream', level: ok ? 'ok' : 'warn', detail, ...(advice !== undefined && { advice }) };
 }
 
 /** Values from the environment must not be in the file. */

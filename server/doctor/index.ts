@@ -1,1 +1,2 @@
 export { type Finding, runChecks } from './checks.js';
+export { describeUpstreams, type UpstreamFinding } from './upstreams.js';

@@ -16,32 +16,51 @@ const MAX_PART_HEADERS = 16;
 /** For fields and everything between the parts. */
 const FRAME_BYTES = MAX_PARTS * (MAX_FIELD_BYTES + MAX_PART_HEADER_BYTES);
 
-export interface FormOptions {
-  audio: Audio;
-  /** Field names of the audio file in the form. */
-  audioFields: readonly string[];
-  /** Maximum bytes of the audio file. */
+/** Limits of any form with files. */
+export interface FileFormOptions {
+  /** Field names of the files in the form. */
+  fileFields: readonly string[];
+  /** Maximum bytes of all files together. */
   maxBytes: number;
-  /** Shared by all forms. */
+  /** Shared by all forms of a kind. */
   budget: BodyBudget;
   /** The owner: the account of the key, or the key if it has none. */
   owner: string;
-  /** Aborts when the client has disconnected. */
-  signal: AbortSignal;
   /** Whether to compute the fingerprint, which hashes the whole content. */
   fingerprinted: boolean;
+  /** Fields that are files also if the part has no file name. Default: none. */
+  unnamedFiles?: readonly string[];
 }
 
-export interface AudioForm {
+export interface FormOptions extends Omit<FileFormOptions, 'fileFields' | 'unnamedFiles'> {
+  audio: Audio;
+  /** Field names of the audio file in the form. */
+  audioFields: readonly string[];
+  /** Aborts when the client has disconnected. */
+  signal: AbortSignal;
+}
+
+interface Form<Files> {
   /** All values of each field, in sending order. */
-  fields: ReadonlyMap<string, readonly string[]>;
-  /** Undefined if none was sent. */
-  audio?: UploadedAudio;
+  fields: FormFields;
+  files: Files;
   /**
    * SHA-256 in hex of fields and files, or empty. The boundary, file names and the order of different fields make no
    * difference.
    */
   fingerprint: string;
+}
+
+export interface AudioForm extends Omit<Form<unknown>, 'files'> {
+  /** Undefined if none was sent. */
+  audio?: UploadedAudio;
+}
+
+/** A file of a form, in memory. */
+export interface FormFile {
+  /** Name of its field. */
+  field: string;
+  bytes: Uint8Array;
 }
 
 /**
@@ -50,11 +69,58 @@ export interface AudioForm {
  * @throws GatewayError `unsupported_media_type`, `request_too_large`, `queue_full`, `request_timeout`, `bad_request`,
  *   `invalid_value`, and what `use` throws.
  */
-export async function useAudioForm<Result>(
+export function useAudioForm<Result>(
   request: IncomingMessage,
   response: ServerResponse,
   options: FormOptions,
   use: (form: AudioForm) => Promise<Result>,
+): Promise<Result> {
+  const limits = { ...options, fileFields: options.audioFields, unnamedFiles: options.audioFields };
+  const collect: Collect<UploadedAudio | undefined> = (parser, fail, hashes) =>
+    collectAudio(parser, options, fail, hashes);
+  return useForm(request, response, limits, collect, async ({ files: audio, ...form }) => {
+    try {
+      return await use({ ...form, ...(audio && { audio }) });
+    } finally {
+      await audio?.remove();
+    }
+  });
+}
+
+/**
+ * Reads a form whose files stay in memory until `use` has ended, in sending order. A part is a file if it has a file
+ * name. Call it after the key was checked.
+ * @throws GatewayError as {@link useAudioForm}.
+ */
+export function useFileForm<Result>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: FileFormOptions,
+  use: (form: Form<readonly FormFile[]>) => Promise<Result>,
+): Promise<Result> {
+  const collect: Collect<FormFile[]> = (parser, fail, hashes) => collectFiles(parser, options.fileFields, fail, hashes);
+  return useForm(request, response, options, collect, use);
+}
+
+/** Whether the body is a form with files. */
+export function isFileForm({ headers }: IncomingMessage): boolean {
+  return /^multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? '');
+}
+
+/** Takes the files of a form while it is parsed. */
+interface Collector<Files> {
+  received(): Promise<Files>;
+  abandon(): Promise<void>;
+}
+
+type Collect<Files> = (parser: BusboyInstance, fail: Fail, hashes?: Map<string, string[]>) => Collector<Files>;
+
+async function useForm<Files, Result>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: FileFormOptions,
+  collect: Collect<Files>,
+  use: (form: Form<Files>) => Promise<Result>,
 ): Promise<Result> {
   checkType(request);
   const { budget, owner } = options;
@@ -69,25 +135,20 @@ export async function useAudioForm<Result>(
   try {
     if (request.headers.expect !== undefined) response.writeContinue();
     const limits = { ...options, formBytes: maxBytes, reservation, onBytes };
-    const form = await readForm(request, limits, slow.promise);
-    try {
-      return await use(form);
-    } finally {
-      await form.audio?.remove();
-    }
+    return await use(await readForm(request, limits, collect, slow.promise));
   } finally {
     reservation.release();
   }
 }
 
-function checkType({ headers }: IncomingMessage): void {
-  refuseCoding(headers);
-  if (!/^multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? '')) {
+function checkType(request: IncomingMessage): void {
+  refuseCoding(request.headers);
+  if (!isFileForm(request)) {
     throw new GatewayError('unsupported_media_type', 'Send the body as Content-Type: multipart/form-data.');
   }
 }
 
-interface ReadLimits extends FormOptions {
+interface ReadLimits extends FileFormOptions {
   /** Maximum bytes of the whole form. */
   formBytes: number;
   reservation: BodyReservation;
@@ -98,12 +159,17 @@ interface ReadLimits extends FormOptions {
 type Fail = (error: unknown) => void;
 
 /** @param slow Rejects if the form arrives too slowly. */
-async function readForm(request: IncomingMessage, limits: ReadLimits, slow: Promise<never>): Promise<AudioForm> {
-  const parser = await openParser(request, limits.audioFields);
+async function readForm<Files>(
+  request: IncomingMessage,
+  limits: ReadLimits,
+  collect: Collect<Files>,
+  slow: Promise<never>,
+): Promise<Form<Files>> {
+  const parser = await openParser(request, limits.unnamedFiles ?? []);
   const { promise: whole, resolve, reject: fail } = Promise.withResolvers<void>();
   const fields = collectFields(parser, fail);
-  const files = limits.fingerprinted ? new Map<string, string[]>() : undefined;
-  const audio = collectAudio(parser, limits, fail, files);
+  const hashes = limits.fingerprinted ? new Map<string, string[]>() : undefined;
+  const collector = collect(parser, fail, hashes);
   const unwatch = watch(request, limits, fail);
   parser
     .on('partsLimit', () => fail(new GatewayError('bad_request', `The form has more than ${MAX_PARTS} parts.`)))
@@ -113,13 +179,13 @@ async function readForm(request: IncomingMessage, limits: ReadLimits, slow: Prom
   request.pipe(parser);
   try {
     await whole;
-    const received = await audio.received();
-    const fingerprint = files
-      ? fingerprintOf({ fields: Object.fromEntries(fields), files: Object.fromEntries(files) })
+    const files = await collector.received();
+    const fingerprint = hashes
+      ? fingerprintOf({ fields: Object.fromEntries(fields), files: Object.fromEntries(hashes) })
       : '';
-    return { fields, ...(received && { audio: received }), fingerprint };
+    return { fields, files, fingerprint };
   } catch (error) {
-    await audio.abandon();
+    await collector.abandon();
     throw error;
   } finally {
     unwatch();
@@ -129,7 +195,7 @@ async function readForm(request: IncomingMessage, limits: ReadLimits, slow: Prom
   }
 }
 
-async function openParser(request: IncomingMessage, audioFields: readonly string[]): Promise<BusboyInstance> {
+async function openParser(request: IncomingMessage, fileFields: readonly string[]): Promise<BusboyInstance> {
   const { Busboy } = await import('@fastify/busboy');
   try {
     return new Busboy({
@@ -140,7 +206,7 @@ async function openParser(request: IncomingMessage, audioFields: readonly string
         headerSize: MAX_PART_HEADER_BYTES,
         headerPairs: MAX_PART_HEADERS,
       },
-      isPartAFile: (name, _type, filename) => filename !== undefined || audioFields.includes(name ?? ''),
+      isPartAFile: (name, _type, filename) => filename !== undefined || fileFields.includes(name ?? ''),
     });
   } catch (cause) {
     throw new GatewayError('bad_request', 'The Content-Type names no boundary.', { cause });
@@ -163,10 +229,10 @@ function collectFields(parser: BusboyInstance, fail: Fail): ReadonlyMap<string, 
  */
 function collectAudio(
   parser: BusboyInstance,
-  { audio, audioFields, maxBytes, signal }: ReadLimits,
+  { audio, audioFields, maxBytes, signal }: FormOptions,
   fail: Fail,
   hashes?: Map<string, string[]>,
-) {
+): Collector<UploadedAudio | undefined> {
   let incoming: Readable | undefined;
   let receiving: Promise<UploadedAudio> | undefined;
   parser.on('file', (name: string | undefined, stream) => {
@@ -191,6 +257,34 @@ function collectAudio(
         () => undefined,
       );
     },
+  };
+}
+
+/** Keeps the files of a form in memory: the limit of the whole form is their limit. */
+function collectFiles(
+  parser: BusboyInstance,
+  fileFields: readonly string[],
+  fail: Fail,
+  hashes?: Map<string, string[]>,
+): Collector<FormFile[]> {
+  const files: { field: string; chunks: Uint8Array[] }[] = [];
+  parser.on('file', (name: string | undefined, stream) => {
+    // A truncated form fails by itself.
+    stream.on('error', () => {});
+    if (name === undefined || !fileFields.includes(name)) {
+      stream.resume();
+      return fail(
+        invalid(name ?? 'file', `A file is sent in a field that takes none. Files: ${fileFields.join(', ')}.`),
+      );
+    }
+    if (hashes) hashInto(hashes, name, stream);
+    const chunks: Uint8Array[] = [];
+    files.push({ field: name, chunks });
+    stream.on('data', (chunk: Uint8Array) => chunks.push(chunk)).resume();
+  });
+  return {
+    received: async () => files.map(({ field, chunks }) => ({ field, bytes: Buffer.concat(chunks) })),
+    abandon: async () => void files.splice(0),
   };
 }
 

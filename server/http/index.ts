@@ -45,11 +45,14 @@ export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-respons
 export {
   type AudioForm,
   type FormFields,
+  type FormFile,
   fieldOf,
+  isFileForm,
   missing,
   nameIgnored,
   requiredField,
   useAudioForm,
+  useFileForm,
 } from './form.js';
 export { createHttpServer, drain, type HttpServer, type HttpServerOptions } from './http-server.js';
 export { type Next, newRouter, type ParamsContext, type RequestContext, type RequestState } from './koa-app.js';

@@ -39,6 +39,8 @@ export interface RouteBody {
   type?: 'multipart/form-data' | 'application/x-www-form-urlencoded';
   schema: TSchema;
   example?: unknown;
+  /** Schema of the fields, if the route takes `multipart/form-data` as well. */
+  form?: TSchema;
 }
 
 export interface Route {

@@ -19,6 +19,7 @@ import {
   readRetryCount,
 } from '../idempotency/index.js';
 import { followKey, keyOf, quotaSubject } from '../keys/index.js';
+import { EDIT_EXAMPLE, EditBodySchema, EditFormSchema, useEditBody } from './image-edits.js';
 import {
   IMAGE_ANSWER,
   IMAGE_EXAMPLE,
@@ -27,20 +28,29 @@ import {
   SUBMISSION_ERRORS,
   SUBMITTED_ANSWER,
   submitImage,
+  type UseImageBody,
 } from './image-request.js';
 import { encodeFirstSubmitted, encodeImageResult, encodeSubmitted, isOpen, sendSubmitted } from './images.js';
 
-const ROUTE = '/v1/images/generations';
+/** A route that waits for its image. */
+interface WaitingRoute {
+  path: string;
+  /** Reads the request. Default: as JSON in the form of the service document. */
+  use?: UseImageBody;
+}
+
+const GENERATIONS: WaitingRoute = { path: '/v1/images/generations' };
+const EDITS: WaitingRoute = { path: '/v1/images/edits', use: useEditBody };
 const MAX_WAIT_MS = 300_000;
 /** Period in which an SDK's own retry without a key receives the image of its first request. */
 const RETRY_MS = 600_000;
 
-/** The synchronous route: submits a job and waits for it. */
+/** The synchronous routes: each submits a job and waits for it. */
 export function imageGenerationRoutes(server: ServerContext): Route[] {
   const { gateway, waiting, drain, clock, baseUrl, keys } = server;
   const waiters = new Map<string, number>();
 
-  async function generate(context: RequestContext): Promise<void> {
+  async function generate(context: RequestContext, { path, use }: WaitingRoute): Promise<void> {
     const { req: request, res: response } = context;
     const caller = keyOf(context);
     const { id: keyId, accountId } = caller;
@@ -50,7 +60,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
     const timeoutMs = askedMs ?? (respondAsync ? 0 : MAX_WAIT_MS);
     /** Without a key, only a request that an SDK marks as a retry is the same request. */
     const retry = (fingerprint: string): Idempotency => ({
-      scope: `${keyId} retry of POST ${ROUTE}`,
+      scope: `${keyId} retry of POST ${path}`,
       key: fingerprint,
       fingerprint,
       retentionMs: RETRY_MS,
@@ -63,10 +73,11 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       const keyed = key !== undefined;
       const { job: first, replayed } = await submitImage(server, context, {
         rememberAs: (fingerprint) =>
-          keyed ? { scope: `${keyId} POST ${ROUTE}`, key, fingerprint } : retry(fingerprint),
+          keyed ? { scope: `${keyId} POST ${path}`, key, fingerprint } : retry(fingerprint),
         // A client without a key does not want the image of a request that broke off.
         renewsCancelled: !keyed,
         takesWebhook: false,
+        ...(use && { use }),
       });
       const job = timeoutMs === 0 ? first : await waitFor(first, { accountId, timeoutMs, gone, ended, keyed });
       if (!isOpen(job)) return await sendEnded(context, job);
@@ -135,28 +146,41 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
     sendBytes(context, bytes);
   }
 
+  const shared = {
+    ...IMAGE_ROUTE,
+    method: 'POST',
+    headers: { ...IDEMPOTENCY_HEADER, Prefer: '`respond-async` or `wait=<seconds>`: a job where it takes longer.' },
+    answers: { 200: IMAGE_ANSWER, 202: SUBMITTED_ANSWER },
+    errors: [
+      ...SUBMISSION_ERRORS,
+      'moderation_blocked',
+      'failed_to_download_image',
+      'upstream_error',
+      'upstream_timeout',
+      'upstream_unavailable',
+      'job_timeout',
+      'idempotency_in_progress',
+    ],
+  } as const;
   return [
     defineRoute({
-      ...IMAGE_ROUTE,
-      method: 'POST',
-      path: ROUTE,
+      ...shared,
+      path: GENERATIONS.path,
       endpoint: 'imageGenerations',
       summary: 'Create an image',
       description: 'Creates one image and answers when it is ready, in the format of OpenAI clients.',
-      headers: { ...IDEMPOTENCY_HEADER, Prefer: '`respond-async` or `wait=<seconds>`: a job where it takes longer.' },
       body: { schema: ImageBodySchema, example: IMAGE_EXAMPLE },
-      answers: { 200: IMAGE_ANSWER, 202: SUBMITTED_ANSWER },
-      errors: [
-        ...SUBMISSION_ERRORS,
-        'moderation_blocked',
-        'failed_to_download_image',
-        'upstream_error',
-        'upstream_timeout',
-        'upstream_unavailable',
-        'job_timeout',
-        'idempotency_in_progress',
-      ],
-      handler: generate,
+      handler: (context) => generate(context, GENERATIONS),
+    }),
+    defineRoute({
+      ...shared,
+      path: EDITS.path,
+      endpoint: 'imageEdits',
+      summary: 'Edit an image',
+      description:
+        'Creates one image from up to four input images, a form with files or JSON, and answers when it is ready. A `mask` limits the change to a part of the first one.',
+      body: { schema: EditBodySchema, form: EditFormSchema, example: EDIT_EXAMPLE },
+      handler: (context) => generate(context, EDITS),
     }),
   ];
 }

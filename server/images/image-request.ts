@@ -1,5 +1,11 @@
 import { field, type ImageSize, optional, type Static, Type } from '../../core/contracts/index.js';
-import { type ImageJob, type ImageRequest, MAX_REFERENCES, type ReferenceInput } from '../../core/images/index.js';
+import {
+  type ImageJob,
+  type ImageRequest,
+  type ImageSubmission,
+  MAX_REFERENCES,
+  type ReferenceInput,
+} from '../../core/images/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import {
   Count,
@@ -45,6 +51,7 @@ const ACCEPTED = {
   model: 'the name of an image model, e.g. "gen-img-2"',
   prompt: `a text of 1 to ${MAX_PROMPT_LENGTH} characters`,
   n: '1: each request makes one image. For several images, send POST /v1/images/jobs once for each, with an Idempotency-Key of its own',
+  mask: 'an https link or a data URI of a PNG file with an alpha channel',
   size: `"auto", ${NAMED_SIZES.map((size) => `"${size}"`).join(', ')}`,
   response_format: '"url" or "b64_json"',
   upload_to_storage: 'true or false',
@@ -99,6 +106,10 @@ export const ImageBodySchema = Type.Object({
   image_url: optional(Links, `Input images: ${LINK}. A request has at most 4, of at most 10 MB each.`),
   input_image: optional(Links, 'Another name of `image_url`.'),
   image: optional(Links, 'Another name of `image_url`.'),
+  mask: optional(
+    Type.String(),
+    'Marks the part of the first input image to change, by its transparent pixels: an https link or a data URI of a PNG file of the same size, with an alpha channel.',
+  ),
   quality: optional(Name, 'Quality, in the words of the model vendor, e.g. "high".'),
   background: optional(Name, 'Background, in the words of the model vendor, e.g. "transparent".'),
   moderation: optional(Name, 'Strictness of moderation, in the words of the model vendor.'),
@@ -189,6 +200,7 @@ export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeR
     prompt,
     size: body.size === undefined ? DEFAULT_SIZE : readSize(body.size, rule),
     references: readReferences(body, item),
+    ...(body.mask !== undefined && { mask: { value: body.mask, param: 'mask' } }),
     options: Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
     delivery: body.response_format !== 'b64_json' ? 'url' : body.upload_to_storage ? 'both' : 'inline',
   };
@@ -242,6 +254,11 @@ function readReferences(body: ImageBody, item: Item | undefined): ReferenceInput
     ...listLinks('image', body.image),
     ...listLinks('items[0].image_url', item?.image_url),
   ];
+  return limitReferences(references);
+}
+
+/** @throws GatewayError `too_many_images`. */
+export function limitReferences(references: ReferenceInput[]): ReferenceInput[] {
   const extra = references[MAX_REFERENCES];
   if (!extra) return references;
   const message = `A request accepts at most ${MAX_REFERENCES} input images; this one has ${references.length}.`;
@@ -253,9 +270,9 @@ function listLinks(param: string, links: Static<typeof Links> = []): ReferenceIn
   return links.map((value, index) => ({ value, param: `${param}[${index}]` }));
 }
 
-/** `image[4]` → `image`. */
+/** `image[4]` or `images[4].image_url` → `image` or `images`. */
 function fieldOf(param: string): string {
-  return param.replace(/\[\d+\]$/, '');
+  return param.replace(/^images\[\d+\]\.image_url$/, 'images').replace(/\[\d+\]$/, '');
 }
 
 export interface Submitted {
@@ -271,6 +288,36 @@ export interface SubmitTerms {
   renewsCancelled: boolean;
   /** Whether the body may contain a webhook URL. */
   takesWebhook: boolean;
+  /** Reads the request. Default: as JSON in the form of the service document. */
+  use?: UseImageBody;
+}
+
+/** An image request as a client sent it. */
+export interface SentImage {
+  image: ImageRequest;
+  fingerprint: string;
+  webhookUrl?: unknown;
+}
+
+/** Reads an image request, and holds the memory of its body until `submit` has ended. */
+export type UseImageBody = (
+  server: ServerContext,
+  context: RequestContext,
+  submit: (sent: SentImage) => Promise<ImageSubmission>,
+) => Promise<ImageSubmission>;
+
+const useImageBody: UseImageBody = (server, context, submit) =>
+  useJsonBody(context.req, context.res, imageBodyLimits(server, context, IMAGE_FIELDS), ({ value, fingerprint }) =>
+    submit({
+      image: decodeImage(value, { anySize: server.anyImageSize }),
+      fingerprint,
+      webhookUrl: value.webhook_url,
+    }),
+  );
+
+/** @param fields The fields that are read of a large body. */
+export function imageBodyLimits({ bodies }: ServerContext, context: RequestContext, fields: readonly string[]) {
+  return { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: quotaSubject(keyOf(context)), fields };
 }
 
 /**
@@ -280,18 +327,15 @@ export interface SubmitTerms {
 export async function submitImage(
   server: ServerContext,
   context: RequestContext,
-  { rememberAs, renewsCancelled, takesWebhook }: SubmitTerms,
+  { rememberAs, renewsCancelled, takesWebhook, use = useImageBody }: SubmitTerms,
 ): Promise<Submitted> {
-  const { gateway, bodies, anyImageSize: anySize, webhooks, accountQueueShare } = server;
-  const { req: request, res: response, state } = context;
+  const { gateway, webhooks, accountQueueShare } = server;
+  const { res: response, state } = context;
   const key = keyOf(context);
   const rateLimit = consumeRequest({ key, family: 'image' });
   const imagesPerDay =
     key.imageDailyLimit ?? (isSiteAccount(key.accountId) ? server.accountImageDailyLimit : server.imageDailyLimit);
-  const limits = { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: quotaSubject(key), fields: IMAGE_FIELDS };
-  const submission = await useJsonBody(request, response, limits, async ({ value, fingerprint }) => {
-    const image = decodeImage(value, { anySize });
-    const { webhook_url: target = null } = value;
+  const submission = await use(server, context, async ({ image, fingerprint, webhookUrl: target = null }) => {
     const webhookUrl = takesWebhook && target !== null ? webhooks?.targets.check(target) : undefined;
     const wanted = { ...image, webhookUrl, owner: key.accountId, ...queueShareOf(key, accountQueueShare) };
     const submit = (idempotency: Idempotency | undefined) =>

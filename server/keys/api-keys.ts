@@ -42,8 +42,12 @@ export interface ApiKeyRecord {
   accountId: string;
   /** Plan of the catalogue; null if the key was made without a plan. */
   planId: string | null;
-  /** Budget that model requests are counted against; null is unlimited. */
+  /** Budget of its plan, that model requests are counted against; null is unlimited. */
   budgetId: string | null;
+  /** Its own budgets, and those of its account and group. Default: none. */
+  furtherBudgets?: readonly string[];
+  /** Group of keys that share budgets. Default: none. */
+  groupName?: string;
   /** Ids of the allowed models; null is all. */
   models: readonly string[] | null;
   /** Images per UTC day; null is the gateway's setting. */
@@ -193,19 +197,26 @@ export function createApiKeys(
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
 export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {
-  const { grants, models, keepsJobs, followingPlans: _followingPlans, ...columns } = record;
-  const lists = { grants: JSON.stringify(grants), models: models && JSON.stringify(models) };
-  return { ...columns, ...lists, keepsJobs: keepsJobs ? 1 : null };
+  const { grants, models, keepsJobs, followingPlans: _followingPlans, furtherBudgets, groupName, ...columns } = record;
+  const lists = {
+    grants: JSON.stringify(grants),
+    models: models && JSON.stringify(models),
+    furtherBudgets: furtherBudgets ? JSON.stringify(furtherBudgets) : null,
+  };
+  return { ...columns, ...lists, groupName: groupName ?? null, keepsJobs: keepsJobs ? 1 : null };
 }
 
 export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
-  const { grants, models, keepsJobs, changedAt: _changedAt, planExpiresAt, followingPlans, ...columns } = row;
+  const { grants, models, keepsJobs, changedAt: _changedAt, planExpiresAt, followingPlans, ...rest } = row;
+  const { furtherBudgets, groupName, ...columns } = rest;
   return {
     ...columns,
     grants: JSON.parse(grants) as KeyGrant[],
     models: models === null ? null : (JSON.parse(models) as string[]),
     expiresAt: soonerOf(row.expiresAt, planExpiresAt),
     ...(followingPlans !== null && { followingPlans: followingOf(row) }),
+    ...(furtherBudgets !== null && { furtherBudgets: JSON.parse(furtherBudgets) as string[] }),
+    ...(groupName !== null && { groupName }),
     ...(keepsJobs !== null && { keepsJobs: true }),
   };
 }
@@ -309,6 +320,9 @@ export interface ApiKeysTable {
   changedAt: number;
   planId: string | null;
   budgetId: string | null;
+  /** JSON array of ids: the budgets of the key itself, its account and its group. */
+  furtherBudgets: string | null;
+  groupName: string | null;
   /** JSON array of model ids; null is all. */
   models: string | null;
   imageDailyLimit: number | null;
@@ -328,8 +342,10 @@ export const keyMigrations: Migrations = {
       id text primary key, name text not null, hash text not null, "pepperVersion" integer not null, grants text not null,
       rpm integer, "accountId" text not null, "createdAt" bigint not null, "expiresAt" bigint, "revokedAt" bigint,
       "lastUsedAt" bigint, "changedAt" bigint not null, "planId" text, "budgetId" text, models text, "imageDailyLimit" integer,
-      "planExpiresAt" bigint, "followingPlans" text, "suspendedAt" bigint, "replacedBy" text, "keepsJobs" integer)`,
+      "planExpiresAt" bigint, "followingPlans" text, "suspendedAt" bigint, "replacedBy" text, "keepsJobs" integer,
+      "furtherBudgets" text, "groupName" text)`,
     `create index api_keys_account on api_keys ("accountId", "createdAt", id)`,
+    `create index api_keys_group on api_keys ("groupName")`,
     `create index api_keys_changed_at on api_keys ("changedAt")`,
   ),
 };

@@ -14,6 +14,9 @@ export interface ModelObject {
   owned_by: 'gateway';
   /** Paths of the API that the model answers on. */
   routes: string[];
+  /** Tokens of input and output together, as OpenRouter names it, and as vLLM does. Absent if not known. */
+  context_length?: number;
+  max_model_len?: number;
 }
 
 /** Any model with one of the other formats answers on `/v1/messages`, if that route is enabled. */
@@ -42,10 +45,17 @@ export function isWritingModel({ routes = [] }: Pick<ReadyModel, 'routes'>): boo
   return routes.some((route) => route === 'chat_completions' || route === 'responses');
 }
 
+/** In tokens; undefined if it is not known. */
+export function contextLengthOf(id: string, models: readonly ReadyModel[]): number | undefined {
+  return models.find((model) => model.id === id && model.contextLength !== undefined)?.contextLength;
+}
+
 /** @param models The ready models; entries of the same id are one model. */
 export function encodeModel(id: string, models: readonly ReadyModel[]): ModelObject {
   const routes = new Set(models.filter((model) => model.id === id).flatMap(pathsOf));
-  return { id, object: 'model', created: CREATED, owned_by: 'gateway', routes: [...routes] };
+  const length = contextLengthOf(id, models);
+  const lengths = length === undefined ? undefined : { context_length: length, max_model_len: length };
+  return { id, object: 'model', created: CREATED, owned_by: 'gateway', routes: [...routes], ...lengths };
 }
 
 /** @param models The models that are ready; repetitions are allowed. */

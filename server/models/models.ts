@@ -1,4 +1,4 @@
-import { field, type ReadyModel, type StoredResponseAction, Type } from '../../core/contracts/index.js';
+import { field, optional, type ReadyModel, type StoredResponseAction, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   Count,
@@ -24,6 +24,12 @@ const Model = Type.Object(
     created: field(Count, 'Start of the list, in seconds since 1970; the same for all models.'),
     owned_by: field(Text, 'Owner of the model, for clients that expect one.'),
     routes: field(Type.Array(Text), 'Routes of the API that the model answers on.', ['/v1/chat/completions']),
+    context_length: optional(
+      Count,
+      'Tokens of input and output together. Absent if the operator has not stated it.',
+      131072,
+    ),
+    max_model_len: optional(Count, 'The same, by the name that vLLM gives it.', 131072),
   },
   { description: 'A model.' },
 );
@@ -73,7 +79,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
         const models = modelsFor(context).filter(({ id }) => isModelAllowed(key, id));
         const { anthropic } = context.state;
         context.body = anthropic
-          ? encodeModelPage(orderModels(models.map(({ id }) => id)), context.query)
+          ? encodeModelPage(orderModels(models.map(({ id }) => id)), models, context.query)
           : encodeModelList(models);
       },
     }),
@@ -95,7 +101,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
           throw new GatewayError('model_not_found', message, { param: 'model' });
         }
         checkModel(keyOf(context), id);
-        context.body = context.state.anthropic ? describeModel(id) : encodeModel(id, models);
+        context.body = context.state.anthropic ? describeModel(id, models) : encodeModel(id, models);
       },
     }),
   ];

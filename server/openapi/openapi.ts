@@ -219,7 +219,10 @@ function describe(route: Route) {
     ...(body && {
       requestBody: {
         required: true,
-        content: { [body.type ?? 'application/json']: { schema: body.schema, ...exampleOf(body) } },
+        content: {
+          [body.type ?? 'application/json']: { schema: body.schema, ...exampleOf(body) },
+          ...(body.form && { 'multipart/form-data': { schema: body.form } }),
+        },
       },
     }),
     responses: {

@@ -49,8 +49,9 @@ export interface AdmissionRequest {
 
 /** The budgets that a request is counted for. */
 export interface BudgetIds {
-  budgetId: string;
-  /** Default: none. */
+  /** Budget of the plan; it must exist. */
+  budgetId: string | null;
+  /** Those of the key itself, its account and its group: one that was removed limits nothing. Default: none. */
   furtherBudgets?: readonly string[];
 }
 
@@ -233,8 +234,8 @@ export function createAdmissions({
     request: AdmissionRequest,
     { demand: count, ...wants }: NonNullable<AdmissionRequest['reserve']>,
   ): Promise<Admission> {
-    const { budgetId, furtherBudgets = [] } = wants;
-    const isKnown = limitsTokens.has(budgetId) || furtherBudgets.some((each) => limitsTokens.has(each));
+    const budgetIds = idsOf(wants);
+    const isKnown = budgetIds.some((each) => limitsTokens.has(each));
     const demand = count && isKnown ? await count() : undefined;
     const id = randomUUID();
     // Before the insert: a reservation in the database that this process does not hold is refunded.
@@ -249,7 +250,7 @@ export function createAdmissions({
       let admission = await submit(demand);
       if (admission === UNCOUNTED) {
         if (limitsTokens.size >= MAX_KNOWN) limitsTokens.clear();
-        for (const each of [budgetId, ...furtherBudgets]) limitsTokens.add(each);
+        for (const each of budgetIds) limitsTokens.add(each);
         admission = await submit(await count?.());
         if (admission === UNCOUNTED) throw new Error('a counted request is judged');
       }
@@ -336,9 +337,9 @@ export function* admitGroup(
     rateLimit,
     reserve: wanted,
   }: AdmissionInput): Script<Admission | typeof UNCOUNTED | GatewayError> {
-    const found = wanted && budgets && idsOf(wanted).map((id) => budgets.find(id));
-    const rows = found?.filter((row) => row !== undefined) ?? [];
-    const isComplete = rows.length === found?.length;
+    const found = wanted && budgets ? idsOf(wanted).map((id) => budgets.find(id)) : [];
+    const rows = found.filter((row) => row !== undefined);
+    const isComplete = wanted?.budgetId === null || found[0] !== undefined;
     // Checked first, so that a request that can never succeed consumes no rate limit.
     const grant = wanted && budgets && (isComplete ? grantOf(rows, { ...wanted, model }, budgets.at) : noBudget());
     if (isGatewayError(grant)) return grant;
@@ -368,8 +369,8 @@ function shardOf({ keyId, rateLimit }: AdmissionRequest): string {
   return rateLimit?.keyId ?? keyId;
 }
 
-function idsOf({ budgetId, furtherBudgets }: BudgetIds): readonly string[] {
-  return furtherBudgets ? [budgetId, ...furtherBudgets] : [budgetId];
+function idsOf({ budgetId, furtherBudgets = [] }: BudgetIds): readonly string[] {
+  return budgetId === null ? furtherBudgets : [budgetId, ...furtherBudgets];
 }
 
 function noBudget(): GatewayError {

@@ -1,9 +1,11 @@
 import { isCurrency } from '../format/index.js';
-import type { Budget } from './budgets.js';
 
 /** Money is counted in whole micro units of its currency: sums of them are exact. */
 export const MICROS = 1_000_000;
 const MAX_MICROS = 1e15;
+
+/** When the usage of a budget is reset (UTC). */
+export type BudgetPeriod = 'never' | 'month' | 'day';
 
 /** What a budget allows in a period: one amount of money, tokens or requests. */
 export interface BudgetAmount {
@@ -12,10 +14,10 @@ export interface BudgetAmount {
   amount: number;
   /** ISO 4217; null for tokens and requests. */
   currency: string | null;
-  resets: Budget['resets'];
+  resets: BudgetPeriod;
 }
 
-const PERIODS: Readonly<Record<string, Budget['resets']>> = { day: 'day', month: 'month', lifetime: 'never' };
+const PERIODS: Readonly<Record<string, BudgetPeriod>> = { day: 'day', month: 'month', lifetime: 'never' };
 const AMOUNT = /^(\d{1,13}(?:[_,]\d{3})*(?:\.\d{1,6})?)\s*([kM]?)\s+([A-Za-z]{3,8})\s*(?:\/\s*([a-z]{3,8}))?$/;
 const FACTORS: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6 };
 
@@ -55,7 +57,7 @@ export function limitsOfAmount({ unit, amount, currency, resets }: BudgetAmount)
     costLimit: unit === 'money' ? amount : null,
     currency,
     resets,
-  } satisfies Partial<Budget>;
+  };
 }
 
 /** Money as people write it: `12.5 USD`. @param micros In micro units. */

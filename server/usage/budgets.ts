@@ -16,14 +16,8 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
-import { renderMoney } from './budget-amounts.js';
+import { type BudgetAmount, type BudgetPeriod, renderMoney } from './budget-amounts.js';
 import type { BudgetsTable } from './tables.js';
-
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    budgets: Budgets;
-  }
-}
 
 /** Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. */
 export type BudgetScope = 'plan' | 'key' | 'account' | 'group';
@@ -52,7 +46,7 @@ export interface Budget {
   /** ISO 4217. Default: none, without `costLimit`. */
   currency?: string | null;
   /** When the usage is reset (UTC). */
-  resets: 'never' | 'month' | 'day';
+  resets: BudgetPeriod;
   /** Milliseconds since 1970; null is never. */
   expiresAt: number | null;
   createdAt: number;
@@ -101,7 +95,7 @@ export function createBudgets(database: Database, clock: DatabaseClock): Budgets
 export type BudgetRow = Selectable<BudgetsTable>;
 
 /** UTC month or day; empty if the period never ends. */
-function periodOf(resets: Budget['resets'], at: number): string {
+function periodOf(resets: BudgetPeriod, at: number): string {
   if (resets === 'never') return '';
   return resets === 'day' ? dayOf(at) : dayOf(at).slice(0, 7);
 }
@@ -163,7 +157,7 @@ interface Limit {
   unit: 'tokens' | 'money';
   allowed: number;
   left: number;
-  per: Budget['resets'];
+  per: BudgetPeriod;
 }
 
 /**
@@ -319,11 +313,22 @@ export function toBudgetRow(budget: Budget): BudgetRow {
   };
 }
 
+/** The amount of a budget that is not a plan's; undefined if it has several limits, or none. */
+export function amountOf(budget: BudgetState): BudgetAmount | undefined {
+  const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency, resets } = budget;
+  const amounts = [
+    ...(requestLimit === null ? [] : [{ unit: 'requests', amount: requestLimit, currency: null, resets } as const]),
+    ...(tokenLimit === null ? [] : [{ unit: 'tokens', amount: tokenLimit, currency: null, resets } as const]),
+    ...(costLimit === null ? [] : [{ unit: 'money', amount: costLimit, currency, resets } as const]),
+  ];
+  return amounts.length === 1 && dailyTokenLimit === null ? amounts[0] : undefined;
+}
+
 export function toBudgetState({ period: _period, day: _day, ...state }: BudgetRow): BudgetState {
   return state;
 }
 
-const PER: Readonly<Record<Budget['resets'], string>> = { never: '', month: ' a month', day: ' a day (UTC)' };
+const PER: Readonly<Record<BudgetPeriod, string>> = { never: '', month: ' a month', day: ' a day (UTC)' };
 
 function tooFew({ row, unit, allowed, left, per }: Limit, wanted: number, at: number): GatewayError {
   const free = Math.max(0, left);
@@ -349,13 +354,13 @@ function nameOf({ scope, subject }: Pick<BudgetRow, 'scope' | 'subject'>): strin
 }
 
 /** When the period after this one begins, as a sentence. */
-function renewal(resets: Budget['resets'], at: number): string {
+function renewal(resets: BudgetPeriod, at: number): string {
   const next = nextPeriodAt(resets, at);
   return next === null ? '' : ` It starts again at ${new Date(next).toISOString()}.`;
 }
 
 /** When the usage is reset next, in milliseconds since 1970; null is never. */
-export function nextPeriodAt(resets: Budget['resets'], at: number): number | null {
+export function nextPeriodAt(resets: BudgetPeriod, at: number): number | null {
   if (resets === 'never') return null;
   const now = new Date(at);
   const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()];

@@ -1,5 +1,25 @@
 export { type Admissions, createAdmissions, type Settlement } from './admissions.js';
-export { type Budget, type BudgetRow, type BudgetState, type Budgets, createBudgets, toBudgetRow } from './budgets.js';
+export {
+  BUDGET_FORM,
+  type BudgetAmount,
+  limitsOfAmount,
+  MICROS,
+  parseBudget,
+  renderBudget,
+  renderMoney,
+} from './budget-amounts.js';
+export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners } from './budget-owners.js';
+export { encodeSharedBudget, renderSharedLeft } from './budget-report.js';
+export {
+  amountOf,
+  type Budget,
+  type BudgetRow,
+  type BudgetState,
+  type Budgets,
+  createBudgets,
+  nextPeriodAt,
+  toBudgetRow,
+} from './budgets.js';
 export {
   type CostedJob,
   createJobAdmission,

@@ -6,6 +6,7 @@ declare module '../../core/database/tables.js' {
   interface Tables {
     job_charges: JobChargesTable;
     budgets: BudgetsTable;
+    key_groups: KeyGroupsTable;
     reservations: ReservationsTable;
     usage_entries: UsageEntriesTable;
     usage_totals: UsageTotal;
@@ -32,6 +33,12 @@ export interface BudgetsTable extends BudgetState {
   /** UTC: empty if the period never ends, else `2026-06` or `2026-06-15`. */
   period: string;
   day: string;
+}
+
+/** Groups of keys that share budgets, such as teams. */
+export interface KeyGroupsTable {
+  name: string;
+  createdAt: number;
 }
 
 /**
@@ -134,6 +141,7 @@ export const usageMigrations: Migrations = {
       "tokensUsed" bigint not null, "tokensReserved" bigint not null, "requestsUsed" bigint not null, day text not null,
       "tokensUsedToday" bigint not null, "costUsed" bigint not null, "costReserved" bigint not null)`,
     `create index budgets_subject on budgets (subject, scope)`,
+    `create table key_groups (name text primary key, "createdAt" bigint not null)`,
     `create table reservations (
       id text primary key, budgets text not null, "keyId" text not null, "accountId" text not null, route text not null,
       model text not null, tokens bigint not null, cost bigint not null, "processId" text not null, at bigint not null)`,

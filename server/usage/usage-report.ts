@@ -4,6 +4,8 @@ import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, OneOf, type Route, type ServerContext, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, readRateLimits } from '../keys/index.js';
 import type { RateLimitResult } from '../limits/index.js';
+import { MICROS, renderMoney } from './budget-amounts.js';
+import { encodeSharedBudget, SharedBudget } from './budget-report.js';
 import type { BudgetState, Budgets } from './budgets.js';
 import type { UsageTotal } from './tables.js';
 import type { UsageLog, UsageQuery } from './usage-log.js';
@@ -113,12 +115,14 @@ export interface KeyUsage {
   /** By family; undefined if the key has no rate limit. */
   rateLimits: Readonly<Record<string, RateLimitResult>> | undefined;
   budget: BudgetState | undefined;
+  /** Its own budgets, and those of its account and group. */
+  budgets: readonly BudgetState[];
   range: DayRange;
   /** Newest day first. */
   totals: readonly UsageTotal[];
 }
 
-export function encodeKeyUsage({ key, rateLimits, budget, range, totals }: KeyUsage) {
+export function encodeKeyUsage({ key, rateLimits, budget, budgets, range, totals }: KeyUsage, now: number) {
   const days = Map.groupBy(totals, ({ day }) => day);
   return {
     object: 'usage',
@@ -132,6 +136,7 @@ export function encodeKeyUsage({ key, rateLimits, budget, range, totals }: KeyUs
     },
     window: rateLimits ? encodeRateLimits(key.rpm, rateLimits) : null,
     budget: budget ? encodeBudget(budget) : null,
+    ...(budgets.length > 0 && { budgets: budgets.map((each) => encodeSharedBudget(each, now)) }),
     from: range.from,
     to: range.to,
     total: encodeCounts(addUp(totals)),
@@ -251,6 +256,9 @@ const Usage = Type.Object(
     key: field(Key, 'The API key of the request.'),
     window: field(Nullable(Window), 'Its rate limit. Null if it has none.'),
     budget: field(Nullable(Budget), 'Its budget of requests and tokens. Null if it has none.'),
+    budgets: Type.Optional(
+      field(Type.Array(SharedBudget), 'Budgets of the key itself, its account and its group. Absent if it has none.'),
+    ),
     from: field(Text, 'First day, by UTC.', '2026-06-01'),
     to: field(Text, 'Last day, by UTC.', '2026-06-30'),
     total: field(Type.Object(Counts), 'Usage of all days together.'),
@@ -283,12 +291,14 @@ export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock }: Ser
         const key = keyOf(context);
         polls.admit(key.id);
         const range = readRangeQuery(context.query, clock.now());
-        const [results, { budget, totals }] = await Promise.all([
+        const [results, { budget, totals }, ofKey] = await Promise.all([
           readRateLimits(rateLimits, key),
           getUsage({ budgets, usageLog }, key.budgetId, { keyId: key.id, ...range }),
+          budgets.ofKey(key),
         ]);
         context.res.setHeader('Cache-Control', 'no-store');
-        context.body = encodeKeyUsage({ key, rateLimits: results, budget, range, totals });
+        const found = { key, rateLimits: results, budget, budgets: ofKey, range, totals };
+        context.body = encodeKeyUsage(found, clock.now());
       },
     }),
   ];
@@ -299,15 +309,19 @@ export interface BudgetLeft {
   requests?: number;
   tokens?: number;
   tokensToday?: number;
+  /** In the currency of the budget. */
+  cost?: number;
 }
 
 export function leftOf(budget: BudgetState): BudgetLeft {
+  const { costLimit, costUsed, costReserved } = budget;
   const { requestLimit, requestsUsed, tokenLimit, tokensUsed, dailyTokenLimit, tokensUsedToday, tokensReserved } =
     budget;
   return {
     ...(requestLimit !== null && { requests: Math.max(0, requestLimit - requestsUsed) }),
     ...(tokenLimit !== null && { tokens: Math.max(0, tokenLimit - tokensUsed - tokensReserved) }),
     ...(dailyTokenLimit !== null && { tokensToday: Math.max(0, dailyTokenLimit - tokensUsedToday - tokensReserved) }),
+    ...(costLimit !== null && { cost: Math.max(0, costLimit - costUsed - costReserved) / MICROS }),
   };
 }
 
@@ -315,11 +329,12 @@ export function leftOf(budget: BudgetState): BudgetLeft {
 export function renderLeft(budget: BudgetState | undefined, now: number): string {
   if (!budget) return 'unlimited';
   if (budget.expiresAt !== null && budget.expiresAt <= now) return 'ended';
-  const { requests, tokens, tokensToday } = leftOf(budget);
+  const { requests, tokens, tokensToday, cost } = leftOf(budget);
   const parts = [
     ...(requests === undefined ? [] : [`${grouped(requests)} requests`]),
     ...(tokens === undefined ? [] : [`${grouped(tokens)} tokens`]),
     ...(tokensToday === undefined ? [] : [`${grouped(tokensToday)} tokens today`]),
+    ...(cost === undefined ? [] : [renderMoney(cost * MICROS, budget.currency)]),
   ];
   return parts.join(', ') || 'unlimited';
 }

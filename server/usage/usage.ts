@@ -95,10 +95,11 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
     async admitted(context, { route, model, tokens, demand, spendsTokens, outlivesClient = false }, work) {
       const { state, res: response } = context;
       const key = keyOf(context);
-      const { id: keyId, accountId, budgetId } = key;
+      const { id: keyId, accountId, budgetId, furtherBudgets } = key;
+      const budgets = furtherBudgets ? { budgetId, furtherBudgets } : { budgetId };
       checkModel(key, model);
       const rateLimit = consumeRequest({ key, family: 'model' });
-      const reserve = budgetId === null ? undefined : { budgetId, tokens, demand };
+      const reserve = budgetId === null && !furtherBudgets ? undefined : { ...budgets, tokens, demand };
       const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
       if (rateLimit && admission.rateLimit) sendRateLimit(response, rateLimit, admission.rateLimit);
 
@@ -129,7 +130,7 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
       function settleStart(start: BackgroundStart | undefined): BackgroundStart | undefined {
         if (!start) return undefined;
         const { responseId, upstream, status, usage } = start;
-        settle(status, clock.monotonic() - state.startedAt, usage, { responseId, upstream, budgetId });
+        settle(status, clock.monotonic() - state.startedAt, usage, { responseId, upstream, ...budgets });
         return start;
       }
 

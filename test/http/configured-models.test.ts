@@ -24,7 +24,7 @@ describe('models by configuration', () => {
     [fast, spare] = await Promise.all([startTextUpstream(), startTextUpstream()]);
     const models = [
       { id: 'gpt-5.5', upstream: 'fast' },
-      { id: 'qwen3:32b', upstream: 'fast', model: 'qwen3-32b-awq', efforts: ['low'] },
+      { id: 'qwen3:32b', upstream: 'fast', model: 'qwen3-32b-awq', efforts: ['low'], contextLength: 40_960 },
       { id: 'org/both.1', model: 'both-1' },
       { id: 'ordered', upstreams: [{ name: 'spare' }, { name: 'fast', model: 'second-choice' }] },
       {
@@ -37,6 +37,7 @@ describe('models by configuration', () => {
       { id: 'vectors', upstream: 'fast', routes: ['embeddings'] },
     ];
     app = await startApp({
+      messages: true,
       gateway: {
         plugins: [{ use: openaiText, options: { models, upstreams: upstreamsOf() } }],
         services: { http: undefined },
@@ -90,6 +91,28 @@ describe('models by configuration', () => {
     const routes = new Map(listed.data.map((model: { id: string; routes: string[] }) => [model.id, model.routes]));
     expect(routes.get('vectors')).to.deep.equal(['/v1/embeddings']);
     expect(routes.get('ordered')).to.deep.equal([CHATS, '/v1/responses']);
+  });
+
+  it('have their context length in the lists where it is stated, and nothing of it elsewhere', async () => {
+    const headers = { authorization: `Bearer ${key}` };
+    const get = async (path: string, more = {}) => (await app.request(path, { headers: { ...headers, ...more } })).json;
+    const { data } = await get('/v1/models');
+    const known = data.filter((model: object) => 'context_length' in model || 'max_model_len' in model);
+    expect(known).to.have.length(1);
+    expect(known[0]).to.include({ id: 'qwen3:32b', context_length: 40_960, max_model_len: 40_960 });
+    expect(await get('/v1/models/qwen3:32b')).to.deep.equal(known[0]);
+    expect(await get(`/v1/models/${encodeURIComponent('org/both.1')}`)).to.have.all.keys(
+      'id',
+      'object',
+      'created',
+      'owned_by',
+      'routes',
+    );
+    const anthropic = { 'anthropic-version': '2023-06-01' };
+    const page = await get('/v1/models', anthropic);
+    const lengths = page.data.map(({ id, max_input_tokens: length }: Record<string, unknown>) => [id, length]);
+    expect(Object.fromEntries(lengths)).to.include({ 'qwen3:32b': 40_960, ordered: null });
+    expect(await get('/v1/models/qwen3:32b', anthropic)).to.include({ max_input_tokens: 40_960, max_tokens: null });
   });
 
   it('report one state for each upstream, over all models', async () => {

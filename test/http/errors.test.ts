@@ -46,7 +46,7 @@ describe('errors over HTTP', () => {
     for (const [target, words] of [
       ['/chat/completions', 'There is POST /v1/chat/completions'],
       ['/images/generations', 'There is POST /v1/images/generations'],
-      ['/v1/images/edits', 'POST /v1/images/generations, as image_url'],
+      ['/v1/images/variations', 'POST /v1/images/edits'],
     ] as const) {
       const elsewhere = await app.request(target, { method: 'POST' });
       expect([elsewhere.status, elsewhere.json.error.message]).to.satisfy(

@@ -243,10 +243,57 @@ for (const engine of engines) {
       }
     });
 
+    it('create and update give keys budgets of their own and of their group, without a plans file', async () => {
+      const groups = (...args: string[]) => runCommand(['groups', ...args], environment);
+      const created = await groups('create', 'research', '--budget', '100 USD/month');
+      expect(created.stdout).to.contain('Group research is created with the budget 100 USD/month.');
+      const flags = [
+        '--name',
+        'Ann',
+        '--group',
+        'research',
+        '--budget',
+        '20 USD/month',
+        '--budget',
+        '500 requests/day',
+      ];
+      const ann = await make('--grant', 'text', ...flags);
+      expect(ann.group).to.equal('research');
+      const own = {
+        of: 'key',
+        unit: 'money',
+        currency: 'USD',
+        limit: 20,
+        used: 0,
+        reserved: 0,
+        left: 20,
+        resets: 'month',
+      };
+      const shared = { ...own, of: 'group', name: 'research', limit: 100, left: 100 };
+      const { budgets } = JSON.parse((await run('show', ann.id, '--json')).stdout);
+      for (const each of [own, shared]) expect(budgets).to.containSubset([each]);
+      expect(budgets).to.have.length(3);
+      const changed = await run('update', ann.id, '--budget', '30 USD/month', '--note', 'a larger project');
+      expect([changed.stderr, changed.stdout]).to.deep.equal([
+        '',
+        `Key ${ann.id} is changed: budget 30 USD/month. Running servers follow within 2 seconds.\n`,
+      ]);
+      const shown = (await run('show', ann.id)).stdout;
+      expect(shown).to.contain('; 30 USD of 30 USD/month\n').and.contain('100 USD of 100 USD/month of group research');
+      expect(shown).to.contain('20 USD/month, 500 requests/day → 30 USD/month').and.contain('a larger project');
+      const { furtherBudgets } = (await state.keys.find(ann.id)) ?? {};
+      expect(furtherBudgets).to.have.length(2);
+      await run('update', ann.id, '--budget', 'none', '--group', 'none');
+      expect(await state.keys.find(ann.id)).to.not.have.any.keys('furtherBudgets', 'groupName');
+      expect((await groups('list')).stdout).to.match(/research +0 +100 USD of 100 USD\/month of group research/);
+    });
+
     it('update says what is wrong', async () => {
       const { id } = await make();
       const cases: [string[], number, string][] = [
-        [[id], 2, 'Give what changes: --name, --grant, --rpm, --models or --expires.'],
+        [[id], 2, 'Give what changes: --name, --grant, --rpm, --models, --budget, --group or --expires.'],
+        [[id, '--budget', '50 USD/week'], 2, '--budget must be an amount such as "50 USD/month"'],
+        [[id, '--group', 'nobodys'], 2, '--group: There is no group nobodys. "mediagate groups create" creates one.'],
         [[id, '--rpm', '-5'], 2, '--rpm must be'],
         [[id, '--grant', 'everything'], 2, '--grant everything is unknown'],
         [[id, '--models', 'a,,b'], 2, '--models must be ids of models'],

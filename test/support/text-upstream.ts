@@ -39,7 +39,7 @@ export type TextUpstreamBehaviour =
 export interface TextUpstream extends OriginServer {
   /** To be given as `url` of an upstream. */
   readonly baseUrl: string;
-  /** In the order they came, those that were refused included. */
+  /** In the order they came, those that were refused included; without those for the list of models, which each start sends. */
   readonly requests: readonly TextUpstreamRequest[];
   /** How many responses are stored. */
   readonly stored: number;
@@ -165,6 +165,7 @@ export async function startTextUpstream(options: TextUpstreamOptions = {}): Prom
   const origin = await startOrigin((incoming, response) => {
     readTextRequest(incoming, response)
       .then((request) => {
+        if (request.path === '/v1/models') return answerAny(request, response);
         requests.push(request);
         for (const take of waiting.splice(0)) take(request);
         return answerAny(request, response);

@@ -1,5 +1,6 @@
+import type { ReadyModel } from '../../../core/contracts/index.js';
 import { GatewayError } from '../../../core/runtime/index.js';
-import { CREATED } from '../model-list.js';
+import { CREATED, contextLengthOf } from '../model-list.js';
 
 type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -7,8 +8,9 @@ const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
 const CREATED_AT = new Date(CREATED * 1000).toISOString();
 
-/** A model in the form of Anthropic's SDK. The capabilities of an upstream's model are not known here. */
-export function describeModel(id: string) {
+/** A model in the form of Anthropic's SDK. The capabilities of an upstream's model are not known here, and its context length only
+ * if the operator states it. */
+export function describeModel(id: string, models: readonly ReadyModel[]) {
   return {
     type: 'model',
     id,
@@ -19,7 +21,7 @@ export function describeModel(id: string) {
     retires_at: null,
     line: null,
     capabilities: null,
-    max_input_tokens: null,
+    max_input_tokens: contextLengthOf(id, models) ?? null,
     max_tokens: null,
   } as const;
 }
@@ -28,7 +30,7 @@ export function describeModel(id: string) {
  * Selects a page of a list by `?limit=` (default 20), `after_id` or `before_id`.
  * @throws GatewayError `invalid_value` with `param`.
  */
-export function encodeModelPage(ids: readonly string[], query: Query) {
+export function encodeModelPage(ids: readonly string[], models: readonly ReadyModel[], query: Query) {
   const all = wantsActive(query) ? ids : [];
   const limit = limitOf(query);
   const after = indexOf('after_id', all, query);
@@ -40,7 +42,7 @@ export function encodeModelPage(ids: readonly string[], query: Query) {
   const end = before ?? Math.min(all.length, start + limit);
   const page = all.slice(start, end);
   return {
-    data: page.map(describeModel),
+    data: page.map((id) => describeModel(id, models)),
     has_more: before === undefined ? end < all.length : start > 0,
     first_id: page[0] ?? null,
     last_id: page.at(-1) ?? null,

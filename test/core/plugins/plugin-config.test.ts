@@ -40,7 +40,11 @@ describe('plugins.config.json', () => {
         id: 'mine',
         use: path.join(folder, 'mine/index.js'),
         options: { key: 'value', list: ['value', 1] },
-        variables: { names: ['MY_KEY', 'NOT_SET'], ofOptions: { key: 'MY_KEY', 'list.0': 'MY_KEY' } },
+        variables: {
+          names: ['MY_KEY', 'NOT_SET'],
+          ofOptions: { key: 'MY_KEY', 'list.0': 'MY_KEY' },
+          ofUnset: { other: 'NOT_SET', 'list.1': 'NOT_SET' },
+        },
       },
       { use: 'some-package' },
     ]);
@@ -62,6 +66,7 @@ describe('plugins.config.json', () => {
     expect(entry?.variables).to.deep.equal({
       names: ['WANTED', 'NOT_SET', 'OTHER_URL'],
       ofOptions: { 'upstreams.0.url': 'OTHER_URL' },
+      ofUnset: { 'upstreams.0': 'NOT_SET' },
       enabledBy: 'WANTED',
     });
   });

@@ -120,6 +120,8 @@ function keyRow(index: number): ApiKeysTable {
     imageDailyLimit: null,
     planExpiresAt: null,
     followingPlans: null,
+    furtherBudgets: null,
+    groupName: null,
     suspendedAt: null,
     replacedBy: null,
     keepsJobs: null,

@@ -1,0 +1,189 @@
+import { isGatewayError, systemClock } from '../../core/runtime/index.js';
+import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
+import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../keys/index.js';
+import type { Settings } from '../settings/index.js';
+import type { Records } from '../state.js';
+import {
+  addUp,
+  type BudgetState,
+  encodeCounts,
+  encodeSharedBudget,
+  renderBudget,
+  renderSharedLeft,
+  type UsageCounts,
+} from '../usage/index.js';
+import { CommandFailure, CommandMistake, print, printJson, withNewState, withState } from './command.js';
+import { changedBudgets } from './key-changes.js';
+import { renderCounts } from './usage.js';
+import { noteOf, operatorActor } from './users.js';
+
+const NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
+
+export interface BudgetOptions {
+  /** Amounts for a period, which replace the earlier ones; `none` removes them. */
+  budget?: readonly string[];
+  note?: string;
+  json?: boolean;
+}
+
+/** Makes a group of keys, such as a team. */
+export async function createGroupCommand(settings: Settings, name: string, options: BudgetOptions): Promise<number> {
+  checkName(name);
+  const amounts = changedBudgets(options.budget ?? ['none']);
+  const by = { actor: operatorActor(), ...noteOf(options.note) };
+  const budgets = await withNewState(settings, async (state) => {
+    try {
+      await state.budgets.createGroup(name);
+    } catch (error) {
+      throw isGatewayError(error) && error.param === 'name' ? new CommandMistake(error.message) : error;
+    }
+    return amounts.length === 0 ? [] : state.budgets.change({ scope: 'group', subject: name, budgets: amounts, ...by });
+  });
+  if (options.json) printJson({ name, budgets: encodeAll(budgets) });
+  else {
+    const text = amounts.length === 0 ? 'without a budget' : `with the budget ${amounts.map(renderBudget).join(', ')}`;
+    print(`Group ${name} is created ${text}. "mediagate keys create --group ${name}" makes a key of it.\n`);
+  }
+  return 0;
+}
+
+/** Replaces the budgets of a group. */
+export async function updateGroupCommand(settings: Settings, name: string, options: BudgetOptions): Promise<number> {
+  if (options.budget === undefined) throw new CommandMistake('Give what changes: --budget.');
+  await withState(settings, (state) => findGroup(state, name));
+  return changeBudgets(settings, { scope: 'group', subject: name }, options);
+}
+
+/** Replaces the budgets of an account. Keys without an account have quotas and budgets of their own. */
+export async function setBudgetCommand(settings: Settings, account: string, options: BudgetOptions): Promise<number> {
+  if (options.budget === undefined) throw new CommandMistake('Give the budget: --budget "50 USD/month", or none.');
+  if (account === LOCAL_ACCOUNT || !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(account)) {
+    throw new CommandMistake(
+      `Give the name that "keys create --account" had, or the id of a user's account. The account ${LOCAL_ACCOUNT} has no budget: "keys update --budget" and groups limit its keys.`,
+    );
+  }
+  return changeBudgets(settings, { scope: 'account', subject: account }, options);
+}
+
+async function changeBudgets(
+  settings: Settings,
+  owner: { scope: 'account' | 'group'; subject: string },
+  { budget = [], note, json }: BudgetOptions,
+): Promise<number> {
+  const amounts = changedBudgets(budget);
+  const by = { actor: operatorActor(), ...noteOf(note) };
+  const budgets = await withState(settings, (state) => state.budgets.change({ ...owner, budgets: amounts, ...by }));
+  if (json) printJson({ [owner.scope]: owner.subject, budgets: encodeAll(budgets) });
+  else {
+    const text = amounts.map(renderBudget).join(', ') || 'none';
+    const name = owner.scope === 'group' ? 'Group' : 'Account';
+    print(`${name} ${owner.subject} is changed: budget ${text}. Running servers follow within 2 seconds.\n`);
+  }
+  return 0;
+}
+
+interface Group {
+  name: string;
+  createdAt: number;
+  keys: readonly ApiKeyRecord[];
+  budgets: readonly BudgetState[];
+}
+
+/** Prints the groups with their budgets. */
+export async function listGroupsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+  const groups = await withState(settings, async (state): Promise<Group[]> => {
+    const keys = Map.groupBy(await state.keys.list(), ({ groupName }) => groupName);
+    const budgets = Map.groupBy(await state.budgets.all(), ({ scope, subject }) => (scope === 'group' ? subject : ''));
+    return (await state.budgets.groups()).map((group) => ({
+      ...group,
+      keys: keys.get(group.name) ?? [],
+      budgets: budgets.get(group.name) ?? [],
+    }));
+  });
+  if (json) printJson(groups.map(describe));
+  else if (groups.length === 0) print('There are no groups. "mediagate groups create NAME" creates one.\n');
+  else {
+    const rows = groups.map(({ name, keys, budgets, createdAt }) => [
+      name,
+      String(keys.length),
+      budgets.map(renderSharedLeft).join('; ') || 'unlimited',
+      isoTime(createdAt),
+    ]);
+    print(`${renderTable(['GROUP', 'KEYS', 'LEFT', 'CREATED'], rows)}\n`);
+  }
+  return 0;
+}
+
+/** Prints a group, its keys, and what each used in this month (UTC). */
+export async function showGroupCommand(
+  settings: Settings,
+  name: string,
+  { json }: { json?: boolean },
+): Promise<number> {
+  const to = dayOf(systemClock.now());
+  const { group, usage } = await withState(settings, async (state) => {
+    const found = await findGroup(state, name);
+    const keys = (await state.keys.list()).filter(({ groupName }) => groupName === name);
+    const budgets = await state.budgets.of({ scope: 'group', subject: name });
+    const used = new Map<string, UsageCounts>();
+    for (const { id } of keys) {
+      used.set(id, addUp(await state.usage.totals({ keyId: id, from: `${to.slice(0, 8)}01`, to })));
+    }
+    return { group: { ...found, keys, budgets }, usage: used };
+  });
+  const usageOf = ({ id }: ApiKeyRecord) => usage.get(id) ?? addUp([]);
+  if (json) {
+    const keys = group.keys.map((key) => ({
+      id: key.id,
+      name: key.name,
+      usage_this_month: encodeCounts(usageOf(key)),
+    }));
+    printJson({ ...describe(group), keys });
+  } else {
+    const left = group.budgets.map(renderSharedLeft).join('; ') || 'unlimited';
+    print(`group    ${name}\nleft     ${left}\ncreated  ${isoTime(group.createdAt)}\n`);
+    const rows = group.keys.map((key) => [key.id, sanitizeForTerminal(key.name), renderCounts(usageOf(key))]);
+    if (rows.length > 0) print(`\n${renderTable(['KEY', 'NAME', 'THIS MONTH'], rows)}\n`);
+  }
+  return 0;
+}
+
+/** Prints the budgets of keys, accounts and groups. */
+export async function listBudgetsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+  const budgets = await withState(settings, (state) => state.budgets.all());
+  if (json) {
+    const now = systemClock.now();
+    printJson(budgets.map((budget) => ({ id: budget.subject, ...encodeSharedBudget(budget, now) })));
+  } else if (budgets.length === 0) print('There are no budgets of keys, accounts or groups.\n');
+  else {
+    const rows = budgets.map((budget) => [
+      budget.scope,
+      sanitizeForTerminal(budget.subject),
+      renderSharedLeft({ ...budget, scope: 'key' }),
+    ]);
+    print(`${renderTable(['OF', 'NAME', 'LEFT'], rows)}\n`);
+  }
+  return 0;
+}
+
+async function findGroup({ budgets }: Pick<Records, 'budgets'>, name: string) {
+  const group = (await budgets.groups()).find((each) => each.name === name);
+  if (group) return group;
+  throw new CommandFailure(`There is no group ${sanitizeForTerminal(name)}; "mediagate groups list" shows them.`);
+}
+
+function checkName(name: string): void {
+  if (NAME.test(name) && name !== 'none') return;
+  throw new CommandMistake(
+    'The name of a group must have 1 to 64 of a-z, 0-9, "_", "." and "-", begin with a letter or digit, and not be none.',
+  );
+}
+
+function describe({ name, createdAt, keys, budgets }: Group) {
+  return { name, created_at: isoTime(createdAt), keys: keys.length, budgets: encodeAll(budgets) };
+}
+
+function encodeAll(budgets: readonly BudgetState[]) {
+  const now = systemClock.now();
+  return budgets.map((budget) => encodeSharedBudget(budget, now));
+}

@@ -1,0 +1,163 @@
+import { field, optional, Type } from '../../core/contracts/index.js';
+import type { ImageRequest, ReferenceInput } from '../../core/images/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import {
+  type FormFields,
+  type FormFile,
+  fieldOf,
+  isFileForm,
+  missing,
+  useFileForm,
+  useJsonBody,
+} from '../http/index.js';
+import {
+  decodeImage,
+  IMAGE_FIELDS,
+  ImageBodySchema,
+  imageBodyLimits,
+  limitReferences,
+  MAX_IMAGE_BODY_BYTES,
+  type SizeRule,
+  type UseImageBody,
+} from './image-request.js';
+
+/*
+ * Bodies of `POST /v1/images/edits`, as the vendor's clients send them: a form with files, or JSON. Both become the
+ * request of the other image routes with its input images, so that all that follows is the same.
+ */
+
+const { items: _, ...Shared } = ImageBodySchema.properties;
+const FileSchema = Type.String({ contentMediaType: 'application/octet-stream' });
+const MASK_TEXT =
+  'Marks the part of the first input image to change, by its transparent pixels: a PNG file of the same size, with an alpha channel.';
+const IMAGES = 'a list of objects with "image_url": an https link or a data URI';
+
+/** Body in JSON. */
+export const EditBodySchema = Type.Object({
+  ...Shared,
+  size: optional(Type.String(), 'Size in pixels, as of other images. Default "auto": the model chooses.'),
+  images: optional(
+    Type.Array(Type.Object({ image_url: field(Type.String(), 'An https link, or a data URI.') })),
+    `Input images, before those of the other fields: ${IMAGES}.`,
+  ),
+  mask: optional(
+    Type.Union([Type.Object({ image_url: field(Type.String(), 'An https link, or a data URI.') }), Type.String()]),
+    MASK_TEXT,
+  ),
+});
+
+export const EDIT_EXAMPLE = {
+  model: 'gen-img-2',
+  prompt: 'The same tug at night',
+  images: [{ image_url: 'https://files.example/tug.png' }],
+};
+
+/** Body as a form. */
+export const EditFormSchema = Type.Object({
+  ...Shared,
+  size: EditBodySchema.properties.size,
+  image: optional(FileSchema, 'Input image: a file, or an https link as text. May be repeated up to 4 times.'),
+  'image[]': optional(FileSchema, 'Another name of `image`.'),
+  mask: optional(FileSchema, MASK_TEXT),
+});
+
+const IMAGE_FIELDS_OF_FORM = ['image', 'image[]'];
+const MASK = 'mask';
+/** A mask besides the input images, and the frame of the parts. */
+const MAX_FORM_BYTES = MAX_IMAGE_BODY_BYTES;
+
+/** Reads the body of an edit. */
+export const useEditBody: UseImageBody = (server, context, submit) => {
+  const { req: request, res: response } = context;
+  const rule = { anySize: server.anyImageSize };
+  const limits = imageBodyLimits(server, context, [...IMAGE_FIELDS, 'images']);
+  if (!isFileForm(request)) {
+    return useJsonBody(request, response, limits, ({ value, fingerprint }) =>
+      submit({ image: decodeJson(value, rule), fingerprint }),
+    );
+  }
+  const { budget, owner } = limits;
+  const form = {
+    maxBytes: MAX_FORM_BYTES,
+    budget,
+    owner,
+    fileFields: [...IMAGE_FIELDS_OF_FORM, MASK],
+    fingerprinted: true,
+  };
+  return useFileForm(request, response, form, ({ fields, files, fingerprint }) =>
+    submit({ image: decodeForm(fields, files, rule), fingerprint }),
+  );
+};
+
+function decodeJson({ images, mask, ...sent }: Readonly<Record<string, unknown>>, rule: SizeRule): ImageRequest {
+  return decodeEdit({ ...sent, mask: linkOf(mask) }, listImages(images ?? []), rule);
+}
+
+/** The vendor's form of an image. */
+function linkOf(image: unknown): unknown {
+  if (typeof image !== 'object' || image === null) return image;
+  const { image_url, file_id } = image as Readonly<Record<string, unknown>>;
+  if (file_id !== undefined && file_id !== null) throw noFiles(MASK);
+  return image_url;
+}
+
+function listImages(images: unknown): ReferenceInput[] {
+  if (!Array.isArray(images)) throw new GatewayError('invalid_value', `images must be ${IMAGES}.`, { param: 'images' });
+  return images.map((image: unknown, index) => {
+    const at = `images[${index}]`;
+    const { image_url: value, file_id } = Object(image) as Readonly<Record<string, unknown>>;
+    if (typeof value === 'string') return { value, param: `${at}.image_url` };
+    if (file_id !== undefined) throw noFiles(at);
+    throw new GatewayError('invalid_value', `${at}.image_url must be an https link or a data URI.`, {
+      param: `${at}.image_url`,
+    });
+  });
+}
+
+function noFiles(at: string): GatewayError {
+  const message = `${at}.file_id is not supported, since the gateway stores no files of clients: send image_url.`;
+  return new GatewayError('unsupported_parameter', message, { param: `${at}.file_id` });
+}
+
+/** Fields of a form are texts: what each of them stands for. */
+const NUMBERS: ReadonlySet<string> = new Set(['n', 'output_compression', 'partial_images']);
+const FLAGS: ReadonlySet<string> = new Set(['stream', 'upload_to_storage']);
+const LINKS: ReadonlySet<string> = new Set(['image', 'image_url', 'input_image']);
+
+/** @throws GatewayError `invalid_value` for a field or a mask that is sent twice. */
+function decodeForm(fields: FormFields, files: readonly FormFile[], rule: SizeRule): ImageRequest {
+  const sent: Record<string, unknown> = {};
+  for (const name of fields.keys()) {
+    const member = name.replace(/\[\]$/, '');
+    if (LINKS.has(member))
+      sent[member] = [fields.get(member) ?? [], fields.get(`${member}[]`) ?? []].flat().filter(Boolean);
+    else sent[name] = readText(name, fieldOf(fields, name));
+  }
+  const masks = files.filter(({ field: name }) => name === MASK);
+  if (masks.length > 1) throw new GatewayError('invalid_value', 'mask is sent twice.', { param: MASK });
+  const images = files
+    .filter(({ field: name }) => name !== MASK)
+    .map(({ bytes }, index) => ({ value: bytes, param: `image[${index}]` }));
+  const request = decodeEdit(sent, images, rule);
+  const [mask] = masks;
+  return mask ? { ...request, mask: { value: mask.bytes, param: MASK } } : request;
+}
+
+function readText(name: string, text: string | undefined): unknown {
+  if (text === undefined) return null;
+  if (NUMBERS.has(name) && /^\d{1,9}$/.test(text)) return Number(text);
+  if (FLAGS.has(name) && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}
+
+/** @param images Input images besides those of the shared fields; they come first. */
+function decodeEdit(
+  sent: Readonly<Record<string, unknown>>,
+  images: readonly ReferenceInput[],
+  rule: SizeRule,
+): ImageRequest {
+  const request = decodeImage({ ...sent, items: undefined, size: sent.size ?? 'auto' }, rule);
+  const references = limitReferences([...images, ...request.references]);
+  if (references.length === 0) missing('image', 'one to four images: files of a form, or links in "images"');
+  return { ...request, references };
+}

@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Database,
+  type DatabaseClock,
+  isStorable,
+  type Kysely,
+  type Selectable,
+  storable,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import { writeAudit } from '../audit/index.js';
+import { type ApiKeyRecord, type ApiKeyRow, lockKey, toKeyRecord } from '../keys/index.js';
+import { type BudgetAmount, limitsOfAmount, renderBudget } from './budget-amounts.js';
+import {
+  amountOf,
+  atTime,
+  type BudgetRow,
+  type BudgetState,
+  type Budgets,
+  toBudgetRow,
+  toBudgetState,
+} from './budgets.js';
+import type { KeyGroupsTable } from './tables.js';
+
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    budgets: Budgets & Pick<BudgetOwners, 'ofKey'>;
+  }
+}
+
+/*
+ * Budgets beside those of plans: of a key, of an account, and of a group of keys, such as a team. Each is an amount for
+ * a period, and an owner may have several. The row of a key lists the ids of all that it is counted for, so that a
+ * request reads no owner. They change in transactions that lock the owner, and nodes follow as for any change of a key.
+ */
+
+/** Who has budgets: a key by its id, an account by its id, a group by its name. */
+export interface BudgetOwner {
+  scope: 'key' | 'account' | 'group';
+  subject: string;
+}
+
+export interface BudgetChange extends BudgetOwner {
+  /** All budgets of the owner from now on. One with the unit and period of an earlier one keeps its usage. */
+  budgets: readonly BudgetAmount[];
+  /** Actor for the audit log: `operator:ann`. */
+  actor: string;
+  note?: string;
+}
+
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
+export interface BudgetOwners {
+  /** Budgets of a key, account or group, oldest first. */
+  of(owner: BudgetOwner): Promise<readonly BudgetState[]>;
+  /** What a key is counted for beside its plan: its own budgets, and those of its account and group. */
+  ofKey(key: Pick<ApiKeyRecord, 'furtherBudgets'>): Promise<readonly BudgetState[]>;
+  /** All budgets of keys, accounts and groups. */
+  all(): Promise<readonly BudgetState[]>;
+  /** Ids of the budgets that a new key shares. @throws GatewayError `invalid_value` if there is no such group. */
+  shared(key: Pick<ApiKeyRecord, 'accountId' | 'groupName'>): Promise<readonly string[]>;
+  /**
+   * Replaces the budgets of an owner, and writes an audit row.
+   * @throws GatewayError `key_not_found`, `invalid_value` if there is no such group or the key was revoked.
+   */
+  change(change: BudgetChange): Promise<readonly BudgetState[]>;
+  /** Moves a key into a group, or out of its group: null. @throws GatewayError as `change`. */
+  move(move: { id: string; groupName: string | null; actor: string; note?: string }): Promise<ApiKeyRecord>;
+  /** @throws GatewayError `invalid_value` if the group exists. */
+  createGroup(name: string): Promise<void>;
+  /** By name. */
+  groups(): Promise<readonly KeyGroupsTable[]>;
+}
+
+export function createBudgetOwners(database: Database, times: DatabaseClock): BudgetOwners {
+  const { engine } = database;
+  const read = (find: (queries: Kysely<Tables>) => Promise<Selectable<BudgetRow>[]>) =>
+    database.run(async (queries) => {
+      const [rows, at] = [await find(queries), await times.read(queries)];
+      return rows.map((row) => toBudgetState(atTime(row, at)));
+    });
+
+  /** Locks the owner until the end of the transaction, and finds the keys that it has, in the order of their ids. */
+  async function lockOwner(transaction: Transaction<Tables>, owner: BudgetOwner): Promise<ApiKeyRow[]> {
+    const { scope, subject } = owner;
+    const postgres = engine === 'postgres';
+    if (scope === 'group') await lockGroup(transaction, subject);
+    if (scope === 'account') {
+      // Accounts that only name operators' keys have no row.
+      const accounts = transaction.selectFrom('accounts').select('id').where('id', '=', subject);
+      await (postgres ? accounts.forUpdate() : accounts).execute();
+    }
+    const key = scope === 'key' ? await lockValid(transaction, subject) : undefined;
+    const all = transaction.selectFrom('api_keys').selectAll().orderBy('id');
+    const keys = all.where((eb) => {
+      if (scope === 'group') return eb('groupName', '=', subject);
+      if (scope === 'account') return eb('accountId', '=', subject);
+      // A key and the one that it replaces share their budget.
+      return eb.or([eb('id', 'in', [subject, key?.replacedBy ?? subject]), eb('replacedBy', '=', subject)]);
+    });
+    return (postgres ? keys.forUpdate() : keys).execute();
+  }
+
+  async function lockValid(transaction: Transaction<Tables>, id: string): Promise<ApiKeyRow> {
+    const key = await lockKey(transaction, engine, id);
+    if (!key) throw new GatewayError('key_not_found', `There is no key with the id ${storable(id, 100)}.`);
+    if (key.revokedAt === null) return key;
+    throw new GatewayError('invalid_value', `Key ${id} is revoked and cannot be changed.`, { param: 'id' });
+  }
+
+  async function lockGroup(transaction: Transaction<Tables>, name: string): Promise<void> {
+    const groups = transaction.selectFrom('key_groups').select('name').where('name', '=', name);
+    const group = await (engine === 'postgres' ? groups.forUpdate() : groups).executeTakeFirst();
+    if (!group) throw noGroup(name);
+  }
+
+  return {
+    of: (owner) => read((queries) => budgetsOf(queries, owner).execute()),
+    ofKey: ({ furtherBudgets = [] }) =>
+      furtherBudgets.length === 0
+        ? Promise.resolve([])
+        : read((queries) => inOrder(queries).where('id', 'in', furtherBudgets).execute()),
+    all: () => read((queries) => inOrder(queries).where('scope', '!=', 'plan').execute()),
+
+    shared: ({ accountId, groupName }) =>
+      database.run(async (queries) => {
+        const owners: BudgetOwner[] = [{ scope: 'account', subject: accountId }];
+        if (groupName !== undefined) {
+          const groups = queries.selectFrom('key_groups').select('name').where('name', '=', groupName);
+          if (!(await groups.executeTakeFirst())) throw noGroup(groupName);
+          owners.push({ scope: 'group', subject: groupName });
+        }
+        return budgetIdsOf(queries, owners);
+      }),
+
+    change: ({ budgets: wanted, actor, note, ...owner }) =>
+      database.transaction(async (transaction) => {
+        const keys = await lockOwner(transaction, owner);
+        const at = await times.read(transaction);
+        const known = await knownBudgets(transaction, engine, owner, keys);
+        const rest = [...known];
+        const kept: BudgetRow[] = [];
+        const accountId = owner.scope === 'group' ? '' : (keys[0]?.accountId ?? owner.subject);
+        const subject = owner.scope === 'key' ? (known[0]?.subject ?? owner.subject) : owner.subject;
+        for (const amount of wanted) {
+          const same = rest.findIndex((row) => isSameKind(amountOf(row), amount));
+          const [row] = same < 0 ? [] : rest.splice(same, 1);
+          const limits = limitsOfAmount(amount);
+          if (row) await transaction.updateTable('budgets').set(limits).where('id', '=', row.id).execute();
+          const made = { id: `budget_${randomUUID()}`, accountId, planId: null, expiresAt: null, createdAt: at };
+          const whole = row ? { ...row, ...limits } : toBudgetRow({ ...made, ...limits, scope: owner.scope, subject });
+          if (!row) await transaction.insertInto('budgets').values(whole).execute();
+          kept.push(whole);
+        }
+        const removed = rest.map(({ id }) => id);
+        if (removed.length > 0) await transaction.deleteFrom('budgets').where('id', 'in', removed).execute();
+        const ids = kept.map(({ id }) => id);
+        for (const key of keys) {
+          const others = listedBudgets(key).filter((id) => !removed.includes(id) && !ids.includes(id));
+          await writeBudgets(transaction, key, { ids: [...others, ...ids], at });
+        }
+        const states = { from: renderAll(known), to: renderAll(kept) };
+        const line = { subject: auditSubject(owner), at, actor, action: 'budget.changed', ...states } as const;
+        await writeAudit(transaction, { ...line, note });
+        return kept.map((row) => toBudgetState(atTime(row, at)));
+      }),
+
+    move: ({ id, groupName, actor, note }) =>
+      database.transaction(async (transaction) => {
+        if (groupName !== null) await lockGroup(transaction, groupName);
+        const key = await lockValid(transaction, id);
+        const at = await times.read(transaction);
+        const left = key.groupName === null ? [] : await budgetIdsOf(transaction, [groupOwner(key.groupName)]);
+        const entered = groupName === null ? [] : await budgetIdsOf(transaction, [groupOwner(groupName)]);
+        const ids = [...listedBudgets(key).filter((each) => !left.includes(each)), ...entered];
+        const written = await writeBudgets(transaction, key, { ids, at, groupName });
+        const states = { from: describeGroup(key.groupName), to: describeGroup(groupName) };
+        await writeAudit(transaction, { subject: id, at, actor, action: 'key.updated', ...states, note });
+        return toKeyRecord(written);
+      }),
+
+    createGroup: (name) =>
+      database.run(async (queries) => {
+        const group = { name, createdAt: await times.read(queries) };
+        const insert = queries
+          .insertInto('key_groups')
+          .values(group)
+          .onConflict((conflict) => conflict.doNothing());
+        if ((await insert.returning('name').execute()).length > 0) return;
+        throw new GatewayError('invalid_value', `There is a group ${name} already.`, { param: 'name' });
+      }),
+
+    groups: () => database.run((queries) => queries.selectFrom('key_groups').selectAll().orderBy('name').execute()),
+  };
+}
+
+/** Ids of the budgets of some owners. */
+export async function budgetIdsOf(queries: Kysely<Tables>, owners: readonly BudgetOwner[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const owner of owners) {
+    for (const { id } of await budgetsOf(queries, owner).execute()) ids.push(id);
+  }
+  return ids;
+}
+
+function inOrder(queries: Kysely<Tables>) {
+  return queries.selectFrom('budgets').selectAll().orderBy('createdAt').orderBy('id');
+}
+
+function budgetsOf(queries: Kysely<Tables>, { scope, subject }: BudgetOwner) {
+  return inOrder(queries)
+    .where('subject', '=', isStorable(subject) ? subject : '')
+    .where('scope', '=', scope);
+}
+
+/** The budgets of an owner, locked. A key may have those of the one that it replaced. */
+async function knownBudgets(
+  transaction: Transaction<Tables>,
+  engine: Database['engine'],
+  { scope, subject }: BudgetOwner,
+  keys: readonly ApiKeyRow[],
+): Promise<BudgetRow[]> {
+  const listed = keys.filter(({ id }) => id === subject).flatMap(listedBudgets);
+  const ofKey = inOrder(transaction)
+    .where('scope', '=', 'key')
+    .where('id', 'in', listed.length === 0 ? [''] : listed);
+  const rows = scope === 'key' ? ofKey : budgetsOf(transaction, { scope, subject });
+  return (engine === 'postgres' ? rows.forUpdate() : rows).execute();
+}
+
+function listedBudgets({ furtherBudgets }: Pick<ApiKeyRow, 'furtherBudgets'>): string[] {
+  return furtherBudgets === null ? [] : (JSON.parse(furtherBudgets) as string[]);
+}
+
+async function writeBudgets(
+  transaction: Transaction<Tables>,
+  key: ApiKeyRow,
+  { ids, at, groupName = key.groupName }: { ids: readonly string[]; at: number; groupName?: string | null },
+): Promise<ApiKeyRow> {
+  const written = { furtherBudgets: ids.length === 0 ? null : JSON.stringify(ids), groupName, changedAt: at };
+  await transaction.updateTable('api_keys').set(written).where('id', '=', key.id).execute();
+  return { ...key, ...written };
+}
+
+function isSameKind(one: BudgetAmount | undefined, other: BudgetAmount): boolean {
+  return one?.unit === other.unit && one.resets === other.resets && one.currency === other.currency;
+}
+
+function groupOwner(name: string): BudgetOwner {
+  return { scope: 'group', subject: name };
+}
+
+function auditSubject({ scope, subject }: BudgetOwner): string {
+  return scope === 'group' ? `group:${subject}` : subject;
+}
+
+function describeGroup(name: string | null): string {
+  return `group ${name ?? 'none'}`;
+}
+
+function renderAll(rows: readonly BudgetRow[]): string {
+  const amounts = rows.map(amountOf).filter((amount) => amount !== undefined);
+  return amounts.length === 0 ? 'no budget' : amounts.map(renderBudget).sort().join(', ');
+}
+
+function noGroup(name: string): GatewayError {
+  const message = `There is no group ${storable(name, 100)}. "mediagate groups create" creates one.`;
+  return new GatewayError('invalid_value', message, { param: 'group' });
+}
