@@ -5,6 +5,7 @@ import {
   asString,
   at,
   callerFailure,
+  checkModelList,
   createUpstreams,
   definePlugin,
   GatewayError,
@@ -21,6 +22,7 @@ import {
   Type,
   taskFailure,
   textFailure,
+  type UpstreamCheck,
   UpstreamKeySchema,
   type UpstreamRefusal,
   type Upstreams,
@@ -140,7 +142,10 @@ export default definePlugin<typeof OptionsSchema>({
   summary: "Text from servers of Anthropic's messages format, for messages as they are and for chats.",
   provides: ['text'],
   options: OptionsSchema,
-  setup: (context) => ({ textProviders: [createAnthropicTextProvider(context)] }),
+  setup: (context) => ({
+    textProviders: [createAnthropicTextProvider(context)],
+    checkUpstreams: ({ signal }) => checkUpstreams(context, signal),
+  }),
 });
 
 /** A model may think long before its first word, and its client learns by then that there is an answer. */
@@ -261,6 +266,30 @@ function modelsOf({ models }: Options): readonly Static<typeof ModelSchema>[] {
     return models;
   }
   return [...new Set(models.split(/[,\s]+/))].filter((id) => id !== '').map((id) => ({ id }));
+}
+
+/** Asks each upstream for its list of models, all at once. */
+async function checkUpstreams(context: PluginContext<Options>, signal: AbortSignal): Promise<UpstreamCheck[]> {
+  const { options } = context;
+  const checks = options.upstreams.map(({ url, apiKey, name, model }, index) => {
+    const place = `upstreams.${index}`;
+    return checkModelList({
+      context,
+      upstream: name ?? place,
+      url: baseOf(url),
+      headers: apiKey === undefined ? {} : { ...VERSION, 'x-api-key': apiKey },
+      models: modelsOf(options).map((one) => ({ id: one.id, upstreamModel: model ?? one.model ?? one.id })),
+      options: {
+        url: `${place}.url`,
+        key: `${place}.apiKey`,
+        model: model === undefined ? 'models' : `${place}.model`,
+      },
+      query: '?limit=1000',
+      emptyRequest: '/messages',
+      signal,
+    });
+  });
+  return (await Promise.all(checks)).flat();
 }
 
 /** The vendor's own base address has no version, those of other formats do. */
