@@ -26,6 +26,7 @@ export {
   type GatewayErrorDetails,
   isGatewayError,
   type TransientCode,
+  type UpstreamWords,
 } from './runtime/errors.js';
 export { systemClock } from './runtime/time.js';
 export type * from './text/requests.js';

@@ -34,7 +34,9 @@ export {
   type GatewayErrorDetails,
   isGatewayError,
   type TransientCode,
+  type UpstreamWords,
 } from './runtime/errors.js';
+export { type BodyConverter, type ChatTranslation, convertBody, translateToChat } from './text/chat-answers.js';
 export { createEventTexts, type EventTexts } from './text/events.js';
 export { markNumbers, restoreNumbers } from './text/exact-json.js';
 export { type JsonValue, replaceFields } from './text/json.js';

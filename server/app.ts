@@ -44,7 +44,7 @@ import {
 } from './http/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
 import { createAuth } from './keys/index.js';
-import { extractBatchRoutes, extractRoutes } from './links/index.js';
+import { extractBatchRoutes, extractRoutes, oembedRoutes } from './links/index.js';
 import { embeddingRoutes, messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
 import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
 import { openApiRoutes } from './openapi/index.js';
@@ -140,6 +140,7 @@ export function createRoutes(server: ServerContext, accounts: AccountContext | u
     ...webhookRoutes(server),
     ...extractRoutes(server),
     ...extractBatchRoutes(server),
+    ...oembedRoutes(server),
     ...audioFileRoutes(server),
     ...transcriptionRoutes(server),
     ...speechRoutes(server),
@@ -240,7 +241,7 @@ interface UnroutedContext extends RequestContext {
 
 /** Below these paths, errors have a format of their own, even without a route. */
 const MESSAGES = /^(?:\/v1)?\/v1\/messages(?:\/|$)/;
-const LINK_DATA = /^\/v1\/(?:capabilities$|extract(?:\/|$))/;
+const LINK_DATA = /^\/v1\/(?:capabilities$|oembed$|extract(?:\/|$))/;
 
 function refuseUnrouted(context: UnroutedContext): never {
   const { method, path, router, state, matched = [] } = context;
@@ -297,6 +298,7 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
 export function createAccountContext(server: ServerContext): AccountContext | undefined {
   const { account, budgets, usageLog, rateLimits, accountImageDailyLimit: imageDailyLimit } = server;
   if (!account) return undefined;
+  const { currency } = server.prices ?? {};
   const { clock } = server.keys;
   const { state, site } = account;
   const { accounts, keys, jobs } = state;
@@ -305,7 +307,7 @@ export function createAccountContext(server: ServerContext): AccountContext | un
     clock,
     account,
     sessions: createSessionService(state.sessions, site),
-    view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, clock }),
+    view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
     publicBodies: createBodyBudget(PUBLIC_BODIES),
   };
 }

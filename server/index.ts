@@ -8,3 +8,4 @@ export { type OpenServer, type OpenServerOptions, openServer } from './open-serv
 export { PlansFileError } from './plans/index.js';
 export { readSettings, type Settings, SettingsError } from './settings/index.js';
 export { openState, type State, type StateSettings } from './state.js';
+export { PricesError } from './usage/index.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createGateway, type Gateway, type GatewayServices } from 'mediagate';
-import type { PluginEntry } from '../core/contracts/index.js';
+import type { ModelPrices, PluginEntry } from '../core/contracts/index.js';
 import type { Jobs } from '../core/jobs/index.js';
 import { readPluginConfig } from '../core/plugins/index.js';
 import { type Logger, systemClock } from '../core/runtime/index.js';
@@ -34,17 +34,35 @@ export interface OpenGatewayOptions {
   readOnly?: boolean;
 }
 
-/** The plugins.config.json to read. */
-function pluginsConfigOf(settings: Settings): string {
-  if (settings.pluginsConfig) return settings.pluginsConfig;
+/** The plugins.config.json to read, and whether it is the one of the package. */
+export function pluginsFileOf(settings: Settings): { file: string; isPackaged: boolean } {
   const local = path.resolve('plugins.config.json');
-  return existsSync(local) ? local : fileURLToPath(new URL('../../plugins.config.json', import.meta.url));
+  const own = settings.pluginsConfig ?? (existsSync(local) ? local : undefined);
+  if (own) return { file: own, isPackaged: false };
+  return { file: fileURLToPath(new URL('../../plugins.config.json', import.meta.url)), isPackaged: true };
 }
 
 /** Names of the environment variables that the plugins file reads. @throws PluginConfigError */
 export async function variablesOfPlugins(settings: Settings): Promise<string[]> {
-  const entries = await readPluginConfig(pluginsConfigOf(settings), {});
+  const entries = await readPluginConfig(pluginsFileOf(settings).file, {});
   return entries.flatMap(({ variables }) => variables?.names ?? []);
+}
+
+/**
+ * Prices of models by their id, as the plugins file states them. Those of an enabled entry count before those of a
+ * fallback for the same model.
+ * @param plugins Default: those of the plugins file.
+ * @throws PluginConfigError
+ */
+export async function modelPricesOf(
+  settings: Settings,
+  environment: NodeJS.ProcessEnv,
+  plugins?: readonly PluginEntry[],
+): Promise<Record<string, ModelPrices>> {
+  const entries = plugins ?? (await readPluginConfig(pluginsFileOf(settings).file, environment));
+  const enabled = entries.filter((entry) => entry.enabled !== false);
+  const ranked = [...enabled.filter(({ fallback }) => !fallback), ...enabled.filter(({ fallback }) => fallback)];
+  return Object.assign({}, ...ranked.reverse().map(({ prices }) => prices));
 }
 
 /** OIDC_ISSUER provides the sign-in, so a fallback plugin for it is not loaded. */
@@ -59,7 +77,7 @@ function withoutSignInFallback(entry: PluginEntry): PluginEntry {
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
   const { settings, environment, logger, services, jobs, responses, readOnly = false } = options;
   if (!readOnly) await checkExecutables(settings);
-  const file = pluginsConfigOf(settings);
+  const { file } = pluginsFileOf(settings);
   const [plugins, secrets, ffmpegPath, chromium] = await Promise.all([
     options.plugins ?? readPluginConfig(file, environment),
     readOnly ? findLinkSecrets(settings) : loadLinkSecrets(settings),

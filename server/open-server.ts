@@ -11,15 +11,15 @@ import { type AppDependencies, createSiteAddress } from './http/index.js';
 import { createIdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
-import { openGateway } from './open-gateway.js';
+import { modelPricesOf, openGateway } from './open-gateway.js';
 import { createPaymentService, startPaymentSweep } from './payments/index.js';
 import { startErasureSweep } from './personal-data/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
 import { openStateOf, type State } from './state.js';
-import { createUsageService } from './usage/index.js';
-import { openWebhooks, type WebhookOutcome } from './webhooks/index.js';
+import { createUsageService, type Prices, PricesError, readPrices } from './usage/index.js';
+import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 
 const FIRST_KEY_RPM = 30;
 
@@ -68,7 +68,7 @@ export interface OpenServer extends AsyncDisposable {
 /**
  * Opens state, plugins and every route by the settings, without listening. If it fails, what was opened before is
  * closed.
- * @throws SettingsError, PluginConfigError, PlansFileError, and what {@link openState} and {@link createGateway} throw.
+ * @throws SettingsError, PluginConfigError, PlansFileError, PricesError, and what {@link openState} and {@link createGateway} throw.
  */
 export function openServer(options: OpenServerOptions): Promise<OpenServer> {
   return openOrClose((opened) => open(options, opened));
@@ -87,14 +87,16 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const metrics = isWorker || metricsPublic || metricsPort !== undefined ? await openMetrics() : undefined;
   const tracer = tracing?.tracer;
   const meter = metrics?.meter;
-  const state = await openStateOf(settings, logger, { tracer, meter });
+  const prices = await pricesOf(settings, environment, options.plugins);
+  const state = await openStateOf(settings, logger, { tracer, meter, prices });
   opened.add(() => state.close());
+  if (prices) await checkCurrency(state, prices);
   const mended = await mendSecrets(settings.dataDir);
   if (mended.length > 0) {
     logger.warn(`other users could read ${mended.join(', ')} in DATA_DIR/secrets; only this user can now (0600)`);
   }
-  const catalogue = await readCatalogue(settings.plansFile);
-  await state.instances.join(await fingerprintsOf(settings, isWorker, catalogue));
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
+  await state.instances.join(await fingerprintsOf(settings, { isWorker, plans: catalogue, prices }));
 
   const { plugins } = options;
   const services = { http: options.services?.http, cache: state.cache, storage: state.files, meter };
@@ -144,6 +146,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     metrics,
     health,
     catalogue,
+    prices,
     identity,
     site,
     baseUrl,
@@ -193,6 +196,7 @@ interface OpenParts {
   metrics?: Metrics;
   health: Health;
   catalogue: Catalogue;
+  prices?: Prices;
   /** Undefined without accounts. */
   identity?: Identity;
   site: ReturnType<typeof createSiteAddress>;
@@ -211,6 +215,7 @@ interface Product {
 async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product> {
   const { settings, state, gateway, logger, tracer, metrics, health, catalogue, identity, site, baseUrl, opened } =
     parts;
+  const { prices } = parts;
   const clock = systemClock;
   const peppers = await loadPeppers(settings);
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
@@ -229,6 +234,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   const usage = createUsageService({
     admissions: metrics?.watchAdmissions(admissions) ?? admissions,
     clock: keys.clock,
+    prices,
   });
   opened.add(() => usage.close());
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
@@ -244,6 +250,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhookTried(outcome));
   const webhooks = await openWebhooks({ settings, webhooks: events, gateway, clock, logger, baseUrl, tried, opened });
   if (webhooks) metrics?.watch({ webhooks: events });
+  await openBudgetAlerts({ settings, webhooks: events, alerts: state.budgetAlerts, clock, logger, opened });
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
   const answers = createIdempotencyService({
     answers: idempotentResponses,
@@ -263,6 +270,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     answers,
     budgets,
     usageLog,
+    prices,
     responses: state.storedResponses,
     keys,
     health,
@@ -275,6 +283,25 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     tracer,
   };
   return { dependencies, newKey };
+}
+
+/** @throws PluginConfigError, PricesError */
+async function pricesOf(
+  settings: Settings,
+  environment: NodeJS.ProcessEnv,
+  plugins: readonly PluginEntry[] | undefined,
+): Promise<Prices | undefined> {
+  const models = await modelPricesOf(settings, environment, plugins);
+  return readPrices({ file: settings.pricesFile, currency: settings.pricesCurrency, models });
+}
+
+/** @throws PricesError if the usage log has costs in another currency: their sums would mix the two. */
+async function checkCurrency({ usage }: State, { currency }: Prices): Promise<void> {
+  if (await usage.setCurrency(currency)) return;
+  throw new PricesError(
+    `The prices are in ${currency}, but the usage log has costs in ${await usage.currency()}. Keep its currency in ` +
+      'PRICES_FILE or PRICES_CURRENCY, or start with a new database.',
+  );
 }
 
 const ACCOUNT_IMAGE_DAILY_LIMIT = 100;

@@ -8,6 +8,7 @@ import clipVideo from 'mediagate/plugins/clip_video';
 import photo from 'mediagate/plugins/photo';
 import social from 'mediagate/plugins/social';
 import vidsite from 'mediagate/plugins/vidsite';
+import { ModelPricesSchema } from '../core/contracts/index.js';
 import { isRetryable } from '../core/runtime/errors.js';
 import type { ErrorCode } from '../core/runtime/index.js';
 import { createProgram } from '../server/cli/program.js';
@@ -20,6 +21,7 @@ import {
   SETTING_DESCRIPTIONS,
   SETTING_TOPICS,
 } from '../server/settings/index.js';
+import { PRICES_FILE_SCHEMA } from '../server/usage/index.js';
 import { expectTable, renderTable } from './support/documents.js';
 import { filledFields } from './support/filled-fields.js';
 import { packageRoot } from './support/package-root.js';
@@ -82,6 +84,14 @@ describe('docs/reference/document.md', () => {
 describe('docs/reference/plans.md', () => {
   it('describes every field of the plans file', () => {
     expectTable('plans-file', tableOf(PLANS_FILE_SCHEMA as FieldSchema));
+  });
+});
+
+describe('docs/reference/prices.md', () => {
+  it('describes every field of the prices file', () => {
+    const { models, ...rest } = PRICES_FILE_SCHEMA.properties;
+    expectTable('prices-file', tableOf({ properties: { ...rest, models } } as FieldSchema));
+    expectTable('model-prices', tableOf(ModelPricesSchema as FieldSchema));
   });
 });
 

@@ -394,7 +394,9 @@ export interface Usage {
   inputTokens?: number;
   outputTokens?: number;
   totalTokens?: number;
+  /** Input tokens that the vendor took from its cache, and those that it wrote to it. Both are part of the input. */
   cachedTokens?: number;
+  cacheWriteTokens?: number;
   reasoningTokens?: number;
   /** Text and image tokens among the input and output tokens, if an image model reports them. */
   inputTextTokens?: number;

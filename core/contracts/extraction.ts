@@ -58,7 +58,15 @@ export interface QueueShare {
   group?: string;
   /** Share of the queue, above 0 to 1, that queued and running jobs of the group may take. Default: all of it. */
   groupShare?: number;
+  /**
+   * Order within the group: its jobs of a higher priority run first, of any key. It changes nothing between
+   * groups. Default `normal`.
+   */
+  priority?: JobPriority;
 }
+
+export const JOB_PRIORITIES = ['low', 'normal', 'high'] as const;
+export type JobPriority = (typeof JOB_PRIORITIES)[number];
 
 /** A link that may be answered with a job. */
 export interface SubmitRequest extends Omit<ExtractRequest, 'only'>, QueueShare {

@@ -54,12 +54,22 @@ export interface ImageCall {
    * Fields passed through: quality, background, output_format, output_compression, moderation, input_fidelity, user.
    */
   options: Readonly<Record<string, unknown>>;
+  /** Asks for partial images. A model that makes none ignores it. Default: none are wanted. */
+  partials?: PartialImages;
   /**
    * The same for every run of one request, e.g. the job's id: an upstream with idempotency keys then does the work
    * once.
    */
   idempotencyKey?: string;
   signal: AbortSignal;
+}
+
+/** Images of a generation that is not complete, which the caller sees while it waits. */
+export interface PartialImages {
+  /** Maximum number, 1 to 3. */
+  count: number;
+  /** Receives each in turn, in the model's own size. Further ones than `count` are ignored. Never throws. */
+  show(image: Media): void;
 }
 
 export interface ImageSize {

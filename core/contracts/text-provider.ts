@@ -45,6 +45,8 @@ export interface TextModel {
   /** Public model id. */
   id: string;
   routes: readonly TextRoute[];
+  /** Those of the routes that are answered by another format, translated. Default: none. */
+  translated?: readonly TextRoute[];
   /** Reasoning efforts accepted; empty if the model has none, or only reads text. */
   efforts: readonly string[];
   /** Maximum output tokens of an answer. Under a token budget, a request that names no maximum gets it. Default 16,384. */
@@ -116,6 +118,11 @@ export interface TextReply {
   upstream: string;
   /** The upstream's model name, which the gateway replaces by the public id. */
   upstreamModel: string;
+  /**
+   * The upstream's own id of this request, for the log and for the client's `x-upstream-request-id`: see
+   * `readUpstreamRequestId`. Default: it sent none.
+   */
+  upstreamRequestId?: string;
   /**
    * Redacts an upstream's error message inside of its answer, so that callers may read it: without its names, addresses
    * and keys. Default: unchanged.

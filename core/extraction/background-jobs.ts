@@ -132,7 +132,7 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
   return {
     maxActive,
     active: () => store.active('extraction'),
-    async accept(item, { owner, requestId, refresh = false, terms, keyId, group, groupShare }) {
+    async accept(item, { owner, requestId, refresh = false, terms, ...submitter }) {
       const { extractor, link, options: extractOptions, key } = item;
       const summary: ExtractionJobSummary = {
         platform: extractor.contribution.platform,
@@ -141,7 +141,8 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
       };
       const input: JobInput = { refresh };
       const origin = requestId === undefined ? {} : { requestId };
-      const share = { keyId, group, groupShare, maxActive };
+      const { keyId, group, groupShare, priority } = submitter;
+      const share = { keyId, group, groupShare, priority, maxActive };
       const job = { kind: 'extraction', owner, ...origin, dedupeKey: key, summary, input, ...share } as const;
       const { job: record, active, rateLimited, answer } = await store.accept({ terms, job });
       const answered = answer === undefined ? {} : { answer };

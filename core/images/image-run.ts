@@ -7,6 +7,8 @@ import type {
   ImageSize,
   ImageWarning,
   Logger,
+  Media,
+  PartialImages,
   Usage,
 } from '../contracts/index.js';
 import type { JobRun } from '../jobs/index.js';
@@ -26,12 +28,16 @@ export interface ImageTask {
   options: Readonly<Record<string, unknown>>;
   references: readonly StoredReference[];
   mask?: StoredReference;
+  /** Maximum number of partial images that the caller wants to see. */
+  partialImages?: number;
   resultTarget: ResultTarget;
 }
 
 export interface ImageResult {
   image: StoredImage;
   usage?: Usage;
+  /** The quality that was asked for. */
+  quality?: string;
   warnings?: readonly ImageWarning[];
 }
 
@@ -42,6 +48,8 @@ export interface ImageRunOptions {
   referenceFiles: ReferenceFiles;
   resultFiles: ResultFiles;
   imageFiles: ImageFiles;
+  /** Receives the partial images of a job. */
+  showPartial(jobId: string, image: Media): void;
   clock: Clock;
   logger: Logger;
 }
@@ -54,7 +62,7 @@ export type ImageRun = (
 
 /** One run of a job: input images → the model → the exact canvas → files. */
 export function createImageRun(options: ImageRunOptions): ImageRun {
-  const { registry, host, references, referenceFiles, resultFiles, imageFiles, clock, logger } = options;
+  const { registry, host, references, referenceFiles, resultFiles, imageFiles, showPartial, clock, logger } = options;
 
   async function loadInputs(task: ImageTask, signal: AbortSignal): Promise<Pick<ImageCall, 'references' | 'mask'>> {
     const stored = [...task.references, ...(task.mask ? [task.mask] : [])];
@@ -63,6 +71,19 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     const [edited] = loaded;
     if (task.mask && mask && edited) checkMask(task.mask.param, mask, edited);
     return { references: loaded, ...(mask && { mask }) };
+  }
+
+  /** Passes on as many images as the caller wants. */
+  function partialsOf(id: string, count: number): PartialImages {
+    let left = count;
+    return {
+      count,
+      show(image) {
+        if (left === 0 || !(image?.bytes instanceof Uint8Array)) return;
+        left -= 1;
+        showPartial(id, image);
+      },
+    };
   }
 
   async function make(task: ImageTask, id: string, signal: AbortSignal): Promise<ImageResult> {
@@ -85,6 +106,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
             size,
             references: inputs.references,
             ...(mask && { mask }),
+            ...(task.partialImages && { partials: partialsOf(id, task.partialImages) }),
             options: task.options,
             idempotencyKey: id,
             signal: callSignal,
@@ -102,7 +124,13 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       setting: hideOptions(setting),
       details: hideOptions(details),
     }));
-    return { image, ...(usage && { usage }), ...(shown && { warnings: shown }) };
+    const { quality: asked } = task.options;
+    return {
+      image,
+      ...(usage && { usage }),
+      ...(typeof asked === 'string' && { quality: asked }),
+      ...(shown && { warnings: shown }),
+    };
   }
 
   return async (task, { id, attempts }, signal) => {

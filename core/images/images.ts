@@ -9,6 +9,7 @@ import type {
   JobFailure,
   JobState,
   Logger,
+  Media,
   QueueShare,
   Storage,
   StoredBody,
@@ -39,6 +40,8 @@ export interface ImageRequest {
   references: readonly ReferenceInput[];
   /** Marks the part of the first input image that is to change; see {@link ImageCall.mask}. Default: none. */
   mask?: ReferenceInput;
+  /** Maximum number of partial images, for {@link Images.onPartial}; 1 to 3. Default: none. */
+  partialImages?: number;
   /** Fields passed through to the model; see {@link ImageCall}. */
   options: Readonly<Record<string, unknown>>;
   /** `url`: public files. `inline`: only for owners of the job. `both`: both of them. */
@@ -114,6 +117,8 @@ export interface FinishedImage {
   /** The kind of storage that held the file when it was stored. */
   source: FileSource;
   usage?: Usage;
+  /** The quality that was asked for. */
+  quality?: string;
   /** Settings that the model ignored. */
   warnings?: readonly ImageWarning[];
 }
@@ -147,6 +152,11 @@ export interface Images {
    * @throws GatewayError `job_not_found`, `job_already_terminal`.
    */
   cancel(id: string, owner: string): Promise<ImageJob>;
+  /**
+   * Notifies of the partial images of a job that this process runs: at once of those that it has shown already, and of
+   * each further one. Jobs of other processes show none. Call the result to stop.
+   */
+  onPartial(id: string, listener: PartialListener): () => void;
   /** The image of a completed job; undefined if it has expired. */
   content(image: FinishedImage): Promise<StoredBody | undefined>;
   /**
@@ -155,6 +165,9 @@ export interface Images {
    */
   file(name: string): Promise<ImageFile>;
 }
+
+/** @param index From 0. */
+export type PartialListener = (image: Media, index: number) => void;
 
 export function isTerminal({ state }: Pick<ImageJob, 'state'>): boolean {
   return state !== 'queued' && state !== 'running';
@@ -218,7 +231,8 @@ export function createImages(options: ImageServiceOptions): ImageService {
   // The retention of files starts at completion, so they exist for the promised time.
   const publicMs = (options.fileMs ?? DEFAULT_FILE_MS) + QUEUED_MS;
   const resultFiles = createResultFiles({ storage, clock, logger, publicMs });
-  const run = createImageRun({ ...options, referenceFiles, resultFiles });
+  const partials = createPartials();
+  const run = createImageRun({ ...options, referenceFiles, resultFiles, showPartial: partials.show });
   const stopping = new AbortController();
   const tidying = new Set<Promise<void>>();
   let running: JobWorkers | undefined;
@@ -260,6 +274,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
       const task = job.input as ImageTask;
       return await run({ ...task, resultTarget: targetOfRun(task.resultTarget, job.attempts) }, job, signal);
     } finally {
+      partials.forget(job.id);
       tidyLater(job, []);
     }
   }
@@ -269,8 +284,10 @@ export function createImages(options: ImageServiceOptions): ImageService {
   }
 
   function charge({ summary }: JobRun, result: unknown): Charge {
-    const { usage } = result as ImageResult;
-    return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }) };
+    const { image, usage, quality } = result as ImageResult;
+    const { width, height } = image;
+    const made = { width, height, ...(quality !== undefined && { quality }) };
+    return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }), image: made };
   }
 
   /** Undefined if it was a peek and the job would be accepted. */
@@ -294,13 +311,13 @@ export function createImages(options: ImageServiceOptions): ImageService {
   return {
     async submit(request): Promise<ImageSubmission> {
       const { model, prompt, size, delivery, owner, requestId = null, webhookUrl } = request;
-      const { keyId, group, groupShare } = request;
+      const { keyId, group, groupShare, priority } = request;
       checkModel(registry, request);
       const checked = await references.check(request.references, request.mask);
       const terms = request.terms === undefined ? {} : { terms: request.terms };
       const origin = requestId === null ? {} : { requestId };
       const target = webhookUrl === undefined ? {} : { webhookUrl };
-      const share = { keyId, group, groupShare, maxActive };
+      const share = { keyId, group, groupShare, priority, maxActive };
       const job = { kind: 'image', owner, ...share, ...origin, ...target } as const;
       // Files are written before the job that names them: a refused or replayed request should use no disk.
       if (checked.some((reference) => 'media' in reference)) {
@@ -314,7 +331,8 @@ export function createImages(options: ImageServiceOptions): ImageService {
       try {
         const resultTarget = resultFiles.target(delivery);
         const { options } = request;
-        const inputs = { references: stored, ...(mask && { mask }) };
+        const { partialImages } = request;
+        const inputs = { references: stored, ...(mask && { mask }), ...(partialImages && { partialImages }) };
         const task: ImageTask = { model, prompt, size, options, ...inputs, resultTarget };
         const summary: ImageJobSummary = { model, delivery, requestId, owner, files };
         const accepted = await store.accept({ ...terms, job: { ...job, summary, input: task } });
@@ -339,6 +357,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
       tidyLater(record, []);
       return view(record);
     },
+    onPartial: partials.listen,
     content: ({ name }) => storage.read(name),
     file: (name) => resultFiles.open(name),
     start() {
@@ -362,6 +381,30 @@ export function createImages(options: ImageServiceOptions): ImageService {
       await running?.stop();
       stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
       await Promise.all(tidying);
+    },
+  };
+}
+
+/** The partial images of the jobs that run in this process. They are kept in memory, since they are only a preview. */
+function createPartials() {
+  const shown = new Map<string, Media[]>();
+  const listeners = new Map<string, Set<PartialListener>>();
+  return {
+    show(id: string, image: Media): void {
+      const images = shown.get(id) ?? [];
+      shown.set(id, images);
+      images.push(image);
+      for (const listener of listeners.get(id) ?? []) listener(image, images.length - 1);
+    },
+    forget: (id: string): void => void shown.delete(id),
+    listen(id: string, listener: PartialListener): () => void {
+      const own = listeners.get(id) ?? new Set();
+      listeners.set(id, own.add(listener));
+      for (const [index, image] of (shown.get(id) ?? []).entries()) listener(image, index);
+      return () => {
+        own.delete(listener);
+        if (own.size === 0) listeners.delete(id);
+      };
     },
   };
 }
@@ -422,6 +465,7 @@ export const absentImages: Images = {
   submit: refuse,
   find: refuse,
   wait: refuse,
+  onPartial: () => () => {},
   list: refuse,
   cancel: refuse,
   content: refuse,

@@ -45,7 +45,7 @@ export interface Drawing {
   fit(redraws: () => void): Promise<FittedImage>;
 }
 
-export type StoredImage = Omit<FinishedImage, 'usage' | 'warnings'>;
+export type StoredImage = Omit<FinishedImage, 'usage' | 'quality' | 'warnings'>;
 
 export interface ResultFilesOptions {
   storage: Storage;

@@ -1,4 +1,4 @@
-import type { QueueShare } from '../contracts/index.js';
+import type { JobPriority, QueueShare } from '../contracts/index.js';
 import {
   type CompiledQuery,
   createListScript,
@@ -132,6 +132,7 @@ export function* acceptGroup(
       kind,
       dedupeHash: dedupeHash ?? NOT_JOINED,
       priority: 0,
+      rank: RANKS[job.priority ?? 'normal'],
       summary,
       input,
       ...turnOf(job),
@@ -167,13 +168,14 @@ function jobGone(): GatewayError {
  * job of a group runs before the next job of any other: it waits until one running job has ended. (This is start-time
  * fair queueing, with each job counted as one.)
  *
- * The keys of a group take turns for the numbers of the group: a new job is inserted before the first job of the group
- * that has more jobs of its own key in front of it, and the later jobs of the group each get the number of the next.
+ * The numbers of a group go to its jobs of the highest rank first. Within a rank the keys of the group take turns: a new
+ * job is inserted before the first job of its rank that has more jobs of its own key in front of it, and the later jobs
+ * of the group each get the number of the next. So a rank orders one group and moves no other.
  * Numbers are assigned at acceptance, under the lock of the kind, and survive restarts.
  */
 
 /** A job in the queue. */
-type QueuedJob = Pick<JobRow, 'id' | 'keyId' | 'queueGroup' | 'priority'>;
+type QueuedJob = Pick<JobRow, 'id' | 'keyId' | 'queueGroup' | 'priority' | 'rank'>;
 
 /** Assigns priority numbers to jobs of one kind, within the transaction that accepts them. */
 export interface FairQueue {
@@ -187,6 +189,8 @@ export interface FairQueue {
 function turnOf({ keyId = '', group = keyId }: QueueShare): Pick<QueuedJob, 'queueGroup' | 'keyId'> {
   return { queueGroup: group, keyId };
 }
+
+const RANKS: Readonly<Record<JobPriority, number>> = { low: -1, normal: 0, high: 1 };
 
 /** Maximum number of open jobs of the group. */
 function boundOf({ groupShare, maxActive }: NewJob): number | undefined {
@@ -227,7 +231,7 @@ export function compileFairQueueStatements(queries: Kysely<Tables>, kind: JobKin
       if (groups.length === 0) return [];
       return yield* rowsOf(
         ofKind()
-          .select(['id', 'keyId', 'queueGroup', 'priority', 'state'])
+          .select(['id', 'keyId', 'queueGroup', 'priority', 'rank', 'state'])
           .where(ACTIVE)
           .where('queueGroup', 'in', groups)
           .orderBy('priority')
@@ -289,15 +293,16 @@ export function* openFairQueue(
 
   return {
     add(job) {
-      const { queueGroup, keyId } = job;
+      const { queueGroup, keyId, rank } = job;
       const jobs = listOf(queueGroup);
       const number = Math.max(head, (last.get(queueGroup) ?? 0) + 1);
       last.set(queueGroup, number);
       latest.set(queueGroup, number);
       numbers.set(queueGroup, [...(numbers.get(queueGroup) ?? []), number]);
-      const own = jobs.filter((other) => other.keyId === keyId).length;
+      const own = jobs.filter((other) => other.keyId === keyId && other.rank === rank).length;
       const counts = new Map<string, number>();
       const index = jobs.findIndex((other) => {
+        if (other.rank !== rank) return other.rank < rank;
         const ofOther = counts.get(other.keyId) ?? 0;
         counts.set(other.keyId, ofOther + 1);
         return ofOther > own;

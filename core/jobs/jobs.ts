@@ -80,6 +80,8 @@ export interface Charge {
   units: number;
   /** As the upstream reported it. */
   usage?: Usage;
+  /** Of an image: its pixels, and the quality that was asked for, if any. */
+  image?: { width: number; height: number; quality?: string };
 }
 
 export interface WorkOptions {

@@ -306,6 +306,7 @@ const SAMPLE: Required<JobRow> = {
   kind: 'image',
   dedupeHash: '',
   priority: 0,
+  rank: 0,
   summary: '',
   input: '',
   keyId: '',

@@ -20,6 +20,8 @@ export interface JobsTable {
   state: JobState;
   /** Priority number: jobs of a kind run in this order, and by age within one number; see core/jobs/accept.ts. */
   priority: number;
+  /** Order within its group: 0 is normal, higher ones come first. */
+  rank: number;
   /** JSON, as `input`, `result` and `error`. */
   summary: string;
   input: string;
@@ -67,7 +69,7 @@ export interface JobOwnersTable {
 export const jobMigrations: Migrations = {
   '0001-jobs': sqlMigration(
     `create table jobs (
-      id text primary key, kind text not null, "dedupeHash" text not null, state text not null, priority bigint not null,
+      id text primary key, kind text not null, "dedupeHash" text not null, state text not null, priority bigint not null, rank integer not null default 0,
       summary text not null, input text not null, "keyId" text not null, "queueGroup" text not null, owner text not null, admission text,
       attempts integer not null, "crashCount" integer not null, "processId" text,
       "createdAt" bigint not null, "startedAt" bigint, "finishedAt" bigint, result text, error text,

@@ -19,10 +19,14 @@ import {
   modelFailure,
   namesModeration,
   readRefusal,
+  readUpstreamRequestId,
+  sanitizedWords,
   statusFailure,
+  textStatusFailure,
   tryUpstream,
   type UpstreamNames,
   type UpstreamRefusal,
+  upstreamWords,
   withoutNames,
 } from './upstream-failures.js';
 
@@ -214,7 +218,11 @@ export async function askTextUpstream(
 ): Promise<Pick<HttpStream, 'status' | 'headers' | 'body'>> {
   const response = await http.stream({ ...request, maxBytes: MAX_ANSWER_BYTES });
   const { status, headers } = response;
-  if (status < 200 || status > 299) throw refuse(await readRefusal(response, clock));
+  if (status < 200 || status > 299) {
+    const failure = refuse(await readRefusal(response, clock));
+    failure.upstreamRequestId = readUpstreamRequestId(headers);
+    throw failure;
+  }
   if (headers['content-type']?.startsWith('text/html')) throw await htmlPage(response);
   const mayBeEmpty = mayHaveNone && headers['content-type']?.startsWith('text/event-stream');
   return { status, headers, body: await startBody(response.body, { clock, firstBytesMs, mayBeEmpty }) };
@@ -367,7 +375,9 @@ const NOT_OURS = 'invalid_encrypted_content';
 /** Of a look-alike that only answers requests. */
 const NO_SUCH_TASK = new Set([404, 405, 501]);
 const PARAM = /^[\w.[\]-]{1,100}$/;
-const MAX_WORDS = 1_000;
+/** Refusals that keep the upstream's code besides its message, since clients act on it. */
+const WORDED_STATUSES: ReadonlySet<number> = new Set([413, 422]);
+const WORDED_CODES: ReadonlySet<string> = new Set([NOT_OURS, 'content_policy_violation']);
 
 /** Codes of the format that have the same name here, and those that say less here. */
 const CODES: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
@@ -406,7 +416,7 @@ export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, n
       ? new TryFailure(fault, { again: 'elsewhere', counts: false })
       : callerFailure(fault);
   }
-  const failure = statusFailure(refusal, now, 'anywhere');
+  const failure = textStatusFailure(refusal, now, upstream);
   if (refusal.headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
   return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
 }
@@ -414,12 +424,20 @@ export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, n
 /** As `textFailure`, for a task that not every upstream has: without its address, the model does not support it. */
 export function taskFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = textFailure(refusal, upstream, now);
-  const isCallers = failure.consequence.again === 'nowhere';
-  if (!NO_SUCH_TASK.has(refusal.status) || isCallers || openaiError(refusal).about === 'model') return failure;
-  const error = new GatewayError('model_not_supported', 'The upstream of the model does not support this.', {
+  if (!lacksRoute(refusal, failure)) return failure;
+  return new TryFailure(noSuchTask(), { again: 'elsewhere', counts: false });
+}
+
+/** The error of a task that no upstream of a model has. */
+export function noSuchTask(): GatewayError {
+  return new GatewayError('model_not_supported', 'The upstream of the model does not support this.', {
     param: 'model',
   });
-  return new TryFailure(error, { again: 'elsewhere', counts: false });
+}
+
+/** Whether the upstream has no such path: neither the model nor something that the request names is missing. */
+export function lacksRoute(refusal: UpstreamRefusal, { consequence }: TryFailure): boolean {
+  return NO_SUCH_TASK.has(refusal.status) && consequence.again !== 'nowhere' && openaiError(refusal).about !== 'model';
 }
 
 /** An earlier response, an item, a conversation: what the request names is not there, while model and address are. */
@@ -429,19 +447,14 @@ function namesThingsOfTheCaller({ param, message = '' }: OpenaiError): boolean {
 
 function callerFault(refusal: UpstreamRefusal, error: OpenaiError, upstream: UpstreamNames): GatewayError {
   const { status } = refusal;
-  const words = error.message?.slice(0, MAX_WORDS);
+  const words = error.message;
   const isTooLong = status === 413 || (words !== undefined && TOO_LONG.test(words));
   const isFiltered = status === 403 && namesModeration(refusal);
   const usual = isTooLong ? 'context_length_exceeded' : isFiltered ? 'content_filter' : 'invalid_value';
   const code = CODES.get(error.code) ?? usual;
   const param = error.param !== undefined && PARAM.test(error.param) ? error.param : undefined;
-  const message = words && plainText(withoutNames(words, upstream));
-  return new GatewayError(code, message || 'The model refused the request.', { param });
-}
-
-function plainText(words: string): string {
-  return words
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
-    .toWellFormed();
+  const keeps = WORDED_STATUSES.has(status) || WORDED_CODES.has(error.code);
+  const quoted = keeps ? upstreamWords(refusal, upstream) : undefined;
+  const message = quoted?.message ?? (words === undefined ? '' : sanitizedWords(words, upstream));
+  return new GatewayError(code, message || 'The model refused the request.', { param, upstream: quoted });
 }

@@ -1,6 +1,6 @@
 import type { Clock, HttpStream, Logger } from '../contracts/index.js';
 import { currentScope } from '../observability/index.js';
-import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
+import { GatewayError, isGatewayError, type UpstreamWords, withDeadline } from '../runtime/index.js';
 import { type TryConsequence, TryFailure } from './fail-over.js';
 import { neverSent } from './http-receiver.js';
 import { readQuotas } from './upstream-limit.js';
@@ -64,6 +64,23 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
   return new TryFailure(error, { again: 'anywhere', counts: status !== 409 });
 }
 
+/**
+ * As {@link statusFailure}, for a text provider: a rate limit and a conflict keep the upstream's words. A conflict is not
+ * tried again: the client must change something first.
+ */
+export function textStatusFailure(refusal: UpstreamRefusal, now: number, names: UpstreamNames): TryFailure {
+  const { status } = refusal;
+  if (status === 409) {
+    const upstream = upstreamWords(refusal, names);
+    return callerFailure(
+      new GatewayError('upstream_conflict', 'The request conflicts with another one at the model.', { upstream }),
+    );
+  }
+  const { error, consequence, quotas } = statusFailure(refusal, now, 'anywhere');
+  const upstream = status === 429 ? upstreamWords(refusal, names) : undefined;
+  return new TryFailure(upstream ? error.with({ upstream }) : error, consequence, quotas);
+}
+
 /** The meaning of a request without an answer, or with one that broke off. */
 function connectionFailure(error: unknown, signal: AbortSignal, lost: AfterLostAnswer): unknown {
   if (signal.aborted || !isGatewayError(error)) return error;
@@ -125,7 +142,7 @@ export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>
   return ask().catch((thrown: unknown) => {
     const failure = thrown instanceof TryFailure ? thrown : connectionFailure(thrown, signal, lost);
     if (failure instanceof TryFailure) {
-      const { error, consequence } = failure;
+      const { error, consequence, upstreamRequestId } = failure;
       const { again, counts } = consequence;
       const isCallers = !counts && (again === 'nowhere' || !error.retryable);
       // Only the operator can fix failures that are passed to other upstreams, so these are alerts. A caller's error
@@ -135,6 +152,7 @@ export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>
         code: error.code,
         model,
         member,
+        ...(upstreamRequestId !== undefined && { upstreamRequestId }),
         ms: Math.round(clock.monotonic() - begun),
         ...(error.cause !== undefined && { error: error.cause }),
       });
@@ -150,6 +168,22 @@ export interface UpstreamRefusal {
   headers: Readonly<Record<string, string>>;
   /** Its JSON; undefined if it is none, is long (an HTML page), or is slow to arrive. */
   json: unknown;
+}
+
+/** Fields in which servers name a request: OpenAI and many others, Anthropic, Amazon, Azure. */
+const REQUEST_ID_FIELDS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'apim-request-id'] as const;
+const MAX_REQUEST_ID = 128;
+
+/**
+ * The upstream's own id of a request, which its operator can look up: letters, digits and `_ . : / + = @ -`, at most 128
+ * characters; others are left out. Undefined if the upstream sent none.
+ */
+export function readUpstreamRequestId(headers: Readonly<Record<string, string>>): string | undefined {
+  for (const name of REQUEST_ID_FIELDS) {
+    const id = headers[name]?.replace(/[^\w.:/+=@-]+/g, '').slice(0, MAX_REQUEST_ID);
+    if (id) return id;
+  }
+  return undefined;
 }
 
 /** Values shared only with the upstream, which clients must not see. */
@@ -210,12 +244,54 @@ export function retryAfterSeconds({ headers }: Pick<UpstreamRefusal, 'headers'>,
   return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
 }
 
+/** Addresses of private networks and of this machine, and names of hosts in such networks. */
+const PRIVATE_ADDRESS =
+  /\b(?:(?:10|127)\.\d{1,3}|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\.\d{1,3}\.\d{1,3}(?::\d{1,5})?\b|\[?\b(?:f[cd][\da-f]{2}|fe80):[\da-f:]{2,40}\]?(?::\d{1,5})?|\[::1\](?::\d{1,5})?|\blocalhost(?::\d{1,5})?\b|\b[\w-]{1,63}(?:\.[\w-]{1,63}){0,5}\.(?:local|internal|lan|svc)\b(?::\d{1,5})?/gi;
+
 /** An upstream's message as callers may read it: without keys, addresses, ids, and its name of the model. */
 export function withoutNames(words: string, { url, apiKey, model, publicModel }: UpstreamNames): string {
   const plain = apiKey ? words.replaceAll(apiKey, '…') : words;
+  const { host, hostname } = new URL(url);
   return plain
     .replaceAll(model, publicModel)
-    .replaceAll(new URL(url).host, '…')
+    .replaceAll(host, '…')
+    .replaceAll(hostname, '…')
     .replace(/\b[a-z][a-z0-9+.-]{0,30}:\/\/\S+/gi, '…')
+    .replace(PRIVATE_ADDRESS, '…')
     .replace(/\b(?:sk|req|org|proj)[-_][A-Za-z0-9_-]{6,}/g, '…');
+}
+
+const CODE = /^[\w.:-]{1,100}$/;
+const MAX_WORDS = 1_000;
+
+/**
+ * What a refusal says, for {@link GatewayError.upstream}: its status, and code and message without what
+ * {@link withoutNames} removes. It reads the OpenAI format, a message or text beside it, and the list of FastAPI.
+ * @returns Undefined if it says nothing.
+ */
+export function upstreamWords({ status, json }: UpstreamRefusal, names: UpstreamNames): UpstreamWords | undefined {
+  const [code, words] = [fieldOf(json, 'error', 'code'), wordsOf(json)];
+  const isCode = typeof code === 'string' && CODE.test(code) && withoutNames(code, names) === code;
+  const message = words === undefined ? '' : sanitizedWords(words, names);
+  if (!isCode && message === '') return undefined;
+  return { status, ...(isCode && { code }), ...(message !== '' && { message }) };
+}
+
+/** An upstream's message as one line of at most 1,000 letters, without what {@link withoutNames} removes. */
+export function sanitizedWords(words: string, names: UpstreamNames): string {
+  // Cutting first could leave a part of a key.
+  return withoutNames(words, names)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+    .slice(0, MAX_WORDS)
+    .toWellFormed();
+}
+
+/** The message of a refusal in any of the usual forms. */
+function wordsOf(json: unknown): string | undefined {
+  const { error, message, detail } = (json ?? {}) as Readonly<Record<string, unknown>>;
+  const [first] = Array.isArray(detail) ? detail : [];
+  const forms = [fieldOf(json, 'error', 'message'), error, message, detail, fieldOf(json, 'detail', 'message')];
+  const found = [...forms, fieldOf({ first }, 'first', 'msg')].find((one) => typeof one === 'string' && one !== '');
+  return found as string | undefined;
 }

@@ -28,6 +28,7 @@ type Level = keyof Logger;
 /** The only fields that are written, in this order; other fields are dropped. */
 const FIELDS = {
   requestId: 'string',
+  upstreamRequestId: 'string',
   jobId: 'string',
   entry: 'string',
   platform: 'string',

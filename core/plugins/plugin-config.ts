@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   type EntryVariables,
+  type ModelPrices,
   ModelPricesSchema,
   type Plugin,
   type PluginEntry,
@@ -63,7 +64,7 @@ export function entriesBefore(fallback: PluginEntry, entries: readonly PluginEnt
  * is a list of objects with `id` or a text of names separated by commas. An entry that is not checked yet may contain
  * anything.
  */
-function servesOf({ serves, options }: Pick<PluginEntry, 'serves' | 'options'>): readonly string[] {
+export function servesOf({ serves, options }: Pick<PluginEntry, 'serves' | 'options'>): readonly string[] {
   if (Array.isArray(serves)) return serves;
   const models = options?.models;
   if (typeof models === 'string') return models.split(/[,\s]+/).filter((name) => name !== '');
@@ -118,7 +119,8 @@ export class PluginConfigError extends Error {
 /**
  * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; if
  * it is not set the field is omitted, so the plugin's own default applies. As `enabled` it means whether the variable
- * is set. An entry with `models` becomes one entry for each of them. Relative `use` paths become absolute. Entries that
+ * is set. An entry with `models` becomes one entry for each of them. `prices` of a model, also in the option `models`,
+ * are in `prices` of its entry. Relative `use` paths become absolute. Entries that
  * name variables list them in `variables`.
  * @throws PluginConfigError
  */
@@ -126,7 +128,19 @@ export async function readPluginConfig(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<PluginEntry[]> {
-  const config = await readJson(file);
+  return parsePluginConfig(await readText(file), file, environment);
+}
+
+/**
+ * As {@link readPluginConfig}, for the text of the file.
+ * @throws PluginConfigError
+ */
+export function parsePluginConfig(
+  text: string,
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): PluginEntry[] {
+  const config = parseJson(text, file);
   const checked = validator.check(config);
   if (!checked.ok) {
     const { path: field = '', message = 'is not valid' } = checked.issues[0] ?? {};
@@ -138,7 +152,8 @@ export async function readPluginConfig(
   return checked.value.plugins.flatMap((entry, index) => {
     const reason = whyContradictory(entry);
     if (reason !== undefined) throw new PluginConfigError(`${file}: plugins.${index} ${reason}.`);
-    return expandModels(entry).map((one) => resolveEntry(one, environment, folder));
+    const where = `${file}: plugins.${index}.options`;
+    return expandModels(entry).map((one) => resolveEntry(takePrices(one, where), environment, folder));
   });
 }
 
@@ -167,6 +182,31 @@ function expandModels({ models, ...entry }: FileEntry): OneEntry[] {
     options: { ...entry.options, ...options },
     ...(prices && { prices: { [id]: prices } }),
   }));
+}
+
+const pricesValidator = createValidator(ModelPricesSchema);
+
+/**
+ * Moves `prices` of each model in the option `models` to the entry: they are of no use to the plugin.
+ * @throws PluginConfigError
+ */
+function takePrices({ options, ...entry }: OneEntry, where: string): OneEntry {
+  if (!options || !Array.isArray(options.models)) return { ...entry, ...(options && { options }) };
+  const ofModels: Record<string, ModelPrices> = {};
+  const models = options.models.map((model: unknown, index) => {
+    if (typeof model !== 'object' || model === null || !('prices' in model)) return model;
+    const { prices, ...rest } = model;
+    const checked = pricesValidator.check(prices);
+    if (!checked.ok) {
+      const [issue] = checked.issues;
+      const field = issue?.path ? `prices.${issue.path}` : 'prices';
+      throw new PluginConfigError(`${where}.models.${index}.${field} ${issue?.message ?? 'is not valid'}.`);
+    }
+    if ('id' in rest && isText(rest.id)) ofModels[rest.id] = checked.value;
+    return rest;
+  });
+  const prices = { ...ofModels, ...entry.prices };
+  return { ...entry, options: { ...options, models }, ...(Object.keys(prices).length > 0 && { prices }) };
 }
 
 function resolveEntry(
@@ -204,15 +244,17 @@ function resolveEntry(
   };
 }
 
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
+async function readText(file: string): Promise<string> {
   try {
-    text = await readFile(file, 'utf8');
+    return await readFile(file, 'utf8');
   } catch (cause) {
     throw new PluginConfigError(`${file} cannot be read. Set PLUGINS_CONFIG to the file of plugin instances.`, {
       cause,
     });
   }
+}
+
+function parseJson(text: string, file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

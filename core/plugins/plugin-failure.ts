@@ -8,6 +8,7 @@ import {
   isGatewayError,
   missingPackageError,
   TRANSIENT_CODES,
+  type UpstreamWords,
 } from '../runtime/index.js';
 
 /** Failures of the services that plugins use: HTTP, the browser, ffmpeg, a fail-over. */
@@ -60,6 +61,7 @@ export const CONTRIBUTION_CODES: Readonly<Record<ContributionKind, ReadonlySet<E
     'previous_response_not_found',
     'response_not_found',
     'model_not_supported',
+    'upstream_conflict',
     'too_many_images',
     'invalid_image',
     'invalid_image_url',
@@ -132,7 +134,7 @@ export function readPluginFailure(kind: ContributionKind, thrown: unknown, hide:
     return notUnderstood(message, asError(thrown, hide), textOf(code)?.slice(0, 100) ?? `a ${typeof code}`);
   }
   const message = hide(textOf(thrown.message) ?? '');
-  const details = cleanDetails(thrown, hide);
+  const details = cleanDetails(kind, thrown, hide);
   const isOurs = Object.getPrototypeOf(thrown) === GatewayError.prototype;
   const isClean = message === thrown.message && isSame(details, thrown);
   const cause = isOurs ? cleanCause(thrown.cause, hide) : asError(thrown, hide);
@@ -149,9 +151,9 @@ function notUnderstood(message: string, cause: Error, code?: string): PluginFail
 
 type Details = Omit<GatewayErrorDetails, 'cause'>;
 
-function cleanDetails(thrown: GatewayError, hide: HideOptions): Details {
+function cleanDetails(kind: ContributionKind, thrown: GatewayError, hide: HideOptions): Details {
   const clean = (text: unknown) => (typeof text === 'string' ? hide(text) : undefined);
-  const { param, reason, retryable, retryAfterSeconds, platform, attempts } = thrown;
+  const { param, reason, retryable, retryAfterSeconds, platform, attempts, upstream } = thrown;
   const isWait = typeof retryAfterSeconds === 'number' && Number.isFinite(retryAfterSeconds);
   return {
     param: clean(param),
@@ -160,7 +162,23 @@ function cleanDetails(thrown: GatewayError, hide: HideOptions): Details {
     retryAfterSeconds: isWait ? retryAfterSeconds : undefined,
     platform: clean(platform),
     attempts: Array.isArray(attempts) ? attempts.flatMap((attempt) => cleanAttempt(attempt, hide) ?? []) : undefined,
+    upstream: kind === 'text' ? cleanWords(upstream, hide) : undefined,
   };
+}
+
+const UPSTREAM_CODE = /^[\w.:-]{1,100}$/;
+const MAX_UPSTREAM_WORDS = 2_000;
+
+/** The same object if nothing has to be removed. */
+function cleanWords(upstream: UpstreamWords | undefined, hide: HideOptions): UpstreamWords | undefined {
+  if (typeof upstream !== 'object' || upstream === null) return undefined;
+  const { status, code, message } = upstream;
+  const clean: UpstreamWords = {};
+  if (Number.isInteger(status) && Number(status) >= 400 && Number(status) <= 599) clean.status = status;
+  if (typeof code === 'string' && UPSTREAM_CODE.test(code) && hide(code) === code) clean.code = code;
+  if (typeof message === 'string' && message !== '') clean.message = hide(message).slice(0, MAX_UPSTREAM_WORDS);
+  const isClean = clean.status === status && clean.code === code && clean.message === message;
+  return isClean ? upstream : clean;
 }
 
 function cleanAttempt(attempt: Partial<Attempt> | null, hide: HideOptions): Attempt | undefined {
@@ -217,6 +235,7 @@ const USAGE_COUNTS = [
   'outputTokens',
   'totalTokens',
   'cachedTokens',
+  'cacheWriteTokens',
   'reasoningTokens',
   'inputTextTokens',
   'inputImageTokens',

@@ -83,6 +83,7 @@ export const ERROR_CODES = [
   'order_not_found',
   'method_not_allowed',
   'upgrade_not_supported',
+  'format_not_supported',
   'link_expired',
   'file_expired',
   'job_expired',
@@ -113,6 +114,7 @@ export const ERROR_CODES = [
   // Failures of an upstream (platform or model vendor)
   ...TRANSIENT_CODES,
   'upstream_auth_error',
+  'upstream_conflict',
   'upstream_unavailable',
   'sign_in_unavailable',
   'audio_unavailable',
@@ -156,6 +158,16 @@ export interface Attempt {
   ms: number;
 }
 
+/** What a model vendor said about a request. Text routes show it in place of the gateway's own code and message. */
+export interface UpstreamWords {
+  /** HTTP status: 409, 413, 422 and 429 are passed on. Default: the status of the gateway's own code. */
+  status?: number;
+  /** Default: the gateway's own code. */
+  code?: string;
+  /** Without keys, addresses and the vendor's name of the model. Default: the gateway's own message. */
+  message?: string;
+}
+
 export interface GatewayErrorDetails {
   /** The invalid field of the request, as the client named it. */
   param?: string;
@@ -170,6 +182,8 @@ export interface GatewayErrorDetails {
   /** Platform key, if it is known. */
   platform?: string;
   attempts?: readonly Attempt[];
+  /** Set by text providers only; it is removed from errors of all others. */
+  upstream?: UpstreamWords | undefined;
   cause?: unknown;
 }
 
@@ -227,6 +241,7 @@ export class GatewayError extends Error {
   readonly retryAfterSeconds?: number;
   readonly platform?: string;
   readonly attempts?: readonly Attempt[];
+  readonly upstream?: UpstreamWords;
 
   constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -240,6 +255,7 @@ export class GatewayError extends Error {
     }
     if (details.platform !== undefined) this.platform = details.platform;
     if (details.attempts !== undefined) this.attempts = details.attempts;
+    if (details.upstream !== undefined) this.upstream = details.upstream;
     Object.defineProperty(this, MARKER, { value: true });
   }
 
@@ -252,6 +268,7 @@ export class GatewayError extends Error {
       retryAfterSeconds: this.retryAfterSeconds ?? details.retryAfterSeconds,
       platform: this.platform ?? details.platform,
       attempts: this.attempts ?? details.attempts,
+      upstream: this.upstream ?? details.upstream,
       cause: this.cause ?? details.cause,
     });
   }
@@ -273,9 +290,9 @@ function cleanReason(text: string): string {
 
 /** An upstream's wait applies within the call; its caller gets the length of the cool-down. */
 export function withBoundedWait(error: GatewayError): GatewayError {
-  const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts, cause } = error;
+  const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts, upstream, cause } = error;
   if (retryAfterSeconds === undefined || retryAfterSeconds <= MAX_UPSTREAM_WAIT_SECONDS) return error;
-  const details = { param, reason, retryable, platform, attempts, cause };
+  const details = { param, reason, retryable, platform, attempts, upstream, cause };
   return new GatewayError(code, message, { ...details, retryAfterSeconds: boundedWait(retryAfterSeconds) });
 }
 

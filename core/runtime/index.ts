@@ -20,6 +20,7 @@ export {
   missingPackageError,
   TRANSIENT_CODES,
   type TransientCode,
+  type UpstreamWords,
   withBoundedWait,
 } from './errors.js';
 export { folderNames, makeFolder } from './folder-names.js';

@@ -12,6 +12,8 @@ export interface LogFields {
   error?: unknown;
   /** Id of the current request; for a job, of the request that accepted it. Set by the gateway. */
   requestId?: string;
+  /** The upstream's own id of a request to it. */
+  upstreamRequestId?: string;
   /** Id of the current background job; set by the gateway. */
   jobId?: string;
   /** Ids of the current span, if tracing is on; set by the gateway. */

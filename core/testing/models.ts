@@ -60,6 +60,10 @@ export interface ModelFault {
   codes: readonly string[];
   /** @param valid - the answer of a working upstream, whose image or audio consists of the given bytes. */
   reply(valid: (bytes?: Uint8Array) => FakeReply | Promise<FakeReply>): FakeReply | Promise<FakeReply>;
+  /** Whether the error must have the upstream's words, without secrets. Default: it must not have them. */
+  keepsWords?: boolean;
+  /** Whether only one request may be made. Default false. */
+  isFinal?: boolean;
 }
 
 /** What differs between images, audio and text. */
@@ -179,7 +183,7 @@ export function commonFaults(retryAfterSeconds: number): ModelFault[] {
 }
 
 /** In the formats of several vendors at once. */
-function refusal(status: number, headers: Readonly<Record<string, string>> = {}): FakeReply {
+export function refusal(status: number, headers: Readonly<Record<string, string>> = {}): FakeReply {
   const message = 'No.';
   const body = { error: { message, type: 'error', code: null }, detail: { status: 'error', message } };
   return { status, headers, body };
@@ -214,23 +218,27 @@ export function upstreamRules<Definition extends ModelDefinition & { upstream?: 
     return { run, error, problems: unless(isExpected, `expected ${expected}, got ${outcomeOf(run)}`) };
   };
   return [
-    ...faults.map(({ name, codes, reply }) => ({
+    ...faults.map(({ name, codes, reply, keepsWords = false, isFinal = false }) => ({
       name: `${name} is named`,
       applies,
       run: (definition: Definition) =>
         each(definition, async (call) => {
           // Upstreams often quote the request.
-          const words = [WORDS, ...(definition.secrets ?? [])];
+          const { secrets = [] } = definition;
+          const words = [WORDS, ...secrets];
           const http = createFakeHttp(async (request) =>
             withWords(await reply((bytes) => call.answer(request, bytes)), words),
           );
-          const { run, problems } = await failed(call, http, codes, codes.join(' or '));
+          const { run, error, problems } = await failed(call, http, codes, codes.join(' or '));
+          const quoted = error?.upstream?.message ?? '';
+          const isQuoted = keepsWords ? quoted.includes(WORDS) : true;
           return [
             ...problems,
             ...(call.problemsOf?.(run) ?? []),
-            ...unless(http.requests.length <= MAX_TRIES, `it asked ${http.requests.length} times`),
+            ...unless(isQuoted, 'error.upstream does not have what the upstream says'),
+            ...unless(http.requests.length <= (isFinal ? 1 : MAX_TRIES), `it asked ${http.requests.length} times`),
             ...unless(http.openBodies === 0, 'a connection stays open'),
-            ...leakProblems(words, run),
+            ...leakProblems(keepsWords ? secrets : words, run),
           ];
         }),
     })),

@@ -43,8 +43,10 @@ async function opened(definition: TextProviderDefinition, http: FakeHttp): Promi
 }
 
 function send(provider: TextProvider, task?: ResponsesTask): Promise<TextReply> {
-  const route = firstModel(provider).routes.includes('responses') ? 'responses' : firstModel(provider).routes[0];
-  const wanted = { ...RESPONSE, ...(route && { route }) };
+  const { routes, translated = [] } = firstModel(provider);
+  // A task is passed on as it is only in the format of the upstream.
+  const isMessage = routes.includes('messages') && translated.includes('responses');
+  const wanted: Wanted = isMessage ? { ...RESPONSE, route: 'messages' } : RESPONSE;
   return called('send()', () => provider.send({ ...callOf(provider, wanted), ...(task && { task }) }));
 }
 

@@ -12,6 +12,7 @@ import {
   type ModelFamily,
   modelNameProblems,
   outcomeOf,
+  refusal,
   succeeds,
   UNREADABLE,
   upstreamRules,
@@ -73,7 +74,14 @@ const FAMILY: ModelFamily<TextProviderDefinition, TextRun> = {
   kind: 'text',
   calls: (definition) => [textCall(definition, wantedOf(definition))],
   faults: [
-    ...commonFaults(60),
+    ...commonFaults(60).map((fault) => (fault.name === 'HTTP 429' ? { ...fault, keepsWords: true } : fault)),
+    {
+      name: 'HTTP 409',
+      codes: ['upstream_conflict'],
+      reply: () => refusal(409),
+      keepsWords: true,
+      isFinal: true,
+    },
     {
       name: 'a redirect',
       codes: UNREADABLE,

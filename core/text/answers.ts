@@ -3,7 +3,7 @@ import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { createEventRewriter, type EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
-import { NO_TEXT, readUsage, sampleBytes, sampleTexts, type TextSample } from './tokens.js';
+import { createWrittenText, readUsage, sampleBytes, type TextSample } from './tokens.js';
 import { MAX_ITEMS, readItemId } from './usage-events.js';
 
 /** An SSE comment: event readers ignore it, and proxies see that the connection is alive. */
@@ -122,7 +122,7 @@ function failureOf(error: unknown): GatewayError {
   return error.code === 'upstream_error' ? brokenOff(error) : error;
 }
 
-/** A larger answer is not parsed for its text: that would block the event loop for other requests. */
+/** An answer with more values than this was written by the model, even if no text is found in it. */
 const MAX_VALUES = 100_000;
 const COMMA = 0x2c;
 const QUOTE = 0x22;
@@ -157,7 +157,13 @@ export interface WholeAnswer {
  * @throws GatewayError `upstream_error` if it is no JSON object.
  */
 export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boolean): WholeAnswer {
-  const answer: WholeAnswer = { body: bytes, itemIds: [], open: false, ended: false, sample: () => sampleOf(bytes) };
+  const answer: WholeAnswer = {
+    body: bytes,
+    itemIds: [],
+    open: false,
+    ended: false,
+    sample: () => sampleAnswer(bytes, isResponse),
+  };
   let modelStart = 0;
   let modelEnd = 0;
   let failed = false;
@@ -211,15 +217,11 @@ function itemIdsOf(bytes: Buffer, start: number): string[] {
   return ids;
 }
 
-function sampleOf(bytes: Buffer): TextSample {
-  if (hasManyValues(bytes)) return sampleBytes([bytes]);
-  try {
-    const { choices, output, content } = JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>;
-    return sampleTexts([choices, output, content]);
-  } catch {
-    // So far only the ends of objects were checked.
-    return NO_TEXT;
-  }
+/** What the model wrote in an answer, which may be cut off. */
+export function sampleAnswer(bytes: Buffer, isResponse: boolean): TextSample {
+  const written = createWrittenText(isResponse);
+  written.addAnswer(bytes);
+  return written.isEmpty && hasManyValues(bytes) ? sampleBytes([bytes]) : written.take();
 }
 
 function hasManyValues(bytes: Buffer): boolean {

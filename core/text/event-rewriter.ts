@@ -163,8 +163,8 @@ export interface BrokenResponse {
 
 /** Ends a chat stream that broke off: SDKs throw at the first event, simpler readers stop at the second. */
 export function chatFailure(error: GatewayError, requestId: string): string {
-  const { message, code } = error;
-  const encoded = { message, type: typeOf(error), param: null, code, request_id: requestId };
+  const { message, ...codes } = wordsOf(error, error.code);
+  const encoded = { message, type: typeOf(error), param: null, ...codes, request_id: requestId };
   return `data: ${JSON.stringify({ error: encoded })}\n\n${DONE_EVENT}`;
 }
 
@@ -184,7 +184,7 @@ export function responsesFailure(error: GatewayError, broken: BrokenResponse, no
     created_at: createdAt ?? Math.floor(now / 1000),
     status: 'failed',
     background: false,
-    error: { code: CALLER_ENDS.has(error.code) ? error.code : 'server_error', message: error.message },
+    error: wordsOf(error, CALLER_ENDS.has(error.code) ? error.code : 'server_error'),
     incomplete_details: null,
     instructions: null,
     max_output_tokens: null,
@@ -201,6 +201,12 @@ export function responsesFailure(error: GatewayError, broken: BrokenResponse, no
   };
   const event = { type: 'response.failed', sequence_number: sequenceNumber + 1, response };
   return `event: response.failed\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+/** A model vendor's words take the place of the gateway's own, as in other errors. */
+function wordsOf({ message, code: own, upstream }: GatewayError, code: string) {
+  if (!upstream) return { code, message };
+  return { code: upstream.code ?? code, message: upstream.message ?? message, gateway_code: own };
 }
 
 /** Codes of a stream that ended because its caller may no longer read it: its client must not try again. */

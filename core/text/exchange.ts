@@ -1,10 +1,17 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
-import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeAnswer } from './answers.js';
+import {
+  AnswerStream,
+  type BodyReader,
+  PullStream,
+  readWholeAnswer,
+  sampleAnswer,
+  type WholeAnswer,
+} from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
-import { sampleBytes, type TextSample } from './tokens.js';
+import type { TextSample } from './tokens.js';
 
 /** Failures after which an upstream may have done its work without answering. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
@@ -19,7 +26,10 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'set-cookie',
   'transfer-encoding',
   'x-request-id',
+  'x-upstream-request-id',
 ]);
+/** Ids of requests that may be passed on. */
+const HEADER_ID = /^[!-~]{1,128}$/;
 
 export interface ExchangeTimes {
   /** Milliseconds of silence after which a stream gets a comment. */
@@ -55,7 +65,7 @@ export interface ExchangeOptions {
   onWhole(response: WholeResponse, reply: TextReply): void;
   background?: TextExchange['background'];
   /** Called if a stream did not complete although its caller is still connected. */
-  onCut(failure: GatewayError): void;
+  onCut(failure: GatewayError, upstreamRequestId: string | undefined): void;
   /** Called with a call whose signal aborted, which must end soon. */
   watchAborted(work: Promise<unknown>): void;
   /** Whether the upstream completes the answer without a listener: it can be fetched later. */
@@ -89,6 +99,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   readonly ended: Promise<TextOutcome>;
   readonly background: TextExchange['background'];
   failure: GatewayError | undefined;
+  isBroken = false;
   readonly #options: ExchangeOptions;
   readonly #flow = new AbortController();
   readonly #startedAt: number;
@@ -227,7 +238,11 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const hasBegun = this.#reply !== undefined && !this.#isRefused;
     const outcome = { complete: false, failure };
     if (hasBegun || this.#isAborted || GIVEN_UP.has(failure.code))
-      this.#endEstimated(sampleBytes(this.#received), this.#options.continuesAlone, outcome);
+      this.#endEstimated(
+        sampleAnswer(asOne(this.#received), this.#options.isResponse),
+        this.#options.continuesAlone,
+        outcome,
+      );
     else this.#end(outcome);
     this.#reject(failure);
   }
@@ -250,7 +265,8 @@ class Exchange implements TextExchange, Watched, BodyReader {
       onEnd: (failure) => {
         this.#stop();
         this.failure = failure;
-        if (failure && !this.#hasLeft) this.#options.onCut(failure);
+        this.isBroken = reader.failed || (failure !== undefined && !this.#hasLeft);
+        if (failure && !this.#hasLeft) this.#options.onCut(failure, this.#upstreamIdOf(reply));
         if (failure && !this.#flow.signal.aborted) this.#flow.abort(failure);
         this.#endStream(reader, failure);
       },
@@ -303,13 +319,25 @@ class Exchange implements TextExchange, Watched, BodyReader {
     return { modelText, plainWords: (words) => hideOptions(plainWords(words)) };
   }
 
-  #answerOf({ status, headers }: TextReply, body: TextAnswer['body']): TextAnswer {
+  /** Undefined without one that a header can carry. Option values, such as a key, are redacted. */
+  #upstreamIdOf({ upstreamRequestId: id }: TextReply): string | undefined {
+    return typeof id === 'string' && HEADER_ID.test(id) ? this.#options.hideOptions(id) : undefined;
+  }
+
+  #answerOf(reply: TextReply, body: TextAnswer['body']): TextAnswer {
+    const { status, headers } = reply;
     const passed: Record<string, string> = {};
     for (const name in headers) {
       const value = headers[name];
       if (value !== undefined && !OWN_HEADERS.has(name)) passed[name] = value;
     }
-    return { status, headers: passed, standIn: this.#options.standIn, body };
+    return {
+      status,
+      headers: passed,
+      standIn: this.#options.standIn,
+      upstreamRequestId: this.#upstreamIdOf(reply),
+      body,
+    };
   }
 
   #receive(): void {

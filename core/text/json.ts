@@ -128,6 +128,58 @@ export function walkElements(bytes: Uint8Array, start: number, visit: (start: nu
   }
 }
 
+/** Receives what {@link walkTexts} finds. `nameStart` and `nameEnd` are those of the field's name, with its quotes. */
+export interface TextVisitor {
+  /** What to do with an object or a list: read its texts, skip them, or take its bytes as a text. 1 is the outermost depth. */
+  nested(bytes: Uint8Array, nameStart: number, nameEnd: number, depth: number): 'read' | 'skip' | 'take';
+  /** The text of a field, as JSON without its quotes. */
+  text(bytes: Uint8Array, nameStart: number, nameEnd: number, start: number, end: number): void;
+}
+
+/**
+ * Visits the texts of fields in the JSON from `start` to `end`, at any depth, in one pass. The JSON may be cut off
+ * anywhere; a cut text is visited as far as it goes. Never throws.
+ */
+export function walkTexts(bytes: Uint8Array, start: number, end: number, visitor: TextVisitor): void {
+  let [depth, nameStart, nameEnd] = [0, start, start];
+  /** Whether the value of a field follows. */
+  let isValue = false;
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) {
+      const textEnd = orCut(endOfText, bytes, at);
+      const isCut = textEnd === undefined;
+      const next = textEnd ?? end;
+      if (isValue) visitor.text(bytes, nameStart, nameEnd, at + 1, isCut ? next : next - 1);
+      else [nameStart, nameEnd] = [at, next];
+      isValue = false;
+      at = next - 1;
+    } else if (byte === COLON) isValue = true;
+    else if ((byte | BRACKET_TO_BRACE) === OPEN_BRACE) {
+      const what = isValue ? visitor.nested(bytes, nameStart, nameEnd, depth) : 'read';
+      isValue = false;
+      if (what === 'read') depth += 1;
+      else {
+        const next = orCut(endOfNest, bytes, at) ?? end;
+        if (what === 'take') visitor.text(bytes, nameStart, nameEnd, at, next);
+        at = next - 1;
+      }
+    } else if ((byte | BRACKET_TO_BRACE) === CLOSE_BRACE) {
+      depth -= 1;
+      isValue = false;
+    } else if (byte === COMMA) isValue = false;
+  }
+}
+
+/** Undefined if the bytes end before. */
+function orCut(endOf: typeof endOfText, bytes: Uint8Array, start: number): number | undefined {
+  try {
+    return endOf(bytes, start);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether the quoted text from `start` to `end` equals `name`, with any escapes. `name` is ASCII. */
 export function isText(bytes: Uint8Array, start: number, end: number, name: string): boolean {
   const length = end - start - 2;

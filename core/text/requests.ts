@@ -86,6 +86,11 @@ export interface TextExchange {
    */
   readonly failure: GatewayError | undefined;
   /**
+   * Whether a stream broke off or ended with an error of its upstream, while the caller was connected. Known when
+   * {@link ended} resolves. Default false.
+   */
+  readonly isBroken?: boolean;
+  /**
    * For a request that may continue without a client: resolves when the upstream has named the response and it can be
    * fetched later; undefined if it ends before. Never rejects. Default: it cannot continue.
    */
@@ -111,6 +116,8 @@ export interface TextAnswer {
   body: Uint8Array | AsyncIterable<Uint8Array>;
   /** Name of the plugin that answered, if it only replaces a provider that is not configured. */
   standIn?: string;
+  /** The upstream's own id of the request. Default: it sent none. */
+  upstreamRequestId?: string;
 }
 
 /** How it ended. */

@@ -289,7 +289,10 @@ export function createTexts(parts: TextsParts): TextService {
       failureOf: bodyFailures(terms),
       hideOptions: terms.hideOptions,
       watchAborted: (work) => host.watchAborted(entry, work),
-      onCut: (error) => logger.warn('an answer was interrupted', { requestId, model, entry, code: error.code, error }),
+      onCut: (error, upstreamRequestId) => {
+        const fields = { requestId, model, entry, ...(upstreamRequestId !== undefined && { upstreamRequestId }) };
+        logger.warn('an answer was interrupted', { ...fields, code: error.code, error });
+      },
       readerOf,
       isResponse: route === 'responses',
       onWhole({ id, itemIds, open }, reply) {

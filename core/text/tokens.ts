@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Usage } from '../contracts/index.js';
-import { readValue } from './json.js';
+import { isText, readValue, type TextVisitor, walkTexts } from './json.js';
 import { inputTokensOf, MAX_TOKENS } from './requests.js';
 
 export interface CountTask {
@@ -134,14 +134,111 @@ export interface PromptSample extends TextSample {
   namesFiles: boolean;
 }
 
-/** Collects the text of a stream, as the JSON texts of its events. */
-export interface SampleTaker {
+/** What a model wrote in an answer: the same for a whole answer and for its stream. */
+export interface WrittenText {
+  /**
+   * Adds the texts of a message, a delta or a list of output items: JSON from `start` to `end`.
+   * @param choice Index of the choice that it belongs to. Default 0.
+   */
+  add(bytes: Uint8Array, start: number, end: number, choice?: number): void;
   /** Adds the content between the quotes of a JSON text. */
-  add(bytes: Uint8Array, start: number, end: number): void;
+  addText(bytes: Uint8Array, start: number, end: number): void;
+  /** Adds the texts of a whole answer, which may be cut off. */
+  addAnswer(bytes: Uint8Array): void;
+  readonly isEmpty: boolean;
   take(): TextSample;
 }
 
-export function createSampleTaker(): SampleTaker {
+/** Fields with text of a model. Other texts are ids, types, signatures, encrypted content, images and tokens of log probabilities. */
+const WRITTEN = ['content', 'text', 'arguments', 'refusal', 'input', 'code', 'transcript'];
+/** Streams of a response do not have the names of functions. The last one is of messages. */
+const WRITTEN_IN_CHATS = [...WRITTEN, 'name', 'partial_json'];
+/** A stream has the thoughts before the words, and a whole answer may have them after. */
+const THOUGHTS = ['reasoning_content', 'reasoning', 'thinking'];
+/** Fields whose texts are not the model's, or are elsewhere as well. */
+const NOT_WRITTEN = ['logprobs', 'annotations', 'reasoning_details', 'results', 'outputs', 'output', 'tools'];
+/** Some servers send the input of a tool as an object. */
+const INPUTS = ['arguments', 'input'];
+const ANSWER_LISTS = ['choices', 'output', 'content'];
+/** Further choices share the last place. */
+const MAX_CHOICES = 16;
+const MAX_CHOICE_BYTES = 4 * 1024;
+
+/**
+ * Collects the text of a model from the bytes of answers and events. Both forms go through the same code, so that their
+ * estimates are the same.
+ */
+export function createWrittenText(isResponse: boolean): WrittenText {
+  const written = isResponse ? WRITTEN : WRITTEN_IN_CHATS;
+  const words: SampleTaker[] = [];
+  const thoughts: SampleTaker[] = [];
+  let place = 0;
+  let isAnswer = false;
+
+  function takerOf(takers: SampleTaker[]): SampleTaker {
+    let taker = takers[place];
+    if (!taker) {
+      taker = createSampleTaker(place === 0 ? MAX_STORED_BYTES : MAX_CHOICE_BYTES);
+      takers[place] = taker;
+    }
+    return taker;
+  }
+
+  const visitor: TextVisitor = {
+    nested(bytes, nameStart, nameEnd, depth) {
+      const isNamed = (name: string) => isText(bytes, nameStart, nameEnd, name);
+      if (isAnswer && depth === 1) return ANSWER_LISTS.some(isNamed) ? 'read' : 'skip';
+      if (NOT_WRITTEN.some(isNamed)) return 'skip';
+      return INPUTS.some(isNamed) ? 'take' : 'read';
+    },
+    text(bytes, nameStart, nameEnd, start, end) {
+      for (const name of written) {
+        if (!isText(bytes, nameStart, nameEnd, name)) continue;
+        takerOf(words).add(bytes, start, end);
+        return;
+      }
+      if (THOUGHTS.some((name) => isText(bytes, nameStart, nameEnd, name))) takerOf(thoughts).add(bytes, start, end);
+    },
+  };
+
+  return {
+    add(bytes, start, end, choice = 0) {
+      place = Math.max(0, Math.min(choice, MAX_CHOICES - 1)) || 0;
+      walkTexts(bytes, start, end, visitor);
+    },
+    addText(bytes, start, end) {
+      place = 0;
+      takerOf(words).add(bytes, start, end);
+    },
+    addAnswer(bytes) {
+      place = 0;
+      isAnswer = true;
+      walkTexts(bytes, 0, bytes.length, visitor);
+      isAnswer = false;
+    },
+    get isEmpty() {
+      return words.length === 0 && thoughts.length === 0;
+    },
+    take() {
+      const all = [...thoughts, ...words].filter((taker) => taker !== undefined);
+      const stored = all.reduce((sum, taker) => sum + taker.storedBytes, 0);
+      const inAll = all.reduce((sum, taker) => sum + taker.bytes, 0);
+      return { text: all.map((taker) => taker.text()).join(''), scale: stored === 0 ? 1 : inAll / stored };
+    },
+  };
+}
+
+/** Collects JSON texts, without their quotes, up to a number of bytes. */
+interface SampleTaker {
+  add(bytes: Uint8Array, start: number, end: number): void;
+  /** Of all texts, and of the stored part. */
+  readonly bytes: number;
+  readonly storedBytes: number;
+  /** The stored part. */
+  text(): string;
+}
+
+function createSampleTaker(maxBytes: number): SampleTaker {
   let stored: Buffer | undefined;
   let storedBytes = 0;
   let bytesInAll = 0;
@@ -149,7 +246,7 @@ export function createSampleTaker(): SampleTaker {
   return {
     add(bytes, start, end) {
       bytesInAll += end - start;
-      const length = Math.min(end - start, MAX_STORED_BYTES - storedBytes);
+      const length = Math.min(end - start, maxBytes - storedBytes);
       if (length <= 0) return;
       // Not from Node's pool: a part stored during a stream would keep all 64 KiB of the pool.
       stored ??= Buffer.allocUnsafeSlow(Math.max(FIRST_BYTES, length));
@@ -161,10 +258,13 @@ export function createSampleTaker(): SampleTaker {
       stored.set(bytes.subarray(start, start + length), storedBytes);
       storedBytes += length;
     },
-    take() {
-      const raw = stored?.toString('utf8', 0, storedBytes) ?? '';
-      return { text: plainText(raw), scale: storedBytes === 0 ? 1 : bytesInAll / storedBytes };
+    get bytes() {
+      return bytesInAll;
     },
+    get storedBytes() {
+      return storedBytes;
+    },
+    text: () => plainText(stored?.toString('utf8', 0, storedBytes) ?? ''),
   };
 }
 
@@ -191,6 +291,15 @@ const DATA_FIELDS: ReadonlyMap<string, number> = new Map([
 const FILE_TOKENS = 4_096;
 /** Fields that name files of the upstream, or of the web. */
 const FILE_NAMES: ReadonlySet<string> = new Set(['file_id', 'file_url']);
+/** Texts that a model does not read as they are, and how many of their letters may be a token. */
+const UNREAD_FIELDS: ReadonlyMap<string, number> = new Map([
+  ...['id', 'call_id', 'tool_call_id', 'type', 'role', 'status', 'detail', 'signature'].map(
+    (name) => [name, 2] as const,
+  ),
+  ['encrypted_content', 4],
+]);
+/** Its `result` is an image. */
+const IMAGE_ITEM = 'image_generation_call';
 /** Fields that the model reads. */
 const PROMPT_FIELDS = [
   'system',
@@ -226,10 +335,12 @@ function addOther(counts: OtherCounts, name: string, field: unknown): void {
     const letters = typeof field === 'string' ? field.length : 0;
     counts.otherTokens += Math.max(FILE_TOKENS, Math.ceil(letters / lettersPerToken));
   } else if (typeof field === 'number') counts.otherTokens += String(field).length;
+  else if (typeof field === 'string')
+    counts.otherTokens += Math.ceil(field.length / (UNREAD_FIELDS.get(name) ?? Infinity));
 }
 
-/** All texts in a value, at any depth. @param counts Receives what the value has besides. */
-export function sampleTexts(value: unknown, counts?: OtherCounts): TextSample {
+/** The texts in a value that a model reads, at any depth. @param counts Receives what the value has besides. */
+function sampleTexts(value: unknown, counts: OtherCounts): TextSample {
   const texts: string[] = [];
   let stored = 0;
   let inAll = 0;
@@ -244,13 +355,15 @@ export function sampleTexts(value: unknown, counts?: OtherCounts): TextSample {
       texts.push(text);
       stored += text.length;
     } else if (Array.isArray(next)) {
-      if (typeof next[0] === 'number') {
-        if (counts) counts.listedTokens += next.length;
-      } else for (const element of next.toReversed()) open.push(element);
+      if (typeof next[0] === 'number') counts.listedTokens += next.length;
+      else for (const element of next.toReversed()) open.push(element);
     } else if (typeof next === 'object' && next !== null) {
+      const isImage = 'type' in next && next.type === IMAGE_ITEM;
       for (const [name, field] of Object.entries(next).reverse()) {
-        if (counts) addOther(counts, name, field);
-        if (!DATA_FIELDS.has(name)) open.push(field);
+        const kind = isImage && name === 'result' ? 'b64_json' : name;
+        addOther(counts, kind, field);
+        const isUnread = typeof field === 'string' && UNREAD_FIELDS.has(kind);
+        if (!DATA_FIELDS.has(kind) && !isUnread) open.push(field);
       }
     }
   }
@@ -284,11 +397,13 @@ export function readUsage(value: unknown): Usage | undefined {
   const read = recordOf(value.prompt_tokens_details ?? value.input_tokens_details);
   const written = recordOf(value.completion_tokens_details ?? value.output_tokens_details);
   const cached = count(read.cached_tokens) ?? fromCache?.read;
+  const cacheWrite = count(read.cache_write_tokens) ?? count(value.cache_creation_input_tokens);
   const reasoning = count(written.reasoning_tokens) ?? count(written.thinking_tokens);
   const usage: Usage = { totalTokens: total ?? (input ?? 0) + (output ?? 0) };
   if (input !== undefined) usage.inputTokens = input;
   if (output !== undefined) usage.outputTokens = output;
   if (cached !== undefined) usage.cachedTokens = cached;
+  if (cacheWrite !== undefined) usage.cacheWriteTokens = cacheWrite;
   if (reasoning !== undefined) usage.reasoningTokens = reasoning;
   return usage;
 }

@@ -2,7 +2,7 @@ import type { GatewayError } from '../runtime/index.js';
 import { chatFailure, DONE_EVENT, messageFailure, responsesFailure } from './event-rewriter.js';
 import type { EventAction, EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
-import { createSampleTaker, readUsage, readUsageBytes } from './tokens.js';
+import { createWrittenText, readUsage, readUsageBytes } from './tokens.js';
 
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
@@ -20,7 +20,7 @@ export interface ChatReaderOptions {
 /** Reads the events of `/v1/chat/completions`. */
 export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): EventReader {
   const modelName = { start: 0, end: 0 };
-  const samples = createSampleTaker();
+  const written = createWrittenText(false);
   /** Bytes of the last reported usage: some servers report it in each event. */
   let usage: Buffer | undefined;
   let isDone = false;
@@ -71,7 +71,7 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
     },
     responseId: undefined,
     usage: () => usage && readUsageBytes(usage),
-    sample: () => samples.take(),
+    sample: () => written.take(),
     get closing() {
       if (isDone) return undefined;
       if (failed) return DONE_EVENT;
@@ -89,30 +89,20 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
       choices += 1;
       let index = 0;
       let finished = false;
+      let deltaStart = 0;
+      let deltaEnd = 0;
       walkFields(bytes, choiceStart, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
         const first = bytes[valueStart];
-        if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'delta')) readDelta(bytes, valueStart);
-        else if (isText(bytes, nameStart, nameEnd, 'index')) index = readIndex(bytes, valueStart, valueEnd);
+        if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'delta')) {
+          deltaStart = valueStart;
+          deltaEnd = valueEnd;
+        } else if (isText(bytes, nameStart, nameEnd, 'index')) index = readIndex(bytes, valueStart, valueEnd);
         else if (first !== LETTER_N && isText(bytes, nameStart, nameEnd, 'finish_reason')) finished = true;
       });
+      written.add(bytes, deltaStart, deltaEnd, index);
       if (finished || !choiceEnds.has(index)) choiceEnds.set(index, finished);
     });
     return choices;
-  }
-
-  /** The model's text has several field names: content, refusal, reasoning, arguments of tool calls. */
-  function readDelta(bytes: Buffer, start: number): void {
-    walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
-      const first = bytes[valueStart];
-      if (first === QUOTE) {
-        if (!isText(bytes, nameStart, nameEnd, 'role')) samples.add(bytes, valueStart + 1, valueEnd - 1);
-      } else if (first === OPEN_BRACE) readDelta(bytes, valueStart);
-      else if (first === OPEN_BRACKET) {
-        walkElements(bytes, valueStart, (elementStart) => {
-          if (bytes[elementStart] === OPEN_BRACE) readDelta(bytes, elementStart);
-        });
-      }
-    });
   }
 }
 
@@ -126,13 +116,10 @@ function isDoneEvent(bytes: Buffer, start: number, end: number): boolean {
 }
 
 const MESSAGE_STOP = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
-/** Texts of a delta that are no text of the model. */
-const NO_MODEL_TEXT = ['type', 'signature', 'stop_reason', 'stop_sequence'];
-
 /** Reads the events of `/v1/messages`. */
 export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'requestId'>): EventReader {
   const modelName = { start: 0, end: 0 };
-  const samples = createSampleTaker();
+  const written = createWrittenText(false);
   /** Usage of the first event, and of the last ones: both count from the beginning. */
   let first: Buffer | undefined;
   let last: Buffer | undefined;
@@ -151,7 +138,7 @@ export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'req
           isDone ||= isText(bytes, valueStart, valueEnd, 'message_stop');
           failed ||= isText(bytes, valueStart, valueEnd, 'error');
         } else if (kind !== OPEN_BRACE) return;
-        else if (named('delta')) readDelta(bytes, valueStart);
+        else if (named('delta') || named('content_block')) written.add(bytes, valueStart, valueEnd);
         else if (named('message')) renames = readMessage(bytes, valueStart);
         else if (named('usage')) last = Buffer.from(bytes.subarray(valueStart, valueEnd));
         else if (named('error')) failed = true;
@@ -171,7 +158,7 @@ export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'req
     responseId: undefined,
     usage: () => last && readUsage({ ...recordOf(first), ...recordOf(last) }),
     firstUsage: () => first && readUsageBytes(first),
-    sample: () => samples.take(),
+    sample: () => written.take(),
     get closing() {
       return last && !isDone && !failed ? MESSAGE_STOP : undefined;
     },
@@ -192,13 +179,6 @@ export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'req
       }
     });
     return renames;
-  }
-
-  function readDelta(bytes: Buffer, start: number): void {
-    walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
-      if (bytes[valueStart] !== QUOTE || NO_MODEL_TEXT.some((name) => isText(bytes, nameStart, nameEnd, name))) return;
-      samples.add(bytes, valueStart + 1, valueEnd - 1);
-    });
   }
 }
 
@@ -236,7 +216,7 @@ export interface ResponsesReaderOptions {
 export function createResponsesReader(options: ResponsesReaderOptions): EventReader {
   const { model, now, resumed, onResponseId, onItemId } = options;
   const modelName = { start: 0, end: 0 };
-  const samples = createSampleTaker();
+  const written = createWrittenText(true);
   let usage: Buffer | undefined;
   let ended = false;
   let failed = false;
@@ -244,17 +224,27 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
   let createdAt: number | undefined;
   let sequenceNumber = -1;
   const itemIds = new Set<string>();
+  /** Whether the event has audio in place of text, and the output of its response. */
+  let isAudio = false;
+  let outputStart = 0;
+  let outputEnd = 0;
 
   return {
     read(bytes, start, end): EventAction {
       if (bytes[start] !== OPEN_BRACE) return 'pass';
       let renames = false;
+      let deltaStart = 0;
+      let deltaEnd = 0;
+      isAudio = false;
+      outputEnd = 0;
       const objectEnd = walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
         const first = bytes[valueStart];
         if (first === QUOTE) {
           if (isText(bytes, nameStart, nameEnd, 'type')) readType(bytes, valueStart, valueEnd);
-          else if (isText(bytes, nameStart, nameEnd, 'delta')) samples.add(bytes, valueStart + 1, valueEnd - 1);
-          else readError(bytes, nameStart, nameEnd);
+          else if (isText(bytes, nameStart, nameEnd, 'delta')) {
+            deltaStart = valueStart + 1;
+            deltaEnd = valueEnd - 1;
+          } else readError(bytes, nameStart, nameEnd);
         } else if (first === OPEN_BRACE) {
           if (isText(bytes, nameStart, nameEnd, 'response')) renames = readResponse(bytes, valueStart);
           else if (isText(bytes, nameStart, nameEnd, 'item')) readItem(bytes, valueStart);
@@ -264,6 +254,9 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
           if (Number.isSafeInteger(number)) sequenceNumber = number;
         }
       });
+      if (deltaEnd > deltaStart && !isAudio) written.addText(bytes, deltaStart, deltaEnd);
+      // Some servers send all of it at once.
+      if (ended && outputEnd > 0 && !usage && written.isEmpty) written.add(bytes, outputStart, outputEnd);
       // Bytes after the data belonged to another event.
       if (failed && objectEnd < end) return 'reword';
       return renames && objectEnd < end ? 'rename' : 'pass';
@@ -279,7 +272,7 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
       return responseId;
     },
     usage: () => usage && readUsageBytes(usage),
-    sample: () => samples.take(),
+    sample: () => written.take(),
     get closing() {
       return resumed !== undefined && sequenceNumber === -1 ? '' : undefined;
     },
@@ -288,6 +281,7 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
   };
 
   function readType(bytes: Buffer, start: number, end: number): void {
+    isAudio = isText(bytes, start, end, 'response.audio.delta');
     const type = ENDS.find((one) => isText(bytes, start, end, one));
     if (type === undefined) return;
     ended = true;
@@ -325,6 +319,10 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
         }
       } else if (first === OPEN_BRACE) {
         if (isText(bytes, nameStart, nameEnd, 'usage')) usage = Buffer.from(bytes.subarray(valueStart, valueEnd));
+      } else if (first === OPEN_BRACKET) {
+        if (!isText(bytes, nameStart, nameEnd, 'output')) return;
+        outputStart = valueStart;
+        outputEnd = valueEnd;
       } else if (createdAt === undefined && isText(bytes, nameStart, nameEnd, 'created_at')) {
         const at = readValue(bytes, valueStart, valueEnd);
         if (typeof at === 'number') createdAt = at;

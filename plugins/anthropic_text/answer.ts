@@ -1,4 +1,14 @@
-import { asRecord, asRecords, createEventTexts, type JsonRecord, markNumbers, restoreNumbers } from 'mediagate/plugin';
+import {
+  asRecord,
+  asRecords,
+  type BodyConverter,
+  convertBody,
+  createEventTexts,
+  GatewayError,
+  type JsonRecord,
+  markNumbers,
+  restoreNumbers,
+} from 'mediagate/plugin';
 
 /*
  * Converts answers of Anthropic's format to those of `/v1/chat/completions`. Thinking becomes `reasoning_content`, as
@@ -14,73 +24,62 @@ const FINISHES: Readonly<Record<string, string>> = {
 const COMMENT = ': ping\n\n';
 const DONE = 'data: [DONE]\n\n';
 
+/** As an answer that is no stream has at most. */
+const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
+
 /** @param created Seconds since 1970. */
 export function chatAnswer(
   body: AsyncIterable<Uint8Array>,
   { stream, created }: { stream: boolean; created: number },
 ): AsyncIterableIterator<Uint8Array> {
-  if (!stream) return convert(body, createWholeConverter(created));
+  if (!stream)
+    return convertBody(
+      body,
+      createWholeConverter((message) => chatOf(message, created)),
+    );
   const texts = createEventTexts();
   const events = createEventConverter(created);
-  return convert(body, {
+  return convertBody(body, {
     push: (bytes) =>
       texts
         .push(bytes)
         .map((text) => (text === undefined ? COMMENT : events(text)))
         .join(''),
-    end: () => '',
+    finish: () => '',
   });
 }
 
-interface Converter {
-  push(bytes: Uint8Array): string;
-  /** What is left at the end of the body. */
-  end(): string;
+/** The answer of `/v1/messages/count_tokens` as one of `/v1/responses/input_tokens`. */
+export function countAnswer(body: AsyncIterable<Uint8Array>): AsyncIterableIterator<Uint8Array> {
+  return convertBody(
+    body,
+    createWholeConverter(({ input_tokens: tokens }) => ({ object: 'response.input_tokens', input_tokens: tokens })),
+  );
 }
 
-/** No generator: one that waits for a chunk would not notice that its reader has stopped. */
-function convert(body: AsyncIterable<Uint8Array>, { push, end }: Converter): AsyncIterableIterator<Uint8Array> {
-  const chunks = body[Symbol.asyncIterator]();
-  let isOver = false;
-  const converted: AsyncIterableIterator<Uint8Array> = {
-    [Symbol.asyncIterator]: () => converted,
-    async next() {
-      while (!isOver) {
-        const { done, value } = await chunks.next();
-        isOver = done === true;
-        const text = done ? end() : push(value);
-        if (text !== '') return { done: false, value: Buffer.from(text) };
-      }
-      return { done: true, value: undefined };
-    },
-    async return() {
-      isOver = true;
-      await chunks.return?.();
-      return { done: true, value: undefined };
-    },
-  };
-  return converted;
-}
-
-function createWholeConverter(created: number): Converter {
+/** @param encode Returns undefined for anything else: the gateway then says what is wrong with it. */
+function createWholeConverter(encode: (answer: JsonRecord) => JsonRecord | undefined): BodyConverter {
   const pieces: Uint8Array[] = [];
+  let length = 0;
   return {
     push(bytes) {
+      length += bytes.length;
+      if (length > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
       pieces.push(bytes);
       return '';
     },
-    end() {
+    finish() {
       const text = Buffer.concat(pieces).toString('utf8');
-      const message = parse(markNumbers(text));
-      // The gateway says what is wrong with anything else.
-      return message && Array.isArray(message.content)
-        ? restoreNumbers(JSON.stringify(chatOf(message, asRecords(message.content), created)))
-        : text;
+      const answer = parse(markNumbers(text));
+      const encoded = answer && encode(answer);
+      return encoded ? restoreNumbers(JSON.stringify(encoded)) : text;
     },
   };
 }
 
-function chatOf(message: JsonRecord, content: readonly JsonRecord[], created: number): JsonRecord {
+function chatOf(message: JsonRecord, created: number): JsonRecord | undefined {
+  if (!Array.isArray(message.content)) return undefined;
+  const content = asRecords(message.content);
   const textOf = (type: string) => {
     const texts = content.flatMap((block) => (block.type === type ? [String(block[type] ?? '')] : []));
     return texts.length > 0 ? texts.join('') : null;

@@ -12,6 +12,7 @@ import {
   type PluginContext,
   REASONING_EFFORTS,
   RestMsSchema,
+  readUpstreamRequestId,
   replaceFields,
   type Static,
   sumUpstreamStates,
@@ -22,6 +23,7 @@ import {
   Type,
   taskFailure,
   textFailure,
+  translateToChat,
   type UpstreamCheck,
   UpstreamKeySchema,
   type UpstreamRefusal,
@@ -29,7 +31,7 @@ import {
   UpstreamUrlSchema,
   withoutNames,
 } from 'mediagate/plugin';
-import { chatAnswer } from './answer.js';
+import { chatAnswer, countAnswer } from './answer.js';
 import { messageBody, type ThinkingOptions } from './request.js';
 
 const strict = { additionalProperties: false } as const;
@@ -198,7 +200,8 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
     return {
       model: {
         id,
-        routes: ['messages', 'chat_completions'],
+        routes: ['messages', 'chat_completions', 'responses'],
+        translated: ['chat_completions', 'responses'],
         efforts: thinking === 'none' ? [] : efforts,
         maxOutputTokens,
         ...(contextLength !== undefined && { contextLength }),
@@ -220,9 +223,11 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
       const served = all.get(model);
       if (!served) throw new Error('a model was asked for that this provider does not list');
       const { asking, answering, counting } = served;
-      const isChat = route === 'chat_completions';
       // Before an upstream is asked: what cannot be converted is refused once.
-      const body = isChat ? messageBody(call.body, model, asking) : call.body;
+      const translation =
+        route === 'responses' ? translateToChat(call, () => clock.now(), 'max_completion_tokens') : undefined;
+      const chat = translation?.call ?? (route === 'chat_completions' ? call : undefined);
+      const body = chat ? messageBody(chat.body, model, { ...asking, onlyCounts: task !== undefined }) : call.body;
       const refuse = task ? countFailure : failureOf;
       return (task ? counting : answering).run({
         model,
@@ -241,17 +246,23 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
           const answer = await askTextUpstream({ http, clock }, sent, (refusal) =>
             refuse(refusal, upstream, clock.now()),
           );
-          const type = answer.headers['content-type'] ?? 'application/json';
-          const created = Math.floor(clock.now() / 1_000);
-          const isStream = type.startsWith('text/event-stream');
-          return {
+          const { headers } = answer;
+          const type = headers['content-type'] ?? 'application/json';
+          const reply = {
             status: answer.status,
             headers: { 'content-type': type },
-            body: isChat ? chatAnswer(answer.body, { stream: isStream, created }) : answer.body,
+            body: answer.body,
             upstream: upstream.name,
             upstreamModel: upstream.model,
-            plainWords: (words) => withoutNames(words, upstream),
+            upstreamRequestId: readUpstreamRequestId(headers),
+            plainWords: (words: string) => withoutNames(words, upstream),
           };
+          if (!chat) return reply;
+          if (task) return { ...reply, body: countAnswer(answer.body) };
+          const created = Math.floor(clock.now() / 1_000);
+          const how = { stream: type.startsWith('text/event-stream'), created };
+          const answered = { ...reply, body: chatAnswer(answer.body, how) };
+          return translation ? translation.replyOf(answered) : answered;
         },
       });
     },

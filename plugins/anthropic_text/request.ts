@@ -12,6 +12,8 @@ export interface ThinkingOptions {
   thinking: 'adaptive' | 'budget' | 'none';
   /** Most tokens of an answer if the request does not say. */
   maxOutputTokens: number;
+  /** Whether tokens are only counted. Default false. */
+  onlyCounts?: boolean;
 }
 
 /** Tokens of thinking by effort, for models that know no efforts. */
@@ -42,15 +44,20 @@ const REFUSED: readonly (readonly [name: string, harmless: readonly unknown[]])[
   ['function_call', []],
 ];
 
+/** Fields of `/v1/messages/count_tokens`. */
+const COUNTED = ['system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config'];
+
 /**
  * @param body A chat as JSON.
- * @param model Name of the model at the upstream.
- * @returns A body of `/v1/messages`.
+ * @param model Public name of the model.
+ * @returns A body of `/v1/messages`, or of `/v1/messages/count_tokens`.
  * @throws GatewayError `unsupported_parameter`, `unsupported_value`, `invalid_value`, `missing_required_parameter`.
  */
 export function messageBody(body: Uint8Array, model: string, options: ThinkingOptions): Buffer {
   const chat: unknown = JSON.parse(markNumbers(Buffer.from(body).toString('utf8')));
-  const message = encodeMessage(recordAt(chat, 'The body'), options);
+  const whole = encodeMessage(recordAt(chat, 'The body'), options);
+  const counted = Object.entries(whole).filter(([name]) => COUNTED.includes(name));
+  const message = options.onlyCounts ? Object.fromEntries(counted) : whole;
   return Buffer.from(restoreNumbers(JSON.stringify({ model, ...message })));
 }
 

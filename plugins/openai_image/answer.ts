@@ -139,9 +139,53 @@ function plain(text: string): string {
 /** The image of an answer, or where it lies. */
 export type FoundImage = { bytes: Buffer } | { url: string };
 
+const LINE_FEED = 0x0a;
+const DATA = 'data:';
+
+/**
+ * The events of a stream, each with its image taken out; other lines than data are left out.
+ * @throws SyntaxError where the data of one is not JSON.
+ */
+export async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<ScannedAnswer> {
+  let line: Uint8Array[] = [];
+  for await (const bytes of body) {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    let from = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, from)) {
+      const event = eventOf([...line, chunk.subarray(from, end)]);
+      if (event) yield event;
+      line = [];
+      from = end + 1;
+    }
+    if (from < chunk.length) line.push(chunk.subarray(from));
+  }
+  const last = eventOf(line);
+  if (last) yield last;
+}
+
+function eventOf(pieces: readonly Uint8Array[]): ScannedAnswer | undefined {
+  const [head = new Uint8Array(), ...rest] = mergeStart(pieces);
+  const start = Buffer.from(head).toString('latin1', 0, DATA.length);
+  if (start !== DATA) return undefined;
+  const data = head.subarray(DATA.length);
+  if (rest.length === 0 && /^\s*(?:\[DONE\])?\s*$/.test(Buffer.from(data).toString('latin1', 0, 64))) return undefined;
+  const scan = createAnswerScan();
+  for (const piece of [data, ...rest]) scan.push(piece);
+  return scan.end();
+}
+
+/** The first piece has the name of the line as a whole. */
+function mergeStart(pieces: readonly Uint8Array[]): readonly Uint8Array[] {
+  let count = 0;
+  let length = 0;
+  while (count < pieces.length && length < 64) length += pieces[count++]?.length ?? 0;
+  return [Buffer.concat(pieces.slice(0, count)), ...pieces.slice(count)];
+}
+
 /** First image of an answer; undefined where there is none, or its base64 is damaged. */
 export function findImage({ json, images }: ScannedAnswer): FoundImage | undefined {
-  const first = at(json, 'data', 0);
+  // An event has its image at the top.
+  const first = at(json, 'data', 0) ?? json;
   const index = at(first, 'b64_json');
   const bytes = typeof index === 'number' ? images[index] : undefined;
   if (bytes) return bytes.length > 0 ? { bytes } : undefined;

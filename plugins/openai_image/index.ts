@@ -1,5 +1,6 @@
 import {
   askUpstream,
+  at,
   bearerToken,
   checkModelList,
   createUpstreams,
@@ -17,7 +18,7 @@ import {
   type UpstreamRefusal,
   uselessAnswer,
 } from 'mediagate/plugin';
-import { createAnswerScan, type FoundImage, findImage, imageType, type ScannedAnswer } from './answer.js';
+import { createAnswerScan, eventsOf, type FoundImage, findImage, imageType, type ScannedAnswer } from './answer.js';
 import {
   afterLostAnswer,
   askedSize,
@@ -70,14 +71,14 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     const { path, contentType, body } = encodeRequest(call, upstream, size);
     const headers = {
       'content-type': contentType,
-      accept: 'application/json',
+      accept: call.partials ? 'text/event-stream, application/json' : 'application/json',
       ...bearerToken(apiKey),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     };
     const request = { url, path, headers, body, signal, timeoutMs: remainingMs, maxBytes: MAX_ANSWER_BYTES };
     const refuse = (refusal: UpstreamRefusal) => refusalFailure(refusal, call, upstream, clock.now());
     const response = await askUpstream(context, request, refuse);
-    const answer = await readAnswer(response);
+    const answer = isEventStream(response) ? await readEvents(response, call, refuse) : await readAnswer(response);
     if (answer === undefined) throw uselessAnswer('The upstream answered with something that is not JSON.');
     const found = findImage(answer);
     if (!found) throw uselessAnswer('The upstream answered without a usable image.');
@@ -130,6 +131,40 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
       });
     },
   };
+}
+
+function isEventStream({ headers }: HttpStream): boolean {
+  return /^text\/event-stream\b/i.test(headers['content-type'] ?? '');
+}
+
+/**
+ * The event with the image, once the partial images before it were shown. Undefined where an event is not JSON.
+ * @throws TryFailure for an event that is an error.
+ */
+async function readEvents(
+  { body }: HttpStream,
+  { partials }: ImageCall,
+  refuse: (refusal: UpstreamRefusal) => TryFailure,
+): Promise<ScannedAnswer | undefined> {
+  try {
+    for await (const event of eventsOf(body)) {
+      const { json } = event;
+      const error = at(json, 'error');
+      if (error) {
+        const status = at(error, 'type') === 'image_generation_user_error' || at(error, 'param') ? 400 : 500;
+        throw refuse({ status, headers: {}, json });
+      }
+      const type = String(at(json, 'type'));
+      if (type.endsWith('.completed')) return event;
+      const found = type.endsWith('.partial_image') ? findImage(event) : undefined;
+      const contentType = found && 'bytes' in found ? imageType(found.bytes) : undefined;
+      if (found && 'bytes' in found && contentType) partials?.show({ bytes: found.bytes, contentType });
+    }
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  throw uselessAnswer('The stream of the upstream ended without an image.');
 }
 
 /** Undefined where it is not JSON. */

@@ -140,7 +140,11 @@ export function encodeRequest(call: ImageCall, upstream: Upstream, size: string 
   return { path: '/images/edits', ...encodeForm(fields, files) };
 }
 
-function settingsOf(call: ImageCall, upstream: Upstream, size: string | undefined): Record<string, string | number> {
+function settingsOf(
+  call: ImageCall,
+  upstream: Upstream,
+  size: string | undefined,
+): Record<string, string | number | boolean> {
   const names: readonly string[] = call.references.length > 0 ? PASSED_WITH_REFERENCES : PASSED;
   const passed = names.flatMap((name) => {
     const value = call.options[name];
@@ -153,6 +157,7 @@ function settingsOf(call: ImageCall, upstream: Upstream, size: string | undefine
     ...(size !== undefined && { size }),
     ...Object.fromEntries(passed),
     ...(upstream.sendsResponseFormat && { response_format: 'b64_json' }),
+    ...(call.partials && { stream: true, partial_images: call.partials.count }),
   };
 }
 

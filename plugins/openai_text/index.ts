@@ -1,23 +1,39 @@
 import {
   askTextUpstream,
+  type ChatTranslation,
+  callerFailure,
   createUpstreams,
   definePlugin,
   GatewayError,
   type HttpStream,
+  isGatewayError,
+  noSuchTask,
   type PluginContext,
   type ResponsesTask,
+  readUpstreamRequestId,
   sumUpstreamStates,
   type TextProvider,
   type TextReply,
   type TextRoute,
   taskFailure,
   textFailure,
+  translateToChat,
   type UpstreamCall,
   type Upstreams,
   withoutNames,
 } from 'mediagate/plugin';
-import { modelsOf, type Options, OptionsSchema, type ServedModel, type Upstream } from './options.js';
-import { checkTextUpstreams, storedFailure, storedRequest, textRequest, type WireRequest } from './upstream.js';
+import { canServe, modelsOf, type Options, OptionsSchema, type ServedModel, type Upstream } from './options.js';
+import {
+  checkRoute,
+  checkTextUpstreams,
+  NoResponses,
+  responsesFailure,
+  storedFailure,
+  storedRequest,
+  textRequest,
+  translatedFailure,
+  type WireRequest,
+} from './upstream.js';
 
 /** Text from any server of the OpenAI chat-completions or responses format. */
 export default definePlugin<typeof OptionsSchema>({
@@ -41,6 +57,8 @@ const RETRY_SHARE = 0.2;
 const BYTES_PER_TOKEN = 4;
 const WRITING: readonly TextRoute[] = ['chat_completions', 'responses'];
 const TASKS: readonly ResponsesTask[] = ['compact', 'input_tokens'];
+/** Milliseconds until an upstream that had no responses is asked for them again: it may have been updated. */
+const CHAT_ONLY_MS = 600_000;
 /** What clients of the gateway may want to know; ids, limits and cookies are between the upstream and us. */
 const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
 
@@ -68,6 +86,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   const { options, http, clock, logger } = context;
   const { budgetMs, idleMs, restMs } = options;
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
+  /** Upstreams of a model that refused a response and answered a chat → monotonic milliseconds until that counts. */
+  const chatOnly = new Map<Upstream, number>();
   const all = new Map(modelsOf(options).map((model) => [model.model.id, withFailOver(model)]));
 
   function withFailOver(model: ServedModel): Served {
@@ -98,8 +118,36 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       body,
       upstream: upstream.name,
       upstreamModel: upstream.model,
+      upstreamRequestId: readUpstreamRequestId(headers),
       plainWords: (words) => withoutNames(words, upstream),
     };
+  }
+
+  /** Sends a response as a chat to an upstream that only has chats: it is configured so, or has refused one. */
+  async function askForResponse(
+    asked: Asked,
+    translated: () => ChatTranslation,
+    upstream: Upstream,
+    remainingMs: number,
+  ): Promise<TextReply> {
+    const end = clock.monotonic() + remainingMs;
+    const isKnown = !upstream.routes.includes('responses') || (chatOnly.get(upstream) ?? 0) > clock.monotonic();
+    if (!isKnown) {
+      try {
+        const reply = await ask({ ...asked, refuse: responsesFailure }, upstream, remainingMs);
+        return { ...reply, body: await checkRoute(reply) };
+      } catch (error) {
+        if (!(error instanceof NoResponses)) throw error;
+      }
+    }
+    const { call, replyOf } = translate(translated);
+    const reply = await ask(
+      { ...asked, request: () => textRequest(call, upstream), refuse: translatedFailure },
+      upstream,
+      end - clock.monotonic(),
+    );
+    if (!isKnown) chatOnly.set(upstream, clock.monotonic() + CHAT_ONLY_MS);
+    return replyOf(reply);
   }
 
   const run = (model: string, upstreams: Upstreams<Upstream>, asked: Asked): Promise<TextReply> =>
@@ -112,13 +160,17 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     async send(call) {
       const { route, task, model, upstream: earlier, stream, signal } = call;
       const { upstreams, answering, looking } = servedBy(model);
-      const suits = ({ routes, name }: Upstream) =>
-        routes.includes(route) && (earlier === undefined || name === earlier);
-      if (!upstreams.some(suits)) {
+      const isNamed = ({ name }: Upstream) => earlier === undefined || name === earlier;
+      const native = upstreams.filter(({ routes }) => routes.includes(route));
+      // Chats stand in for responses where no upstream of the model has them.
+      const able = native.length > 0 || task ? native : upstreams.filter((upstream) => canServe(upstream, route));
+      if (able.length === 0) throw noSuchTask();
+      const suits = (upstream: Upstream) => able.includes(upstream) && isNamed(upstream);
+      if (!able.some(isNamed)) {
         const message = 'The upstream of the earlier response is no longer configured.';
         throw new GatewayError('previous_response_not_found', message, { param: 'previous_response_id' });
       }
-      return run(model, task === 'input_tokens' ? looking : answering, {
+      const asked: Asked = {
         signal,
         tokens: Math.ceil(call.body.length / BYTES_PER_TOKEN),
         suits,
@@ -127,14 +179,31 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         request: (upstream) => textRequest(call, upstream),
         refuse: task || !WRITING.includes(route) ? taskFailure : textFailure,
         ...(stream && { firstBytesMs: PATIENCE_MS }),
+      };
+      const upstreamsOfCall = task === 'input_tokens' ? looking : answering;
+      if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
+      const { outputLimitField } = servedBy(model).model;
+      let translation: ChatTranslation | undefined;
+      const translated = () => {
+        translation ??= translateToChat(call, () => clock.now(), outputLimitField);
+        return translation;
+      };
+      return upstreamsOfCall.run({
+        ...asked,
+        model,
+        ask: (upstream, remainingMs) => askForResponse(asked, translated, upstream, remainingMs),
       });
     },
     async stored(call) {
       const { model, signal } = call;
       const { upstreams, looking } = servedBy(model);
       const suits = ({ name }: Upstream) => name === call.upstream;
-      if (!upstreams.some(suits)) {
+      const made = upstreams.find(suits);
+      if (!made) {
         throw new GatewayError('response_not_found', 'The upstream of this response is no longer configured.');
+      }
+      if (!made.routes.includes('responses')) {
+        throw new GatewayError('response_not_found', 'The upstream of this response stores none.');
       }
       return run(model, looking, {
         signal,
@@ -149,6 +218,15 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       });
     },
   };
+}
+
+/** A request that a chat cannot express is the caller's to change, and says nothing about the upstream. */
+function translate(translated: () => ChatTranslation): ChatTranslation {
+  try {
+    return translated();
+  } catch (error) {
+    throw isGatewayError(error) ? callerFailure(error) : error;
+  }
 }
 
 function passed(headers: HttpStream['headers']): Record<string, string> {

@@ -17,7 +17,8 @@ const RoutesSchema = Type.Array(Type.Union([Type.Literal('chat_completions'), Ty
   minItems: 1,
   uniqueItems: true,
   default: ['chat_completions', 'responses'],
-  description: 'Formats of text that the upstream writes.',
+  description:
+    'Formats of text that the upstream writes. Without `responses`, requests of that format are sent as chats. An upstream that has no such route is detected at the first request.',
 });
 
 const UpstreamSchema = Type.Object(
@@ -227,12 +228,15 @@ function servedModel(
     const { model = upstream.model ?? one.model ?? id, weight = upstream.weight } = chosen;
     return { ...upstream, model, weight, publicModel: id };
   });
-  const served = routes.filter((route) => upstreams.some((upstream) => upstream.routes.includes(route)));
+  const served = routes.filter((route) => upstreams.some((upstream) => canServe(upstream, route)));
   if (served.length === 0) throw new Error(`${at}: no upstream of the model has one of its routes`);
+  const isNative = (route: TextRoute) => upstreams.some(({ routes }) => routes.includes(route));
+  const translated = served.filter((route) => !isNative(route));
   return {
     model: {
       id,
       routes: served,
+      ...(translated.length > 0 && { translated }),
       efforts: served.some((route) => WRITING.includes(route)) ? (one.efforts ?? options.efforts) : [],
       ...(contextLength !== undefined && { contextLength }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
@@ -242,6 +246,11 @@ function servedModel(
     upstreams,
     isOrdered: choice?.every(({ weight }) => weight === undefined) ?? false,
   };
+}
+
+/** Responses are also served by upstreams that only have chats: they are translated. */
+export function canServe({ routes }: Pick<Upstream, 'routes'>, route: TextRoute): boolean {
+  return routes.includes(route) || (route === 'responses' && routes.includes('chat_completions'));
 }
 
 type Choice = readonly Static<typeof ModelUpstreamSchema>[];

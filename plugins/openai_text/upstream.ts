@@ -1,14 +1,19 @@
 import {
+  at,
   bearerToken,
   callerFailure,
   checkModelList,
   GatewayError,
   type HttpRequest,
+  lacksRoute,
+  openaiError,
   type PluginContext,
   replaceFields,
+  resumeBody,
   type StoredResponseAction,
   type StoredResponseCall,
   type TextCall,
+  type TextReply,
   TryFailure,
   textFailure,
   type UpstreamCheck,
@@ -61,6 +66,54 @@ export function storedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames,
   if (refusal.status === 404)
     return callerFailure(new GatewayError('response_not_found', 'There is no such response.'));
   return textFailure(refusal, upstream, now);
+}
+
+/** An upstream refused a request of the responses format, since it only has chats. */
+export class NoResponses extends TryFailure {}
+
+/** The same for responses, which may be translated. */
+export function responsesFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const failure = textFailure(refusal, upstream, now);
+  return lacksRoute(refusal, failure) ? new NoResponses(failure.error, failure.consequence) : failure;
+}
+
+/** Fields of a chat, and those of a response that they were made of. */
+const TRANSLATED_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['messages', 'input'],
+  ['max_tokens', 'max_output_tokens'],
+  ['max_completion_tokens', 'max_output_tokens'],
+  ['reasoning_effort', 'reasoning.effort'],
+  ['response_format', 'text.format'],
+  ['verbosity', 'text.verbosity'],
+]);
+
+/** The same for a response that was sent as a chat: the client knows only its own fields. */
+export function translatedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const [field] = /^\w+/.exec(openaiError(refusal).param ?? '') ?? [''];
+  const param = TRANSLATED_FIELDS.get(field);
+  if (param === undefined) return textFailure(refusal, upstream, now);
+  const json = { error: { ...(at(refusal.json, 'error') as object), param } };
+  return textFailure({ ...refusal, json }, upstream, now);
+}
+
+/** What servers answer with status 200 to a path that they do not have. */
+const NO_SUCH_PATH = /^\s*\{\s*"error"\s*:\s*"Unexpected endpoint/;
+const MAX_REFUSAL_BYTES = 1_000;
+
+/**
+ * Reads the beginning of an answer that may be such a refusal.
+ * @returns The body, unread.
+ * @throws NoResponses
+ */
+export async function checkRoute({ headers, body }: Pick<TextReply, 'headers' | 'body'>): Promise<TextReply['body']> {
+  if (!headers['content-type']?.startsWith('application/json')) return body;
+  const chunks = body[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  const isShort = !first.done && first.value.length <= MAX_REFUSAL_BYTES;
+  if (!isShort || !NO_SUCH_PATH.test(Buffer.from(first.value).toString('latin1'))) return resumeBody(first, chunks);
+  await chunks.return?.();
+  const error = new GatewayError('upstream_error', 'The upstream does not know this model or address.');
+  throw new NoResponses(error, { again: 'elsewhere', counts: false });
 }
 
 /** Asks each upstream that has models for its list of them, all at once. */

@@ -91,6 +91,8 @@ export function createSketchProvider({ models, seed }: Static<typeof options>): 
       random,
       signal: call.signal,
     });
+    const { partials } = call;
+    if (partials) partials.show(await encodePicture({ ...size, wash, overlays: [] }, asked, encodingOf(call)));
     const lines = [
       { strokes: scene.strokes, clip: layout.scene },
       { strokes: frame(layout.scene, random) },
@@ -107,6 +109,9 @@ export function createSketchProvider({ models, seed }: Static<typeof options>): 
       slipOverlay(stamp, { ink: STAMP_INK, paper: mix(palette.paper, [255, 255, 255], 0.5) }, layout.stamp),
     ]);
     call.signal.throwIfAborted();
+    if (partials && partials.count > 1) {
+      partials.show(await encodePicture({ ...size, wash, overlays: overlays.slice(0, 1) }, asked, encodingOf(call)));
+    }
     const image = await encodePicture({ ...size, wash, overlays }, asked, encodingOf(call));
     const warnings = warningsOf(call);
     return { ...image, ...(warnings.length > 0 && { warnings }) };
@@ -114,12 +119,14 @@ export function createSketchProvider({ models, seed }: Static<typeof options>): 
 
   /** Draws only where the mask lets it: the rest stays as the first reference has it. */
   async function drawPart(call: ImageCall, edited: Media, mask: Media): Promise<GeneratedImage> {
+    // Partial images would show the part without the image around it.
+    const { partials: _, ...plain } = call;
     const { references, signal } = call;
     const { width, height } = await readReference(edited);
     const size = call.size === 'auto' ? shrunk({ width, height }) : call.size;
     const part = await readMask(mask, size, signal);
     const drawing =
-      part && (await draw({ ...call, size: drawnPart(part.box), references: references.slice(1), options: {} }));
+      part && (await draw({ ...plain, size: drawnPart(part.box), references: references.slice(1), options: {} }));
     signal.throwIfAborted();
     const image = await encodeEdited(edited, size, drawing && { ...part, drawing }, encodingOf(call));
     const warnings = warningsOf(call);

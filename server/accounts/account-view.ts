@@ -10,12 +10,13 @@ import {
   readRateLimits,
 } from '../keys/index.js';
 import type { RateLimits } from '../limits/index.js';
-import type { Catalogue } from '../plans/index.js';
+import { type Catalogue, OPERATOR_PLAN } from '../plans/index.js';
 import {
   addUp,
   type BudgetState,
   type Budgets,
   type DayRange,
+  encodeCost,
   getUsage,
   type JobCosts,
   leftOf,
@@ -40,7 +41,7 @@ export interface AccountAnswer {
 
 /** Everything of an account that its user may see. */
 export function encodeOverview(overview: AccountOverview, { catalogue, now }: AccountAnswer) {
-  const { user, account, budget, images, keys, range, totals } = overview;
+  const { user, account, budget, images, keys, range, totals, currency } = overview;
   const newest = keys.find(({ record }) => keyState(record, now) === 'active');
   return {
     user: { ...encodeUser(user), createdAt: isoTime(user.createdAt) },
@@ -52,15 +53,16 @@ export function encodeOverview(overview: AccountOverview, { catalogue, now }: Ac
     keys: keys.map((key) => encodeKey(key, now)),
     usage: {
       ...range,
-      total: encodeCounts(addUp(totals)),
+      ...(currency !== undefined && { currency }),
+      total: encodeCounts(addUp(totals), currency),
       days: Array.from(
         Map.groupBy(totals, ({ day }) => day),
         ([day, ofDay]) => ({
           day,
-          ...encodeCounts(addUp(ofDay)),
+          ...encodeCounts(addUp(ofDay), currency),
           models: ofDay.map((total) => {
             const { keyId, route, model } = total;
-            return { keyId, route, model, ...encodeCounts(total) };
+            return { keyId, route, model, ...encodeCounts(total, currency) };
           }),
         }),
       ),
@@ -74,7 +76,7 @@ export function encodeUser({ id, email, name }: UserRecord) {
 
 export function encodeAccountPlan(plan: AccountPlan, { catalogue, now }: AccountAnswer) {
   const { planId, expiresAt } = plan;
-  const known = [...catalogue.plans, catalogue.freeTier].find(({ id }) => id === planId);
+  const known = [...catalogue.plans, catalogue.freeTier, OPERATOR_PLAN].find(({ id }) => id === planId);
   return {
     id: planId,
     // A plan that is no longer sold keeps its id as name.
@@ -118,11 +120,20 @@ function encodeBudget(budget: BudgetState) {
   };
 }
 
-function encodeCounts(counts: UsageCounts) {
-  const { requests, failed, estimated, inputTokens, cachedTokens, outputTokens, reasoningTokens } = counts;
-  const { characters, seconds, images } = counts;
-  const tokens = { inputTokens, cachedTokens, outputTokens, reasoningTokens };
-  return { requests, failed, estimated, ...tokens, characters, seconds, images };
+function encodeCounts(counts: UsageCounts, currency: string | undefined) {
+  const { requests, failed, estimated, inputTokens, cachedTokens, cacheWriteTokens } = counts;
+  const { outputTokens, reasoningTokens, characters, seconds, images } = counts;
+  const tokens = { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens };
+  return {
+    requests,
+    failed,
+    estimated,
+    ...tokens,
+    characters,
+    seconds,
+    images,
+    ...(currency !== undefined && encodeCost(counts)),
+  };
 }
 
 /** A key of an account, without its secret. */
@@ -145,6 +156,8 @@ export interface AccountOverview {
   range: DayRange;
   /** Usage of its keys in the range, by day, key, route and model; newest day first. */
   totals: readonly UsageTotal[];
+  /** Of the costs (ISO 4217); undefined if there are no prices. */
+  currency?: string;
 }
 
 export interface AccountViewOptions {
@@ -156,6 +169,8 @@ export interface AccountViewOptions {
   jobs: Pick<JobCosts, 'usedToday'>;
   /** Images per day if the plan states none. Default: unlimited. */
   imageDailyLimit?: number;
+  /** Currency of the costs. Default: there are none. */
+  currency?: string;
   clock: Clock;
 }
 
@@ -168,7 +183,7 @@ export interface AccountView {
 }
 
 export function createAccountView(options: AccountViewOptions): AccountView {
-  const { accounts, keys, budgets, usageLog, rateLimits, jobs, imageDailyLimit, clock } = options;
+  const { accounts, keys, budgets, usageLog, rateLimits, jobs, imageDailyLimit, currency, clock } = options;
 
   async function find({ accountId }: UserRecord): Promise<AccountRecord> {
     const found = await accounts.find(accountId);
@@ -190,7 +205,8 @@ export function createAccountView(options: AccountViewOptions): AccountView {
         imagesOf(account),
         Promise.all(records.map(withRateLimits)),
       ]);
-      return { user, account, budget, images, keys: rateLimitRows, range, totals };
+      const ofCosts = currency === undefined ? {} : { currency };
+      return { user, account, budget, images, keys: rateLimitRows, range, totals, ...ofCosts };
     },
   };
 

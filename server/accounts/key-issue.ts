@@ -145,11 +145,12 @@ type PlanOfKey = Pick<
   | 'followingPlans'
   | 'furtherBudgets'
   | 'groupName'
+  | 'priority'
   | 'expiresAt'
 >;
 
 function ofPlan({ id, grants, ...account }: AccountRow): PlanOfKey {
-  const own = { furtherBudgets: null, groupName: null, expiresAt: null };
+  const own = { furtherBudgets: null, groupName: null, priority: null, expiresAt: null };
   return { ...account, accountId: id, grants: grants ?? '[]', ...own };
 }
 
@@ -175,6 +176,7 @@ async function insertKey(
     followingPlans: plan.followingPlans,
     furtherBudgets: plan.furtherBudgets,
     groupName: plan.groupName,
+    priority: plan.priority,
     expiresAt: plan.expiresAt,
     createdAt: now,
     changedAt: now,

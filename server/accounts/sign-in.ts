@@ -39,7 +39,7 @@ const STARTS_PER_MINUTE = 120;
 const RETURNS_PER_MINUTE = 120;
 
 /** The redirect to the identity provider, and the callback. */
-export function signInRoutes({ account, sessions, gateway, clock, addressOf }: AccountContext): Route[] {
+export function signInRoutes({ account, sessions, gateway, clock, logger, addressOf }: AccountContext): Route[] {
   const { state, identity, site } = account;
   const { users, signIns } = state;
   const oidc = createOidcClient({ identity, gateway, clock });
@@ -76,7 +76,11 @@ export function signInRoutes({ account, sessions, gateway, clock, addressOf }: A
     }
     const { nonce, codeVerifier, returnTo } = attempt;
     const callback = new URL(`${redirectUri()}?${context.querystring}`);
-    const user = await users.signIn(await oidc.finish({ state, nonce, codeVerifier }, callback));
+    // The development provider works on this machine only, so its first user is who started the gateway.
+    const firstIsOperator = identity.status().standIn;
+    const user = await users.signIn(await oidc.finish({ state, nonce, codeVerifier }, callback), { firstIsOperator });
+    if (user.becameOperator)
+      logger.info(`${user.id} signed in first, with the development provider, and is the operator: every grant`);
     await sessions.startBrowser(context, user.id);
     seeOther(context, site().url + returnTo);
   }

@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { isStorable, type Kysely, storable, type Tables, type Transaction } from '../../core/database/index.js';
+import {
+  isStorable,
+  type Kysely,
+  lockNamed,
+  storable,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
 import type { JobAdministration } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
-import { lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
+import { OPERATOR_TERMS } from '../plans/index.js';
+import { grantPlan, lockAccount, lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
 
 declare module '../http/server-context.js' {
@@ -39,6 +47,19 @@ export interface Identity {
   name: string | null;
 }
 
+export interface SignInOptions {
+  /**
+   * Makes the user the operator if it is the first of this database: their account gets the operator's plan. Writes the
+   * audit row `plan.granted`. Default false.
+   */
+  firstIsOperator?: boolean;
+}
+
+export interface SignedIn extends UserRecord {
+  /** This sign-in made the user the operator. */
+  becameOperator?: true;
+}
+
 export interface UserPage {
   /** Maximum number of users. */
   limit: number;
@@ -62,7 +83,7 @@ export interface Users {
    * first sign-in.
    * @throws GatewayError `account_suspended`, `invalid_value` if issuer or subject cannot be stored.
    */
-  signIn(identity: Identity): Promise<UserRecord>;
+  signIn(identity: Identity, options?: SignInOptions): Promise<SignedIn>;
   find(id: string): Promise<UserRecord | undefined>;
   findByAccount(accountId: string): Promise<UserRecord | undefined>;
   /** Users with this email address, ignoring case; newest first. */
@@ -95,16 +116,18 @@ export function createUsers({ database, times, jobs }: UsersOptions): Users {
   const { engine } = database;
 
   return {
-    async signIn(identity) {
+    async signIn(identity, { firstIsOperator = false } = {}) {
       checkIdentity(identity);
       const profile = { email: storableText(identity.email, MAX_EMAIL), name: storableText(identity.name, MAX_NAME) };
       return database.transaction(async (transaction) => {
         const at = await times.read(transaction);
+        const becomesOperator = firstIsOperator && (await isFirst(transaction));
         const known = (await findByIdentity(transaction, identity)) ?? (await make(transaction, identity, at));
         refuseSuspended(known);
         const change = { ...profile, lastSignInAt: at };
         await transaction.updateTable('users').set(change).where('id', '=', known.id).execute();
-        return { ...known, ...change };
+        if (becomesOperator) await makeOperator(transaction, known, at);
+        return { ...known, ...change, ...(becomesOperator && { becameOperator: true as const }) };
       });
     },
 
@@ -172,6 +195,20 @@ export function createUsers({ database, times, jobs }: UsersOptions): Users {
     // Another node created the user at the same moment.
     await transaction.deleteFrom('accounts').where('id', '=', account.id).execute();
     return (await findByIdentity(transaction, identity)) as UserRecord;
+  }
+
+  /** Two first sign-ins at the same moment wait for each other. */
+  async function isFirst(transaction: Transaction<Tables>): Promise<boolean> {
+    if (engine === 'postgres') await transaction.executeQuery(lockNamed('first user'));
+    const anyUser = await transaction.selectFrom('users').select('id').limit(1).executeTakeFirst();
+    return anyUser === undefined;
+  }
+
+  async function makeOperator(transaction: Transaction<Tables>, { accountId }: UserRecord, at: number): Promise<void> {
+    const account = await lockAccount(transaction, engine, accountId);
+    await grantPlan({ transaction, engine, account, at, id: `operator_${accountId}`, terms: OPERATOR_TERMS });
+    const to = OPERATOR_TERMS.planId;
+    await writeAudit(transaction, { subject: accountId, at, actor: 'gateway', action: 'plan.granted', to });
   }
 
   /** A concurrent suspension waits for this sign-in, and then ends it. */

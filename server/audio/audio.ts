@@ -90,10 +90,7 @@ export const AUDIO_ANSWERS = { 200: { description: 'The audio, streamed while it
 
 /** Form fields, as the API reference describes them. */
 export const FORM_FIELDS = {
-  file: field(
-    Type.String({ contentMediaType: 'application/octet-stream' }),
-    'The audio file: MP3, MP4, M4A, WAV, WebM, Ogg or FLAC.',
-  ),
+  file: field(Type.String({ format: 'binary' }), 'The audio file: MP3, MP4, M4A, WAV, WebM, Ogg or FLAC.'),
   model: ModelId,
 };
 
@@ -102,8 +99,12 @@ export interface AudioWork<Answer> extends KeyedRequest {
   operation: AudioOperation;
   /** The text to be spoken. */
   input?: string;
+  /** What it uses at most, for a budget of money. Default: not known, and such a budget refuses it. */
+  uses?: { characters?: number; seconds?: number };
   /** Names of ignored fields in the request. Default: none. */
   ignored?: readonly string[];
+  /** Whether the answer is complete when it is sent, so that its cost is known. Default false. */
+  isWhole?: boolean;
   /** Calls the model, until the signal aborts. */
   ask(signal: AbortSignal): AudioExchange<Answer & { ignored?: readonly string[] }>;
   encode(answer: Answer): OutgoingAnswer;
@@ -116,11 +117,23 @@ const MIN_TOKENS = 1;
 export async function workOnAudio<Answer>(
   context: RequestContext,
   { gateway, usage, answers, keys }: ServerContext,
-  { route, key, fingerprint, model, operation, input, ignored = [], ask, encode }: AudioWork<Answer>,
+  {
+    route,
+    key,
+    fingerprint,
+    model,
+    operation,
+    input,
+    uses = {},
+    ignored = [],
+    isWhole,
+    ask,
+    encode,
+  }: AudioWork<Answer>,
 ): Promise<void> {
   const { res: response } = context;
   const { standIn } = gateway.audio.match(model, operation, input);
-  const request = { route, model, tokens: MIN_TOKENS, spendsTokens: false, outlivesClient: key !== undefined };
+  const request = { route, model, tokens: MIN_TOKENS, uses, spendsTokens: false, outlivesClient: key !== undefined };
   const { ended, leave } = followKey(keys, keyOf(context).id);
   try {
     await answers.answer(context, { route, key, fingerprint, ended }, ({ signal, send }) =>
@@ -130,6 +143,7 @@ export async function workOnAudio<Answer>(
         const answer = await exchange.answer;
         if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
         nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
+        if (isWhole) await work.sendCost?.();
         await send(encode(answer));
       }),
     );

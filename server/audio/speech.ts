@@ -22,6 +22,7 @@ import {
   readJson,
   requiredField,
   type ServerContext,
+  streamed,
   toGatewayError,
 } from '../http/index.js';
 import { type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
@@ -69,6 +70,7 @@ export function speechRoutes(server: ServerContext): Route[] {
       model: call.model,
       operation: 'speak',
       input: call.input,
+      uses: { characters: call.input.length },
       ignored,
       ask: (signal) => gateway.audio.speak({ ...call, signal }),
       encode: events ? (audio) => encodeEvents(context, audio) : encodeAudio,
@@ -85,6 +87,7 @@ export function speechRoutes(server: ServerContext): Route[] {
       fingerprint,
       model: call.model,
       operation: 'generateSound',
+      uses: { characters: call.text.length },
       ask: (signal) => gateway.audio.generateSound({ ...call, signal }),
       encode: encodeAudio,
     });
@@ -98,6 +101,7 @@ export function speechRoutes(server: ServerContext): Route[] {
         route: CHANGER,
         model: call.model,
         operation: 'changeVoice',
+        uses: { seconds: audio.seconds },
         ask: (signal) => gateway.audio.changeVoice({ ...call, audio, signal }),
         encode: encodeAudio,
       });
@@ -112,7 +116,7 @@ export function speechRoutes(server: ServerContext): Route[] {
       summary: 'Create speech',
       description: 'Speaks a text. The audio is streamed while it is made.',
       body: { schema: SpeechBodySchema, example: { model: 'tts_v3', voice: 'alloy', input: 'Ahoy!' } },
-      answers: AUDIO_ANSWERS,
+      answers: { 200: { ...AUDIO_ANSWERS[200], also: SPEECH_EVENTS } },
       handler: speak,
     }),
     defineRoute({
@@ -185,6 +189,10 @@ export const SpeechBodySchema = Type.Object({
     '`audio`, or `sse`: server-sent events with chunks in base64. Default `audio`.',
   ),
 });
+
+const SPEECH_EVENTS = streamed(
+  'With `stream_format: "sse"`: server-sent events `speech.audio.delta` with audio in base64, then `speech.audio.done`.',
+);
 
 const check = createFieldCheck(SpeechBodySchema);
 

@@ -10,7 +10,7 @@ import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderDuration, renderTable, sanitizeForTerminal } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
-import { type CostedJob, grouped, type JobCharge } from '../usage/index.js';
+import { type CostedJob, decimalOf, grouped, type JobCharge } from '../usage/index.js';
 import { CommandFailure, CommandMistake, openCommandLogger, print, printJson, withState } from './command.js';
 import { limitOf, noteOf, operatorActor } from './users.js';
 
@@ -213,7 +213,7 @@ function describeWhole({ job, audit }: Column) {
     queue_position: queuePosition,
     quota_day: quotaDay,
     idempotent_until: idempotentUntil.map((time) => isoTime(time)),
-    charge: charge && { ...charge, at: isoTime(charge.at) },
+    charge: charge && describeCharge(charge),
     failure: failureOf(job),
     audit: audit.map(({ at, ...entry }) => ({ at: isoTime(at), ...entry })),
   };
@@ -288,10 +288,15 @@ function renderQuota(day: string, { state }: CostedJob): string {
   return state === 'failed' || state === 'cancelled' ? `${day}, refunded` : `that of ${day}`;
 }
 
-function renderCharge({ model, units, usage, at }: JobCharge): string {
+function describeCharge({ cost, at, ...charge }: JobCharge) {
+  return { ...charge, ...(cost !== null && { cost: Number(decimalOf(cost)) }), at: isoTime(at) };
+}
+
+function renderCharge({ model, units, usage, cost, at }: JobCharge): string {
   const counts = Object.entries(usage ?? {}).filter(([, count]) => typeof count === 'number');
   const used = counts.map(([name, count]) => `${name} ${grouped(count as number)}`);
-  return [`${units} × ${sanitizeForTerminal(model)}`, ...used, isoTime(at)].join(', ');
+  const costs = cost === null ? [] : [`cost ${decimalOf(cost)}`];
+  return [`${units} × ${sanitizeForTerminal(model)}`, ...used, ...costs, isoTime(at)].join(', ');
 }
 
 function attemptTable(error: JobFailure | null): string {

@@ -25,6 +25,7 @@ import {
   type Listed,
   modelsOf,
   nameOf,
+  priorityOf,
   readKeyId,
   renderAllLeft,
   rpmOf,
@@ -45,6 +46,8 @@ export interface UpdateKeyOptions {
   budget?: readonly string[];
   /** A group that exists, or `none`. */
   group?: string;
+  /** `low`, `normal` or `high`. */
+  priority?: string;
   /** A date, or `never`. */
   expires?: string;
   note?: string;
@@ -54,13 +57,16 @@ export interface UpdateKeyOptions {
 /** Changes the properties of a key; servers follow within 2 seconds. @param named See {@link readKeyId}. */
 export async function updateKeyCommand(settings: Settings, named: string, options: UpdateKeyOptions): Promise<number> {
   const id = readKeyId(named);
-  const { name, grant, rpm, models, budget: given, group, expires } = options;
-  const properties = [name, grant, rpm, models, expires];
+  const { name, grant, rpm, models, budget: given, group, priority, expires } = options;
+  const properties = [name, grant, rpm, models, priority, expires];
   if ([...properties, given, group].every((option) => option === undefined))
-    throw new CommandMistake('Give what changes: --name, --grant, --rpm, --models, --budget, --group or --expires.');
+    throw new CommandMistake(
+      'Give what changes: --name, --grant, --rpm, --models, --budget, --group, --priority or --expires.',
+    );
   const amounts = given && changedBudgets(given);
   const change: KeyChange = {
     ...(name !== undefined && { name: nameOf(name) }),
+    ...(priority !== undefined && { priority: priorityOf(priority) }),
     ...(expires !== undefined && { expiresAt: expires === 'never' ? null : expiryOf(expires) }),
   };
   const by = { actor: operatorActor(), ...noteOf(options.note) };
@@ -164,7 +170,7 @@ async function limitsOf(
 async function planOfKey(settings: Settings, record: ApiKeyRecord): Promise<PlanKey | undefined> {
   const { planId, accountId, createdAt } = record;
   if (planId === null) return undefined;
-  const catalogue = await readCatalogue(settings.plansFile);
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   const { freeTierPeriod } = settings;
   const found = planKey(planId, { catalogue, freeTierPeriod, accountId, now: createdAt });
   if (found) return found;
@@ -247,6 +253,7 @@ function render({ record, budget, budgets, today, audit }: Shown): string {
     ['rpm', rpm === null ? 'unlimited' : String(rpm)],
     ['plan', record.planId ?? '-'],
     ...(record.groupName === undefined ? [] : [['group', record.groupName]]),
+    ...(record.priority === undefined ? [] : [['priority', record.priority]]),
     ['left', sanitizeForTerminal(renderAllLeft({ budget, budgets }))],
     ['images', imageDailyLimit === null ? 'the setting of the gateway' : `${imageDailyLimit} a day`],
     ['today', renderCounts(today)],

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { JOB_PRIORITIES, type JobPriority } from '../../core/contracts/index.js';
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';
 import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 import {
@@ -57,6 +58,8 @@ export interface CreateKeyOptions {
   budget?: readonly string[];
   /** A group that exists. */
   group?: string;
+  /** `low`, `normal` or `high`. */
+  priority?: string;
   expires?: string;
   json?: boolean;
 }
@@ -74,6 +77,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
     expiresAt: expiryOf(options.expires),
     plan: { ...(ofPlan?.plan ?? NO_PLAN), models: modelIds },
   };
+  const priority = options.priority === undefined ? undefined : priorityOf(options.priority);
   const amounts = budgetAmounts(options.budget ?? []);
   const [pepper] = await loadPeppers(settings);
   const planEnd = ofPlan?.expiresAt ?? null;
@@ -92,6 +96,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
       ...made.record,
       ...(ids.length > 0 && { furtherBudgets: ids }),
       ...(groupName !== undefined && { groupName }),
+      ...(priority !== undefined && { priority }),
     };
     // The budgets first: a key must never exist without its limits.
     for (const budget of ofPlan?.budget ? [ofPlan.budget, ...own] : own) await state.budgets.create(budget);
@@ -116,6 +121,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
       expires_at: isoTime(expiresAt),
       ...end,
       ...encodeSharing({ record, budgets }),
+      ...(priority !== undefined && { priority }),
     });
   } else {
     print(`${key}\n`);
@@ -192,7 +198,7 @@ function accountOf(name: string | undefined): string {
 }
 
 async function planOf(settings: Settings, id: string, accountId: string): Promise<PlanKey> {
-  const catalogue = await readCatalogue(settings.plansFile);
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   const { freeTierPeriod } = settings;
   const found = planKey(id, { catalogue, freeTierPeriod, accountId, now: systemClock.now() });
   if (found) return found;
@@ -238,6 +244,13 @@ export function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): nu
   if (value >= 0 && value <= max) return value;
   const otherwise = ofPlan ? ', which the plan allows' : ', or unlimited';
   throw new CommandMistake(`--rpm must be a whole number from 0 to ${max}${otherwise}.`);
+}
+
+/** @throws CommandMistake */
+export function priorityOf(text: string): JobPriority {
+  const found = JOB_PRIORITIES.find((priority) => priority === text);
+  if (found) return found;
+  throw new CommandMistake(`--priority must be ${JOB_PRIORITIES.join(', ')}.`);
 }
 
 /** @throws CommandMistake */
@@ -298,6 +311,7 @@ export function describeKey({ record, budget, budgets }: Listed) {
     revoked_at: isoTime(revokedAt),
     last_used_at: isoTime(lastUsedAt),
     ...encodeSharing({ record, budgets }),
+    ...(record.priority && { priority: record.priority }),
   };
 }
 

@@ -9,7 +9,7 @@ const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODE
 
 /** Prints the available plans. */
 export async function listPlansCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
-  const catalogue = await readCatalogue(settings.plansFile);
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   if (json) {
     printJson(catalogue);
     return 0;
@@ -39,7 +39,7 @@ export async function grantPlanCommand(
   options: GrantPlanOptions,
 ): Promise<number> {
   const why = noteOf(options.note);
-  const terms = termsOf(settings, await readCatalogue(settings.plansFile), planId);
+  const terms = termsOf(settings, await readCatalogue(settings.plansFile, settings.freeTierGrants), planId);
   const { user, plan } = await withState(settings, async (state) => {
     const found = await findUser(state, id);
     const grant = { accountId: found.accountId, terms, actor: operatorActor(), ...why };

@@ -1,16 +1,18 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { pointToSetting, settingsHelp } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { print, runCommand } from './command.js';
 import {
   addGroupCommands,
   addJobCommands,
+  addModelCommands,
   addPaymentCommands,
   addPlanCommands,
   addStateCommands,
   addUserCommands,
   BUDGET,
   collect,
+  wholeNumber,
 } from './nouns.js';
 
 const START_HELP = `
@@ -54,6 +56,7 @@ export function createProgram(): Command {
       process.exit();
     });
 
+  addModelCommands(program);
   addKeyCommands(program);
   addGroupCommands(program);
   addUsageCommands(program);
@@ -148,6 +151,10 @@ function addKeyCommands(program: Command): void {
     )
     .option('--budget <amount>', BUDGET, collect)
     .option('--group <name>', 'group that the key belongs to, as "groups create" made it; its keys share a budget')
+    .option(
+      '--priority <priority>',
+      'order of its jobs among those of its account: low, normal or high (default: normal)',
+    )
     .option('--expires <date>', 'expiry date, e.g. 2030-12-31 (default: never, or the end of the plan)')
     .option('--json', 'print JSON')
     .action((options) =>
@@ -170,6 +177,7 @@ function addKeyCommands(program: Command): void {
     .option('--models <model>', 'all models of the key, separated by commas, or all', collect)
     .option('--budget <amount>', `all budgets of the key itself, or none: ${BUDGET}`, collect)
     .option('--group <name>', 'group that the key moves into, or none')
+    .option('--priority <priority>', 'order of its jobs among those of its account: low, normal or high')
     .option('--expires <date>', 'expiry date, e.g. 2030-12-31, or never')
     .option('--note <text>', 'reason; stored with your name in the history')
     .option('--json', 'print JSON')
@@ -217,9 +225,4 @@ function addUsageCommands(program: Command): void {
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .option('--json', 'print JSON')
     .action((options) => runCommand(async (settings) => (await import('./usage.js')).usageCommand(settings, options)));
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
 }

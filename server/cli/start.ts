@@ -8,6 +8,7 @@ import { describeLinks, describeListening } from '../http/index.js';
 import { isWritingModel } from '../models/index.js';
 import { PlansFileError } from '../plans/index.js';
 import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, type Settings, SettingsError } from '../settings/index.js';
+import { PricesError } from '../usage/index.js';
 import { describeEntries } from './plugins.js';
 
 /** The grant suggested for a further key. */
@@ -98,7 +99,7 @@ export interface StartFailure {
 export function describeStartFailure(error: unknown, settings?: Settings): StartFailure | undefined {
   if (error instanceof SettingsError)
     return { message: `The settings are not usable:\n${indent(error.message)}`, exitCode: 2 };
-  if (error instanceof PluginConfigError || error instanceof PlansFileError)
+  if (error instanceof PluginConfigError || error instanceof PlansFileError || error instanceof PricesError)
     return { message: error.message, exitCode: 2 };
   if (isGatewayError(error)) return { message: error.message, exitCode: error.code === 'invalid_value' ? 2 : 1 };
   const code = error instanceof Error && 'code' in error ? error.code : undefined;

@@ -3,7 +3,15 @@ import { renderTable, sanitizeForTerminal } from '../format/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
-import { addUp, encodeCounts, grouped, readDayRange, type UsageCounts, type UsageTotal } from '../usage/index.js';
+import {
+  addUp,
+  encodeCounts,
+  grouped,
+  readDayRange,
+  renderCost,
+  type UsageCounts,
+  type UsageTotal,
+} from '../usage/index.js';
 import { CommandMistake, print, printJson, withState } from './command.js';
 import { findKey, readKeyId } from './keys.js';
 
@@ -44,20 +52,20 @@ export async function usageCommand(settings: Settings, options: UsageOptions): P
   const keyId = key === undefined ? undefined : readKeyId(key);
   const range = readDayRange({ from, to }, systemClock.now());
   if ('problem' in range) throw new CommandMistake(`--${range.field} ${range.problem}.`);
-  const rows = await withState(settings, async (state) => {
+  const { rows, currency } = await withState(settings, async (state) => {
     const totals = await state.usage.totals({ ...range, keyId });
     if (keyId !== undefined && totals.length === 0) await findKey(state, keyId);
     if (group !== undefined && !(await state.budgets.groups()).some(({ name }) => name === group))
       throw new CommandMistake(`--group: there is no group ${group}; "mediagate groups list" shows them.`);
     const records = await keyRecords(state, totals, keyId);
     const ofGroup = totals.filter((total) => group === undefined || records.get(total.keyId)?.groupName === group);
-    return rowsOf(ofGroup, records, by);
+    return { rows: rowsOf(ofGroup, records, by), currency: await state.usage.currency() };
   });
   const columns = COLUMNS[by ?? 'all'];
-  if (json) printJson(rows.map((row) => describe(row, columns)));
-  else if (csv) print(renderCsv(rows, columns));
+  if (json) printJson(rows.map((row) => describe(row, columns, currency)));
+  else if (csv) print(renderCsv(rows, columns, currency));
   else if (rows.length === 0) print(`There is no usage from ${range.from} to ${range.to}.\n`);
-  else print(renderRows(rows, columns));
+  else print(renderRows(rows, columns, currency));
   return 0;
 }
 
@@ -86,13 +94,24 @@ function rowsOf(totals: readonly UsageTotal[], keys: ReadonlyMap<string, ApiKeyR
   return by === 'day' ? groups : groups.sort((one, other) => other.counts.requests - one.counts.requests);
 }
 
-function describe({ names, counts }: Row, columns: readonly Column[]) {
-  return { ...Object.fromEntries(columns.map((column) => [column, names[column]])), ...encodeCounts(counts) };
+/** @param currency Of the costs. Undefined: there never were prices, and no costs are shown. */
+function describe({ names, counts }: Row, columns: readonly Column[], currency: string | undefined) {
+  const ofRow = Object.fromEntries(columns.map((column) => [column, names[column]]));
+  return { ...ofRow, ...describeCounts(counts, currency) };
 }
 
-function renderRows(rows: readonly Row[], columns: readonly Column[]): string {
+function describeCounts(counts: UsageCounts, currency: string | undefined) {
+  return { ...encodeCounts(counts, currency !== undefined), ...(currency !== undefined && { currency }) };
+}
+
+function renderRows(rows: readonly Row[], columns: readonly Column[], currency: string | undefined): string {
+  const cells = (counts: UsageCounts) => [
+    ...countCells(counts),
+    ...(currency === undefined ? [] : [renderCost(counts)]),
+  ];
   const shown = columns.length === COLUMNS.all.length ? columns.filter((column) => column !== 'account') : columns;
-  const head = [...shown.map((column) => column.toUpperCase()), ...COUNTS_HEAD];
+  const ofCost = currency === undefined ? [] : [`COST (${currency})`];
+  const head = [...shown.map((column) => column.toUpperCase()), ...COUNTS_HEAD, ...ofCost];
   const lines = rows.map(({ names, counts }) => [
     ...shown.map((column) => sanitizeForTerminal(names[column] ?? '-')),
     ...cells(counts),
@@ -105,9 +124,9 @@ function renderRows(rows: readonly Row[], columns: readonly Column[]): string {
 }
 
 /** With the names of the `--json` output in the first line. */
-function renderCsv(rows: readonly Row[], columns: readonly Column[]): string {
-  const head = [...columns, ...Object.keys(encodeCounts(addUp([])))];
-  const lines = rows.map((row) => Object.values(describe(row, columns)).map(csvCell));
+function renderCsv(rows: readonly Row[], columns: readonly Column[], currency: string | undefined): string {
+  const head = [...columns, ...Object.keys(describeCounts(addUp([]), currency))];
+  const lines = rows.map((row) => Object.values(describe(row, columns, currency)).map(csvCell));
   return [head, ...lines].map((line) => `${line.join(',')}\n`).join('');
 }
 
@@ -119,7 +138,7 @@ function csvCell(value: string | number | null): string {
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
-function cells(counts: UsageCounts): string[] {
+function countCells(counts: UsageCounts): string[] {
   const { requests, failed, inputTokens, outputTokens, estimated } = counts;
   const numbers = [requests, failed, inputTokens, outputTokens].map(grouped);
   return [...numbers, otherCounts(counts).join(', ') || '-', grouped(estimated)];

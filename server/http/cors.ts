@@ -17,12 +17,14 @@ const EXPOSED = [
   'RateLimit-Policy',
   'Request-Id',
   'X-Ignored-Params',
+  'X-Mediagate-Cost',
   'X-Mediagate-Stand-In',
   'X-RateLimit-Limit-Requests',
   'X-RateLimit-Remaining-Requests',
   'X-RateLimit-Reset-Requests',
   'X-Request-Id',
   'X-Should-Retry',
+  'X-Upstream-Request-Id',
 ].join(', ');
 /** A list of header names. */
 const NAMES = /^[\w!#$%&'*+.^`|~, -]{1,4000}$/;

@@ -85,6 +85,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   order_not_found: notFound,
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   upgrade_not_supported: { status: 426, type: 'invalid_request_error' },
+  format_not_supported: { status: 501, type: 'invalid_request_error', ...final },
   link_expired: gone,
   file_expired: gone,
   job_expired: gone,
@@ -126,6 +127,7 @@ export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
   upstream_error: sourceFailed,
   upstream_timeout: sourceTimeout,
   upstream_auth_error: sourceFailed,
+  upstream_conflict: conflict,
   upstream_unavailable: overloaded,
   sign_in_unavailable: overloaded,
   audio_unavailable: sourceFailed,
@@ -159,6 +161,15 @@ export function errorClassOf(code: ErrorCode, { model, anthropic }: RouteFormat)
   const found = (model && MODEL_ERROR_CLASSES[code]) || ERROR_CLASSES[code];
   return anthropic && found === overloaded ? { ...found, status: ANTHROPIC_OVERLOADED } : found;
 }
+
+/** The same for an error: a model vendor's own status reaches clients of text routes. */
+export function errorClassFor({ code, upstream }: GatewayError, format: RouteFormat): ErrorClass {
+  const found = errorClassOf(code, format);
+  const status = format.model ? upstream?.status : undefined;
+  return status !== undefined && VENDOR_STATUSES.has(status) ? { ...found, status } : found;
+}
+
+const VENDOR_STATUSES: ReadonlySet<number> = new Set([409, 413, 422, 429]);
 
 type RouteFormat = Pick<ErrorContext, 'model' | 'anthropic'>;
 
@@ -196,12 +207,12 @@ export function toGatewayError(error: unknown): GatewayError {
 export function encodeError(error: GatewayError, context: ErrorContext): string {
   if (context.anthropic) return encodeAnthropicError(error, context);
   if (context.oauth) return encodeOauthError(error, context.requestId);
-  const { status, type } = errorClassOf(error.code, context);
+  const { status, type } = errorClassFor(error, context);
   const body = {
     message: messageOf(error, context),
     type,
     param: error.param ?? null,
-    code: error.code,
+    ...codesOf(error, context),
     request_id: context.requestId,
   };
   if (context.imageJob) return JSON.stringify(describeImageFailure(error, context.imageJob, body));
@@ -220,8 +231,14 @@ export function encodeError(error: GatewayError, context: ErrorContext): string 
   });
 }
 
+/** The vendor's code takes the place of the gateway's own, which is then beside it. */
+function codesOf({ code, upstream }: GatewayError, { model }: Pick<ErrorContext, 'model'>) {
+  return model && upstream ? { code: upstream.code ?? code, gateway_code: code } : { code };
+}
+
 /** Clients of models show only the message, so it must contain the model's own message. */
-function messageOf({ message, reason }: GatewayError, { model }: ErrorContext): string {
+function messageOf({ message, reason, upstream }: GatewayError, { model }: ErrorContext): string {
+  if (model && upstream?.message !== undefined) return upstream.message;
   return model && reason !== undefined ? `${message} It says: ${reason}` : message;
 }
 
@@ -233,14 +250,15 @@ function encodeOauthError(error: GatewayError, requestId: string): string {
 }
 
 /** `error.type` as Anthropic's SDK knows it. */
-export function anthropicTypeOf({ code }: GatewayError, { model }: Pick<ErrorContext, 'model'>): string {
-  const { status } = errorClassOf(code, { model, anthropic: true });
+export function anthropicTypeOf(error: GatewayError, { model }: Pick<ErrorContext, 'model'>): string {
+  const { status } = errorClassFor(error, { model, anthropic: true });
   return ANTHROPIC_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
 }
 
 /** Anthropic's SDK classifies errors by the status. */
 function encodeAnthropicError(error: GatewayError, context: ErrorContext): string {
-  const fields = { type: anthropicTypeOf(error, context), message: messageOf(error, context) };
+  const words = error.upstream && codesOf(error, context);
+  const fields = { type: anthropicTypeOf(error, context), message: messageOf(error, context), ...words };
   const isUnthreaded = error.code === 'unsupported_value' && error.param === 'thread';
   const details = isUnthreaded ? NO_THREADS : undefined;
   return JSON.stringify({ type: 'error', error: { ...fields, details }, request_id: context.requestId });
@@ -253,6 +271,7 @@ const ANTHROPIC_TYPES: ReadonlyMap<number, string> = new Map([
   [401, 'authentication_error'],
   [403, 'permission_error'],
   [404, 'not_found_error'],
+  [413, 'request_too_large'],
   [429, 'rate_limit_error'],
   [ANTHROPIC_OVERLOADED, 'overloaded_error'],
   [504, 'timeout_error'],
@@ -284,7 +303,7 @@ export function describeFailure(failure: JobFailure & { param?: string }) {
 
 /** The same failure in the format of RFC 9457, for clients that ask for `application/problem+json`. */
 export function encodeProblem(error: GatewayError, context: ErrorContext): string {
-  const { status } = errorClassOf(error.code, context);
+  const { status } = errorClassFor(error, context);
   const overQuota = status === 429;
   return JSON.stringify({
     type: overQuota ? 'https://iana.org/assignments/http-problem-types#quota-exceeded' : 'about:blank',
@@ -292,7 +311,7 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
     status,
     detail: messageOf(error, context),
     instance: context.path,
-    code: error.code,
+    ...codesOf(error, context),
     param: error.param ?? null,
     request_id: context.requestId,
     ...(context.isRateLimit && { 'violated-policies': ['rpm'] }),
@@ -318,7 +337,7 @@ function usualWait(code: ErrorCode, { type }: ErrorClass): number | undefined {
 
 /** Headers of an error, besides the content type. */
 export function errorHeaders(error: GatewayError, context: ErrorContext): Record<string, string> {
-  const found = errorClassOf(error.code, context);
+  const found = errorClassFor(error, context);
   const { status, shouldRetry, type } = found;
   // Clients repeat it by themselves, with any body.
   const isFinal = shouldRetry === false || (type === overloaded.type && !error.retryable);
@@ -345,7 +364,7 @@ export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
     logFailure(logger, error, context.state);
     if (context.headerSent) return;
     // Also after a disconnect: the log line states the result.
-    context.status = errorClassOf(error.code, context.state).status;
+    context.status = errorClassFor(error, context.state).status;
     if (!context.writable) return;
     const body = writeHead(context, error, renderFailure);
     if (hasUnreadBody(context.req)) await endAfterDraining(context, body);

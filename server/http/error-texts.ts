@@ -28,9 +28,9 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
     action: 'Leave the field out.',
   },
   unsupported_value: {
-    meaning: 'The model does not support a value.',
+    meaning: 'The model, or the item of a link, does not support a value.',
     cause:
-      'The model has fewer abilities than the request needs, such as input images or an effort. `param` names the field.',
+      'The model has fewer abilities than the request needs, such as input images or an effort; or the item has no file for `format`. `param` names the field.',
     action: 'Send another value, or choose another model.',
   },
   invalid_url: {
@@ -253,6 +253,11 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
     cause: 'The client asked for a WebSocket connection.',
     action: 'Send the request over HTTP, with `"stream": true` for a stream. Coding agents do this by themselves.',
   },
+  format_not_supported: {
+    meaning: 'The gateway cannot answer in this format.',
+    cause: '`GET /v1/oembed` was asked for XML.',
+    action: 'Ask for JSON: `format=json`, or no `format`.',
+  },
   method_not_allowed: {
     meaning: 'The route exists, but not for this HTTP method.',
     cause: 'GET was sent in place of POST, or the like.',
@@ -377,6 +382,12 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
     meaning: 'The model vendor does not accept the credentials of this gateway.',
     cause: "The operator's key at the vendor is wrong, has expired, or has no credit.",
     action: 'Tell the operator, who checks the key of the provider.',
+  },
+  upstream_conflict: {
+    meaning: 'The model vendor refused the request because it conflicts with another one.',
+    cause:
+      'Another request uses the same conversation, or its state has changed. `error.code` and the message are those of the vendor.',
+    action: 'Wait for the other request to end, or change this one.',
   },
   upstream_unavailable: {
     meaning: 'Something that the gateway needs is unavailable.',

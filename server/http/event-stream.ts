@@ -146,8 +146,12 @@ export function createHandOver(): HandOver {
 
 /** Sends the answer of a text model. Resolves when it is written, or the client has disconnected. */
 export async function sendText(context: RequestContext, answer: TextAnswer): Promise<void> {
-  const { body, standIn } = answer;
+  const { body, standIn, upstreamRequestId } = answer;
   if (standIn !== undefined) addField(context.res, 'x-mediagate-stand-in', standIn);
+  if (upstreamRequestId !== undefined) {
+    context.state.upstreamRequestId = upstreamRequestId;
+    addField(context.res, 'x-upstream-request-id', upstreamRequestId);
+  }
   if (body instanceof Uint8Array) sendWhole(context, answer, body);
   else await sendEvents(context, answer, body);
 }

@@ -24,6 +24,7 @@ export {
   ERROR_CLASSES,
   type ErrorContext,
   encodeError,
+  errorClassFor,
   errorClassOf,
   SIGN_IN_INSTRUCTION,
   toGatewayError,
@@ -82,10 +83,12 @@ export {
   setSecurityHeaders,
 } from './request.js';
 export {
+  AnyObject,
   Attempts,
   addRoutes,
   Count,
   defineRoute,
+  type ErrorFormat,
   Failure,
   type Grant,
   type GuardOf,
@@ -95,6 +98,7 @@ export {
   type Route,
   type RouteAnswer,
   type SentWebhook,
+  streamed,
   Text,
   Time,
   Url,

@@ -32,6 +32,8 @@ export interface RequestState {
   loginUrl?: string;
   /** The span of this request, if tracing is on. */
   span?: Span;
+  /** The upstream's own id of the request, for the log line. */
+  upstreamRequestId?: string;
   /** Code of the error that was sent, ours or of OAuth, for the log line and the metrics. */
   errorCode?: string;
 }

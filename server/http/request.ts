@@ -46,7 +46,7 @@ export function setSecurityHeaders(response: ServerResponse, isHttps: boolean): 
 
 /** One line per request: names and numbers only, never a header, a query or a body. */
 export function logRequest(logger: Logger, context: RequestContext, route: string | undefined, ms: number): void {
-  const { requestId, key, errorCode, span } = context.state;
+  const { requestId, upstreamRequestId, key, errorCode, span } = context.state;
   logger.info('request', {
     requestId,
     method: context.req.method,
@@ -55,6 +55,7 @@ export function logRequest(logger: Logger, context: RequestContext, route: strin
     ms: Math.round(ms * 10) / 10,
     keyId: key?.id,
     code: errorCode,
+    ...(upstreamRequestId !== undefined && { upstreamRequestId }),
     ...(span && { traceId: span.traceId, spanId: span.spanId }),
   });
 }

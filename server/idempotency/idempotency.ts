@@ -32,7 +32,7 @@ declare module '../http/server-context.js' {
 const JOIN_MS = 300_000;
 const UNREADABLE_SECONDS = 5;
 /** Stored headers besides the content type. Rate-limit headers would be outdated. */
-const STORED_HEADERS = ['x-ignored-params', 'x-mediagate-stand-in'] as const;
+const STORED_HEADERS = ['x-ignored-params', 'x-mediagate-stand-in', 'x-mediagate-cost'] as const;
 
 export interface KeyedRequest {
   /** Template: `/v1/audio/speech`. */

@@ -1,5 +1,5 @@
 import { field, optional, Type } from '../../core/contracts/index.js';
-import type { ImageRequest, ReferenceInput } from '../../core/images/index.js';
+import type { ReferenceInput } from '../../core/images/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   type FormFields,
@@ -11,7 +11,7 @@ import {
   useJsonBody,
 } from '../http/index.js';
 import {
-  decodeImage,
+  decodeStreamed,
   IMAGE_FIELDS,
   ImageBodySchema,
   imageBodyLimits,
@@ -73,7 +73,7 @@ export const useEditBody: UseImageBody = (server, context, submit) => {
   const limits = imageBodyLimits(server, context, [...IMAGE_FIELDS, 'images']);
   if (!isFileForm(request)) {
     return useJsonBody(request, response, limits, ({ value, fingerprint }) =>
-      submit({ image: decodeJson(value, rule), fingerprint }),
+      submit({ ...decodeJson(value, rule), fingerprint }),
     );
   }
   const { budget, owner } = limits;
@@ -85,11 +85,13 @@ export const useEditBody: UseImageBody = (server, context, submit) => {
     fingerprinted: true,
   };
   return useFileForm(request, response, form, ({ fields, files, fingerprint }) =>
-    submit({ image: decodeForm(fields, files, rule), fingerprint }),
+    submit({ ...decodeForm(fields, files, rule), fingerprint }),
   );
 };
 
-function decodeJson({ images, mask, ...sent }: Readonly<Record<string, unknown>>, rule: SizeRule): ImageRequest {
+type DecodedEdit = ReturnType<typeof decodeStreamed>;
+
+function decodeJson({ images, mask, ...sent }: Readonly<Record<string, unknown>>, rule: SizeRule): DecodedEdit {
   return decodeEdit({ ...sent, mask: linkOf(mask) }, listImages(images ?? []), rule);
 }
 
@@ -125,7 +127,7 @@ const FLAGS: ReadonlySet<string> = new Set(['stream', 'upload_to_storage']);
 const LINKS: ReadonlySet<string> = new Set(['image', 'image_url', 'input_image']);
 
 /** @throws GatewayError `invalid_value` for a field or a mask that is sent twice. */
-function decodeForm(fields: FormFields, files: readonly FormFile[], rule: SizeRule): ImageRequest {
+function decodeForm(fields: FormFields, files: readonly FormFile[], rule: SizeRule): DecodedEdit {
   const sent: Record<string, unknown> = {};
   for (const name of fields.keys()) {
     const member = name.replace(/\[\]$/, '');
@@ -138,9 +140,10 @@ function decodeForm(fields: FormFields, files: readonly FormFile[], rule: SizeRu
   const images = files
     .filter(({ field: name }) => name !== MASK)
     .map(({ bytes }, index) => ({ value: bytes, param: `image[${index}]` }));
-  const request = decodeEdit(sent, images, rule);
+  const decoded = decodeEdit(sent, images, rule);
   const [mask] = masks;
-  return mask ? { ...request, mask: { value: mask.bytes, param: MASK } } : request;
+  if (mask) decoded.image.mask = { value: mask.bytes, param: MASK };
+  return decoded;
 }
 
 function readText(name: string, text: string | undefined): unknown {
@@ -155,9 +158,9 @@ function decodeEdit(
   sent: Readonly<Record<string, unknown>>,
   images: readonly ReferenceInput[],
   rule: SizeRule,
-): ImageRequest {
-  const request = decodeImage({ ...sent, items: undefined, size: sent.size ?? 'auto' }, rule);
-  const references = limitReferences([...images, ...request.references]);
+): DecodedEdit {
+  const { image, stream } = decodeStreamed({ ...sent, items: undefined, size: sent.size ?? 'auto' }, rule);
+  const references = limitReferences([...images, ...image.references]);
   if (references.length === 0) missing('image', 'one to four images: files of a form, or links in "images"');
-  return { ...request, references };
+  return { image: { ...image, references }, stream };
 }

@@ -19,39 +19,50 @@ import {
   readRetryCount,
 } from '../idempotency/index.js';
 import { followKey, keyOf, quotaSubject } from '../keys/index.js';
+import { costOfImage, sendCost } from '../usage/index.js';
+import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './image-answers.js';
 import { EDIT_EXAMPLE, EditBodySchema, EditFormSchema, useEditBody } from './image-edits.js';
 import {
-  IMAGE_ANSWER,
   IMAGE_EXAMPLE,
   IMAGE_ROUTE,
   ImageBodySchema,
   SUBMISSION_ERRORS,
-  SUBMITTED_ANSWER,
   submitImage,
   type UseImageBody,
+  useWaitingBody,
 } from './image-request.js';
-import { encodeFirstSubmitted, encodeImageResult, encodeSubmitted, isOpen, sendSubmitted } from './images.js';
+import { sendImageStream } from './image-stream.js';
+import {
+  encodeFirstSubmitted,
+  encodeImageResult,
+  encodeSubmitted,
+  failureOf,
+  isOpen,
+  sendSubmitted,
+} from './images.js';
 
 /** A route that waits for its image. */
 interface WaitingRoute {
   path: string;
-  /** Reads the request. Default: as JSON in the form of the service document. */
-  use?: UseImageBody;
+  /** The names of its events begin with it. */
+  events: string;
+  use: UseImageBody;
 }
 
-const GENERATIONS: WaitingRoute = { path: '/v1/images/generations' };
-const EDITS: WaitingRoute = { path: '/v1/images/edits', use: useEditBody };
+const GENERATIONS: WaitingRoute = { path: '/v1/images/generations', events: 'image_generation', use: useWaitingBody };
+const EDITS: WaitingRoute = { path: '/v1/images/edits', events: 'image_edit', use: useEditBody };
 const MAX_WAIT_MS = 300_000;
 /** Period in which an SDK's own retry without a key receives the image of its first request. */
 const RETRY_MS = 600_000;
 
 /** The synchronous routes: each submits a job and waits for it. */
 export function imageGenerationRoutes(server: ServerContext): Route[] {
-  const { gateway, waiting, drain, clock, baseUrl, keys } = server;
+  const { gateway, waiting, drain, clock, baseUrl, keys, prices } = server;
   const waiters = new Map<string, number>();
 
-  async function generate(context: RequestContext, { path, use }: WaitingRoute): Promise<void> {
+  async function generate(context: RequestContext, route: WaitingRoute): Promise<void> {
     const { req: request, res: response } = context;
+    const { path, use } = route;
     const caller = keyOf(context);
     const { id: keyId, accountId } = caller;
     const key = readIdempotencyKey(request.headers);
@@ -71,14 +82,22 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
     const { ended, leave: unfollow } = followKey(keys, keyId);
     try {
       const keyed = key !== undefined;
-      const { job: first, replayed } = await submitImage(server, context, {
+      const {
+        job: first,
+        replayed,
+        streamed,
+      } = await submitImage(server, context, {
         rememberAs: (fingerprint) =>
           keyed ? { scope: `${keyId} POST ${path}`, key, fingerprint } : retry(fingerprint),
         // A client without a key does not want the image of a request that broke off.
         renewsCancelled: !keyed,
         takesWebhook: false,
-        ...(use && { use }),
+        use,
       });
+      if (streamed && timeoutMs > 0) {
+        const wait = () => waitFor(first, { accountId, timeoutMs: MAX_WAIT_MS, gone, ended, keyed });
+        return await sendImageStream(server, context, { job: first, image: streamed, events: route.events, wait });
+      }
       const job = timeoutMs === 0 ? first : await waitFor(first, { accountId, timeoutMs, gone, ended, keyed });
       if (!isOpen(job)) return await sendEnded(context, job);
       if (respondAsync || wait !== undefined) {
@@ -134,6 +153,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       throw failureOf(job);
     }
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    if (prices) sendCost(response, prices, costOfImage(prices, job.model, image));
     const result = { delivery, baseUrl: baseUrl(), createdAt: job.finishedAt ?? clock.now() };
     if (delivery === 'url') {
       context.body = JSON.stringify(encodeImageResult(image, result));
@@ -168,7 +188,8 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
       path: GENERATIONS.path,
       endpoint: 'imageGenerations',
       summary: 'Create an image',
-      description: 'Creates one image and answers when it is ready, in the format of OpenAI clients.',
+      description:
+        'Creates one image and answers when it is ready, in the format of OpenAI clients. With `stream`, server-sent events `image_generation.partial_image` and `image_generation.completed`.',
       body: { schema: ImageBodySchema, example: IMAGE_EXAMPLE },
       handler: (context) => generate(context, GENERATIONS),
     }),
@@ -189,10 +210,4 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
 async function giveUp({ images }: Gateway, id: string, accountId: string): Promise<void> {
   const { state } = await images.find(id, accountId);
   if (state === 'queued') await images.cancel(id, accountId);
-}
-
-function failureOf({ error }: ImageJob): GatewayError {
-  if (!error) return new GatewayError('internal_error', 'The image could not be made.');
-  const { code, message, ...details } = error;
-  return new GatewayError(code, message, details);
 }

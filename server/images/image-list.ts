@@ -11,7 +11,8 @@ import {
   Text,
 } from '../http/index.js';
 import { keyOf } from '../keys/index.js';
-import { IMAGE_ROUTE, ImageJobSchema } from './image-request.js';
+import { ImageJobSchema } from './image-answers.js';
+import { IMAGE_ROUTE } from './image-request.js';
 import { encodeImageJob } from './images.js';
 
 const DEFAULT_LIMIT = 20;

@@ -1,5 +1,6 @@
 import { field, type ImageSize, optional, type Static, Type } from '../../core/contracts/index.js';
 import {
+  type ImageDelivery,
   type ImageJob,
   type ImageRequest,
   type ImageSubmission,
@@ -7,25 +8,11 @@ import {
   type ReferenceInput,
 } from '../../core/images/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
-import {
-  Count,
-  Failure,
-  fieldError,
-  knownFields,
-  Nullable,
-  OneOf,
-  type RequestContext,
-  type RouteAnswer,
-  type ServerContext,
-  Text,
-  Time,
-  Url,
-  useJsonBody,
-} from '../http/index.js';
+import { fieldError, knownFields, type RequestContext, type ServerContext, useJsonBody } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRequest, isSiteAccount, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { toJobTerms } from '../usage/index.js';
+import { type HighestUse, jobBudgetsOf, toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;
@@ -55,7 +42,8 @@ const ACCEPTED = {
   size: `"auto", ${NAMED_SIZES.map((size) => `"${size}"`).join(', ')}`,
   response_format: '"url" or "b64_json"',
   upload_to_storage: 'true or false',
-  stream: 'false: images are not streamed',
+  stream: 'true or false',
+  partial_images: 'a whole number from 0 to 3',
   items: 'a list of exactly one object with "prompt" and "image_url"',
   image_url: LINK,
   input_image: LINK,
@@ -98,7 +86,14 @@ export const ImageBodySchema = Type.Object({
     Type.Boolean(),
     'With `b64_json`: return a link as well. Without it there is no effect. Default false.',
   ),
-  stream: optional(Type.Boolean(), 'Only false is accepted: images are not streamed.'),
+  stream: optional(
+    Type.Boolean(),
+    'Answers with server-sent events: partial images, and then the image, always in base64. Jobs have `/events` in its place. Default false.',
+  ),
+  partial_images: optional(
+    Type.Integer({ minimum: 0, maximum: 3 }),
+    'Maximum number of partial images in a stream; a model may make fewer, or none. Default 0.',
+  ),
   items: optional(
     Type.Array(Type.Object({}), { minItems: 1, maxItems: 1 }),
     `Another form of the request: ${ACCEPTED.items}.`,
@@ -172,6 +167,8 @@ export const SUBMISSION_ERRORS = [
 export interface SizeRule {
   /** Whether other canvas sizes than the named ones are accepted. */
   anySize: boolean;
+  /** Whether the route can stream the image. Default false. */
+  streams?: boolean;
 }
 
 /**
@@ -181,10 +178,10 @@ export interface SizeRule {
  */
 export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeRule): ImageRequest {
   const body = checkBody(sent);
-  if (body.stream) {
-    throw new GatewayError('unsupported_parameter', 'stream must be false: images are not streamed.', {
-      param: 'stream',
-    });
+  if (body.stream && !rule.streams) {
+    const message =
+      'A job is not streamed: follow it at /v1/images/jobs/{id}/events, or send the request to /v1/images/generations.';
+    throw new GatewayError('unsupported_parameter', message, { param: 'stream' });
   }
   const item = body.items?.[0] && checkItem(body.items[0]);
   const prompt = item?.prompt ?? body.prompt;
@@ -202,8 +199,16 @@ export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeR
     references: readReferences(body, item),
     ...(body.mask !== undefined && { mask: { value: body.mask, param: 'mask' } }),
     options: Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
-    delivery: body.response_format !== 'b64_json' ? 'url' : body.upload_to_storage ? 'both' : 'inline',
+    delivery: deliveryOf(body),
+    ...(body.stream && body.partial_images && { partialImages: body.partial_images }),
   };
+}
+
+/** A stream has the image in base64; a link only if the client asks for one. */
+function deliveryOf({ stream, response_format: format, upload_to_storage: uploads }: ImageBody): ImageDelivery {
+  if (stream) return uploads || format === 'url' ? 'both' : 'inline';
+  if (format !== 'b64_json') return 'url';
+  return uploads ? 'both' : 'inline';
 }
 
 function checkBody(sent: Readonly<Record<string, unknown>>): ImageBody {
@@ -277,6 +282,8 @@ function fieldOf(param: string): string {
 
 export interface Submitted {
   job: ImageJob;
+  /** The settings of a request that asks for events. */
+  streamed?: ImageRequest;
   /** Whether an earlier request created the job. */
   replayed: boolean;
 }
@@ -297,6 +304,8 @@ export interface SentImage {
   image: ImageRequest;
   fingerprint: string;
   webhookUrl?: unknown;
+  /** Whether the client asks for events. Default false. */
+  stream?: boolean;
 }
 
 /** Reads an image request, and holds the memory of its body until `submit` has ended. */
@@ -314,6 +323,16 @@ const useImageBody: UseImageBody = (server, context, submit) =>
       webhookUrl: value.webhook_url,
     }),
   );
+
+/** As the body of a job, and may ask for a stream. */
+export const useWaitingBody: UseImageBody = (server, context, submit) =>
+  useJsonBody(context.req, context.res, imageBodyLimits(server, context, IMAGE_FIELDS), ({ value, fingerprint }) =>
+    submit({ ...decodeStreamed(value, { anySize: server.anyImageSize }), fingerprint }),
+  );
+
+export function decodeStreamed(value: Readonly<Record<string, unknown>>, rule: SizeRule) {
+  return { image: decodeImage(value, { ...rule, streams: true }), stream: value.stream === true };
+}
 
 /** @param fields The fields that are read of a large body. */
 export function imageBodyLimits({ bodies }: ServerContext, context: RequestContext, fields: readonly string[]) {
@@ -335,7 +354,10 @@ export async function submitImage(
   const rateLimit = consumeRequest({ key, family: 'image' });
   const imagesPerDay =
     key.imageDailyLimit ?? (isSiteAccount(key.accountId) ? server.accountImageDailyLimit : server.imageDailyLimit);
-  const submission = await use(server, context, async ({ image, fingerprint, webhookUrl: target = null }) => {
+  let streamed: ImageRequest | undefined;
+  const submission = await use(server, context, async (sent) => {
+    const { image, fingerprint, webhookUrl: target = null } = sent;
+    if (sent.stream) streamed = { ...image, references: [] };
     const webhookUrl = takesWebhook && target !== null ? webhooks?.targets.check(target) : undefined;
     const wanted = { ...image, webhookUrl, owner: key.accountId, ...queueShareOf(key, accountQueueShare) };
     const submit = (idempotency: Idempotency | undefined) =>
@@ -346,6 +368,7 @@ export async function submitImage(
           rateLimit,
           idempotency,
           ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
+          budgets: jobBudgetsOf(key, highestUseOf(image)),
         }),
       });
     const idempotency = rememberAs(fingerprint);
@@ -357,127 +380,16 @@ export async function submitImage(
   if (!('job' in submission)) throw new GatewayError('rate_limit_exceeded', 'This API key has no free slot.');
   const { job, replayed } = submission;
   if (replayed) markReplayed(response);
-  return { job, replayed };
+  return { job, replayed, ...(streamed && { streamed }) };
 }
 
-/* Response schemas of images for the API reference. Fields may be added to any of them. */
-
-const SubmittedSchema = {
-  id: field(Text, 'Id of the job.', 'imgjob_0123456789abcdef'),
-  status: field(
-    OneOf('queued', 'generating', 'completed', 'failed', 'cancelled'),
-    'State of the job. `completed`, `failed` and `cancelled` are final.',
-  ),
-  status_url: field(Text, 'Path to poll, relative to the address of the API.'),
-  poll_after_seconds: field(Count, 'Recommended wait before the next poll, in seconds. 0 if the job has ended.', 5),
-  requested: field(Type.Literal(1), 'Requested images.'),
-  succeeded: field(Count, 'Finished images: 0 or 1.'),
-  failed: field(Count, 'Failed images: 0 or 1.'),
-  pending: field(Count, 'Images that wait or run: 0 or 1.'),
-};
-const EntryFields = {
-  url: optional(Url, 'Public link of the image. Absent if only base64 was asked for.'),
-  raw_url: optional(
-    Url,
-    'Link of the file as the model made it, if its size was changed afterwards; otherwise as `url`.',
-  ),
-  filename: field(Text, 'Name of the file.'),
-  source: field(
-    OneOf('local_cache', 'objstore_s3', 'objstore_r2', 'inline'),
-    'Where the file is stored: on disk, in an object store, or only in this response (`inline`).',
-  ),
-  b64_json: optional(Nullable(Text), 'The image in base64, if asked for. Null if the file has expired.'),
-  mime_type: optional(Text, 'Media type of `b64_json`.', 'image/png'),
-};
-const ImageEntry = Type.Object(EntryFields);
-const JobImage = Type.Object({
-  index: field(Count, 'Number of the image: always 1.'),
-  ...EntryFields,
-  width: field(Count, 'Width in pixels.', 1024),
-  height: field(Count, 'Height in pixels.', 1024),
-  bytes: field(Count, 'Size of the file in bytes.'),
-  content_type: field(Text, 'Media type of the file.', 'image/png'),
-});
-const JobFailure = Type.Object({
-  ...Failure.properties,
-  request_id: optional(Text, 'Id of the request that submitted the job.'),
-});
-const JobItem = Type.Object({
-  index: field(Count, 'Number of the image: always 1.'),
-  status: field(OneOf('queued', 'running', 'completed', 'failed', 'cancelled'), 'State of the image.'),
-  attempts: field(Count, 'Runs that have begun.'),
-  error: optional(JobFailure, 'Why the image failed. Absent otherwise.'),
-});
-const Progress = Type.Object({
-  completed: field(Count, 'Finished images.'),
-  total: field(Count, 'Requested images.'),
-  percent: field(Count, 'Progress in percent: 0 or 100.'),
-});
-
-export const SUBMITTED_ANSWER: RouteAnswer = {
-  description: 'The job was accepted. Poll `status_url`.',
-  name: 'ImageSubmission',
-  schema: Type.Object(SubmittedSchema, { additionalProperties: false, description: 'An image job that was accepted.' }),
-  example: {
-    id: 'imgjob_0123456789abcdef',
-    status: 'queued',
-    status_url: '/v1/images/jobs/imgjob_0123456789abcdef',
-    poll_after_seconds: 5,
-    requested: 1,
-    succeeded: 0,
-    failed: 0,
-    pending: 1,
-  },
-};
-
-export const ImageJobSchema = Type.Object(
-  {
-    ...SubmittedSchema,
-    progress: field(Progress, 'Progress of the job.'),
-    data: field(Type.Array(JobImage), 'The finished image. Empty before.'),
-    items: field(Type.Array(JobItem), 'One entry for the image.'),
-    error: field(Nullable(JobFailure), 'Why the job failed. Null otherwise.'),
-    created_at: field(Time, 'When the job was accepted (RFC 3339).'),
-    started_at: field(Nullable(Time), 'When the latest run began (RFC 3339). Null while it has not.'),
-    finished_at: field(Nullable(Time), 'When the job ended (RFC 3339). Null before.'),
-    expires_at: field(Nullable(Time), 'When the job and its image are deleted (RFC 3339). Null before it has ended.'),
-    queue_seconds: field(
-      Nullable(Type.Number()),
-      'Seconds from acceptance to the start of the latest run. Null before.',
-    ),
-    run_seconds: field(Nullable(Type.Number()), 'Seconds of the latest run. Null before its end.'),
-    queue_position: optional(Count, 'Position in the queue, from 1. Absent if the job does not wait.'),
-  },
-  { description: 'The state of an image job.' },
-);
-
-export const JOB_ANSWER: RouteAnswer = {
-  description: 'The current state of the job.',
-  name: 'ImageJob',
-  schema: ImageJobSchema,
-};
-
-export const IMAGE_ANSWER: RouteAnswer = {
-  description: 'The image.',
-  name: 'ImageResult',
-  schema: Type.Object(
-    {
-      created: field(Count, 'When the request was accepted, in seconds since 1970.'),
-      data: field(Type.Array(ImageEntry, { minItems: 1, maxItems: 1 }), 'The image.'),
-      requested: field(Type.Literal(1), 'Requested images.'),
-      succeeded: field(Type.Literal(1), 'Finished images.'),
-      failed: field(Type.Literal(0), 'Failed images.'),
-      usage: optional(
-        Type.Object({
-          input_tokens: optional(Count, 'Input tokens.'),
-          output_tokens: optional(Count, 'Output tokens.'),
-          total_tokens: optional(Count, 'Input and output tokens.'),
-          input_tokens_details: optional(Type.Object({}), 'Input tokens by kind: text, image, cached.'),
-          output_tokens_details: optional(Type.Object({}), 'Output tokens by kind: text, image.'),
-        }),
-        'Tokens of the call, if the model vendor reports them.',
-      ),
+/** What an image costs at most. */
+function highestUseOf({ model, size, options: { quality } }: ImageRequest): HighestUse {
+  return {
+    model,
+    image: {
+      ...(size !== 'auto' && { size: `${size.width}x${size.height}` }),
+      ...(typeof quality === 'string' && quality !== 'auto' && { quality }),
     },
-    { description: 'A finished image.' },
-  ),
-};
+  };
+}

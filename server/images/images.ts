@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type JobState, Type, type Usage } from '../../core/contracts/index.js';
 import type { FinishedImage, ImageDelivery, ImageJob } from '../../core/images/index.js';
-import { isGatewayError } from '../../core/runtime/index.js';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import {
   clientSignal,
@@ -23,15 +23,8 @@ import {
 import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
 import { followKey, keyOf, quotaSubject } from '../keys/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import {
-  IMAGE_EXAMPLE,
-  IMAGE_ROUTE,
-  ImageJobBodySchema,
-  JOB_ANSWER,
-  SUBMISSION_ERRORS,
-  SUBMITTED_ANSWER,
-  submitImage,
-} from './image-request.js';
+import { JOB_ANSWER, SUBMITTED_ANSWER } from './image-answers.js';
+import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';
 
 const ROUTE = '/v1/images/jobs';
 
@@ -380,7 +373,7 @@ export function encodeImageResult(image: FinishedImage, options: EntryOptions & 
 }
 
 /** In the vendor's form: clients of the format read the input details whenever there is a usage. */
-function encodeUsage(usage: Usage) {
+export function encodeUsage(usage: Usage) {
   const { inputTokens, outputTokens, totalTokens, cachedTokens } = usage;
   const { inputTextTokens, inputImageTokens, outputTextTokens, outputImageTokens } = usage;
   return {
@@ -394,6 +387,13 @@ function encodeUsage(usage: Usage) {
     }),
     output_tokens_details: known({ text_tokens: outputTextTokens, image_tokens: outputImageTokens }),
   };
+}
+
+/** The failure of a job that has ended without an image. */
+export function failureOf({ error }: ImageJob): GatewayError {
+  if (!error) return new GatewayError('internal_error', 'The image could not be made.');
+  const { code, message, ...details } = error;
+  return new GatewayError(code, message, details);
 }
 
 /** Undefined, and so omitted, if nothing is known. */

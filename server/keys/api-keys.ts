@@ -1,3 +1,4 @@
+import type { JobPriority } from '../../core/contracts/index.js';
 import {
   createListStatement,
   type Database,
@@ -48,6 +49,8 @@ export interface ApiKeyRecord {
   furtherBudgets?: readonly string[];
   /** Group of keys that share budgets. Default: none. */
   groupName?: string;
+  /** Order of its jobs among those of its account. Default `normal`. */
+  priority?: JobPriority;
   /** Ids of the allowed models; null is all. */
   models: readonly string[] | null;
   /** Images per UTC day; null is the gateway's setting. */
@@ -197,18 +200,28 @@ export function createApiKeys(
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
 export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {
-  const { grants, models, keepsJobs, followingPlans: _followingPlans, furtherBudgets, groupName, ...columns } = record;
+  const {
+    grants,
+    models,
+    keepsJobs,
+    followingPlans: _followingPlans,
+    furtherBudgets,
+    groupName,
+    priority,
+    ...columns
+  } = record;
   const lists = {
     grants: JSON.stringify(grants),
     models: models && JSON.stringify(models),
     furtherBudgets: furtherBudgets ? JSON.stringify(furtherBudgets) : null,
   };
-  return { ...columns, ...lists, groupName: groupName ?? null, keepsJobs: keepsJobs ? 1 : null };
+  const own = { groupName: groupName ?? null, priority: priority ?? null };
+  return { ...columns, ...lists, ...own, keepsJobs: keepsJobs ? 1 : null };
 }
 
 export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
   const { grants, models, keepsJobs, changedAt: _changedAt, planExpiresAt, followingPlans, ...rest } = row;
-  const { furtherBudgets, groupName, ...columns } = rest;
+  const { furtherBudgets, groupName, priority, ...columns } = rest;
   return {
     ...columns,
     grants: JSON.parse(grants) as KeyGrant[],
@@ -217,6 +230,7 @@ export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
     ...(followingPlans !== null && { followingPlans: followingOf(row) }),
     ...(furtherBudgets !== null && { furtherBudgets: JSON.parse(furtherBudgets) as string[] }),
     ...(groupName !== null && { groupName }),
+    ...(priority !== null && { priority }),
     ...(keepsJobs !== null && { keepsJobs: true }),
   };
 }
@@ -323,6 +337,7 @@ export interface ApiKeysTable {
   /** JSON array of ids: the budgets of the key itself, its account and its group. */
   furtherBudgets: string | null;
   groupName: string | null;
+  priority: JobPriority | null;
   /** JSON array of model ids; null is all. */
   models: string | null;
   imageDailyLimit: number | null;
@@ -343,7 +358,7 @@ export const keyMigrations: Migrations = {
       rpm integer, "accountId" text not null, "createdAt" bigint not null, "expiresAt" bigint, "revokedAt" bigint,
       "lastUsedAt" bigint, "changedAt" bigint not null, "planId" text, "budgetId" text, models text, "imageDailyLimit" integer,
       "planExpiresAt" bigint, "followingPlans" text, "suspendedAt" bigint, "replacedBy" text, "keepsJobs" integer,
-      "furtherBudgets" text, "groupName" text)`,
+      "furtherBudgets" text, "groupName" text, priority text)`,
     `create index api_keys_account on api_keys ("accountId", "createdAt", id)`,
     `create index api_keys_group on api_keys ("groupName")`,
     `create index api_keys_changed_at on api_keys ("changedAt")`,

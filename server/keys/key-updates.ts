@@ -14,7 +14,7 @@ import { type ApiKeyRecord, type ApiKeyRow, toKeyRecord } from './api-keys.js';
 import { keyAt } from './keys.js';
 
 /** What an operator changes of a key. Absent fields stay as they are. */
-export type KeyChange = Partial<Pick<ApiKeyRecord, 'name' | 'grants' | 'rpm' | 'models' | 'expiresAt'>>;
+export type KeyChange = Partial<Pick<ApiKeyRecord, 'name' | 'grants' | 'rpm' | 'models' | 'expiresAt' | 'priority'>>;
 
 export interface KeyUpdate {
   id: string;
@@ -91,10 +91,14 @@ function describeChange(record: ApiKeyRecord, change: KeyChange): string {
 }
 
 /** The changed limits of a key, in words: `rpm 300`. */
-export function describeLimits({ grants, rpm, models }: ApiKeyRecord, change: KeyChange): string[] {
+export function describeLimits(
+  { grants, rpm, models, priority = 'normal' }: ApiKeyRecord,
+  change: KeyChange,
+): string[] {
   return [
     ...(change.grants === undefined ? [] : [`grants ${grants.join(',')}`]),
     ...(change.rpm === undefined ? [] : [`rpm ${rpm ?? 'unlimited'}`]),
+    ...(change.priority === undefined ? [] : [`priority ${priority}`]),
     ...(change.models === undefined ? [] : [`models ${models?.join(',') ?? 'all'}`]),
   ];
 }

@@ -123,8 +123,12 @@ export function isPlanKey({ planId, accountId }: Pick<ApiKeyRecord, 'planId' | '
  * How jobs of a key share a queue: accounts take turns, then the keys of an account. Operators' keys may fill it.
  * @param accountShare Share of a site account, above 0 to 1.
  */
-export function queueShareOf(key: Pick<ApiKeyRecord, 'id' | 'accountId'>, accountShare: number): QueueShare {
-  const share = { keyId: key.id, group: quotaSubject(key) };
+export function queueShareOf(
+  key: Pick<ApiKeyRecord, 'id' | 'accountId' | 'priority'>,
+  accountShare: number,
+): QueueShare {
+  const { id, priority } = key;
+  const share = { keyId: id, group: quotaSubject(key), ...(priority && { priority }) };
   return isSiteAccount(key.accountId) ? { ...share, groupShare: accountShare } : share;
 }
 

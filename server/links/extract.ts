@@ -4,13 +4,8 @@ import {
   type ExtractionJob,
   type ExtractRequest,
   type ExtractResult,
-  field,
-  optional,
-  type PlatformInfo,
   type RequestOptions,
-  type Static,
   type TObject,
-  type TSchema,
   Type,
 } from '../../core/contracts/index.js';
 import {
@@ -33,14 +28,34 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { toJobTerms } from '../usage/index.js';
+import { type Prices, sendCost, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './answers.js';
+import {
+  ACCEPTED,
+  acceptedBy,
+  type BatchBody,
+  batchFields,
+  type ExtractBody,
+  extractFields,
+  fieldOf,
+  fieldsOf,
+  furtherFields,
+  isDocumented,
+  MAX_BATCH_BYTES,
+  MAX_BATCH_URLS,
+  MAX_BODY_BYTES,
+  MAX_URL_LENGTH,
+  offersReviews,
+  REVIEW_LIMIT,
+} from './extract-fields.js';
+import { encodeInfoDict, INFO_ANSWER, INFO_QUERY, INFO_TYPE, wantsInfoDict } from './yt-dlp.js';
 
 const FAMILY = 'link_data';
 
-const REFUSALS = [
+/** Why a link may be refused or fail. */
+export const REFUSALS = [
   'invalid_url',
   'unsupported_platform',
   'unsupported_link',
@@ -68,11 +83,12 @@ export function extractRoutes(server: ServerContext): Route[] {
     const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, owner });
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
     const body = requests.checkExtract(sent);
+    const isInfo = context.querystring !== '' && wantsInfoDict(context.query, body);
     const wanted = requests.decode(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
     const { platform } = match(context, body);
     await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: FAMILY });
-    sendResult(context, body, await usage.counted(context, platform, gateway.extract(wanted)));
+    sendResult(context, body, await usage.counted(context, platform, gateway.extract(wanted)), isInfo);
   }
 
   /** Every later error names the platform. */
@@ -109,16 +125,19 @@ export function extractRoutes(server: ServerContext): Route[] {
       sendRateLimit(context.res, rateLimit, submission.answer as RateLimitResult);
     else if (rateLimit) await consumeRateLimit(rateLimits, context.res, { key, family: FAMILY });
     if ('refusal' in submission) throw submission.refusal;
-    usage.count(context, platform);
+    const { method } = 'result' in submission ? submission.result : { method: BACKGROUND };
+    usage.count(context, platform, { methods: [method] });
     if ('result' in submission) sendResult(context, body, submission.result);
     else if ('job' in submission) sendJob(context, submission.job, body);
   }
 
-  function sendResult(context: RequestContext, body: ExtractBody, result: ExtractResult): void {
-    context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  function sendResult(context: RequestContext, body: ExtractBody, result: ExtractResult, isInfo = false): void {
+    context.res.setHeader('Content-Type', isInfo ? INFO_TYPE : 'application/json; charset=utf-8');
     context.res.setHeader('X-Cache', result.cache);
     if (result.cache !== 'miss') context.res.setHeader('Age', Math.floor(result.ageMs / 1000));
-    context.body = encodeExtraction(result, { notes: requests.ignoredOptions(body, result.platform) });
+    context.body = isInfo
+      ? encodeInfoDict(result)
+      : encodeExtraction(result, { notes: requests.ignoredOptions(body, result.platform) });
   }
 
   function sendJob(context: RequestContext, job: ExtractionJob, body?: ExtractBody): void {
@@ -148,11 +167,16 @@ export function extractRoutes(server: ServerContext): Route[] {
       endpoint: 'extract',
       summary: 'Extract a link',
       description: 'Returns structured data of a public link; for shop links also as a background job.',
+      query: INFO_QUERY,
       body: { schema: requests.extractSchema, example: { url: EXAMPLE_LINK } },
       answers: {
-        200: { description: 'The document; with `async_mode` or `force_async` it may be a job.', ...EXTRACTION },
+        200: {
+          description: 'The document; with `async_mode` or `force_async` it may be a job.',
+          ...EXTRACTION,
+          also: INFO_ANSWER,
+        },
       },
-      errors: REFUSALS,
+      errors: [...REFUSALS, 'unsupported_value'],
       handler: extract,
     }),
     defineRoute({
@@ -200,37 +224,79 @@ export function extractRoutes(server: ServerContext): Route[] {
   ];
 }
 
+/** `extraction_method` of a job without a result. */
+const BACKGROUND = 'background_job';
+
+/** Links of one platform. */
+interface CountedLinks {
+  /** `extraction_method` of those that were extracted. Default: none. */
+  methods?: readonly string[];
+  /** Number of those that failed. Default 0. */
+  failed?: number;
+}
+
 /** Counts admitted requests of link data in the usage log, where the platform stands in place of the model. */
-export function createLinkUsage({ usageLog, clock }: Pick<ServerContext, 'usageLog' | 'clock'>, route: string) {
-  function count(context: RequestContext, platform: string, { requests = 1, failed = 0 } = {}): void {
+export function createLinkUsage(
+  { usageLog, clock, prices }: Pick<ServerContext, 'usageLog' | 'clock' | 'prices'>,
+  route: string,
+) {
+  function count(context: RequestContext, platform: string, { methods = [], failed = 0 }: CountedLinks): Costs {
     const { id, accountId } = keyOf(context);
+    const requests = methods.length + failed;
     const latencyMs = requests * Math.max(0, clock.monotonic() - context.state.startedAt);
-    const at = clock.now();
-    usageLog.count({ keyId: id, accountId, route, model: platform, requests, failed, latencyMs, at });
+    const costs = prices ? costsOf(prices, platform, { methods, failed }) : NO_COSTS;
+    const row = { keyId: id, accountId, route, model: platform, requests, failed, latencyMs, ...costs };
+    usageLog.count({ ...row, at: clock.now() });
+    return costs;
   }
 
   return {
-    count,
+    /** Of a request with one link; sets the header of its cost, unless it failed. */
+    count(context: RequestContext, platform: string, links: CountedLinks): void {
+      const { priced, cost } = count(context, platform, links);
+      if (prices && priced > 0 && !links.failed) sendCost(context.res, prices, cost);
+    },
     /** Counts the request when the work has ended. */
-    async counted<Result>(context: RequestContext, platform: string, work: Promise<Result>): Promise<Result> {
-      let failed = 1;
+    async counted(context: RequestContext, platform: string, work: Promise<ExtractResult>): Promise<ExtractResult> {
+      let links: CountedLinks = { failed: 1 };
       try {
         const result = await work;
-        failed = 0;
+        links = { methods: [result.method] };
         return result;
       } finally {
-        count(context, platform, { failed });
+        this.count(context, platform, links);
       }
     },
-    /** Each link of a batch is a request, as for the rate limit. */
+    /** Each link of a batch is a request, as for the rate limit. Sets the header if each has a known price. */
     countBatch(context: RequestContext, items: readonly BatchItem[], platformOf: (url: string) => string): void {
       const ofPlatform = Map.groupBy(items, ({ url }) => platformOf(url));
-      for (const [platform, group] of ofPlatform) {
-        const failed = group.filter((item) => 'error' in item).length;
-        count(context, platform, { requests: group.length, failed });
-      }
+      const all = Array.from(ofPlatform, ([platform, group]) => {
+        const methods = group.flatMap((item) => ('error' in item ? [] : [methodOf(item)]));
+        return count(context, platform, { methods, failed: group.length - methods.length });
+      });
+      const sum = (part: keyof Costs) => all.reduce((total, costs) => total + costs[part], 0);
+      if (prices && sum('priced') === items.length) sendCost(context.res, prices, sum('cost'));
     },
   };
+}
+
+/** Of several links, in millionths of the currency: how many have a known price, and the sum of theirs. */
+interface Costs {
+  priced: number;
+  cost: number;
+}
+
+const NO_COSTS: Costs = { priced: 0, cost: 0 };
+
+function costsOf(prices: Prices, platform: string, { methods, failed }: Required<CountedLinks>): Costs {
+  const costs = [...methods, ...Array.from({ length: failed }, () => undefined)].flatMap(
+    (method) => prices.linkCostOf(platform, method) ?? [],
+  );
+  return { priced: costs.length, cost: costs.reduce((sum, cost) => sum + cost, 0) };
+}
+
+function methodOf(item: BatchItem): string {
+  return 'result' in item ? item.result.method : BACKGROUND;
 }
 
 /** The supported platforms, with the limits of the calling key. */
@@ -259,77 +325,6 @@ export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActi
     version: API_VERSION,
   };
 }
-
-/*
- * The bodies of `POST /v1/extract` and `POST /v1/extract/batch`, and what they become for the gateway.
- *
- * Some fields are options of extractors. Those of the service document are always accepted; every other option that an
- * extractor declares (`requestOptions`) becomes a field as well, with its name in snake_case and its schema. The gateway
- * gets the options that an extractor of it declares. One that the platform of a link does not declare has no effect, and
- * the answer says so.
- */
-
-export const MAX_URL_LENGTH = 2048;
-export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
-export const MAX_BODY_BYTES = 65_536;
-export const MAX_BATCH_URLS = 50;
-/** Room for the maximum number of links of full length, each character escaped. */
-export const MAX_BATCH_BYTES = 655_360;
-
-/** What each field accepts, for error messages. */
-const ACCEPTED = {
-  url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
-  urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
-  clip_review_limit: `a whole number from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}`,
-  clip_sort: '"latest" or "recommended"',
-  include_empty_reviews: 'true or false',
-  include_audio_mp3: 'true or false',
-  async_mode: 'true or false',
-  force_async: 'true or false',
-};
-
-/** Options of extractors that are part of the service document (2.4). */
-const documentedOptions = {
-  clip_review_limit: optional(
-    Type.Integer({ minimum: REVIEW_LIMIT.min, maximum: REVIEW_LIMIT.max }),
-    `Shop links only: most reviews of each star group, from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}. Default ${REVIEW_LIMIT.default}.`,
-  ),
-  clip_sort: optional(
-    Type.Union([Type.Literal('latest'), Type.Literal('recommended')]),
-    'Shop links only: order of the reviews. Default `latest`.',
-  ),
-  include_empty_reviews: optional(Type.Boolean(), 'Shop links only: include reviews without text. Default false.'),
-};
-
-const shared = {
-  ...documentedOptions,
-  include_audio_mp3: optional(
-    Type.Boolean(),
-    'Offer an MP3 file of video and audio items; it is made at the first download. Default true.',
-  ),
-  force_async: optional(
-    Type.Boolean(),
-    'Shop links only: fetch the product again in a background job, also if it is cached. Default false.',
-  ),
-};
-
-const extractFields = {
-  url: field(Type.String(), `The link: ${ACCEPTED.url}.`),
-  ...shared,
-  async_mode: optional(
-    Type.Boolean(),
-    'Shop links only: answer at once, with the cached product or with a background job. Default false.',
-  ),
-};
-
-const batchFields = {
-  urls: field(Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS }), `The links: ${ACCEPTED.urls}.`),
-  ...shared,
-};
-
-/** Other fields are options of extractors by their public names. */
-export type ExtractBody = Static<TObject<typeof extractFields>>;
-export type BatchBody = Static<TObject<typeof batchFields>>;
 
 /** Reads the bodies for one gateway: its extractors decide which options there are. */
 export interface ExtractRequests {
@@ -404,55 +399,6 @@ export function createExtractRequests(gateway: Pick<Gateway, 'platforms' | 'plat
       return [...notes, ...others.map((field) => `${field}_ignored: the platform has no such option`)];
     },
   };
-}
-
-/** Whether a platform has reviews: then its extractor declares an option for them. */
-export function offersReviews(platform: PlatformInfo): boolean {
-  return [...fieldsOf(platform).keys()].some(isDocumented);
-}
-
-function isDocumented(field: string): boolean {
-  return Object.hasOwn(documentedOptions, field);
-}
-
-/** Whether the field is the gateway's own, which no option can take. */
-function isTaken(field: string): boolean {
-  return !isDocumented(field) && (Object.hasOwn(extractFields, field) || Object.hasOwn(batchFields, field));
-}
-
-/** Public field → option, for the options of a platform. */
-function fieldsOf({ requestOptions }: PlatformInfo): Map<string, string> {
-  const names = Object.keys(requestOptions?.properties ?? {});
-  return new Map(names.map((name) => [fieldOf(name), name] as const).filter(([field]) => !isTaken(field)));
-}
-
-/** `clipReviewLimit` → `clip_review_limit`. */
-function fieldOf(option: string): string {
-  return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-/** Schemas of the options that the service document does not name. Platforms may give one name different meanings. */
-function furtherFields(platforms: readonly PlatformInfo[]): Record<string, TSchema> {
-  const schemas = new Map<string, TSchema[]>();
-  for (const platform of platforms) {
-    for (const [field, option] of fieldsOf(platform)) {
-      if (isDocumented(field)) continue;
-      const schema = platform.requestOptions?.properties[option];
-      if (schema) schemas.set(field, [...(schemas.get(field) ?? []), schema]);
-    }
-  }
-  return Object.fromEntries([...schemas].map(([field, all]) => [field, Type.Optional(oneOf(all))]));
-}
-
-/** Without the default, which is the platform's to fill in. */
-function oneOf(schemas: readonly TSchema[]): TSchema {
-  const plain = schemas.map(({ default: _, ...schema }: TSchema & { default?: unknown }) => schema as TSchema);
-  const [first = Type.Unknown()] = plain;
-  return plain.length > 1 ? Type.Union(plain) : first;
-}
-
-function acceptedBy({ title = 'as the platform describes it' }: TSchema & { title?: string }): string {
-  return title;
 }
 
 function toError(issue: Issue | undefined, accepted: Readonly<Record<string, string>>): GatewayError {

@@ -10,6 +10,7 @@ import {
   type TextAnswer,
 } from '../../core/text/index.js';
 import {
+  AnyObject,
   BIG_BYTES,
   Count,
   defineRoute,
@@ -19,6 +20,7 @@ import {
   type Route,
   type ServerContext,
   sendText,
+  streamed,
   Text,
   takeJsonBody,
 } from '../http/index.js';
@@ -26,7 +28,7 @@ import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { decodeCounted, decodeMessage, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
-import { endWithCaller, MODEL_ERRORS, ModelId, Stream } from './text.js';
+import { endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
 import { checkVendorUse } from './vendor-use.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
@@ -41,11 +43,11 @@ const MIN_TOKENS = 1;
 const MessageBody = {
   model: ModelId,
   messages: field(
-    Type.Array(Type.Object({}), { minItems: 1 }),
+    Type.Array(AnyObject, { minItems: 1 }),
     "The conversation: messages in Anthropic's format, with a user's message first.",
   ),
-  system: optional(Type.Union([Type.String(), Type.Array(Type.Object({}))]), 'Instructions of the system.'),
-  tools: optional(Type.Array(Type.Object({})), "Functions that the model may call, in Anthropic's format."),
+  system: optional(Type.Union([Type.String(), Type.Array(AnyObject)]), 'Instructions of the system.'),
+  tools: optional(Type.Array(AnyObject), "Functions that the model may call, in Anthropic's format."),
 };
 
 const Message = Type.Object(
@@ -56,7 +58,10 @@ const Message = Type.Object(
     model: field(Text, 'Id of the model.'),
     content: field(
       Type.Array(
-        Type.Object({ type: field(Text, 'Kind of the block: `text`, `thinking`, `tool_use`, or one of the vendor.') }),
+        Type.Object(
+          { type: field(Text, 'Kind of the block: `text`, `thinking`, `tool_use`, or one of the vendor.') },
+          PASSED_ON,
+        ),
       ),
       'Blocks of the answer, in order.',
     ),
@@ -67,8 +72,9 @@ const Message = Type.Object(
     stop_sequence: field(Nullable(Text), 'The stop sequence that was reached. Null if none was.'),
     usage: field(
       Type.Object({
-        input_tokens: field(Count, 'Input tokens, without those from the cache.'),
+        input_tokens: field(Count, 'Input tokens, without those from the cache and those written to it.'),
         cache_read_input_tokens: field(Count, 'Input tokens that the model vendor had cached.'),
+        cache_creation_input_tokens: field(Count, 'Input tokens that the model vendor wrote to its cache.'),
         output_tokens: field(Count, 'Output tokens.'),
       }),
       'Tokens of the call.',
@@ -77,6 +83,9 @@ const Message = Type.Object(
   { description: "A message in Anthropic's format." },
 );
 
+const MESSAGE_EVENTS = streamed(
+  "With `stream`: server-sent events in Anthropic's format, from `message_start` to `message_stop`.",
+);
 const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
 
 /**
@@ -115,14 +124,24 @@ export function messageRoutes(server: ServerContext): Route[] {
       description:
         "Answers a conversation, complete or streamed, in Anthropic's format. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.",
       body: {
-        schema: Type.Object({
-          ...MessageBody,
-          max_tokens: field(Type.Integer({ minimum: 1 }), 'Most tokens of the answer.'),
-          stream: Stream,
-        }),
+        schema: Type.Object(
+          {
+            ...MessageBody,
+            max_tokens: field(Type.Integer({ minimum: 1 }), 'Most tokens of the answer.'),
+            stream: Stream,
+          },
+          PASSED_ON,
+        ),
         example: { model: 'm-5.5', max_tokens: 500, messages: EXAMPLE },
       },
-      answers: { 200: { description: 'The message, or with `stream` its events.', name: 'Message', schema: Message } },
+      answers: {
+        200: {
+          description: 'The message, or with `stream` its events.',
+          name: 'Message',
+          schema: Message,
+          also: MESSAGE_EVENTS,
+        },
+      },
       handler: messagesEnabled ? handle(readyToAnswer) : refuseDisabled,
     }),
     defineRoute({
@@ -132,7 +151,7 @@ export function messageRoutes(server: ServerContext): Route[] {
       summary: 'Count message tokens',
       description:
         'Counts the input tokens that a message would have. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.',
-      body: { schema: Type.Object(MessageBody), example: { model: 'm-5.5', messages: EXAMPLE } },
+      body: { schema: Type.Object(MessageBody, PASSED_ON), example: { model: 'm-5.5', messages: EXAMPLE } },
       answers: {
         200: {
           description: 'The number of tokens.',
@@ -183,7 +202,7 @@ async function answerMessage(
   const { model, maxTokens: tokens, demand } = prepared;
   await usage.admitted(context, { route: MESSAGES, model, tokens, demand }, async (work) => {
     const exchange = prepared.send(work.reserved);
-    work.uses(exchange.ended);
+    work.uses(exchange.ended, undefined, () => exchange.isBroken === true);
     endWithCaller(context, keys, exchange);
     const reply = await exchange.answer;
     // The upstream has the body; its answer may take long.
@@ -197,6 +216,7 @@ async function answerMessage(
     const { requestId } = context.state;
     const options = { ...how, model, exchange, requestId, monotonic: () => clock.monotonic() };
     const body = stream ? messageEvents(reply, options) : await wholeMessage(reply, options);
+    if (!stream) await work.sendCost?.();
     await sendText(context, { ...inJson(reply), body });
   });
 }
@@ -250,8 +270,9 @@ const FORMATS: readonly TextRoute[] = ['messages', 'responses'];
 /** If a model has several formats, this one is used, otherwise the richer one. An unknown model is refused later. */
 function formatOf(gateway: Gateway, model: unknown) {
   const found = gateway.text.models().find(({ id }) => id === model);
-  const { routes = ['responses'], efforts = [] } = found ?? {};
-  const route: TextRoute = FORMATS.find((format) => routes.includes(format)) ?? 'chat_completions';
+  const { routes = ['responses'], translated = [], efforts = [] } = found ?? {};
+  const isNative = (format: TextRoute) => routes.includes(format) && !translated.includes(format);
+  const route: TextRoute = FORMATS.find(isNative) ?? 'chat_completions';
   return { isThere: found !== undefined, route, efforts };
 }
 
@@ -271,8 +292,8 @@ function exactly({ bytes, parsed }: Pick<Sent, 'bytes' | 'parsed'>): JsonRecord 
 }
 
 /** Headers of an upstream describe its own format, so they are dropped. */
-function inJson({ status, standIn }: TextAnswer): Omit<TextAnswer, 'body'> {
-  return { status, headers: { 'content-type': 'application/json' }, ...(standIn !== undefined && { standIn }) };
+function inJson({ status, standIn, upstreamRequestId }: TextAnswer): Omit<TextAnswer, 'body'> {
+  return { status, headers: { 'content-type': 'application/json' }, standIn, upstreamRequestId };
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */

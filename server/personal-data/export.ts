@@ -174,7 +174,7 @@ export function createPersonalExport({ database, times }: PersonalExportOptions)
       (after) => (queries) =>
         queries
           .selectFrom('job_charges')
-          .select(['jobId', 'kind', 'model', 'units', 'usage', 'at'])
+          .select(['jobId', 'kind', 'model', 'units', 'usage', 'cost', 'at'])
           .where('accountId', '=', accountId)
           .where('jobId', '>', after?.jobId ?? '')
           .orderBy('jobId')

@@ -39,6 +39,9 @@ export interface Plan {
   maxRpm: number;
 }
 
+/** The plan of the operator of a fresh local gateway; see `OPERATOR_TERMS`. It cannot be ordered. */
+export const OPERATOR_PLAN = { id: 'operator', name: 'Operator' } as const;
+
 export interface FreeTier {
   id: typeof FREE_PLAN_ID;
   name: string;

@@ -4,12 +4,14 @@ export {
   FREE_PLAN_ID,
   type FreeTier,
   MODEL_NOTES,
+  OPERATOR_PLAN,
   type Plan,
   type Support,
 } from './catalogue.js';
 export {
   type CatalogueTerms,
   type FreeTierPeriod,
+  OPERATOR_TERMS,
   type PlanKey,
   type PlanPrice,
   type PlanTerms,

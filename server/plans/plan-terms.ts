@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ApiKeyRecord, KEY_GRANTS, type KeyGrant } from '../keys/index.js';
 import type { Budget } from '../usage/index.js';
-import type { Catalogue, FreeTier, Plan } from './catalogue.js';
+import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan } from './catalogue.js';
 
 declare module '../http/server-context.js' {
   interface AccountDependencies {
@@ -42,6 +42,17 @@ export type FreeTierPeriod = 'lifetime' | 'month' | 'day';
 
 /** Limits of a catalogue plan, without its requests per minute. */
 export type CatalogueTerms = PlanTerms & { rpm: number };
+
+/** All that the gateway offers, without limits but those of the gateway's settings. */
+export const OPERATOR_TERMS: PlanTerms = {
+  planId: OPERATOR_PLAN.id,
+  grants: KEY_GRANTS,
+  rpm: null,
+  models: null,
+  imageDailyLimit: null,
+  durationMs: null,
+  budget: null,
+};
 
 export interface PlanTermsOptions {
   catalogue: Catalogue;

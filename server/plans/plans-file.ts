@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { field, optional, type Static, Type } from '../../core/contracts/index.js';
 import { createValidator } from '../../core/runtime/index.js';
 import { isCurrency } from '../format/index.js';
-import { KEY_GRANTS } from '../keys/index.js';
-import { type Catalogue, DEFAULT_CATALOGUE, IMAGE_ONLY_PLAN, PLAIN_PLAN, type Plan } from './catalogue.js';
+import { KEY_GRANTS, type KeyGrant } from '../keys/index.js';
+import { type Catalogue, DEFAULT_CATALOGUE, IMAGE_ONLY_PLAN, MODEL_NOTES, PLAIN_PLAN, type Plan } from './catalogue.js';
 
 const strict = { additionalProperties: false } as const;
 const Limit = Type.Union([Type.Integer({ minimum: 0, maximum: 1e15 }), Type.Null()]);
@@ -128,10 +128,31 @@ export class PlansFileError extends Error {
  * or new plans (omitted fields are as in the plans of the service document), with a `price` in minor units and
  * additional `grants`; fields of `freeTier`; `publicPriceTablesVisible`; `support`.
  * @param file Default: no differences.
+ * @param freeTierGrants Grants of the free tier besides those of the file. With `audio`, it has the audio models too.
  * @throws PlansFileError
  */
-export async function readCatalogue(file: string | undefined): Promise<Catalogue> {
-  if (file === undefined) return DEFAULT_CATALOGUE;
+export async function readCatalogue(
+  file: string | undefined,
+  freeTierGrants: readonly KeyGrant[] = [],
+): Promise<Catalogue> {
+  const catalogue = file === undefined ? DEFAULT_CATALOGUE : await readPlansFile(file);
+  return freeTierGrants.length === 0 ? catalogue : openFreeTier(catalogue, freeTierGrants);
+}
+
+function openFreeTier(catalogue: Catalogue, grants: readonly KeyGrant[]): Catalogue {
+  const { freeTier, furtherGrants } = catalogue;
+  const { id: planId, modelAccess } = freeTier;
+  const others = furtherGrants.filter((further) => further.planId !== planId);
+  const own = furtherGrants.find((further) => further.planId === planId)?.grants ?? [];
+  const audio = grants.includes('audio') ? MODEL_NOTES.audio.map(({ model }) => model) : [];
+  return {
+    ...catalogue,
+    freeTier: { ...freeTier, modelAccess: [...new Set([...modelAccess, ...audio])] },
+    furtherGrants: [...others, { planId, grants: [...new Set([...own, ...grants])] }],
+  };
+}
+
+async function readPlansFile(file: string): Promise<Catalogue> {
   const checked = validator.check(await readJson(file));
   if (!checked.ok) {
     const issue = checked.issues[0];

@@ -48,7 +48,10 @@ export async function loadWebhookSecrets(settings: Settings): Promise<[Uint8Arra
  * Settings that all processes on one database must agree on. The hash of a secret is keyed with the secret itself, so
  * it reveals nothing. A worker creates no secrets, so only the configured ones count.
  */
-export async function fingerprintsOf(settings: Settings, isWorker: boolean, plans: Catalogue): Promise<Fingerprint[]> {
+export async function fingerprintsOf(
+  settings: Settings,
+  { isWorker, plans, prices }: { isWorker: boolean; plans: Catalogue; prices?: { text: string } },
+): Promise<Fingerprint[]> {
   const { keyPeppers, linkSecrets, imageWebhookSecrets, imageWebhooks, dataDir } = settings;
   const given = (texts: readonly string[]) => texts.map((text) => Buffer.from(text));
   const secrets: [string, readonly Uint8Array[]][] = [
@@ -62,9 +65,11 @@ export async function fingerprintsOf(settings: Settings, isWorker: boolean, plan
   const required = secrets
     .filter(([, values]) => values.length > 0)
     .map(([setting, values]) => ({ setting, hashes: values.map((value) => hashOf(setting, value)), required: true }));
-  if (isWorker) return required;
-  const hashes = [createHash('sha256').update(JSON.stringify(plans)).digest('hex')];
-  return [...required, { setting: 'PLANS_FILE', hashes, required: false }];
+  const compared = (setting: string, text: string) => {
+    return { setting, hashes: [createHash('sha256').update(text).digest('hex')], required: false };
+  };
+  const ofAll = [...required, compared('PRICES_FILE', prices?.text ?? '')];
+  return isWorker ? ofAll : [...ofAll, compared('PLANS_FILE', JSON.stringify(plans))];
 }
 
 function hashOf(setting: string, secret: Uint8Array): string {

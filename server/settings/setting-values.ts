@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { isLoopbackHost } from '../../core/net/index.js';
+import { isCurrency } from '../format/index.js';
 import type { SettingDescription } from './settings-table.js';
 
 /** Readers of single values. Each throws an Error that names the accepted form, without quoting the value. */
@@ -15,6 +16,11 @@ export function wholeNumber(text: string, minimum: number, maximum: number): num
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= minimum && value <= maximum) return value;
   throw new Error(`a whole number from ${minimum} to ${maximum}`);
+}
+
+export function currencyCode(text: string): string {
+  if (isCurrency(text)) return text;
+  throw new Error('the code of a currency (ISO 4217), such as USD or EUR');
 }
 
 export function decimal(text: string, minimum: number, maximum: number): number {

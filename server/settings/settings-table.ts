@@ -1,7 +1,9 @@
 import path from 'node:path';
 import { networkOfProxies } from '../http/index.js';
+import { KEY_GRANTS } from '../keys/index.js';
 import { PAYMENT_FORMATS, readPaymentSecrets } from '../payments/index.js';
 import {
+  currencyCode,
   hostName,
   issuerAddress,
   list,
@@ -291,6 +293,13 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ imageWebhookSecrets: secrets(text) }),
   },
   {
+    name: 'BUDGET_WEBHOOK_URL',
+    default: 'none: no alerts',
+    description:
+      'Address that receives a webhook when 80 % and when 100 % of a budget is used. It may be a private address; `mediagate budgets secret` prints its signing secret.',
+    read: (text) => ({ budgetWebhookUrl: urlOf(text, ['http:', 'https:']) }),
+  },
+  {
     name: 'AUDIO_MAX_BYTES',
     default: '26214400',
     description: 'Maximum bytes of an uploaded audio file. Larger ones are refused (413).',
@@ -310,10 +319,29 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ plansFile: path.resolve(text) }),
   },
   {
+    name: 'PRICES_FILE',
+    default: 'none: no costs are known',
+    description: 'JSON file with the prices of models and links, from which the costs in the usage log follow.',
+    read: (text) => ({ pricesFile: path.resolve(text) }),
+  },
+  {
+    name: 'PRICES_CURRENCY',
+    default: 'that of `PRICES_FILE`, or `USD`',
+    description: 'Currency (ISO 4217) of the prices in the plugins file.',
+    read: (text) => ({ pricesCurrency: currencyCode(text) }),
+  },
+  {
     name: 'FREE_TIER_PERIOD',
     default: 'lifetime',
     description: 'When the request budget of the free tier resets: `lifetime` (never), `month` or `day` (UTC).',
     read: (text) => ({ freeTierPeriod: oneOf(text, ['lifetime', 'month', 'day'] as const) }),
+  },
+  {
+    name: 'FREE_TIER_GRANTS',
+    default: 'none: `text` alone',
+    description:
+      'Further grants of the free tier, comma-separated: `extract`, `images`, `audio`. With `audio`, it has the audio models too. Accounts get them with their next free plan.',
+    read: (text) => ({ freeTierGrants: list(text).map((grant) => oneOf(grant, KEY_GRANTS)) }),
   },
   {
     name: 'PAYMENT_FORMAT',

@@ -74,13 +74,19 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'IMAGE_RESTART_POLICY',
     ],
   },
-  { title: 'Webhooks', names: ['IMAGE_WEBHOOKS', 'IMAGE_WEBHOOK_ORIGINS', 'IMAGE_WEBHOOK_SECRET'] },
+  {
+    title: 'Webhooks',
+    names: ['IMAGE_WEBHOOKS', 'IMAGE_WEBHOOK_ORIGINS', 'IMAGE_WEBHOOK_SECRET', 'BUDGET_WEBHOOK_URL'],
+  },
   { title: 'Models', names: ['MESSAGES_ENABLED', 'AUDIO_MAX_BYTES'] },
   {
-    title: 'Limits, plans and the free tier',
+    title: 'Limits, plans, prices and the free tier',
     names: [
       'PLANS_FILE',
+      'PRICES_FILE',
+      'PRICES_CURRENCY',
       'FREE_TIER_PERIOD',
+      'FREE_TIER_GRANTS',
       'IMAGE_DAILY_LIMIT',
       'ACCOUNT_IMAGE_DAILY_LIMIT',
       'ACCOUNT_QUEUE_PERCENT',

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { KeyGrant } from '../keys/index.js';
 import { type PaymentReceiver, type PaymentSecrets, type ReceiverSettings, readReceiver } from '../payments/index.js';
 import type { FreeTierPeriod } from '../plans/index.js';
 import { SETTINGS, type SettingDescription } from './settings-table.js';
@@ -71,13 +72,21 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   imageWebhookOrigins: readonly string[];
   /** Newest first; empty: one is stored in the data folder. */
   imageWebhookSecrets: readonly string[];
+  /** Address that receives alerts of budgets. Default: none are sent. */
+  budgetWebhookUrl?: string;
   /** Maximum bytes of an uploaded audio file. */
   audioMaxBytes: number;
   /** Whether the routes of Anthropic's format are enabled. */
   messagesEnabled: boolean;
   /** Default: the built-in plans. */
   plansFile?: string;
+  /** Default: only the prices of the plugins file, if any. */
+  pricesFile?: string;
+  /** ISO 4217. Default: the currency of the prices file, otherwise USD. */
+  pricesCurrency?: string;
   freeTierPeriod: FreeTierPeriod;
+  /** Grants of the free tier besides `text`. */
+  freeTierGrants: readonly KeyGrant[];
   /** The receiving account, from the payment settings. Default: payments are disabled. */
   paymentReceiver?: PaymentReceiver;
   paymentSecrets: PaymentSecrets;
@@ -136,6 +145,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     audioMaxBytes: 26_214_400,
     messagesEnabled: false,
     freeTierPeriod: 'lifetime',
+    freeTierGrants: [],
     paymentFormat: 'vietqr',
     paymentSecrets: {},
     maxConnections: 10_000,

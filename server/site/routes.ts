@@ -66,7 +66,9 @@ export function siteRoutes(server: AccountContext): Route[] {
     const returnTo =
       context.query.return_to === undefined ? '/dashboard' : readReturnPath(context.query.return_to, site());
     if (signedIn) return seeOther(context, returnTo);
-    send(context, signInPage({ status: identity.status(), returnTo }), undefined);
+    const status = identity.status();
+    const isFirst = status.standIn && (await state.users.list({ limit: 1 })).length === 0;
+    send(context, signInPage({ status, returnTo, isFirst }), undefined);
   }
 
   async function sendPlans(context: RequestContext): Promise<void> {

@@ -15,10 +15,26 @@ import {
 } from '../keys/index.js';
 import { isWritingModel, orderModels } from '../models/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
-import { type Catalogue, type FreeTier, type Plan, planGrants } from '../plans/index.js';
-import { type BudgetState, type DayRange, isModelAllowed, leftOf, type UsageTotal } from '../usage/index.js';
+import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
+import {
+  addUp,
+  type BudgetState,
+  type DayRange,
+  isModelAllowed,
+  leftOf,
+  renderCost,
+  type UsageTotal,
+} from '../usage/index.js';
 import { badge, type Html, html, type Tone } from './page.js';
-import type { AllowanceView, DashboardView, KeyView, OrdersView, RateLimitView, UsageDay } from './pages/dashboard.js';
+import type {
+  AllowanceView,
+  CostsView,
+  DashboardView,
+  KeyView,
+  OrdersView,
+  RateLimitView,
+  UsageDay,
+} from './pages/dashboard.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SHOWN_DAYS = 30;
@@ -42,7 +58,7 @@ export async function loadDashboard(sources: DashboardSources, user: UserRecord)
   const { view, catalogue, now, revokedId } = sources;
   const { accountId } = user;
   const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
-  const [{ account, budget, keys, totals }, jobs, orders] = await Promise.all([
+  const [{ account, budget, keys, totals, currency }, jobs, orders] = await Promise.all([
     view.overview(user, range),
     sources.jobs.latest(accountId, SHOWN_JOBS),
     sources.orders.list({ accountId, limit: LISTED_ORDERS }),
@@ -53,6 +69,7 @@ export async function loadDashboard(sources: DashboardSources, user: UserRecord)
     plan: describePlan(account, budget, catalogue),
     rateLimits: describeRateLimits(keys),
     usage: eachDay(range, totals),
+    ...(currency !== undefined && { costs: describeCosts(totals, currency) }),
     jobs,
     orders: describeOrders(orders, catalogue),
     revoked: keys.find(({ record: { id, revokedAt } }) => id === revokedId && revokedAt !== null)?.record.name ?? null,
@@ -88,6 +105,7 @@ function describePlan(
   return {
     name: planName(catalogue, planId),
     isFree,
+    isOperator: planId === OPERATOR_PLAN.id,
     expiresAt,
     ...describeGrants(grants),
     allowances: budget ? allowancesOf(budget) : [],
@@ -124,6 +142,16 @@ function describeRateLimits(keys: readonly OverviewKey[]): DashboardView['rateLi
     }),
   );
   return families.length > 0 ? { keyName: newest.record.name, families } : null;
+}
+
+/** By day, and of all days. */
+function describeCosts(totals: readonly UsageTotal[], currency: string): CostsView {
+  const days = Map.groupBy(totals, ({ day }) => day);
+  return {
+    currency,
+    total: renderCost(addUp(totals)),
+    days: new Map(Array.from(days, ([day, ofDay]) => [day, renderCost(addUp(ofDay))])),
+  };
 }
 
 function eachDay({ from, to }: DayRange, totals: readonly UsageTotal[]): UsageDay[] {
@@ -165,7 +193,7 @@ export function planViews(catalogue: Catalogue): readonly PlanView[] {
 
 /** The id, if the plan no longer exists. */
 export function planName({ plans, freeTier }: Catalogue, id: string): string {
-  return [freeTier, ...plans].find((plan) => plan.id === id)?.name ?? id;
+  return [freeTier, OPERATOR_PLAN, ...plans].find((plan) => plan.id === id)?.name ?? id;
 }
 
 /** End of a plan that is paid now, and the effect on the previous one. */

@@ -14,6 +14,7 @@ import {
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
+import type { AlertTable } from './budget-alerts.js';
 import {
   type BudgetTable,
   type BudgetWants,
@@ -22,6 +23,7 @@ import {
   grantOf,
   reserve,
 } from './budgets.js';
+import type { Prices } from './prices.js';
 import {
   countOldestTogether,
   createBackgroundTable,
@@ -31,7 +33,7 @@ import {
   writeSettlements,
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
-import { createUsageTable, tokensOf } from './usage-log.js';
+import { costOfUsage, createUsageTable, tokensOf } from './usage-log.js';
 import { createUsageSweeper } from './usage-sweep.js';
 
 /** A request of a model route to be admitted. */
@@ -81,6 +83,8 @@ export interface Settlement {
    * the budget, unless it is 499.
    */
   status: number;
+  /** Whether its stream broke off after the status was sent: it counts as failed. Default false. */
+  isBroken?: boolean;
   /** Milliseconds from the request to the end of its answer. */
   latencyMs: number;
   /** Absent if nothing was used, e.g. if the upstream refused. Includes `estimated`. */
@@ -97,6 +101,8 @@ export interface Settlement {
   };
   /** End of the request, in milliseconds since 1970. */
   at: number;
+  /** Millionths of the currency; null is not known. Default: by the prices of {@link AdmissionsOptions}. */
+  cost?: number | null;
 }
 
 /**
@@ -145,6 +151,10 @@ export interface AdmissionsOptions {
   rateLimitTable: RateLimitTable;
   /** Clock of budget periods and days. Default: the database's clock. */
   clock?: Clock;
+  /** Default: none, and no cost is known. */
+  prices?: Prices;
+  /** Default: no alerts of budgets are written. */
+  alertTable?: AlertTable;
   logger: Logger;
 }
 
@@ -159,12 +169,14 @@ export function createAdmissions({
   instances,
   rateLimitTable,
   clock,
+  prices,
+  alertTable,
   logger,
 }: AdmissionsOptions): ClosableAdmissions {
   const { engine, queries } = database;
-  const budgetTable = createBudgetTable({ engine, queries, clock });
+  const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
   const usageTable = createUsageTable(queries);
-  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries) };
+  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries, prices), prices };
   /** Reservations, and the tokens that their upstream was limited to. */
   const held = new Map<string, number | undefined>();
   const limitsTokens = new Set<string>();
@@ -214,7 +226,7 @@ export function createAdmissions({
     database,
     // A power cut also ends the requests themselves, so losing the last moment is acceptable.
     durability: 'relaxed',
-    script: (requests) => admitGroup(requests, { rateLimitTable, budgetTable, hold }),
+    script: (requests) => admitGroup(requests, { rateLimitTable, budgetTable, prices, hold }),
   });
 
   const writing = createWriteBehind<Settled>({
@@ -279,7 +291,7 @@ export function createAdmissions({
       const used = tokensOf(usage);
       if (reserved !== undefined && used > reserved)
         logger.warn('an upstream used more tokens than it was limited to', { requestId, keyId, model, count: used });
-      writing.push(settlement);
+      writing.push(prices ? { cost: costOfUsage(prices, model, usage), ...settlement } : settlement);
     },
     correct(correction) {
       if (correction.usage || correction.final) writing.push(correction);
@@ -297,7 +309,7 @@ export interface AdmissionInput extends Omit<AdmissionRequest, 'reserve'> {
   reserve?: NewReservation;
 }
 
-interface NewReservation extends CountedWants, BudgetIds {
+interface NewReservation extends Omit<CountedWants, 'model'>, BudgetIds {
   id: string;
 }
 
@@ -309,6 +321,8 @@ export type ReservationRow = Omit<ReservationsTable, 'processId'>;
 export interface AdmissionTables {
   rateLimitTable: RateLimitTable;
   budgetTable: BudgetTable;
+  /** Default: none. */
+  prices?: Prices;
   /** Inserts reservations with the id of this process. */
   hold(rows: readonly ReservationRow[]): Script<void>;
 }
@@ -319,7 +333,7 @@ export interface AdmissionTables {
  */
 export function* admitGroup(
   requests: readonly AdmissionInput[],
-  { rateLimitTable, budgetTable, hold }: AdmissionTables,
+  { rateLimitTable, budgetTable, prices, hold }: AdmissionTables,
 ): Script<(Admission | typeof UNCOUNTED | GatewayError)[]> {
   const budgetIds = requests.flatMap(({ reserve: wanted }) => (wanted ? idsOf(wanted) : []));
   const budgets = budgetIds.length > 0 ? yield* budgetTable.lock(budgetIds) : undefined;
@@ -341,7 +355,8 @@ export function* admitGroup(
     const rows = found.filter((row) => row !== undefined);
     const isComplete = wanted?.budgetId === null || found[0] !== undefined;
     // Checked first, so that a request that can never succeed consumes no rate limit.
-    const grant = wanted && budgets && (isComplete ? grantOf(rows, { ...wanted, model }, budgets.at) : noBudget());
+    const grant =
+      wanted && budgets && (isComplete ? grantOf(rows, { ...wanted, model }, { at: budgets.at, prices }) : noBudget());
     if (isGatewayError(grant)) return grant;
     const window = rateLimit && rateLimits.of(rateLimit);
     if (rateLimit && window && !window.has(rateLimit)) return { rateLimit: yield* window.peek(rateLimit) };

@@ -16,7 +16,9 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
+import type { AlertTable } from './budget-alerts.js';
 import { type BudgetAmount, type BudgetPeriod, renderMoney } from './budget-amounts.js';
+import type { HighestUse, Prices } from './prices.js';
 import type { BudgetsTable } from './tables.js';
 
 /** Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. */
@@ -112,31 +114,23 @@ export function atTime(row: BudgetRow, at: number): BudgetRow {
   };
 }
 
-/** The highest possible cost of a request, in micro units of the currency: a fixed part, and one for each token. */
-export interface MaxCost {
-  currency: string;
-  fixed: number;
-  perInputToken: number;
-  perOutputToken: number;
-}
-
 /** What a request needs of budgets. */
 export interface BudgetWants {
   /** Tokens that must be free if they were not counted. */
   tokens: number;
   /** Counts its tokens, for a budget that limits them or money. Default: `tokens`. */
   demand?: () => Promise<TokenDemand>;
-  /** For a budget of money. Default: no price is known, and such a budget refuses the request. */
-  cost?: MaxCost;
+  /** The most that it uses beside counted tokens, for a budget of money. Default: `tokens` of input. */
+  uses?: Omit<HighestUse, 'model'>;
 }
 
 /** The same, as far as its tokens are counted. */
 export interface CountedWants extends Omit<BudgetWants, 'demand'> {
+  /** Public model id. */
+  model: string;
   demand?: TokenDemand;
   /** Whether its tokens can be counted. Default false. */
   canCount?: boolean;
-  /** Public model id, for messages. */
-  model?: string;
 }
 
 /** What budgets have for a request. */
@@ -160,50 +154,72 @@ interface Limit {
   per: BudgetPeriod;
 }
 
+export interface GrantOptions {
+  /** In milliseconds since 1970. */
+  at: number;
+  /** Default: no price is known, and a budget of money refuses every request. */
+  prices?: Prices;
+}
+
 /**
  * Grants a request its input, and the output that it wants or that is left in all of its budgets. A request that can be
  * counted and is not is only refused if nothing is left.
  * @returns The refusal of the first budget that has no room for it.
  */
-export function grantOf(rows: readonly BudgetRow[], wanted: CountedWants, at: number): BudgetGrant | GatewayError {
+export function grantOf(
+  rows: readonly BudgetRow[],
+  wanted: CountedWants,
+  { at, prices }: GrantOptions,
+): BudgetGrant | GatewayError {
   for (const row of rows) {
-    const refusal = closedBudget(row, wanted, at);
+    const refusal = closedBudget(row, at);
     if (refusal) return refusal;
   }
-  const { tokens, demand, canCount = false, cost: price = NO_COST } = wanted;
+  const { model, tokens, canCount = false, uses } = wanted;
   const limits = rows.flatMap(limitsOf);
   const isLimited = limits.length > 0;
-  const limitsMoney = limits.some(({ unit }) => unit === 'money');
-  const counted = isLimited ? demand : undefined;
+  const inMoney = limits.find(({ unit }) => unit === 'money');
+  const counted = isLimited ? wanted.demand : undefined;
+  const least = counted ? counted.input + counted.minOutput : canCount ? 1 : tokens;
+  const costOf = (inputTokens: number, outputTokens: number) =>
+    inMoney && prices?.currency === inMoney.row.currency
+      ? prices.highestCostOf({ ...uses, model, inputTokens, outputTokens })
+      : null;
   // Uncounted, a request is judged by the least that it could need.
-  const uncounted = canCount ? 1 : tokens;
-  const least = counted ? counted.input + counted.minOutput : uncounted;
-  const leastCost = counted
-    ? costOf(price, counted.input, counted.minOutput)
-    : canCount
-      ? Math.max(1, price.fixed)
-      : costOf(price, tokens, 0);
-  const tooSmall = limits.find(({ unit, left }) => (unit === 'money' ? leastCost : least) > left);
-  if (tooSmall) return tooFew(tooSmall, tooSmall.unit === 'money' ? leastCost : least, at);
-  if (!counted) return { tokens, cost: limitsMoney ? leastCost : 0, isLimited };
+  const leastCost = !inMoney
+    ? 0
+    : counted
+      ? costOf(counted.input, counted.minOutput)
+      : uses && prices?.currency === inMoney.row.currency
+        ? prices.highestCostOf({ ...uses, model })
+        : costOf(least, 0);
+  if (inMoney && leastCost === null) return noPrice(inMoney.row, model);
+  const neededCost = leastCost ?? 0;
+  const tooSmall = limits.find(({ unit, left }) => (unit === 'money' ? neededCost : least) > left);
+  if (tooSmall) return tooFew(tooSmall, tooSmall.unit === 'money' ? neededCost : least, at);
+  if (!counted) return { tokens, cost: neededCost, isLimited };
   const { input, hiddenInput, choices } = counted;
   const room = leftOfAll(limits, 'tokens') - input;
   const money = leftOfAll(limits, 'money');
-  const affordable = (spent: number, perToken: number) =>
-    perToken > 0 ? Math.max(0, Math.floor((money - spent) / perToken)) : Number.POSITIVE_INFINITY;
-  const wantedOutput = Math.min(counted.output, room, affordable(costOf(price, input, 0), price.perOutputToken));
+  const payable = inMoney ? prices?.outputTokensWithin(money, { ...uses, model, inputTokens: input }) : null;
+  const wantedOutput = Math.min(counted.output, room, payable ?? Number.MAX_SAFE_INTEGER);
   const output = Math.floor(wantedOutput / choices) * choices;
-  const spent = costOf(price, input, output);
-  const hidden = Math.min(hiddenInput, room - output, affordable(spent, price.perInputToken));
+  let hidden = Math.min(hiddenInput, room - output);
+  if (inMoney && hidden > 0) hidden = mostWithin(hidden, (more) => (costOf(input + more, output) ?? 0) <= money);
   const reserved = { input: input + hidden, output };
-  const cost = limitsMoney ? Math.min(costOf(price, reserved.input, output), money) : 0;
+  const cost = inMoney ? (costOf(reserved.input, output) ?? 0) : 0;
   return { tokens: input + output + hidden, cost, isLimited, reserved };
 }
 
-const NO_COST: MaxCost = { currency: '', fixed: 0, perInputToken: 0, perOutputToken: 0 };
-
-function costOf({ fixed, perInputToken, perOutputToken }: MaxCost, input: number, output: number): number {
-  return fixed + Math.ceil(input * perInputToken + output * perOutputToken);
+/** The largest whole number up to `max` that fits; 0 if none does. */
+function mostWithin(max: number, fits: (value: number) => boolean): number {
+  let [low, high] = [0, max + 1];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
 }
 
 function leftOfAll(limits: readonly Limit[], of: Limit['unit']): number {
@@ -223,18 +239,19 @@ function limit(allowed: number | null, { used, ...of }: Omit<Limit, 'allowed' | 
   return allowed === null ? [] : [{ ...of, allowed, left: allowed - used }];
 }
 
-/** Why a budget takes no request, or none of this kind. */
-function closedBudget(row: BudgetRow, { cost, model }: CountedWants, at: number): GatewayError | undefined {
+/** Why a budget takes no request. */
+function closedBudget(row: BudgetRow, at: number): GatewayError | undefined {
   if (row.expiresAt !== null && row.expiresAt <= at) return usedUp(`${nameOf(row)} has ended.`);
-  const { requestLimit: requests, costLimit, currency } = row;
-  if (requests !== null && row.requestsUsed >= requests) {
-    const allowed = `${requests} requests${PER[row.resets]}`;
-    return usedUp(`${nameOf(row)} allows ${allowed}, and all are used.${renewal(row.resets, at)}`);
-  }
-  if (costLimit === null || (cost && cost.currency === currency)) return undefined;
-  const what = model === undefined ? 'this request' : `the model ${model}`;
-  const why = `${nameOf(row)} is in ${currency}, and ${what} has no price in ${currency}.`;
-  return usedUp(`${why} The operator sets one in PRICES_FILE or in the configuration of the model.`);
+  const { requestLimit: requests } = row;
+  if (requests === null || row.requestsUsed < requests) return undefined;
+  const allowed = `${requests} requests${PER[row.resets]}`;
+  return usedUp(`${nameOf(row)} allows ${allowed}, and all are used.${renewal(row.resets, at)}`);
+}
+
+function noPrice(row: BudgetRow, model: string): GatewayError {
+  const { currency } = row;
+  const why = `${nameOf(row)} is in ${currency}, and no price in ${currency} is known for ${model}, so its cost has no limit.`;
+  return usedUp(`${why} The operator sets a price in PRICES_FILE, or uses a budget of tokens or requests.`);
 }
 
 /** Counts an accepted request and reserves what it was granted. */
@@ -392,9 +409,11 @@ export interface BudgetTableOptions {
   queries: Kysely<Tables>;
   /** Clock of periods and days. Default: the database's clock. */
   clock?: Clock;
+  /** Default: no alerts are written. */
+  alertTable?: AlertTable;
 }
 
-export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions): BudgetTable {
+export function createBudgetTable({ engine, queries, clock, alertTable }: BudgetTableOptions): BudgetTable {
   const postgres = engine === 'postgres';
   const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
@@ -442,6 +461,11 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
             const counts = [period, tokensUsed, tokensReserved, requestsUsed, day, tokensUsedToday];
             yield* rowsOf(filled(update, [...counts, row.costUsed, row.costReserved, id]));
           }
+          if (alertTable)
+            yield* alertTable.write(
+              [...changed].map((id) => rows.get(id) as BudgetRow),
+              at,
+            );
         },
       };
     },

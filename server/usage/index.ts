@@ -1,4 +1,5 @@
 export { type Admissions, createAdmissions, type Settlement } from './admissions.js';
+export { type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './budget-alerts.js';
 export {
   BUDGET_FORM,
   type BudgetAmount,
@@ -22,10 +23,12 @@ export {
 } from './budgets.js';
 export {
   type CostedJob,
+  costOfImage,
   createJobAdmission,
   createJobCosts,
   type JobCharge,
   type JobCosts,
+  jobBudgetsOf,
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';
@@ -39,6 +42,7 @@ export {
   type Prices,
   PricesError,
   readPrices,
+  sendCost,
 } from './prices.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {
@@ -54,12 +58,14 @@ export {
   addUp,
   type DayRange,
   encodeBudget,
+  encodeCost,
   encodeCounts,
   getUsage,
   grouped,
   leftOf,
   readDayRange,
   readRangeQuery,
+  renderCost,
   renderLeft,
   type UsageCounts,
   usageRoutes,

@@ -1,10 +1,12 @@
-import type { Usage } from '../../core/contracts/index.js';
+import type { Clock, Usage } from '../../core/contracts/index.js';
 import {
   createRowInsertScript,
   type Database,
   type DatabaseClock,
+  type Engine,
   type Kysely,
   runScript,
+  type Script,
   type Selectable,
   type Tables,
 } from '../../core/database/index.js';
@@ -12,6 +14,7 @@ import {
   type AdmissionCandidate,
   type AdmissionHooks,
   type CancelledJob,
+  type Charge,
   type EndedJob,
   type JobAdministration,
   type JobDetails,
@@ -22,7 +25,7 @@ import {
   toJson,
   tooManyOpenJobs,
 } from '../../core/jobs/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { compileAudit } from '../audit/index.js';
 import { dayOf } from '../format/index.js';
 import {
@@ -33,6 +36,7 @@ import {
   type KeyHash,
   keyReused,
 } from '../idempotency/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import {
   type ConsumeRequest,
   countUse,
@@ -41,8 +45,19 @@ import {
   type RateLimitTable,
   readUsed,
 } from '../limits/index.js';
-import type { JobChargesTable, UsageTotal } from './tables.js';
-import { createTotals, createUsageTable, knownCounts } from './usage-log.js';
+import type { AlertTable } from './budget-alerts.js';
+import {
+  type BudgetRow,
+  type BudgetTable,
+  createBudgetTable,
+  type GrantOptions,
+  grantOf,
+  type LockedBudgets,
+  release,
+} from './budgets.js';
+import type { HighestUse, Prices } from './prices.js';
+import type { JobChargesTable } from './tables.js';
+import { costCounts, costOfUsage, countsOf, createTotals, createUsageTable, knownCounts } from './usage-log.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {
@@ -64,6 +79,14 @@ export interface JobRequestTerms {
   idempotency?: Idempotency;
   /** Default: the account has no quota. */
   quota?: DailyQuota;
+  /** Budgets of the key that may limit money. Default: none. */
+  budgets?: JobBudgets;
+}
+
+/** What a job costs at most, for budgets of money: those of tokens and requests count requests to models alone. */
+export interface JobBudgets {
+  ids: readonly string[];
+  uses: HighestUse;
 }
 
 /** The same as the admission hooks receive it: `terms` of an acceptance. */
@@ -71,30 +94,50 @@ export interface JobTerms {
   rateLimit?: ConsumeRequest;
   keyHash?: KeyHash;
   quota?: DailyQuota;
+  budgets?: JobBudgets;
 }
 
 /** Computes hashes outside of the transaction. Undefined if there is nothing to check. */
-export function toJobTerms({ rateLimit, idempotency, quota }: JobRequestTerms): JobTerms | undefined {
-  if (!rateLimit && !idempotency && !quota) return undefined;
+export function toJobTerms({ rateLimit, idempotency, quota, budgets }: JobRequestTerms): JobTerms | undefined {
+  if (!rateLimit && !idempotency && !quota && !budgets) return undefined;
   return {
     ...(rateLimit && { rateLimit }),
     ...(idempotency && { keyHash: hashKey(idempotency) }),
     ...(quota && { quota }),
+    ...(budgets && { budgets }),
   };
+}
+
+/** The budgets of a key for a job; undefined if it has none. */
+export function jobBudgetsOf(
+  { budgetId, furtherBudgets = [] }: Pick<ApiKeyRecord, 'budgetId' | 'furtherBudgets'>,
+  uses: HighestUse,
+): JobBudgets | undefined {
+  const ids = budgetId === null ? furtherBudgets : [budgetId, ...furtherBudgets];
+  return ids.length === 0 ? undefined : { ids, uses };
 }
 
 /** Stored with a job until its end. */
 interface StoredAdmission {
   /** The day of the quota it used: `2026-06-15`. */
-  quotaDay: string;
+  quotaDay?: string;
+  /** Money that it holds, in micro units, and the periods of the budgets that it is held in, by id. */
+  held?: { cost: number; periods: Readonly<Record<string, string>> };
 }
 
 export interface JobAdmissionOptions {
+  engine: Engine;
   /** Only compiles queries. */
   queries: Kysely<Tables>;
+  /** Clock of budget periods. Default: the database's clock. */
+  clock?: Clock;
   kind: JobKind;
   /** The table of the rate limits, so that both count the same requests. */
   rateLimitTable: RateLimitTable;
+  /** Default: none, and no cost is known. */
+  prices?: Prices;
+  /** Default: no alerts of budgets are written. */
+  alertTable?: AlertTable;
 }
 
 /** The route name in the usage log, for all jobs of a kind. */
@@ -102,7 +145,9 @@ const ROUTES: Readonly<Record<JobKind, string>> = { extraction: '/v1/extract', i
 const NO_TERMS: JobTerms = {};
 
 /** The admission hooks of one kind of jobs. */
-export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissionOptions): AdmissionHooks {
+export function createJobAdmission(options: JobAdmissionOptions): AdmissionHooks {
+  const { engine, queries, kind, clock, rateLimitTable, prices, alertTable } = options;
+  const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
   const idempotencyKeys = createIdempotencyKeys(queries);
   const usageTable = createUsageTable(queries);
   const insertCharges = createRowInsertScript({ queries, table: 'job_charges', sample: CHARGE });
@@ -116,6 +161,8 @@ export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissi
         return keyHash?.replay ? [keyHash.hash] : [];
       });
       const remembered = yield* idempotencyKeys.find(hashes, at);
+      const budgetIds = candidates.flatMap((candidate) => termsOf(candidate).budgets?.ids ?? []);
+      const budgets = budgetIds.length > 0 ? yield* budgetTable.lock(budgetIds) : undefined;
       const limited = candidates.flatMap((candidate) => (termsOf(candidate).quota ? [candidate.owner] : []));
       const used = yield* readUsed(queries, kind, day, limited);
       const find = ({ keyHash }: JobTerms) => (keyHash?.replay ? remembered.get(keyHash.hash) : undefined);
@@ -126,7 +173,6 @@ export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissi
           return terms.rateLimit && !find(terms) ? [terms.rateLimit] : [];
         }),
       );
-      const admission = toJson({ quotaDay: day } satisfies StoredAdmission);
       const keys = new Map<string, JobKeyRow>();
       const counted: { accountId: string; kind: JobKind; day: string }[] = [];
 
@@ -134,12 +180,15 @@ export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissi
         replayOf: (candidate) => find(termsOf(candidate))?.jobId,
         judge(candidate, { jobId, joined, full, reachedBound }) {
           const terms = termsOf(candidate);
-          const { rateLimit, quota, keyHash } = terms;
+          const { rateLimit, quota, keyHash, budgets: wanted } = terms;
           const known = find(terms);
           if (known) {
             if (known.fingerprint !== keyHash?.fingerprint) return { outcome: 'refuse', error: keyReused() };
             return { outcome: 'replay', jobId: known.jobId };
           }
+          const ofMoney = joined || !budgets ? [] : moneyBudgets(budgets, wanted);
+          const cost = wanted && budgets && costGranted(ofMoney, wanted.uses, { at: budgets.at, prices });
+          if (isGatewayError(cost)) return { outcome: 'refuse', error: cost };
           const window = rateLimit && rateLimits.of(rateLimit);
           if (rateLimit && window && !window.has(rateLimit)) {
             return { outcome: 'rateLimited', answer: () => window.peek(rateLimit) };
@@ -158,36 +207,93 @@ export function createJobAdmission({ queries, kind, rateLimitTable }: JobAdmissi
             keys.set(hash, { hash, fingerprint, jobId, expiresAt: at + retentionMs });
             remembered.set(hash, { fingerprint, jobId });
           }
-          if (joined || !quota) return { outcome: 'accept', answer };
-          used.set(candidate.owner, usedToday + 1);
-          counted.push({ accountId: candidate.owner, kind, day });
-          return { outcome: 'accept', admission: admission, answer };
+          const stored: StoredAdmission = {};
+          if (budgets && cost && ofMoney.length > 0) {
+            for (const row of ofMoney) budgets.change({ ...row, costReserved: row.costReserved + cost });
+            stored.held = { cost, periods: Object.fromEntries(ofMoney.map(({ id, period }) => [id, period])) };
+          }
+          if (!joined && quota) {
+            used.set(candidate.owner, usedToday + 1);
+            counted.push({ accountId: candidate.owner, kind, day });
+            stored.quotaDay = day;
+          }
+          const isEmpty = Object.keys(stored).length === 0;
+          return { outcome: 'accept', answer, ...(!isEmpty && { admission: toJson(stored) }) };
         },
         *save() {
           yield* rateLimits.save();
           yield* idempotencyKeys.remember([...keys.values()]);
           yield* countUse(queries, counted, 1);
+          if (budgets) yield* budgets.save();
         },
       };
     },
 
     *jobsEnded(jobs) {
       const charged = jobs.filter(({ charge }) => charge !== undefined);
+      const costs = new Map(charged.map((job) => [job, costOfCharge(prices, job.charge)]));
       if (charged.length > 0) {
-        yield* insertCharges(charged.map(toUsageLogRow));
+        yield* insertCharges(charged.map((job) => ({ ...toUsageLogRow(job), cost: costs.get(job) ?? null })));
         // The table has one row per job, so totals count each once as well.
         const totals = createTotals();
-        for (const job of charged) totals.addTotal(toTotalsRow(job));
+        for (const job of charged) totals.addTotal({ ...toTotalsRow(job), ...costCounts(costs.get(job)) });
         yield* usageTable.addTotals(totals);
       }
       yield* countUse(queries, jobs.flatMap(quotaToGiveBack), -1);
+      yield* settleHeld(
+        budgetTable,
+        jobs.flatMap((job) => {
+          const held = heldOf(job.admission);
+          // Without a known price it costs what was held.
+          return held ? [{ held, costUsed: job.charge ? (costs.get(job) ?? held.cost) : 0 }] : [];
+        }),
+      );
     },
   };
 }
 
+function moneyBudgets(budgets: LockedBudgets, wanted: JobBudgets | undefined): BudgetRow[] {
+  const rows = wanted?.ids.map((id) => budgets.find(id)) ?? [];
+  return rows.filter((row) => row !== undefined).filter(({ costLimit }) => costLimit !== null);
+}
+
+/** The money to hold for a job, in micro units, or why a budget refuses it. */
+function costGranted(rows: readonly BudgetRow[], uses: HighestUse, options: GrantOptions): number | GatewayError {
+  const grant = grantOf(
+    // Requests and tokens of the same budget are those of model requests.
+    rows.map((row) => ({ ...row, requestLimit: null, tokenLimit: null, dailyTokenLimit: null })),
+    { model: uses.model, tokens: 0, uses },
+    options,
+  );
+  return isGatewayError(grant) ? grant : grant.cost;
+}
+
+interface HeldEnd {
+  held: NonNullable<StoredAdmission['held']>;
+  costUsed: number;
+}
+
+/** The used money replaces the held one. */
+function* settleHeld(budgetTable: BudgetTable, ends: readonly HeldEnd[]): Script<void> {
+  if (ends.length === 0) return;
+  const budgets = yield* budgetTable.lock(ends.flatMap(({ held }) => Object.keys(held.periods)));
+  for (const { held, costUsed } of ends) {
+    for (const [id, period] of Object.entries(held.periods)) {
+      const row = budgets.find(id);
+      const reserved = { tokens: 0, cost: held.cost, period };
+      if (row) budgets.change(release(row, { reserved, tokensUsed: 0, costUsed, givesBack: false }));
+    }
+  }
+  yield* budgets.save();
+}
+
+function heldOf(admission: string | null): StoredAdmission['held'] {
+  return admission === null ? undefined : (JSON.parse(admission) as StoredAdmission).held;
+}
+
 /** The quota day that is stored with the job. */
 export function quotaDayOf(admission: string | null): string | null {
-  return admission === null ? null : (JSON.parse(admission) as StoredAdmission).quotaDay;
+  return admission === null ? null : ((JSON.parse(admission) as StoredAdmission).quotaDay ?? null);
 }
 
 /** A job without a result is refunded to the quota. */
@@ -208,10 +314,28 @@ const CHARGE: JobChargesTable = {
   model: '',
   units: 0,
   usage: null,
+  cost: 0,
   at: 0,
 };
 
-function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): JobChargesTable {
+/** Millionths of the currency; null without a known price. */
+function costOfCharge(prices: Prices | undefined, charge: Charge | undefined): number | null {
+  if (!prices || !charge) return null;
+  const { model, usage, image } = charge;
+  return image ? costOfImage(prices, model, { ...image, usage }) : costOfUsage(prices, model, usage);
+}
+
+/** Likewise, of an image. */
+export function costOfImage(
+  prices: Prices,
+  model: string,
+  { width, height, quality, usage }: { width: number; height: number; quality?: string; usage?: Usage },
+): number | null {
+  const image = { size: `${width}x${height}`, ...(quality !== undefined && { quality }) };
+  return prices.costOf({ model, ...countsOf(usage), image });
+}
+
+function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): Omit<JobChargesTable, 'cost'> {
   const { model = '', units = 0, usage } = charge ?? {};
   return {
     jobId: id,
@@ -225,7 +349,7 @@ function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob)
   };
 }
 
-function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: EndedJob): UsageTotal {
+function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: EndedJob) {
   const { model = '', units = 0, usage } = charge ?? {};
   return {
     keyId,
@@ -247,6 +371,8 @@ export interface JobCharge {
   model: string;
   units: number;
   usage: Usage | null;
+  /** Millionths of the currency; null without a known price. */
+  cost: number | null;
   at: number;
 }
 
@@ -329,6 +455,6 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobC
 
 function toCharge(row: Selectable<JobChargesTable> | undefined): JobCharge | null {
   if (!row) return null;
-  const { model, units, usage, at } = row;
-  return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), at };
+  const { model, units, usage, cost, at } = row;
+  return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), cost, at };
 }

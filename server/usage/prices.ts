@@ -1,7 +1,15 @@
 import { readFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { field, type ModelPrices, ModelPricesSchema, optional, type Static, Type } from '../../core/contracts/index.js';
 import { createValidator } from '../../core/runtime/index.js';
 import { isCurrency } from '../format/index.js';
+
+declare module '../http/server-context.js' {
+  interface AppDependencies {
+    /** Default: none. */
+    prices?: Prices;
+  }
+}
 
 /*
  * Prices, and the costs that follow from them.
@@ -18,7 +26,7 @@ const LinkPriceSchema = Type.Object(
     platform: optional(Type.String({ minLength: 1, maxLength: 64 }), 'Key of the platform. Default: any.', 'vidsite'),
     method: optional(
       Type.String({ minLength: 1, maxLength: 64 }),
-      '`extraction_method` of the answer; `background_job` for a job. Default: any.',
+      'One of the methods in `extraction_method` of the answer; `background_job` for a job. Default: any.',
       'browser',
     ),
     price: field(Type.Number({ minimum: 0, maximum: 1_000_000_000 }), 'Price of a link that was extracted.', 0.002),
@@ -88,13 +96,18 @@ export interface HighestUse {
 export interface Prices {
   /** ISO 4217. */
   readonly currency: string;
+  /** All prices as JSON, to compare those of processes. */
+  readonly text: string;
   /**
    * The cost of a request. Null if the model has no price, or none for what was used.
    * @param use Undefined counts of a request that used nothing: 0 if the model has a price.
    */
   costOf(use: PricedUse | Nothing): number | null;
-  /** The cost of an extracted link. Null if it has no price. */
-  linkCostOf(platform: string, method: string): number | null;
+  /**
+   * The cost of a link. Null if it has no price.
+   * @param method Undefined: it failed, which costs 0 if its platform has a price for any method.
+   */
+  linkCostOf(platform: string, method: string | undefined): number | null;
   /**
    * What a request costs at most, before it runs: its input at the highest price of input, rounded up. Null if the
    * model has no price for it, or a price of an amount that has no limit.
@@ -171,15 +184,17 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
 
   return {
     currency,
+    text: JSON.stringify({ currency, models, links }),
     costOf(use) {
       const prices = known.get(use.model);
       if (!prices) return null;
       return 'nothing' in use ? 0 : costOf(prices, use);
     },
     linkCostOf(platform, method) {
-      const found = ofLinks.find(
-        (link) => (link.platform ?? platform) === platform && (link.method ?? method) === method,
-      );
+      const ofPlatform = ofLinks.filter((link) => (link.platform ?? platform) === platform);
+      if (method === undefined) return ofPlatform.length > 0 ? 0 : null;
+      const methods = method.split('+');
+      const found = ofPlatform.find((link) => link.method === undefined || methods.includes(link.method));
       return found ? toCost(found.price * ONE) : null;
     },
     highestCostOf(use) {
@@ -302,7 +317,8 @@ export interface PriceSources {
 export async function readPrices({ file, currency, models = {} }: PriceSources): Promise<Prices | undefined> {
   if (file === undefined) {
     if (Object.keys(models).length === 0) return undefined;
-    return createPrices({ currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models });
+    const table = { currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models };
+    return within('the plugins file', () => createPrices(table));
   }
   const checked = validator.check(await readJson(file));
   if (!checked.ok) {
@@ -318,10 +334,16 @@ export async function readPrices({ file, currency, models = {} }: PriceSources):
   if (twice !== undefined) {
     throw new PricesError(`${file}: models.${twice} has prices in the plugins file as well. Remove one of the two.`);
   }
+  within('the plugins file', () => createPrices({ currency: table.currency, models }));
+  return within(file, () => createPrices({ ...table, models: { ...ofFile, ...models } }));
+}
+
+/** Names the source of the prices in errors. */
+function within<Result>(source: string, create: () => Result): Result {
   try {
-    return createPrices({ ...table, models: { ...ofFile, ...models } });
+    return create();
   } catch (error) {
-    throw error instanceof PricesError ? new PricesError(`${file}: ${error.message}`) : error;
+    throw error instanceof PricesError ? new PricesError(`${source}: ${error.message}`) : error;
   }
 }
 
@@ -342,6 +364,11 @@ async function readJson(file: string): Promise<unknown> {
   } catch (cause) {
     throw new PricesError(`${file} is not JSON: ${cause instanceof Error ? cause.message : cause}.`, { cause });
   }
+}
+
+/** The header of an answer with its cost: `0.001234 USD`. Without a known cost it is not set. */
+export function sendCost(response: ServerResponse, { currency }: Pick<Prices, 'currency'>, cost: number | null): void {
+  if (cost !== null) response.setHeader('X-Mediagate-Cost', `${decimalOf(cost)} ${currency}`);
 }
 
 /** Millionths of a currency as a decimal: `0.001234`, always with six digits. */

@@ -11,9 +11,19 @@ import {
 } from '../../core/database/index.js';
 import type { Settlement } from './admissions.js';
 import { type BudgetTable, type Correction, correct, release } from './budgets.js';
+import type { Prices } from './prices.js';
 import type { BackgroundResponsesTable, ReservationsTable, UsageEntriesTable } from './tables.js';
 import type { UsageTable } from './usage-log.js';
-import { COUNTS, countsOf, createTotals, NO_COUNTS, type Totals, toEntryRow, tokensOf } from './usage-log.js';
+import {
+  COUNTS,
+  costOfUsage,
+  countsOf,
+  createTotals,
+  NO_COUNTS,
+  type Totals,
+  toEntryRow,
+  tokensOf,
+} from './usage-log.js';
 
 /** HTTP status of requests with a disconnected client. */
 const HUNG_UP = 499;
@@ -55,7 +65,7 @@ export function countOldestTogether(waiting: readonly Settled[], max: number): S
   let left = max;
   for (const settlement of settlements) {
     if (left > 0 && settlement.reservation === undefined) {
-      together.totals.addEntry(toEntryRow(settlement));
+      together.totals.addEntry(toEntryRow(settlement), settlement.isBroken);
       left -= 1;
     } else rest.push(settlement);
   }
@@ -66,6 +76,8 @@ export interface SettlementTables {
   budgetTable: BudgetTable;
   usageTable: UsageTable;
   backgroundTable: BackgroundTable;
+  /** Default: none. */
+  prices?: Prices;
 }
 
 /**
@@ -83,10 +95,12 @@ export function* writeSettlements(
   const ends: Ended[] = [];
   const entries: UsageEntriesTable[] = [];
   const inBackground = new Map<UsageEntriesTable, Settlement>();
+  const broken = new Set<UsageEntriesTable>();
   const add = (item: Settlement) => {
     const entry = toEntryRow(item);
     entries.push(entry);
     if (item.background) inBackground.set(entry, item);
+    if (item.isBroken) broken.add(entry);
   };
   for (const item of settlements) {
     if (item.reservation === undefined) add(item);
@@ -96,13 +110,15 @@ export function* writeSettlements(
       reservations.delete(item.reservation);
       add(item);
       const tokensUsed = item.spendsTokens === false ? 0 : tokensOf(item.usage);
-      ends.push({ reserved, tokensUsed, costUsed: 0, givesBack: givesBack(item) });
+      // Usage without a known price costs what was reserved: a request is never free by mistake.
+      const costUsed = item.cost ?? (item.usage ? reserved.cost : 0);
+      ends.push({ reserved, tokensUsed, costUsed, givesBack: givesBack(item) });
     }
   }
   const totals = createTotals();
   const opened: Settlement[] = [];
   for (const entry of yield* usageTable.insertEntries(entries)) {
-    totals.addEntry(entry);
+    totals.addEntry(entry, broken.has(entry));
     const item = inBackground.get(entry);
     if (item) opened.push(item);
   }
@@ -131,7 +147,7 @@ function byResponse(left: BackgroundCorrection, right: BackgroundCorrection): nu
 /** Settles reservations of a dead process as completely used, since the real usage is unknown. */
 export function* writeCutOffs(
   reservations: readonly ReservationsTable[],
-  { budgetTable, usageTable }: Omit<SettlementTables, 'backgroundTable'>,
+  { budgetTable, usageTable, prices }: Omit<SettlementTables, 'backgroundTable'>,
 ): Script<void> {
   const ends = reservations.map((reserved) => ({
     reserved,
@@ -141,7 +157,8 @@ export function* writeCutOffs(
   }));
   yield* changeBudgets({ ends }, budgetTable);
   const totals = createTotals();
-  for (const entry of yield* usageTable.insertEntries(reservations.map(toCutOffRow))) totals.addEntry(entry);
+  const rows = reservations.map((reserved) => toCutOffRow(reserved, prices));
+  for (const entry of yield* usageTable.insertEntries(rows)) totals.addEntry(entry);
   yield* usageTable.addTotals(totals);
 }
 
@@ -197,7 +214,8 @@ function givesBack({ status, usage }: Settlement): boolean {
   return status >= 400 && status !== HUNG_UP && usage === undefined;
 }
 
-function toCutOffRow(reserved: ReservationsTable): UsageEntriesTable {
+function toCutOffRow(reserved: ReservationsTable, prices: Prices | undefined): UsageEntriesTable {
+  const usage = { outputTokens: reserved.tokens, estimated: true };
   return toEntryRow({
     requestId: reserved.id,
     keyId: reserved.keyId,
@@ -206,8 +224,10 @@ function toCutOffRow(reserved: ReservationsTable): UsageEntriesTable {
     model: reserved.model,
     status: CUT_OFF,
     latencyMs: 0,
-    usage: { outputTokens: reserved.tokens, estimated: true },
+    usage,
     at: reserved.at,
+    // Under a budget of money, as it is charged.
+    cost: reserved.cost > 0 ? reserved.cost : prices && costOfUsage(prices, reserved.model, usage),
   });
 }
 
@@ -220,7 +240,7 @@ export interface BudgetCorrection extends Correction {
 }
 
 /** The statements that store which log entries are estimates of background work, and correct them. */
-export function createBackgroundTable(queries: Kysely<Tables>) {
+export function createBackgroundTable(queries: Kysely<Tables>, prices?: Prices) {
   const insert = createRowInsertScript({
     queries,
     table: 'background_responses',
@@ -256,7 +276,7 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
 
   const update = queries
     .updateTable('usage_entries')
-    .set({ ...NO_COUNTS, estimated: 0 })
+    .set({ ...NO_COUNTS, estimated: 0, cost: 0 })
     .where('keyId', '=', '')
     .where('at', '=', 0)
     .where('requestId', '=', '')
@@ -283,11 +303,13 @@ export function createBackgroundTable(queries: Kysely<Tables>) {
       if (!entry) return undefined;
       const counts = isReported ? countsOf(usage) : raised(entry, countsOf(usage));
       const estimated = isReported ? 0 : 1;
-      const corrected = { ...entry, ...counts, estimated };
-      yield* rowsOf(filled(update, [...COUNTS.map((count) => counts[count]), estimated, ...name]));
+      const cost = prices ? prices.costOf({ model: entry.model, ...counts }) : entry.cost;
+      const corrected = { ...entry, ...counts, estimated, cost };
+      yield* rowsOf(filled(update, [...COUNTS.map((count) => counts[count]), estimated, cost, ...name]));
       totals.addDifference(entry, corrected);
       const more = tokensOfEntry(corrected) - tokensOfEntry(entry);
-      return { budgetIds: JSON.parse(row.budgetIds) as string[], more, moreCost: 0, countedAt: row.at };
+      const moreCost = (cost ?? 0) - (entry.cost ?? 0);
+      return { budgetIds: JSON.parse(row.budgetIds) as string[], more, moreCost, countedAt: row.at };
     },
   };
 }

@@ -7,11 +7,13 @@ declare module '../../core/database/tables.js' {
     job_charges: JobChargesTable;
     budgets: BudgetsTable;
     key_groups: KeyGroupsTable;
+    budget_alerts: BudgetAlertsTable;
     reservations: ReservationsTable;
     usage_entries: UsageEntriesTable;
     usage_totals: UsageTotal;
     usage_overflow: UsageOverflowTable;
     background_responses: BackgroundResponsesTable;
+    usage_currency: UsageCurrencyTable;
   }
 }
 
@@ -25,6 +27,8 @@ export interface JobChargesTable {
   units: number;
   /** JSON. */
   usage: string | null;
+  /** Millionths of the currency; null without a known price. */
+  cost: number | null;
   at: number;
 }
 
@@ -39,6 +43,23 @@ export interface BudgetsTable extends BudgetState {
 export interface KeyGroupsTable {
   name: string;
   createdAt: number;
+}
+
+/** An alert of a limit: at most one for its period, threshold and amount. See budget-alerts.ts. */
+export interface BudgetAlertsTable {
+  budgetId: string;
+  /** Unit and period: `money 2026-06`. */
+  period: string;
+  /** 80 or 100. */
+  percent: number;
+  /** Tokens, requests or micro units. */
+  limit: number;
+  /** JSON: what the webhook says. */
+  data: string;
+  at: number;
+  /** When it is sent next; null if it was delivered or given up. */
+  dueAt: number | null;
+  tries: number;
 }
 
 /**
@@ -72,6 +93,7 @@ export interface UsageEntriesTable {
   latencyMs: number;
   inputTokens: number | null;
   cachedTokens: number | null;
+  cacheWriteTokens: number | null;
   outputTokens: number | null;
   reasoningTokens: number | null;
   characters: number | null;
@@ -79,6 +101,8 @@ export interface UsageEntriesTable {
   images: number | null;
   /** 1 or 0. */
   estimated: number;
+  /** Millionths of the currency, by the price at its end; null without a known price. */
+  cost: number | null;
 }
 
 /** Usage of one key, route, model and UTC day. */
@@ -90,19 +114,31 @@ export interface UsageTotal {
   route: string;
   model: string;
   requests: number;
-  /** Number of these with a status of 400 or more. */
+  /** Number of these with a status of 400 or more, or whose stream broke off. */
   failed: number;
   /** Number of these with an estimated usage. */
   estimated: number;
   inputTokens: number;
   cachedTokens: number;
+  cacheWriteTokens: number;
   outputTokens: number;
   reasoningTokens: number;
   characters: number;
   /** Seconds of audio. */
   seconds: number;
   images: number;
+  /** Number of these with a known price. */
+  priced: number;
+  /** Millionths of the currency; those without a known price are left out. */
+  cost: number;
   latencyMsSum: number;
+}
+
+/** The currency of all costs: at most one row. */
+export interface UsageCurrencyTable {
+  id: 1;
+  /** ISO 4217. */
+  currency: string;
 }
 
 /** Aggregated requests without entries of their own, which must not be counted again. */
@@ -134,7 +170,7 @@ export const usageMigrations: Migrations = {
   '0001-usage': sqlMigration(
     `create table job_charges (
       "jobId" text primary key, kind text not null, "accountId" text not null, "keyId" text not null, model text not null,
-      units integer not null, usage text, at bigint not null)`,
+      units integer not null, usage text, cost bigint, at bigint not null)`,
     `create table budgets (
       id text primary key, "accountId" text not null, "planId" text, scope text not null, subject text not null,
       "tokenLimit" bigint, "dailyTokenLimit" bigint, "requestLimit" bigint, "costLimit" bigint, currency text, resets text not null, "expiresAt" bigint, "createdAt" bigint not null, period text not null,
@@ -142,19 +178,25 @@ export const usageMigrations: Migrations = {
       "tokensUsedToday" bigint not null, "costUsed" bigint not null, "costReserved" bigint not null)`,
     `create index budgets_subject on budgets (subject, scope)`,
     `create table key_groups (name text primary key, "createdAt" bigint not null)`,
+    `create table budget_alerts (
+      "budgetId" text not null, period text not null, percent integer not null, "limit" bigint not null, data text not null,
+      at bigint not null, "dueAt" bigint, tries integer not null, primary key ("budgetId", period, percent, "limit"))`,
+    `create index budget_alerts_due_at on budget_alerts ("dueAt")`,
     `create table reservations (
       id text primary key, budgets text not null, "keyId" text not null, "accountId" text not null, route text not null,
       model text not null, tokens bigint not null, cost bigint not null, "processId" text not null, at bigint not null)`,
     `create table usage_entries (
       "keyId" text not null, at bigint not null, "requestId" text not null, "accountId" text not null, route text not null,
       model text not null, status integer not null, "latencyMs" bigint not null, "inputTokens" bigint, "cachedTokens" bigint,
-      "outputTokens" bigint, "reasoningTokens" bigint, characters bigint, seconds double precision, images bigint,
-      estimated integer not null, primary key ("keyId", at, "requestId"))`,
+      "cacheWriteTokens" bigint, "outputTokens" bigint, "reasoningTokens" bigint, characters bigint,
+      seconds double precision, images bigint, estimated integer not null, cost bigint,
+      primary key ("keyId", at, "requestId"))`,
     `create table usage_totals (
       "keyId" text not null, day text not null, "accountId" text not null, route text not null, model text not null,
       requests bigint not null, failed bigint not null, estimated bigint not null, "inputTokens" bigint not null,
-      "cachedTokens" bigint not null, "outputTokens" bigint not null, "reasoningTokens" bigint not null,
-      characters bigint not null, seconds double precision not null, images bigint not null, "latencyMsSum" bigint not null,
+      "cachedTokens" bigint not null, "cacheWriteTokens" bigint not null default 0, "outputTokens" bigint not null,
+      "reasoningTokens" bigint not null, characters bigint not null, seconds double precision not null,
+      images bigint not null, priced bigint not null, cost bigint not null, "latencyMsSum" bigint not null,
       primary key ("keyId", day, "accountId", route, model))`,
     `create index usage_totals_account on usage_totals ("accountId", day)`,
     `create table usage_overflow (id text primary key, at bigint not null)`,
@@ -163,5 +205,6 @@ export const usageMigrations: Migrations = {
       at bigint not null, "requestId" text not null, "budgetIds" text not null, "dueAt" bigint not null, "waitMs" bigint not null,
       primary key (id, "accountId"))`,
     `create index background_responses_due_at on background_responses ("dueAt")`,
+    `create table usage_currency (id integer primary key, currency text not null)`,
   ),
 };

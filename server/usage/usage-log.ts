@@ -10,6 +10,7 @@ import {
 } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
 import type { Settlement } from './admissions.js';
+import type { Prices } from './prices.js';
 import type { ReservationsTable, UsageEntriesTable, UsageOverflowTable, UsageTotal } from './tables.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {
@@ -25,6 +26,7 @@ export function toEntryRow(settlement: Settlement): UsageEntriesTable {
     latencyMs: wholeNumber(latencyMs) ?? 0,
     ...countsOf(usage),
     estimated: usage?.estimated ? 1 : 0,
+    cost: settlement.cost ?? null,
   };
 }
 
@@ -39,6 +41,7 @@ const MAX_COUNT = 1e12;
 export const COUNTS = [
   'inputTokens',
   'cachedTokens',
+  'cacheWriteTokens',
   'outputTokens',
   'reasoningTokens',
   'characters',
@@ -54,6 +57,7 @@ export type KnownCounts = Record<keyof Counts, number>;
 export const NO_COUNTS: KnownCounts = {
   inputTokens: 0,
   cachedTokens: 0,
+  cacheWriteTokens: 0,
   outputTokens: 0,
   reasoningTokens: 0,
   characters: 0,
@@ -75,6 +79,7 @@ export function countsOf(usage: Usage = {}): Counts {
   return {
     inputTokens: input,
     cachedTokens: wholeNumber(usage.cachedTokens),
+    cacheWriteTokens: wholeNumber(usage.cacheWriteTokens),
     // If only the sum is known, it is kept.
     outputTokens: wholeNumber(usage.outputTokens) ?? (total === null ? null : Math.max(0, total - (input ?? 0))),
     reasoningTokens: wholeNumber(usage.reasoningTokens),
@@ -82,6 +87,11 @@ export function countsOf(usage: Usage = {}): Counts {
     seconds: positive(usage.seconds),
     images: null,
   };
+}
+
+/** Millionths of the currency; null without a known price. */
+export function costOfUsage(prices: Prices, model: string, usage: Usage | undefined): number | null {
+  return prices.costOf(usage ? { model, ...countsOf(usage) } : { model, nothing: true });
 }
 
 /** For totals, where unknown adds nothing. */
@@ -102,9 +112,15 @@ export function wholeNumber(value: number | undefined): number | null {
 }
 
 /** The columns that totals sum up. */
-export const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'latencyMsSum'] as const;
+export const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'priced', 'cost', 'latencyMsSum'] as const;
 
-export const NO_TOTAL_COUNTS = { requests: 0, failed: 0, estimated: 0, ...NO_COUNTS, latencyMsSum: 0 };
+const NO_COST = { priced: 0, cost: 0 };
+export const NO_TOTAL_COUNTS = { requests: 0, failed: 0, estimated: 0, ...NO_COUNTS, ...NO_COST, latencyMsSum: 0 };
+
+/** Of one cost, for totals. */
+export function costCounts(cost: number | null | undefined): { priced: number; cost: number } {
+  return cost === null || cost === undefined ? NO_COST : { priced: 1, cost };
+}
 
 type TotalName = Pick<UsageTotal, 'keyId' | 'day' | 'accountId' | 'route' | 'model'>;
 
@@ -122,12 +138,17 @@ export function createTotals() {
   }
 
   return {
-    addEntry(entry: UsageEntriesTable): void {
+    /** @param isBroken Whether its stream broke off. */
+    addEntry(entry: UsageEntriesTable, isBroken = false): void {
       const total = open({ ...entry, day: dayOf(entry.at) });
       total.requests += 1;
-      total.failed += entry.status >= 400 ? 1 : 0;
+      total.failed += isBroken || entry.status >= 400 ? 1 : 0;
       total.estimated += entry.estimated;
       for (const count of COUNTS) total[count] += entry[count] ?? 0;
+      if (entry.cost !== null) {
+        total.priced += 1;
+        total.cost += entry.cost;
+      }
       total.latencyMsSum += entry.latencyMs;
     },
     /** The difference between the new and the old values of an existing entry. */
@@ -135,6 +156,8 @@ export function createTotals() {
       const total = open({ ...now, day: dayOf(now.at) });
       total.estimated += now.estimated - before.estimated;
       for (const count of COUNTS) total[count] += (now[count] ?? 0) - (before[count] ?? 0);
+      total.priced += costCounts(now.cost).priced - costCounts(before.cost).priced;
+      total.cost += (now.cost ?? 0) - (before.cost ?? 0);
     },
     addTotal(row: UsageTotal): void {
       const total = open(row);
@@ -174,17 +197,22 @@ export interface UsageEntry {
   latencyMs: number;
   inputTokens: number | null;
   cachedTokens: number | null;
+  cacheWriteTokens: number | null;
   outputTokens: number | null;
   reasoningTokens: number | null;
   characters: number | null;
   seconds: number | null;
   images: number | null;
   estimated: boolean;
+  /** Millionths of the currency; null without a known price. */
+  cost: number | null;
   at: number;
 }
 
 /** Requests of one key, route and platform that are only added to the totals. */
-export interface CountedRequests extends Pick<UsageTotal, 'keyId' | 'accountId' | 'route' | 'requests' | 'failed'> {
+export interface CountedRequests
+  extends Pick<UsageTotal, 'keyId' | 'accountId' | 'route' | 'requests' | 'failed'>,
+    Partial<Pick<UsageTotal, 'priced' | 'cost'>> {
   /** Platform of the link. */
   model: string;
   /** Milliseconds of all of them together. */
@@ -203,6 +231,13 @@ export interface RequestCounts {
 
 /** Reads the usage log. Throws GatewayError `upstream_unavailable` if the database does not answer. */
 export interface UsageLog extends RequestCounts {
+  /** Currency of the costs; undefined if there never were prices. */
+  currency(): Promise<string | undefined>;
+  /**
+   * Sets the currency of the costs.
+   * @returns False if there are costs in another one, and nothing was set.
+   */
+  setCurrency(currency: string): Promise<boolean>;
   /** Newest day first. */
   totals(query: UsageQuery): Promise<readonly UsageTotal[]>;
   /** Newest first. */
@@ -214,6 +249,29 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** Reads the usage log in SQL. Admissions, jobs and request counts write it. */
 export function createUsageLog(database: Database): Omit<UsageLog, keyof RequestCounts> {
   return {
+    async currency() {
+      const row = await database.run((queries) => queries.selectFrom('usage_currency').selectAll().executeTakeFirst());
+      return row?.currency;
+    },
+
+    setCurrency: (currency) =>
+      database.transaction(async (transaction) => {
+        const row = await transaction.selectFrom('usage_currency').selectAll().executeTakeFirst();
+        if (row?.currency === currency) return true;
+        const costs =
+          row &&
+          (await transaction
+            .selectFrom('usage_totals')
+            .select('day')
+            .where('priced', '>', 0)
+            .limit(1)
+            .executeTakeFirst());
+        if (costs) return false;
+        const set = transaction.insertInto('usage_currency').values({ id: 1, currency });
+        await set.onConflict((conflict) => conflict.column('id').doUpdateSet({ currency })).execute();
+        return true;
+      }),
+
     async totals({ keyId, accountId, from, to }) {
       const rows = await database.run((queries) => {
         let select = queries.selectFrom('usage_totals').selectAll().where('day', '>=', from).where('day', '<=', to);
@@ -342,6 +400,7 @@ const ENTRY: UsageEntriesTable = {
   latencyMs: 0,
   ...NO_COUNTS,
   estimated: 0,
+  cost: 0,
 };
 
 const TOTAL: UsageTotal = {

@@ -1,4 +1,4 @@
-import { field, Type } from '../../core/contracts/index.js';
+import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, OneOf, type Route, type ServerContext, Text } from '../http/index.js';
@@ -7,6 +7,7 @@ import type { RateLimitResult } from '../limits/index.js';
 import { MICROS, renderMoney } from './budget-amounts.js';
 import { encodeSharedBudget, SharedBudget } from './budget-report.js';
 import type { BudgetState, Budgets } from './budgets.js';
+import { decimalOf } from './prices.js';
 import type { UsageTotal } from './tables.js';
 import type { UsageLog, UsageQuery } from './usage-log.js';
 
@@ -80,11 +81,14 @@ const COUNTS = [
   'estimated',
   'inputTokens',
   'cachedTokens',
+  'cacheWriteTokens',
   'outputTokens',
   'reasoningTokens',
   'characters',
   'seconds',
   'images',
+  'priced',
+  'cost',
   'latencyMsSum',
 ] as const satisfies readonly (keyof UsageCounts)[];
 
@@ -120,10 +124,13 @@ export interface KeyUsage {
   range: DayRange;
   /** Newest day first. */
   totals: readonly UsageTotal[];
+  /** Of the costs. Undefined if there are no prices, and no costs are shown. */
+  currency?: string;
 }
 
-export function encodeKeyUsage({ key, rateLimits, budget, budgets, range, totals }: KeyUsage, now: number) {
+export function encodeKeyUsage({ key, rateLimits, budget, budgets, range, totals, currency }: KeyUsage, now: number) {
   const days = Map.groupBy(totals, ({ day }) => day);
+  const encode = (counts: UsageCounts) => encodeCounts(counts, currency !== undefined);
   return {
     object: 'usage',
     key: {
@@ -139,16 +146,18 @@ export function encodeKeyUsage({ key, rateLimits, budget, budgets, range, totals
     ...(budgets.length > 0 && { budgets: budgets.map((each) => encodeSharedBudget(each, now)) }),
     from: range.from,
     to: range.to,
-    total: encodeCounts(addUp(totals)),
+    ...(currency !== undefined && { currency }),
+    total: encode(addUp(totals)),
     days: Array.from(days, ([day, ofDay]) => ({
       day,
-      ...encodeCounts(addUp(ofDay)),
-      models: ofDay.map((total) => ({ model: total.model, route: total.route, ...encodeCounts(total) })),
+      ...encode(addUp(ofDay)),
+      models: ofDay.map((total) => ({ model: total.model, route: total.route, ...encode(total) })),
     })),
   };
 }
 
-export function encodeCounts(counts: UsageCounts) {
+/** @param withCosts Whether there are prices. Default false. */
+export function encodeCounts(counts: UsageCounts, withCosts = false) {
   const { requests, failed, estimated, latencyMsSum } = counts;
   return {
     requests,
@@ -156,13 +165,26 @@ export function encodeCounts(counts: UsageCounts) {
     estimated,
     input_tokens: counts.inputTokens,
     cached_tokens: counts.cachedTokens,
+    cache_write_tokens: counts.cacheWriteTokens,
     output_tokens: counts.outputTokens,
     reasoning_tokens: counts.reasoningTokens,
     characters: counts.characters,
     seconds: counts.seconds,
     images: counts.images,
     latency_ms_mean: requests === 0 ? 0 : Math.round(latencyMsSum / requests),
+    ...(withCosts && encodeCost(counts)),
   };
+}
+
+/** In the currency: null if no price is known for any of the requests. */
+export function encodeCost({ requests, priced, cost }: UsageCounts): { cost: number | null; unpriced: number } {
+  return { cost: requests > 0 && priced === 0 ? null : Number(decimalOf(cost)), unpriced: requests - priced };
+}
+
+/** As text, without trailing zeros beyond cents: `12.34`, `0.001234`; `-` without a known price. */
+export function renderCost({ requests, priced, cost }: UsageCounts): string {
+  if (requests > 0 && priced === 0) return '-';
+  return (cost / 1_000_000).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 });
 }
 
 function encodeRateLimits(limit: number | null, rateLimits: Readonly<Record<string, RateLimitResult>>) {
@@ -191,16 +213,23 @@ export function encodeBudget(budget: BudgetState) {
 
 const Counts = {
   requests: field(Count, 'Requests.'),
-  failed: field(Count, 'Requests that failed.'),
+  failed: field(Count, 'Requests that failed, broken streams included.'),
   estimated: field(Count, 'Requests whose tokens were estimated, because the model reported none.'),
   input_tokens: field(Count, 'Input tokens.'),
   cached_tokens: field(Count, 'Input tokens that the model vendor had cached.'),
+  cache_write_tokens: field(Count, 'Input tokens that the model vendor wrote to its cache.'),
   output_tokens: field(Count, 'Output tokens.'),
   reasoning_tokens: field(Count, 'Output tokens of the reasoning.'),
   characters: field(Count, 'Characters of speech.'),
   seconds: field(Type.Number(), 'Seconds of audio.'),
   images: field(Count, 'Images.'),
   latency_ms_mean: field(Count, 'Mean duration of a request in milliseconds.'),
+  cost: optional(
+    Nullable(Type.Number()),
+    'Cost in `currency`, with at most six digits after the point. Null if no request has a known price. Only if the gateway has prices.',
+    0.001234,
+  ),
+  unpriced: optional(Count, 'Requests without a known price, which `cost` leaves out. Only if the gateway has prices.'),
 };
 const Key = Type.Object({
   id: field(Text, 'Id of the key.'),
@@ -261,6 +290,7 @@ const Usage = Type.Object(
     ),
     from: field(Text, 'First day, by UTC.', '2026-06-01'),
     to: field(Text, 'Last day, by UTC.', '2026-06-30'),
+    currency: optional(Text, 'Currency of the costs (ISO 4217). Only if the gateway has prices.', 'USD'),
     total: field(Type.Object(Counts), 'Usage of all days together.'),
     days: field(Type.Array(Day), 'Usage of each day, newest first. Days without requests are left out.'),
   },
@@ -268,7 +298,7 @@ const Usage = Type.Object(
 );
 
 /** Usage and remaining budget of the key itself. Not rate limited. */
-export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock }: ServerContext): Route[] {
+export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock, prices }: ServerContext): Route[] {
   const DayText = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' });
   return [
     defineRoute({
@@ -297,7 +327,8 @@ export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock }: Ser
           budgets.ofKey(key),
         ]);
         context.res.setHeader('Cache-Control', 'no-store');
-        const found = { key, rateLimits: results, budget, budgets: ofKey, range, totals };
+        const { currency } = prices ?? {};
+        const found = { key, rateLimits: results, budget, budgets: ofKey, range, totals, currency };
         context.body = encodeKeyUsage(found, clock.now());
       },
     }),

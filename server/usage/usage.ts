@@ -11,13 +11,16 @@ import {
   type TokenDemand,
 } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
-import { errorClassOf, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
+import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { consumeRequest, sendRateLimit } from '../limits/index.js';
-import { type Admissions, type Settlement } from './admissions.js';
+import type { Admissions, Settlement } from './admissions.js';
+import type { BudgetWants } from './budgets.js';
+import { type Prices, sendCost } from './prices.js';
 import type { UsageOverflowTable } from './tables.js';
 import {
   type CountedRequests,
+  costOfUsage,
   createTotals,
   createUsageTable,
   NO_TOTAL_COUNTS,
@@ -43,6 +46,8 @@ export interface ModelRequest {
   tokens: number;
   /** Counts what a budget that limits tokens reserves. Default: `tokens`. */
   demand?: () => Promise<TokenDemand>;
+  /** The most that it uses beside counted tokens, for a budget of money. Default: `tokens` of input. */
+  uses?: BudgetWants['uses'];
   /** Whether its tokens are taken from the key's budget. Default true. */
   spendsTokens?: boolean;
   /** Whether the work continues when its client disconnects. Default false. */
@@ -56,10 +61,16 @@ export interface AdmittedWork {
   /**
    * Registers a promise of the usage; call it once and before throwing. The promise must not reject. Without a call,
    * nothing is used.
+   * @param isBroken Whether its stream broke off, once the usage is known. Default: it did not.
    */
-  uses(outcome: Promise<Used>, background?: TextExchange['background']): void;
+  uses(outcome: Promise<Used>, background?: TextExchange['background'], isBroken?: () => boolean): void;
   /** Resolves when background work is stored, so that no client learns of work that a crash would lose. */
   settled(): Promise<void>;
+  /**
+   * Before a whole answer is sent: waits for its usage and sets `X-Mediagate-Cost`. No effect if there are no prices,
+   * none of the model, or if the work continues in the background. Undefined without prices, so that nothing waits.
+   */
+  readonly sendCost?: () => Promise<void>;
 }
 
 type Used = Pick<TextOutcome, 'usage' | 'final'>;
@@ -84,26 +95,29 @@ export interface UsageService {
 export interface UsageServiceOptions {
   admissions: Admissions;
   clock: Clock;
+  /** As the admissions have them. Default: none. */
+  prices?: Prices;
 }
 
-export function createUsageService({ admissions, clock }: UsageServiceOptions): UsageService {
+export function createUsageService({ admissions, clock, prices }: UsageServiceOptions): UsageService {
   /** Requests that have ended but still have a pending usage. */
   let unsettled = 0;
   let allSettled: PromiseWithResolvers<void> | undefined;
 
   return {
-    async admitted(context, { route, model, tokens, demand, spendsTokens, outlivesClient = false }, work) {
+    async admitted(context, { route, model, tokens, demand, uses, spendsTokens, outlivesClient = false }, work) {
       const { state, res: response } = context;
       const key = keyOf(context);
       const { id: keyId, accountId, budgetId, furtherBudgets } = key;
       const budgets = furtherBudgets ? { budgetId, furtherBudgets } : { budgetId };
       checkModel(key, model);
       const rateLimit = consumeRequest({ key, family: 'model' });
-      const reserve = budgetId === null && !furtherBudgets ? undefined : { ...budgets, tokens, demand };
+      const reserve = budgetId === null && !furtherBudgets ? undefined : { ...budgets, tokens, demand, uses };
       const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
       if (rateLimit && admission.rateLimit) sendRateLimit(response, rateLimit, admission.rateLimit);
 
       let outcome: Promise<Used> | undefined;
+      let isBroken: (() => boolean) | undefined;
       /** Resolves with background work, once it is counted by an estimate. */
       let started: Promise<BackgroundStart | undefined> | undefined;
       const settle = (
@@ -120,6 +134,7 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
           route,
           model,
           status,
+          ...(isBroken?.() && { isBroken: true }),
           latencyMs,
           usage,
           ...(spendsTokens !== undefined && { spendsTokens }),
@@ -138,13 +153,20 @@ export function createUsageService({ admissions, clock }: UsageServiceOptions): 
       try {
         return await work({
           reserved: admission.reserved,
-          uses(promised, background) {
+          uses(promised, background, check) {
             outcome = promised;
+            isBroken = check;
             started = background?.then(settleStart);
           },
           async settled() {
             if (await started) await admissions.flushInTime();
           },
+          sendCost:
+            prices &&
+            (async () => {
+              if (!outcome || (await started)) return;
+              sendCost(response, prices, costOfUsage(prices, model, (await outcome).usage));
+            }),
         });
       } catch (error) {
         thrown = error;
@@ -193,7 +215,7 @@ function statusOf(context: RequestContext, thrown: unknown, outlivesClient: bool
   const { res: response } = context;
   if (thrown === undefined || response.headersSent) return response.statusCode;
   if (response.destroyed && !outlivesClient) return HUNG_UP;
-  return errorClassOf(toGatewayError(thrown).code, context.state).status;
+  return errorClassFor(toGatewayError(thrown), context.state).status;
 }
 
 /** A request id chosen by the client may repeat, and each request must be counted. */

@@ -105,8 +105,8 @@ function statementsOf({ engine, jobs, keys, pepperVersion }: FillOptions): strin
       from jobs where "finishedAt" > ${now - DAY_MS}`,
     ...days.flatMap((day) => [
       `insert into daily_quotas ("accountId", kind, day, used) select ${account('n.i')}, 'image', ${day}, 4 from ${count(keys)}`,
-      `insert into usage_totals ("keyId", day, "accountId", route, model, requests, failed, images, "latencyMsSum", ${counts})
-        select ${keyId('n.i')}, ${day}, ${account('n.i')}, '/v1/images/jobs', 'gen-img-2', 4, 0, 4, 32000, 0, 0, 0, 0, 0, 0, 0
+      `insert into usage_totals ("keyId", day, "accountId", route, model, requests, failed, images, "latencyMsSum", priced, cost, ${counts})
+        select ${keyId('n.i')}, ${day}, ${account('n.i')}, '/v1/images/jobs', 'gen-img-2', 4, 0, 4, 32000, 0, 0, 0, 0, 0, 0, 0, 0, 0
         from ${count(keys)}`,
     ]),
     `insert into usage_entries ("keyId", at, "requestId", "accountId", route, model, status, "latencyMs", estimated)

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { readCatalogue } from '../../server/plans/plans-file.js';
 import { readSettings } from '../../server/settings/settings.js';
 import { SECRETS } from '../http/payment-app.js';
-import { createBrowserSession } from '../support/browser-session.js';
+import { createBrowserSession, OPERATOR, signInAt } from '../support/browser-session.js';
 import { snippetsOf } from '../support/documents.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 
@@ -49,6 +49,7 @@ describe('the account pages, as they stand there', () => {
     const environment = { ...Object.fromEntries(exported), PLANS_FILE: path.join(folder, 'plans.json') };
     expect(Object.keys(environment)).to.include.members(['PAYMENT_ACCOUNT_NAME', 'PAYMENT_WEBHOOK_SECRET']);
     gateway = await startGatewayProcess({ environment });
+    await signInAt(gateway, OPERATOR);
   });
   after(async () => {
     await gateway?.stop();

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { type BrowserSession, createBrowserSession } from '../support/browser-session.js';
+import { OPERATOR, signInAt } from '../support/browser-session.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../support/gateway-process.js';
 import { startSellingGateway } from '../support/selling-gateway.js';
 import { describeOnStacks, type StackPlace } from '../support/stacks.js';
@@ -13,17 +13,6 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const FOLLOW_MS = 5_000;
 const SLACK_MS = 3_000;
 const LOOK_MS = 50;
-
-/** A person signs in, through the pages of the development provider. */
-async function signIn(gateway: GatewayProcess, email: string): Promise<BrowserSession> {
-  const browser = createBrowserSession();
-  const page = await browser.open(`${gateway.url}/signin?return_to=/device`);
-  let answer = await browser.send(page.url, { form: { email, name: '', action: 'sign-in' } });
-  while (answer.location !== undefined) answer = await browser.send(answer.location);
-  if (!browser.cookie(gateway.url, 'mediagate'))
-    throw new Error(`nobody is signed in: ${answer.status} ${answer.text}`);
-  return browser;
-}
 
 /** What a program does that knows one address, and reads nothing but JSON. */
 function createAgent(gateway: GatewayProcess, answers: string[]) {
@@ -83,7 +72,7 @@ describeOnStacks('accounts of a gateway process', (stack) => {
       expect([refused.status, refused.json.loginUrl]).to.deep.equal([401, auth.loginUrl]);
 
       const device = (await agent.ask('POST', endpoints.deviceAuthorization, { client_id: 'Shipyard' })).json;
-      const person = await signIn(gateway, 'ann@example.com');
+      const person = await signInAt(gateway, 'ann@example.com');
       await person.send(device.verification_uri, { form: { user_code: device.user_code, answer: 'approve' } });
       const token = (await agent.ask('POST', endpoints.deviceToken, { device_code: device.device_code })).json;
       agent.signedInWith(token.access_token);
@@ -141,7 +130,8 @@ describeOnStacks('accounts of a gateway process', (stack) => {
       startGatewayProcess({ dataFolder, environment }),
     ]);
     try {
-      const person = await signIn(here, 'ann@example.com');
+      await signInAt(here, OPERATOR);
+      const person = await signInAt(here, 'ann@example.com');
       const cookie = `mediagate=${person.cookie(here.url, 'mediagate')}`;
       const change = async (target: string, body: object = {}) => {
         const headers = { ...JSON_TYPE, cookie, origin: here.url };

@@ -14,6 +14,9 @@ const MAX_WAVES = 20;
 /** Output of a model that nobody limits. */
 const UNLIMITED = 100_000;
 const PLANS = [{ id: 'million', tokenLimit: LIMIT, includedRpm: 100_000, maxRpm: 100_000 }];
+/** In dollars for a million tokens. */
+const PRICES = { input: 0.25, output: 2 };
+const MORE = ['--rpm', 'unlimited', '--json'];
 const BODIES = {
   '/v1/chat/completions': { model: 'm-5.5', messages: [{ role: 'user', content: 'Name three harbours.' }] },
   '/v1/responses': { model: 'm-5.5', input: 'Name three harbours.' },
@@ -32,6 +35,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
       dataFolder: path.join(folder, 'data'),
       environment: {
         PLANS_FILE: path.join(folder, 'plans.json'),
+        PRICES_FILE: path.join(folder, 'prices.json'),
         TEXT_UPSTREAM_URL: upstream.baseUrl,
         ...place.environment,
       },
@@ -41,6 +45,8 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     place = await stack.place();
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-budgets-'));
     await writeFile(path.join(folder, 'plans.json'), JSON.stringify({ plans: PLANS }));
+    const prices = { currency: 'USD', models: { 'm-5.5': PRICES } };
+    await writeFile(path.join(folder, 'prices.json'), JSON.stringify(prices));
     upstream = await startTextUpstream();
     gateway = await start();
   });
@@ -76,8 +82,25 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     return { used, upstreamUsed: sum };
   }
 
+  /** The same in millionths of a dollar. */
+  async function spentMoney(): Promise<{ used: number; upstreamUsed: number }> {
+    const used = await until(async () => {
+      const { json } = await gateway.request('/v1/usage', { headers: { authorization: `Bearer ${key}` } });
+      const [money] = json.budgets;
+      return money.reserved === 0 && Math.round(money.used * 1e6);
+    }, 30);
+    const costOf = (usage: { input: number; output: number } | undefined) =>
+      usage ? Math.round(usage.input * PRICES.input + usage.output * PRICES.output) : 0;
+    return { used, upstreamUsed: upstream.requests.reduce((all, { usage }) => all + costOf(usage), 0) };
+  }
+
   /** Sends waves of parallel requests until all of a wave are refused. */
-  async function useUp(nodes: readonly GatewayProcess[], route: Route, more: object = {}): Promise<void> {
+  async function useUp(
+    nodes: readonly GatewayProcess[],
+    route: Route,
+    more: object = {},
+    settled: () => Promise<unknown> = spent,
+  ): Promise<void> {
     for (let wave = 0; wave < MAX_WAVES; wave += 1) {
       const statuses = await Promise.all(
         Array.from({ length: PARALLEL }, async (_, index) => {
@@ -88,7 +111,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
         }),
       );
       if (!statuses.includes(200)) return;
-      await spent();
+      await settled();
     }
   }
 
@@ -174,6 +197,19 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     expect((await spent()).used).to.be.greaterThan(2 * LIMIT);
     expect((await post(gateway, '/v1/chat/completions', { max_tokens: 1 })).status).to.equal(429);
     await until(() => gateway.output().includes('an upstream used more tokens than it was limited to'));
+  });
+
+  it('is the same for a budget of money', async () => {
+    const { stdout } = await gateway.command('keys', 'create', '--grant', 'text', '--budget', '1 USD/month', ...MORE);
+    ({ key } = JSON.parse(stdout));
+    const other = stack.name === 'PostgreSQL, S3 and Redis' ? await start() : undefined;
+    try {
+      useOfLimit(1);
+      await useUp(other ? [gateway, other] : [gateway], '/v1/chat/completions', {}, spentMoney);
+      expectHeld(await spentMoney());
+    } finally {
+      await other?.kill();
+    }
   });
 
   // Elsewhere the database is of one process.

@@ -385,7 +385,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     try {
       const ann = await newcomer(own, 'late@example.com');
       const { apiKey } = (await ann.post('/api/user')).json;
-      const [user] = await own.state.users.list({ limit: 1 });
+      const [user] = await own.state.users.findByEmail('late@example.com');
       const terms = { planId: 'week', grants: ['text'], rpm: 60, models: null, imageDailyLimit: null } as const;
       const week = { ...terms, durationMs: 7 * 24 * HOUR_MS, budget: null };
       await own.state.accounts.grant({ accountId: user?.accountId ?? '', terms: week, actor: 'operator:test' });

@@ -208,6 +208,36 @@ describe('models of a server with the messages format', () => {
       });
     });
 
+    it('count the tokens of a response', async () => {
+      const { status, json } = await post(app, '/v1/responses/input_tokens', key, {
+        model: MODEL,
+        input: 'Which tugs lie here?',
+        instructions: 'Sail.',
+        max_output_tokens: 9,
+      });
+      expect([status, json]).to.deep.equal([200, { object: 'response.input_tokens', input_tokens: 42 }]);
+      expect(upstream.requests.at(-1)?.path).to.equal('/v1/messages/count_tokens');
+      expect(asked()).to.have.all.keys('model', 'system', 'messages');
+    });
+
+    it('are made of responses, whole and streamed alike', async () => {
+      const body = { model: MODEL, input: 'Which tugs lie here?', reasoning: { effort: 'low' as const }, store: false };
+      const whole = await openai.responses.create(body);
+      const streamed = await openai.responses.stream(body).finalResponse();
+      for (const { model, status, output_text: text, output, usage } of [whole, streamed]) {
+        expect([model, status, text]).to.deep.equal([MODEL, 'completed', SAID]);
+        expect(output.map(({ type }) => type)).to.deep.equal(['reasoning', 'message']);
+        expect(usage).to.deep.include({ input_tokens: 331, output_tokens: 17, total_tokens: 348 });
+        expect(usage?.input_tokens_details.cached_tokens).to.equal(300);
+      }
+      expect(asked()).to.deep.include({ output_config: { effort: 'low' }, max_tokens: 16_384 });
+      const { name, parameters } = TOOL.function;
+      const tools = [{ type: 'function' as const, name, parameters, strict: false }];
+      const called = await openai.responses.create({ ...body, tools });
+      const call = called.output.find(({ type }) => type === 'function_call');
+      expect(call).to.include({ name: 'weather', arguments: `{"place":"Ostend \\"quay\\"","id":${BIG}}` });
+    });
+
     it('call tools with exact arguments, and read their results', async () => {
       const none = { ...TOOL, function: { name: 'tide' } };
       const body = { model: MODEL, messages: HI, tools: [TOOL, none], parallel_tool_calls: false };
@@ -385,7 +415,7 @@ describe('models of a server with the messages format', () => {
     it('are refused by the upstream as the fault says: of the client, of the operator, or for a while', async () => {
       for (const [args, status, code] of [
         [[400, 'invalid_request_error', 'prompt is too long: 9 > 8'], 400, 'context_length_exceeded'],
-        [[413, 'request_too_large', 'Too large'], 400, 'context_length_exceeded'],
+        [[413, 'request_too_large', 'Too large'], 413, 'context_length_exceeded'],
         [[404, 'not_found_error', 'File not found: file_1'], 400, 'invalid_value'],
         [[404, 'not_found_error', `model: ${VENDOR}`], 502, 'upstream_error'],
         [

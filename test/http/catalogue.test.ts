@@ -46,6 +46,19 @@ describe('the catalogue of plans', () => {
     expect(freeTier).to.deep.equal({ id: 'free', name: 'Free', requestLimit: 50, rpm: 30, modelAccess: ['m-5.5'] });
   });
 
+  it('opens further grants to the free tier, beside those of the file', async () => {
+    const file = await write({ freeTier: { grants: ['images'], modelAccess: ['m-5.4'] } });
+    const ofFile = await readCatalogue(file, ['extract', 'audio']);
+    const terms = planTerms('free', { catalogue: ofFile, freeTierPeriod: 'lifetime' });
+    expect(terms?.grants).to.deep.equal(['images', 'extract', 'text', 'audio']);
+    expect(terms?.models).to.include.members(['m-5.4', 'tts_v3', 'stt-large-v3']).and.not.to.include('m-5.5');
+    const plain = await readCatalogue(undefined, ['images']);
+    expect(planTerms('free', { catalogue: plain, freeTierPeriod: 'lifetime' })).to.deep.include({
+      grants: ['images', 'text'],
+      models: ['m-5.5'],
+    });
+  });
+
   it("takes an operator's changes and further plans", async () => {
     const file = await write({
       plans: [

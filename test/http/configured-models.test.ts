@@ -6,6 +6,7 @@ import { type ListeningApp, startApp } from './listening-app.js';
 import { post } from './text-app.js';
 
 const CHATS = '/v1/chat/completions';
+const API_KEY = 'key-of-the-upstream-in-this-test';
 const MESSAGES = [{ role: 'user', content: 'Say something about Ostend.' }];
 
 /** One provider with several models at two servers. */
@@ -16,7 +17,7 @@ describe('models by configuration', () => {
   let key: string;
 
   const upstreamsOf = () => [
-    { name: 'fast', url: fast.baseUrl },
+    { name: 'fast', url: fast.baseUrl, apiKey: API_KEY },
     { name: 'spare', url: spare.baseUrl, model: 'vendor/secret-name' },
   ];
 
@@ -113,6 +114,39 @@ describe('models by configuration', () => {
     const lengths = page.data.map(({ id, max_input_tokens: length }: Record<string, unknown>) => [id, length]);
     expect(Object.fromEntries(lengths)).to.include({ 'qwen3:32b': 40_960, ordered: null });
     expect(await get('/v1/models/qwen3:32b', anthropic)).to.include({ max_input_tokens: 40_960, max_tokens: null });
+  });
+
+  it('pass on how the upstream named the request, in a header and in the log', async () => {
+    const named = async (path: string, body: object, headers: Record<string, string> = {}) => {
+      fast.behave(() => ({ does: 'answer', headers }));
+      const answer = await post(app, path, key, { model: 'gpt-5.5', ...body });
+      expect(answer.status).to.equal(200);
+      return answer.headers.get('x-upstream-request-id');
+    };
+    const chatBody = { messages: MESSAGES };
+    const message = { ...chatBody, max_tokens: 9 };
+    for (const [path, body] of [
+      [CHATS, chatBody],
+      [CHATS, { ...chatBody, stream: true }],
+      ['/v1/responses', { input: 'x' }],
+      ['/v1/responses', { input: 'x', stream: true }],
+      ['/v1/messages', message],
+      ['/v1/messages', { ...message, stream: true }],
+    ] as const) {
+      expect(await named(path, body), path).to.equal('req_0a1b2c3d4e5f');
+      const lines = app.log.filter(({ message: text }) => text === 'request');
+      expect(lines.at(-1)?.fields).to.include({ upstreamRequestId: 'req_0a1b2c3d4e5f' });
+    }
+    const id = (value: string) => named(CHATS, chatBody, { 'x-request-id': value });
+    expect(await id('a b;c"<d>')).to.equal('abcd');
+    expect(await id('9'.repeat(500))).to.equal('9'.repeat(128));
+    expect(await id('"<>"'), 'nothing is left of it').to.equal(null);
+    expect(await named(CHATS, chatBody, { 'x-request-id': '', 'request-id': 'req_other' })).to.equal('req_other');
+    expect(await id(`req-${API_KEY}`), 'no secret').to.not.contain(API_KEY);
+    fast.behave(() => ({ does: 'error', status: 500, headers: { 'x-request-id': 'req_of-the-failure' } }));
+    await post(app, CHATS, key, { model: 'gpt-5.5', ...chatBody });
+    const failed = app.log.filter(({ message: text }) => text.startsWith('a request to an upstream failed'));
+    expect(failed.at(-1)?.fields).to.include({ member: 'fast', upstreamRequestId: 'req_of-the-failure' });
   });
 
   it('report one state for each upstream, over all models', async () => {

@@ -85,6 +85,31 @@ describeOnStacks('the list of image jobs', (stack) => {
     expect((await list('', other)).json.error.code).to.equal('route_not_allowed');
   });
 
+  it('shows that the jobs of a key with a higher priority run first, in its account', async () => {
+    const account = 'acc_team';
+    const keyOf = (change: object) => app.makeKey({ grants: ['images'] }, { accountId: account, ...change });
+    const [low, high] = await Promise.all([keyOf({ priority: 'low' }), keyOf({ priority: 'high' })]);
+    const other = await app.makeKey({ grants: ['images'] }, { accountId: 'acc_other' });
+    const submit = async (secret: string, prompt: string) => {
+      const { status } = await imageClient(app, secret).submit({ ...PROMPT, prompt });
+      expect(status).to.equal(202);
+    };
+    await submit(low, 'low 1');
+    await darkroom.asked(1);
+    for (const [secret, prompt] of [
+      [low, 'low 2'],
+      [other, 'other'],
+      [high, 'high 1'],
+      [high, 'high 2'],
+    ] as const) {
+      await submit(secret, prompt);
+    }
+    for (let count = 0; count < 5; count += 1) await darkroom.develop();
+    const order = darkroom.calls.map(({ prompt }) => prompt);
+    expect(order.filter((prompt) => prompt !== 'other')).to.deep.equal(['low 1', 'high 1', 'high 2', 'low 2']);
+    expect(order.indexOf('other')).to.be.at.most(2);
+  });
+
   it('says how long a job waited and ran', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);

@@ -63,8 +63,9 @@ describe('image requests', () => {
     ].map((size): [object, string, string] => [{ size }, 'invalid_value', 'size']),
     [{ response_format: 'base64' }, 'invalid_value', 'response_format'],
     [{ upload_to_storage: 'true' }, 'invalid_value', 'upload_to_storage'],
-    [{ stream: true }, 'unsupported_parameter', 'stream'],
     [{ stream: 'true' }, 'invalid_value', 'stream'],
+    [{ partial_images: 4 }, 'invalid_value', 'partial_images'],
+    [{ partial_images: '1' }, 'invalid_value', 'partial_images'],
     [{ items: [] }, 'invalid_value', 'items'],
     [{ items: [{ prompt: 'a' }, { prompt: 'b' }] }, 'invalid_value', 'items'],
     [{ items: { prompt: 'a' } }, 'invalid_value', 'items'],
@@ -117,6 +118,13 @@ describe('image requests', () => {
     }
     expect((await limited.submit()).headers.get('x-ratelimit-remaining-requests')).to.equal('0');
     expect(calls).to.have.length.at.most(1);
+  });
+
+  it('streams no job, and says where the events of one are', async () => {
+    const client = imageClient(app, await app.makeKey({ grants: ['images'] }));
+    const { status, json } = await client.submit({ ...PROMPT, stream: true });
+    expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'unsupported_parameter', 'stream']);
+    expect(json.error.message).to.include('/events').and.to.include('/v1/images/generations');
   });
 
   it('takes defaults for what is absent or null', async () => {

@@ -67,6 +67,18 @@ for (const engine of engines) {
       expect(audit[0]?.actor).to.match(/^operator:/);
     });
 
+    it('create and update set the priority of the jobs of a key', async () => {
+      const { id, priority } = await make('--account', 'team', '--priority', 'low');
+      expect([priority, (await state.keys.find(id))?.priority]).to.deep.equal(['low', 'low']);
+      const { stdout } = await run('update', id, '--priority', 'high');
+      expect(stdout).to.include('changed: priority high.');
+      expect((await run('show', id)).stdout).to.match(/^priority +high$/m);
+      const wrong = await run('create', '--priority', 'urgent');
+      expect([wrong.code, wrong.stderr]).to.satisfy(
+        ([code, text]: [number, string]) => code === 2 && text.includes('--priority must be low, normal, high.'),
+      );
+    });
+
     it('update keeps a key within its plan', async () => {
       const { id, plan_expires_at: end } = await make('--plan', 'month', '--grant', 'images');
       const cases: [string[], string][] = [
@@ -291,7 +303,7 @@ for (const engine of engines) {
     it('update says what is wrong', async () => {
       const { id } = await make();
       const cases: [string[], number, string][] = [
-        [[id], 2, 'Give what changes: --name, --grant, --rpm, --models, --budget, --group or --expires.'],
+        [[id], 2, 'Give what changes: --name, --grant, --rpm, --models, --budget, --group, --priority or --expires.'],
         [[id, '--budget', '50 USD/week'], 2, '--budget must be an amount such as "50 USD/month"'],
         [[id, '--group', 'nobodys'], 2, '--group: There is no group nobodys. "mediagate groups create" creates one.'],
         [[id, '--rpm', '-5'], 2, '--rpm must be'],

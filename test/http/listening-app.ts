@@ -33,7 +33,7 @@ import {
 } from '../../server/keys/index.js';
 import { createHealth, createMetrics, type Health } from '../../server/observability/index.js';
 import { openState, type State } from '../../server/state.js';
-import { createUsageService } from '../../server/usage/index.js';
+import { createUsageService, type Prices } from '../../server/usage/index.js';
 import {
   createWebhookSecrets,
   createWebhookTargets,
@@ -75,6 +75,8 @@ export interface ListeningAppOptions {
   /** Whether the routes of Anthropic's format do anything. Default false. */
   messages?: boolean;
   clock?: Clock;
+  /** Default: none. */
+  prices?: Prices;
   /** Between looks at responses in the background. Default: 5,000. */
   backgroundMs?: number;
   jobs?: Omit<JobsOptions, 'store'>;
@@ -135,10 +137,10 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const place = await options.stack?.place();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-server-'));
   const logger = createRecordingLogger();
-  const { publicMetrics = false, tracer } = options;
+  const { publicMetrics = false, tracer, prices } = options;
   const metrics = publicMetrics ? await createMetrics({ clock }) : undefined;
   const meter = metrics?.meter;
-  const watching = { meter, tracer };
+  const watching = { meter, tracer, prices };
   const state = await openState({
     dataDir,
     ...place?.settings,
@@ -192,7 +194,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { rateLimits, budgets, admissions, usage: usageLog } = state;
-  const usage = createUsageService({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock });
+  const usage = createUsageService({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock, prices });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
   const answers = createIdempotencyService({
     answers: state.idempotentResponses,
@@ -204,7 +206,19 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const webhooks = options.webhooks && (await openWebhooks(options.webhooks));
   const responses = state.storedResponses;
   const counting = { rateLimits, usage, answers, budgets, usageLog, responses, metrics, publicMetrics, webhooks };
-  const dependencies = { gateway, ...counting, keys, health, logger, clock, siteUrl, account, tracer, ...links };
+  const dependencies = {
+    gateway,
+    prices,
+    ...counting,
+    keys,
+    health,
+    logger,
+    clock,
+    siteUrl,
+    account,
+    tracer,
+    ...links,
+  };
   const app = createApp(dependencies);
   const server = createHttpServer({ handler: app.callback(), ...options.server });
   server.listen(0, '127.0.0.1');

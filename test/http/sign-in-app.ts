@@ -28,6 +28,10 @@ export interface SignInAppOptions {
   paymentSecrets?: AccountDependencies['paymentSecrets'];
   /** Default: none. */
   imageDailyLimit?: number;
+  /** Whether there is no user yet, so that the first to sign in becomes the operator. Default false. */
+  withoutUsers?: boolean;
+  /** Whether the routes of Anthropic's format do anything. Default false. */
+  messages?: boolean;
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
 }
@@ -48,6 +52,7 @@ export interface SignInApp extends ListeningApp {
 }
 
 const SESSION_COOKIE = 'mediagate';
+const EARLIER_USER = { issuer: 'urn:invented:earlier', subject: 'earlier', email: null, name: null };
 
 export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
   const { issuer, clock, host = '127.0.0.1', stack, catalogue = DEFAULT_CATALOGUE } = options;
@@ -60,6 +65,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     clock,
     stack,
     imageDailyLimit: options.imageDailyLimit,
+    messages: options.messages,
     gateway: {
       plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
       // The way out is the real one: what it guards is part of what is tested.
@@ -76,6 +82,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
   });
   if (!identity) throw new Error('the app was started without accounts');
   const started = identity;
+  if (!options.withoutUsers) await app.state.users.signIn(EARLIER_USER);
 
   const begin = (browser: BrowserSession, path = '/signin') => browser.open(app.url + path);
 

@@ -26,6 +26,21 @@ describeOnStacks('signing in', (stack) => {
     expect((await app.device(browser)).status).to.equal(200);
   });
 
+  it('makes the first person the operator of a fresh gateway, and says so before, after and in the log', async () => {
+    const fresh = await startSignInApp({ stack, withoutUsers: true });
+    const [browser, second] = [createBrowserSession(), createBrowserSession()];
+    const page = async (one: typeof browser, path: string) => (await one.send(fresh.url + path)).text;
+    expect(await page(browser, '/login')).to.contain('The first person who signs in here becomes the operator');
+    await fresh.signIn(browser);
+    expect(await page(browser, '/dashboard')).to.contain('you are the operator of this gateway');
+    const lines = fresh.log.filter(({ message }) => message.includes('is the operator'));
+    expect(lines).to.have.length(1);
+    expect(await page(second, '/login')).not.to.contain('becomes the operator');
+    await fresh.signIn(second, 'bob@example.com');
+    expect(await page(second, '/dashboard')).not.to.contain('you are the operator');
+    await fresh.close();
+  });
+
   it('asks with PKCE, state and nonce, and for its own address alone, whatever the request says of itself', async () => {
     const browser = createBrowserSession();
     const headers = {

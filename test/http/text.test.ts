@@ -29,6 +29,12 @@ function ledgerOf(app: ListeningApp, count: number): Promise<readonly UsageEntry
   });
 }
 
+/** What the report has of the only key, route and model. */
+async function totalOf(app: ListeningApp) {
+  const [total] = await app.state.usage.totals({ from: today(), to: today() });
+  return total;
+}
+
 describeOnStacks('text over HTTP', (stack) => {
   let upstream: TextUpstream;
   let app: ListeningApp;
@@ -602,6 +608,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
       const [entry] = await ledgerOf(app, 1);
       expect(entry).to.include({ estimated: true });
       expect(app.model.calls[0]?.signal.aborted).to.equal(true);
+      expect(await totalOf(app)).to.include({ requests: 1, failed: cut ? 1 : 0 });
       const told = app.log.filter(({ message }) => message === 'an answer was interrupted');
       expect(told).to.have.length(cut ? 1 : 0);
       if (!cut) await app.close();
@@ -633,6 +640,20 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     });
     const [entry] = await ledgerOf(app, 1);
     expect(entry).to.include({ status: 200, estimated: true, outputTokens: 1 });
+    expect(await totalOf(app)).to.include({ requests: 1, failed: 1, outputTokens: 1 });
+  });
+
+  it('counts a stream as failed that the upstream ends with an error, in each format', async () => {
+    const end = 'data: {"error":{"message":"It broke.","type":"server_error"}}\n\n';
+    app = await startScriptedApp(() => ({ pieces: [Buffer.from(end)] }), {}, { messages: true });
+    const key = await app.makeKey({ ...TEXT });
+    await post(app, CHATS, key, { ...CHAT, stream: true });
+    await post(app, RESPONSES, key, { ...QUESTION, stream: true });
+    await post(app, '/v1/messages', key, { ...CHAT, max_tokens: 9, stream: true });
+    const statuses = (await ledgerOf(app, 3)).map(({ status }) => status);
+    expect(statuses).to.deep.equal([200, 200, 200]);
+    const totals = await app.state.usage.totals({ from: today(), to: today() });
+    expect(totals.map(({ failed }) => failed)).to.deep.equal([1, 1, 1]);
   });
 
   it('asks a model for more only as fast as the client takes it', async () => {

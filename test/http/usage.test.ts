@@ -29,7 +29,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
       model: 'm-5.5',
       status: 200,
       latencyMs: 100,
-      usage: { inputTokens: 10, cachedTokens: 4, outputTokens: 5, reasoningTokens: 2 },
+      usage: { inputTokens: 10, cachedTokens: 4, cacheWriteTokens: 3, outputTokens: 5, reasoningTokens: 2 },
       at: Date.now(),
       ...change,
     });
@@ -102,6 +102,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
       estimated: 1,
       input_tokens: 10,
       cached_tokens: 4,
+      cache_write_tokens: 3,
       output_tokens: 5,
       reasoning_tokens: 2,
       characters: 12,

@@ -14,6 +14,8 @@ export interface PageRequest {
   form?: Record<string, string>;
   /** Sent as JSON. */
   json?: unknown;
+  /** Sent as it is. */
+  body?: string;
   headers?: Record<string, string>;
 }
 
@@ -54,7 +56,7 @@ export function createBrowserSession(): BrowserSession {
     }
   }
 
-  async function send(url: string, { method, form, json, headers }: PageRequest = {}): Promise<PageAnswer> {
+  async function send(url: string, { method, form, json, body, headers }: PageRequest = {}): Promise<PageAnswer> {
     const { pathname, origin } = new URL(url);
     const cookies = [...jarOf(url)].filter(([, { path }]) => pathname.startsWith(path));
     const verb = method ?? (form || json !== undefined ? 'POST' : 'GET');
@@ -71,6 +73,7 @@ export function createBrowserSession(): BrowserSession {
       },
       ...(form && { body: new URLSearchParams(form) }),
       ...(json !== undefined && { body: JSON.stringify(json) }),
+      ...(body !== undefined && { body }),
     });
     keep(url, response.headers);
     const to = response.headers.get('location');
@@ -102,3 +105,16 @@ function nameAndValue(pair: string): [name: string, value: string] {
   const [name = '', ...value] = pair.split('=');
   return [name, value.join('=')];
 }
+
+/** A person signs in, through the pages of the development provider. The first one of a gateway is its operator. */
+export async function signInAt(gateway: { url: string }, email: string): Promise<BrowserSession> {
+  const browser = createBrowserSession();
+  const page = await browser.open(`${gateway.url}/signin?return_to=/device`);
+  let answer = await browser.send(page.url, { form: { email, name: '', action: 'sign-in' } });
+  while (answer.location !== undefined) answer = await browser.send(answer.location);
+  if (!browser.cookie(gateway.url, 'mediagate')) throw new Error(`no sign-in: ${answer.status} ${answer.text}`);
+  return browser;
+}
+
+/** The operator of a fresh gateway, so that those who sign in later are customers. */
+export const OPERATOR = 'operator@example.com';

@@ -99,13 +99,29 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
     if (answer.does === 'reset' && answer.before) return void response.socket?.resetAndDestroy();
     const image = await imageFor(request, answer);
     if (answer.does === 'image' && answer.delayMs) await new Promise((done) => setTimeout(done, answer.delayMs));
-    const body = bodyOf(image, answer);
+    const streams = String(request.members.stream) === 'true';
+    const body = streams ? eventsOf(request, image, answer) : bodyOf(image, answer);
+    if (streams) return send(response, 200, body, 'text/event-stream; charset=utf-8');
     if (answer.does === 'cut_json') return send(response, 200, body.slice(0, body.length / 2));
     if (answer.does !== 'half_open' && answer.does !== 'reset') return send(response, 200, body);
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
     response.write(body.slice(0, body.length / 2), () => {
       if (answer.does === 'reset') response.socket?.resetAndDestroy();
     });
+  }
+
+  /** Partial images, all the same as the image, and the image. */
+  function eventsOf({ path, members }: ImageUpstreamRequest, image: Buffer, { does }: ImageUpstreamAnswer): string {
+    const kind = path.endsWith('edits') ? 'image_edit' : 'image_generation';
+    const b64_json = image.toString('base64');
+    const event = (type: string, fields: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+    const partials = Array.from({ length: Number(members.partial_images) }, (_, partial_image_index) =>
+      event(`${kind}.partial_image`, { b64_json, partial_image_index }),
+    );
+    const usage = { input_tokens: 21, output_tokens: 1056, total_tokens: 1077 };
+    const last = does === 'bad_base64' ? b64_json.replace(/^.{20}./, '$&*') : b64_json;
+    const text = partials.join('') + event(`${kind}.completed`, { b64_json: last, usage });
+    return does === 'cut_json' ? text.slice(0, -100) : text;
   }
 
   function bodyOf(image: Buffer, answer: ImageUpstreamAnswer): string {

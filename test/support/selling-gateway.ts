@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
 import { genericNotice, SECRETS } from '../http/payment-app.js';
+import { OPERATOR, signInAt } from './browser-session.js';
 import type { Environment } from './command-line.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from './gateway-process.js';
 import { startReplayingProxy } from './replaying-proxy.js';
@@ -45,6 +46,7 @@ export async function startSellingGateway(environment: Environment = {}): Promis
     dataFolder,
     environment: { ...environment, ...PAYMENT, PLANS_FILE: plansFile, LOG_LEVEL: 'debug' },
   });
+  await signInAt(gateway, OPERATOR);
   return {
     ...gateway,
     planName: '30M tokens',

@@ -34,6 +34,17 @@ describe('sketch_image', () => {
     expect(error).to.be.instanceOf(GatewayError).and.to.include({ code: 'invalid_value', param: 'image' });
   });
 
+  it('shows the colours, and then the ink, before the picture is complete', async () => {
+    for (const count of [1, 2, 3]) {
+      const shown: Buffer[] = [];
+      const partials = { count, show: ({ bytes }: { bytes: Uint8Array }) => void shown.push(Buffer.from(bytes)) };
+      const picture = await draw({ partials });
+      expect(shown).to.have.length(Math.min(2, count));
+      expect(new Set([...shown, picture].map((bytes) => bytes.toString('base64'))).size).to.equal(shown.length + 1);
+      expect(picture.equals(await draw())).to.equal(true);
+    }
+  });
+
   it('says what it ignores', async () => {
     const options = { quality: 'high', moderation: 'auto', background: 'transparent' };
     const { warnings } = await provider.generate(call({ options }));

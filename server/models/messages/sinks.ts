@@ -50,12 +50,12 @@ export function describeEnd(end: MessageEnd | undefined) {
   };
 }
 
-/** Cached input tokens are reported beside the input, not in it. */
+/** Input tokens from the cache, and those written to it, are reported beside the input, not in it. */
 export function describeUsage(usage: Usage | undefined) {
-  const { inputTokens = 0, outputTokens = 0, cachedTokens = 0, reasoningTokens } = usage ?? {};
+  const { inputTokens = 0, outputTokens = 0, cachedTokens = 0, cacheWriteTokens = 0, reasoningTokens } = usage ?? {};
   return {
-    input_tokens: Math.max(0, inputTokens - cachedTokens),
-    cache_creation_input_tokens: 0,
+    input_tokens: Math.max(0, inputTokens - cachedTokens - cacheWriteTokens),
+    cache_creation_input_tokens: cacheWriteTokens,
     cache_read_input_tokens: cachedTokens,
     output_tokens: outputTokens,
     output_tokens_details: reasoningTokens === undefined ? null : { thinking_tokens: reasoningTokens },

@@ -26,6 +26,7 @@ export interface DashboardView {
   plan: {
     name: string;
     isFree: boolean;
+    isOperator: boolean;
     expiresAt: number | null;
     /** Allowed and forbidden uses of keys, as text: `images or link data`; empty if there is none. */
     opened: string;
@@ -36,6 +37,8 @@ export interface DashboardView {
   rateLimits: { keyName: string; families: readonly RateLimitView[] } | null;
   /** Oldest first, one for each day. */
   usage: readonly UsageDay[];
+  /** Default: there are no prices, and no costs are shown. */
+  costs?: CostsView;
   jobs: readonly JobRecord[];
   orders: OrdersView;
   /** Name of a key that was just revoked; otherwise null. */
@@ -61,7 +64,7 @@ export function dashboardPage(view: DashboardView): Omit<Page, 'viewer'> {
 <div class="columns">
 <div class="stack">
 ${renderKeys(view.keys, view.revoked)}
-${renderUsage(view.usage)}
+${renderUsage(view.usage, view.costs)}
 ${renderJobs(view.jobs)}
 </div>
 <div class="stack">
@@ -82,9 +85,10 @@ function renderPlan(plan: DashboardView['plan']): Html {
 ${emptyState('No plan yet', 'Your first key comes with the free plan. You can order the others.')}
 <a class="button button-quiet" href="/plans">See the plans</a></section>`;
   }
-  const { name, isFree, expiresAt, opened, withheld, allowances } = plan;
+  const { name, isFree, isOperator, expiresAt, opened, withheld, allowances } = plan;
   return html`<section class="card stack" aria-labelledby="plan"><h2 id="plan">Plan</h2>
 <p class="plan-name">${name}</p>
+${isOperator && html`<p class="notice small">You signed in first at the development provider, so you are the operator of this gateway: your keys have every grant and no limits of a plan.</p>`}
 <p class="small">Your keys can use ${opened}${withheld !== '' && html`, but not ${withheld}. For those, see the <a href="/plans">other plans</a> or ask <a href="/plans#support">support</a>`}.</p>
 ${allowances.map(
   ({
@@ -96,7 +100,7 @@ ${allowances.map(
 )}
 ${allowances.length === 0 && html`<p class="small muted">Unlimited.</p>`}
 <p class="small muted">${expiresAt === null ? 'Does not expire.' : html`Valid until ${day(expiresAt)}.`}</p>
-<a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Get more'}</a></section>`;
+${!isOperator && html`<a class="button button-quiet" href="/plans">${isFree ? 'Choose a plan' : 'Get more'}</a>`}</section>`;
 }
 
 function renderRateLimits(rateLimits: DashboardView['rateLimits']): Html | false {
@@ -260,6 +264,15 @@ export interface UsageDay {
   images: number;
 }
 
+/** Costs as text. */
+export interface CostsView {
+  /** ISO 4217. */
+  currency: string;
+  total: string;
+  /** By day: `2026-06-15`. Days without requests are left out. */
+  days: ReadonlyMap<string, string>;
+}
+
 /** Width of a day in the drawing, of which the bar takes most. */
 const STEP = 10;
 const BAR = 7;
@@ -269,18 +282,18 @@ const MIN_BAR = 2;
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
-export function renderUsage(days: readonly UsageDay[]): Html {
+export function renderUsage(days: readonly UsageDay[], costs?: CostsView): Html {
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
   return html`<section class="card stack" aria-labelledby="usage">
 <div class="row row-apart"><h2 id="usage">Usage</h2><span class="small muted">Requests, ${days.length} days</span></div>
 ${
   total === 0
     ? emptyState('No usage yet', 'Requests appear here a few seconds after they are answered.')
-    : html`${renderChart(days)}${renderTable(days)}`
+    : html`${renderChart(days, costs)}${renderTable(days, costs)}`
 }</section>`;
 }
 
-function renderChart(days: readonly UsageDay[]): Html {
+function renderChart(days: readonly UsageDay[], costs: CostsView | undefined): Html {
   const max = Math.max(...days.map(({ requests }) => requests));
   const tokens = days.reduce((sum, one) => sum + one.tokens, 0);
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
@@ -290,7 +303,11 @@ function renderChart(days: readonly UsageDay[]): Html {
 <div><dt>Requests</dt><dd>${count(total)}</dd></div>
 <div><dt>Failed</dt><dd>${count(failed)}</dd></div>
 <div><dt>Tokens</dt><dd>${shortCount(tokens)}</dd></div>
-</dl>
+${
+  costs &&
+  html`<div><dt>Cost (${costs.currency})</dt><dd>${costs.total}</dd></div>
+`
+}</dl>
 <figure class="chart">
 <span class="chart-most small muted figures" aria-hidden="true">${shortCount(max)}</span>
 <svg viewBox="0 0 ${days.length * STEP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${words}">
@@ -310,11 +327,11 @@ ${requests > 0 && html`<rect class="chart-all" x="${x}" y="${rounded(HEIGHT - wh
 ${failed > 0 && html`<rect class="chart-failed" x="${x}" y="${rounded(HEIGHT - bad)}" width="${BAR}" height="${rounded(bad)}"/>`}</g>`;
 }
 
-function renderTable(days: readonly UsageDay[]): Html {
+function renderTable(days: readonly UsageDay[], costs: CostsView | undefined): Html {
   const used = days.filter(({ requests }) => requests > 0).reverse();
   return html`<details><summary>As a table</summary>
 <div class="table" tabindex="0" role="region" aria-label="Usage by day"><table>
-<thead><tr><th scope="col">Day</th><th scope="col" class="number">Requests</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Tokens</th><th scope="col" class="number">Images</th></tr></thead>
+<thead><tr><th scope="col">Day</th><th scope="col" class="number">Requests</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Tokens</th><th scope="col" class="number">Images</th>${costs && html`<th scope="col" class="number">Cost (${costs.currency})</th>`}</tr></thead>
 <tbody>${used.map(
     ({
       day,
@@ -323,7 +340,7 @@ function renderTable(days: readonly UsageDay[]): Html {
       tokens,
       images,
     }) => html`<tr><th scope="row">${day}</th><td class="number">${count(requests)}</td>
-<td class="number">${count(failed)}</td><td class="number">${count(tokens)}</td><td class="number">${count(images)}</td></tr>`,
+<td class="number">${count(failed)}</td><td class="number">${count(tokens)}</td><td class="number">${count(images)}</td>${costs && html`<td class="number">${costs.days.get(day) ?? '-'}</td>`}</tr>`,
   )}</tbody></table></div></details>`;
 }
 

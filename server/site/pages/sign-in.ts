@@ -5,9 +5,11 @@ export interface SignInView {
   status: SignInStatus;
   /** Path of the site to continue at. */
   returnTo: string;
+  /** No user exists yet: the first one becomes the operator. */
+  isFirst: boolean;
 }
 
-export function signInPage({ status, returnTo }: SignInView): Omit<Page, 'viewer'> {
+export function signInPage({ status, returnTo, isFirst }: SignInView): Omit<Page, 'viewer'> {
   const { state, provider = 'your identity provider', standIn, reason } = status;
   const start = `/signin?return_to=${encodeURIComponent(returnTo)}`;
   return {
@@ -22,6 +24,7 @@ ${
     ? html`<a class="button" href="${start}">Continue with ${standIn ? 'the development provider' : provider}</a>`
     : html`<p class="problem" role="alert">Nobody can sign in at the moment. ${reason}</p>`
 }
+${standIn && isFirst && html`<p class="notice"><strong>You are the first.</strong> The first person who signs in here becomes the operator of this gateway, with every grant and without the limits of a plan.</p>`}
 ${standIn && html`<p class="notice notice-warn"><strong>For development.</strong> Anyone can sign in as anyone there. It works on this machine only, until <code>OIDC_ISSUER</code> names a real provider.</p>`}
 </div>
 <dl class="promises">

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isGatewayError } from 'mediagate';
+import { isGatewayError, type JobPriority } from 'mediagate';
 import type { JobRecord, WorkOptions } from '../../../core/jobs/jobs.js';
 import { engines } from '../../support/engines.js';
 import { createImageJobs, type ImageJobs, turn } from '../../support/image-jobs.js';
@@ -16,9 +16,9 @@ for (const engine of engines) {
 
     afterEach(() => jobs?.place.remove());
 
-    function submit(keyId: string, group?: string): Promise<JobRecord> {
+    function submit(keyId: string, group?: string, priority?: JobPriority): Promise<JobRecord> {
       jobs.clock.advance(1);
-      return jobs.submit({ job: { keyId, group, summary: keyId } });
+      return jobs.submit({ job: { keyId, group, priority, summary: keyId } });
     }
 
     /** Runs everything and notes whose turn it was. */
@@ -197,6 +197,42 @@ for (const engine of engines) {
       await jobs.state.jobs.cancel(accepted.id, 'one');
       expect(await ask(other)).to.include({ state: 'queued' });
       expect(await ask()).to.include({ code: 'too_many_open_jobs' });
+    });
+
+    it('go to the keys of a group by their priority, and to other groups as before', async () => {
+      const all: JobRecord[] = [];
+      for (const [keyId, group, priority] of [
+        ['l', 'g', 'low'],
+        ['l', 'g', 'low'],
+        ['o', 'other', 'low'],
+        ['o', 'other', 'low'],
+        ['o', 'other', 'low'],
+        ['m', 'g', 'normal'],
+        ['n', 'g', undefined],
+        ['m', 'g', 'normal'],
+        ['h', 'g', 'high'],
+        ['i', 'g', 'high'],
+        ['h', 'g', 'high'],
+      ] as const) {
+        all.push(await submit(keyId, group, priority));
+      }
+      await runAll(all);
+      // Of each pair of turns one is the other group's, as long as it has jobs.
+      expect(order.filter((keyId) => keyId !== 'o').join('')).to.equal('hihmnmll');
+      expect(order.join('')).to.match(/^(?:o[a-z]|[a-z]o){3}/);
+    });
+
+    it('leave a job that runs alone, and jobs of one key in their order, whatever priority it has now', async () => {
+      const first = await submit('a', 'g', 'low');
+      const all = [first, await submit('a', 'g', 'low')];
+      const workers = jobs.work(async ({ summary }) => {
+        order.push(String(summary));
+        if (order.length === 1) all.push(await submit('b', 'g', 'high'), await submit('a', 'g', 'high'));
+      });
+      while (order.length < 4) await turn();
+      for (const job of all) await jobs.ended(job);
+      await workers.stop();
+      expect(order.join('')).to.equal('abaa');
     });
 
     it('say where a job stands', async () => {

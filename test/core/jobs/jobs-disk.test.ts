@@ -34,7 +34,7 @@ describe('durable jobs in a folder that has troubles', () => {
       database,
       dispatcher: createEmbeddedDispatcher(),
       instances: createInstances({ database, times: createDatabaseClock(systemClock), logger }),
-      admission: { extraction: createJobAdmission({ queries, kind: 'extraction', rateLimitTable }) },
+      admission: { extraction: createJobAdmission({ engine: 'sqlite', queries, kind: 'extraction', rateLimitTable }) },
       clock: systemClock,
       logger,
     });

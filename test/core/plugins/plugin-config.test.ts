@@ -125,6 +125,33 @@ describe('plugins.config.json', () => {
     ]);
   });
 
+  it('takes the prices of models out of both lists of models', async () => {
+    const [large, small, many] = (await read({
+      plugins: [
+        { use: 'model', models: [{ id: 'large', prices: { input: 2, output: 8 } }, { id: 'small' }] },
+        {
+          use: 'many',
+          options: { models: [{ id: 'a/b:c', prices: { second: 0.1 }, routes: ['x'] }, { id: 'plain' }] },
+        },
+      ],
+    })) as PluginEntry[];
+    expect(large?.prices).to.deep.equal({ large: { input: 2, output: 8 } });
+    expect(small).not.to.have.property('prices');
+    expect(many?.prices).to.deep.equal({ 'a/b:c': { second: 0.1 } });
+    expect(many?.options).to.deep.equal({ models: [{ id: 'a/b:c', routes: ['x'] }, { id: 'plain' }] });
+
+    for (const [entry, message] of [
+      [{ models: [{ id: 'm', prices: { input: -1 } }] }, /plugins\.0\.models\.0\.prices\.input must be >= 0/],
+      [{ models: [{ id: 'm', prices: {} }] }, /plugins\.0\.models\.0\.prices must NOT have fewer than 1 properties/],
+      [
+        { options: { models: [{ id: 'm', prices: { inputs: 1 } }] } },
+        /plugins\.0\.options\.models\.0\.prices must not have "inputs", which is not known; "input" is/,
+      ],
+    ] as const) {
+      expect(await read({ plugins: [{ use: 'x', ...entry }] })).to.match(message);
+    }
+  });
+
   it('names the file and the member that is wrong', async () => {
     expect(await read('{')).to.match(/plugins\.config\.json is not JSON/);
     expect(await read({})).to.match(/plugins must have required property/);

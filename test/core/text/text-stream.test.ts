@@ -573,6 +573,18 @@ describe('streams of text', () => {
       ],
       [{ total_tokens: 30 }, { totalTokens: 30 }],
       [{ completion_tokens: 7 }, { outputTokens: 7, totalTokens: 7 }],
+      [
+        {
+          prompt_tokens: 9,
+          completion_tokens: 3,
+          prompt_tokens_details: { cached_tokens: 2, cache_write_tokens: 4 },
+        },
+        { inputTokens: 9, outputTokens: 3, totalTokens: 12, cachedTokens: 2, cacheWriteTokens: 4 },
+      ],
+      [
+        { prompt_tokens: 9, completion_tokens: 3, cache_creation_input_tokens: 5 },
+        { inputTokens: 9, outputTokens: 3, totalTokens: 12, cacheWriteTokens: 5 },
+      ],
     ];
     for (const [usage, expected] of cases) {
       script = () => ({

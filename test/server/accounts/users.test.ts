@@ -20,6 +20,23 @@ for (const engine of engines) {
 
     const ann = { issuer: 'https://id.example', subject: 'ann', email: 'ann@mail.example', name: 'Ann' };
 
+    it('have one operator where the first ones sign in at the same moment on two nodes, and never another', async () => {
+      const other = await place.open({ clock, rateLimitClock: clock });
+      const options = { firstIsOperator: true };
+      const people = ['one', 'two', 'three', 'four'].map((subject) => ({ ...ann, issuer: 'urn:local', subject }));
+      const met = await Promise.all(
+        people.map((person, index) => (index % 2 ? other : state).users.signIn(person, options)),
+      );
+      const operators = met.filter(({ becameOperator }) => becameOperator);
+      expect(operators).to.have.length(1);
+      for (const { id, accountId } of met) {
+        const plan = (await state.accounts.find(accountId))?.plan;
+        expect(plan?.planId, id).to.equal(operators[0]?.id === id ? 'operator' : undefined);
+      }
+      const later = await state.users.signIn({ ...ann, issuer: 'urn:local', subject: 'five' }, options);
+      expect(later.becameOperator).to.equal(undefined);
+    });
+
     it('are the same person at each sign-in, with email and name as the provider says them now', async () => {
       const first = await state.users.signIn(ann);
       expect(first.id).to.match(/^user_[0-9a-f]{32}$/);

@@ -63,6 +63,18 @@ for (const engine of engines) {
       });
     });
 
+    it('change the priority, which a rotated key has as well', async () => {
+      const { record } = await make();
+      const { id, accountId } = record;
+      expect(record).not.to.have.property('priority');
+      await state.keys.update({ id, change: { priority: 'high' }, actor: ACTOR });
+      expect(await state.keys.find(id)).to.include({ priority: 'high' });
+      const [row] = await state.audit.list({ subject: id, limit: 9 });
+      expect(row).to.include({ from: 'priority normal', to: 'priority high' });
+      const successor = { id: `${id.slice(0, 7)}_`, hash: record.hash, pepperVersion: 1 };
+      expect(await state.keys.rotate({ accountId, id, successor, overlapMs: 0 })).to.include({ priority: 'high' });
+    });
+
     it('reach a node that has used the key before within 2 seconds', async () => {
       const { key, record } = await make({ rpm: 1 });
       const table = await openKeyTable({

@@ -122,6 +122,7 @@ function keyRow(index: number): ApiKeysTable {
     followingPlans: null,
     furtherBudgets: null,
     groupName: null,
+    priority: null,
     suspendedAt: null,
     replacedBy: null,
     keepsJobs: null,
@@ -140,5 +141,6 @@ function entryRow(index: number, at: number): UsageEntriesTable {
     latencyMs: 1,
     ...NO_COUNTS,
     estimated: 0,
+    cost: null,
   };
 }

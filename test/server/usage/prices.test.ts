@@ -1,8 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createPrices, decimalOf, type PricedUse, readPrices } from '../../../server/usage/index.js';
+import { packageRoot } from '../../support/package-root.js';
 import { rejection } from '../../support/rejection.js';
 
 const NOTHING = {
@@ -76,6 +77,7 @@ describe('prices', () => {
     expect(PRICES.linkCostOf('clip_shop', 'background_job')).to.equal(10_000);
     expect(PRICES.linkCostOf('clip_shop', 'browser')).to.equal(2_000);
     expect(PRICES.linkCostOf('photo', 'browser')).to.equal(5_000);
+    expect(PRICES.linkCostOf('photo', 'page+browser')).to.equal(5_000);
     expect(PRICES.linkCostOf('photo', 'api')).to.equal(null);
   });
 
@@ -144,6 +146,15 @@ describe('prices', () => {
       expect(prices?.linkCostOf('any', 'any')).to.equal(500_000);
     });
 
+    it('is as the documentation shows it', async () => {
+      const page = await readFile(path.join(packageRoot, 'docs/operate/costs.md'), 'utf8');
+      const [, text = ''] = /^```json\n([\s\S]*?)^```$/m.exec(page) ?? [];
+      const prices = await readText(text);
+      const use = { ...NOTHING, inputTokens: 1_000, cachedTokens: 400, outputTokens: 100 };
+      expect(prices?.costOf({ ...use, model: 'm-5.5' })).to.equal(750 + 50 + 1_000);
+      expect(prices?.linkCostOf('photo', 'page')).to.equal(500);
+    });
+
     it('is not needed', async () => {
       expect(await readPrices({})).to.equal(undefined);
       expect((await readPrices({ models: { one: { input: 1 } } }))?.currency).to.equal('USD');
@@ -179,6 +190,8 @@ describe('prices', () => {
       const models = { m: { input: 1 } };
       const twice = await failure(readText('{"currency":"USD","models":{"m":{"input":1}}}', { models }));
       expect(twice.message).to.contain('models.m has prices in the plugins file as well');
+      const exact = await failure(readPrices({ models: { m: { input: 0.12345678901 } } }));
+      expect(exact.message).to.equal('the plugins file: models.m.input must have at most 9 digits after the point.');
       const missing = await failure(readPrices({ file: path.join(folder, 'none.json') }));
       expect(missing.message).to.contain('cannot be read. Set PRICES_FILE');
     });

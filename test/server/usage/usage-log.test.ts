@@ -31,7 +31,14 @@ for (const engine of engines) {
 
     it('keeps what was said of a request, and unknown apart from zero', async () => {
       const at = clock.now();
-      const usage = { inputTokens: 7, cachedTokens: 0, outputTokens: 5, totalTokens: 12, reasoningTokens: 3 };
+      const usage = {
+        inputTokens: 7,
+        cachedTokens: 0,
+        cacheWriteTokens: 2,
+        outputTokens: 5,
+        totalTokens: 12,
+        reasoningTokens: 3,
+      };
       const text = settlement({ requestId: 'req-1', at, latencyMs: 12.6, usage: { ...usage, estimated: true } });
       const sound = settlement({ requestId: 'req-2', at: at + 1, usage: { seconds: 2.5, characters: 40 } });
       const sumOnly = settlement({ requestId: 'req-3', at: at + 2, usage: { inputTokens: 4, totalTokens: 10 } });
@@ -45,12 +52,14 @@ for (const engine of engines) {
       const unknown = {
         inputTokens: null,
         cachedTokens: null,
+        cacheWriteTokens: null,
         outputTokens: null,
         reasoningTokens: null,
         characters: null,
         seconds: null,
         images: null,
         estimated: false,
+        cost: null,
       };
       const { totalTokens, ...known } = usage;
       expect(await state.usage.entries(ALL, 10)).to.deep.equal([
@@ -118,7 +127,7 @@ for (const engine of engines) {
         const { reservation } = await node.admissions.admit({ ...name, ...(reserve && { reserve }) });
         const usage = pick([
           undefined,
-          { inputTokens: count(), outputTokens: count(), cachedTokens: count() },
+          { inputTokens: count(), outputTokens: count(), cachedTokens: count(), cacheWriteTokens: count() },
           { seconds: count() / 8, characters: count() },
           { outputTokens: count(), estimated: true },
         ]);
@@ -141,6 +150,7 @@ for (const engine of engines) {
         estimated: entry.estimated ? 1 : 0,
         inputTokens: entry.inputTokens ?? 0,
         cachedTokens: entry.cachedTokens ?? 0,
+        cacheWriteTokens: entry.cacheWriteTokens ?? 0,
         outputTokens: entry.outputTokens ?? 0,
         characters: entry.characters ?? 0,
         seconds: entry.seconds ?? 0,

@@ -9,10 +9,12 @@ import {
   replaceFields,
   resumeBody,
   type Static,
-  statusFailure,
   type TextProvider,
   Type,
+  textStatusFailure,
+  type UpstreamNames,
   type UpstreamRefusal,
+  upstreamWords,
 } from 'mediagate-plugin';
 
 const OptionsSchema = Type.Object(
@@ -39,6 +41,7 @@ export default definePlugin<typeof OptionsSchema>({
 
 function createTideProvider({ http, options, clock }: PluginContext<Static<typeof OptionsSchema>>): TextProvider {
   const { url, apiKey, model, vendorModel } = options;
+  const names = { url, apiKey, model: vendorModel, publicModel: model };
   return {
     models: [{ id: model, routes: ['chat_completions'], efforts: [] }],
     async send({ body, signal }) {
@@ -53,7 +56,7 @@ function createTideProvider({ http, options, clock }: PluginContext<Static<typeo
         idleMs: 300_000,
         maxBytes: 256 * 1024 * 1024,
       });
-      if (response.status !== 200) throw failureOf(await readRefusal(response, clock), clock.now());
+      if (response.status !== 200) throw failureOf(await readRefusal(response, clock), clock.now(), names);
       const type = response.headers['content-type'] ?? 'application/json';
       const chunks = response.body[Symbol.asyncIterator]();
       // A failure before the first bytes is an error with a status, and after them a broken answer.
@@ -70,11 +73,14 @@ function createTideProvider({ http, options, clock }: PluginContext<Static<typeo
   };
 }
 
-/** The vendor's own words may name its model or a key, so they are not passed on. */
-function failureOf(refusal: UpstreamRefusal, now: number): GatewayError {
+/** The vendor's own words may name its model or a key: `upstreamWords` removes these. */
+function failureOf(refusal: UpstreamRefusal, now: number, names: UpstreamNames): GatewayError {
   if (asString(at(refusal.json, 'error', 'code')) === 'context_length_exceeded') {
     return new GatewayError('context_length_exceeded', 'The input is longer than the context of the model.');
   }
-  if (blamesCaller(refusal)) return new GatewayError('invalid_value', 'The model refused the request.');
-  return statusFailure(refusal, now, 'anywhere').error;
+  if (blamesCaller(refusal)) {
+    const upstream = upstreamWords(refusal, names);
+    return new GatewayError('invalid_value', 'The model refused the request.', { upstream });
+  }
+  return textStatusFailure(refusal, now, names).error;
 }
