@@ -44,7 +44,7 @@ import {
 } from './http/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
 import { createAuth } from './keys/index.js';
-import { extractBatchRoutes, extractRoutes } from './links/index.js';
+import { extractBatchRoutes, extractRoutes, oembedRoutes } from './links/index.js';
 import { embeddingRoutes, messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
 import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
 import { openApiRoutes } from './openapi/index.js';
@@ -140,6 +140,7 @@ export function createRoutes(server: ServerContext, accounts: AccountContext | u
     ...webhookRoutes(server),
     ...extractRoutes(server),
     ...extractBatchRoutes(server),
+    ...oembedRoutes(server),
     ...audioFileRoutes(server),
     ...transcriptionRoutes(server),
     ...speechRoutes(server),
@@ -240,7 +241,7 @@ interface UnroutedContext extends RequestContext {
 
 /** Below these paths, errors have a format of their own, even without a route. */
 const MESSAGES = /^(?:\/v1)?\/v1\/messages(?:\/|$)/;
-const LINK_DATA = /^\/v1\/(?:capabilities$|extract(?:\/|$))/;
+const LINK_DATA = /^\/v1\/(?:capabilities$|oembed$|extract(?:\/|$))/;
 
 function refuseUnrouted(context: UnroutedContext): never {
   const { method, path, router, state, matched = [] } = context;
@@ -269,6 +270,7 @@ const UPLOADS = 32;
 const REFUSED_BODIES_PER_MINUTE = 60;
 const ACCOUNT_QUEUE_SHARE = 0.1;
 const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
+const TEXT_MAX_BYTES = 32 * 1024 * 1024;
 /** Bodies of callers without a key or a session: they are small, and have a budget of their own. */
 const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 
@@ -280,6 +282,7 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
   return {
     ...dependencies,
     audioMaxBytes: dependencies.audioMaxBytes ?? AUDIO_MAX_BYTES,
+    textMaxBytes: dependencies.textMaxBytes ?? TEXT_MAX_BYTES,
     messagesEnabled: dependencies.messagesEnabled ?? false,
     accountImageDailyLimit: dependencies.accountImageDailyLimit ?? dependencies.imageDailyLimit,
     accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,

@@ -22,6 +22,8 @@ import { createErasures, createPersonalExport } from './personal-data/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
 import {
   createAdmissions,
+  createAlertTable,
+  createBudgetAlerts,
   createBudgetOwners,
   createBudgets,
   createJobAdmission,
@@ -65,7 +67,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const rateLimitTable = createRateLimitTable({ engine, queries, clock: sharedClock });
     const { jobPollMs: pollMs } = settings;
     const dispatcher = openDispatcher({ databaseUrl, pollMs });
-    const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices };
+    const alertTable = settings.budgetAlerts ? createAlertTable(queries) : undefined;
+    const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices, alertTable };
     const admission = {
       extraction: createJobAdmission({ ...tables, kind: 'extraction' }),
       image: createJobAdmission({ ...tables, kind: 'image' }),
@@ -74,7 +77,15 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const instances = createInstances({ database, times, leaseMs: settings.processLeaseMs, logger });
     const options = { database, dispatcher, instances, admission, clock: sharedClock, pollMs };
     const jobs = createJobs({ ...options, logger, tracer, meter });
-    const admissions = createAdmissions({ database, instances, rateLimitTable, clock: sharedClock, prices, logger });
+    const admissions = createAdmissions({
+      database,
+      instances,
+      rateLimitTable,
+      clock: sharedClock,
+      prices,
+      alertTable,
+      logger,
+    });
     const requestCounts = createRequestCounts(database, logger);
     const storedResponses = createStoredResponses(database, logger);
     const idempotentResponses = createIdempotentResponses({
@@ -97,6 +108,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
       budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times) },
+      budgetAlerts: createBudgetAlerts(database, times),
       usage: { ...createUsageLog(database), ...requestCounts },
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),

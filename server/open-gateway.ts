@@ -15,6 +15,7 @@ import {
   type Settings,
 } from './settings/index.js';
 import type { State } from './state.js';
+import { type Prices, readPrices } from './usage/index.js';
 
 export interface OpenGatewayOptions {
   settings: Settings;
@@ -34,34 +35,37 @@ export interface OpenGatewayOptions {
   readOnly?: boolean;
 }
 
-/** The plugins.config.json to read. */
-function pluginsConfigOf(settings: Settings): string {
-  if (settings.pluginsConfig) return settings.pluginsConfig;
+/** The plugins.config.json to read, and whether it is the one of the package. */
+export function pluginsFileOf(settings: Settings): { file: string; isPackaged: boolean } {
   const local = path.resolve('plugins.config.json');
-  return existsSync(local) ? local : fileURLToPath(new URL('../../plugins.config.json', import.meta.url));
+  const own = settings.pluginsConfig ?? (existsSync(local) ? local : undefined);
+  if (own) return { file: own, isPackaged: false };
+  return { file: fileURLToPath(new URL('../../plugins.config.json', import.meta.url)), isPackaged: true };
 }
 
 /** Names of the environment variables that the plugins file reads. @throws PluginConfigError */
 export async function variablesOfPlugins(settings: Settings): Promise<string[]> {
-  const entries = await readPluginConfig(pluginsConfigOf(settings), {});
+  const entries = await readPluginConfig(pluginsFileOf(settings).file, {});
   return entries.flatMap(({ variables }) => variables?.names ?? []);
 }
 
 /**
- * Prices of models by their id, as the plugins file states them. Those of an enabled entry count before those of a
- * fallback for the same model.
+ * Reads the prices of the settings and of the plugins file. Of several entries that state prices of a model, the first
+ * enabled one counts, and one that is no fallback.
  * @param plugins Default: those of the plugins file.
- * @throws PluginConfigError
+ * @returns Undefined if there are none.
+ * @throws PluginConfigError, PricesError
  */
-export async function modelPricesOf(
+export async function readPricesOf(
   settings: Settings,
   environment: NodeJS.ProcessEnv,
   plugins?: readonly PluginEntry[],
-): Promise<Record<string, ModelPrices>> {
-  const entries = plugins ?? (await readPluginConfig(pluginsConfigOf(settings), environment));
+): Promise<Prices | undefined> {
+  const entries = plugins ?? (await readPluginConfig(pluginsFileOf(settings).file, environment));
   const enabled = entries.filter((entry) => entry.enabled !== false);
   const ranked = [...enabled.filter(({ fallback }) => !fallback), ...enabled.filter(({ fallback }) => fallback)];
-  return Object.assign({}, ...ranked.reverse().map(({ prices }) => prices));
+  const models: Record<string, ModelPrices> = Object.assign({}, ...ranked.reverse().map(({ prices }) => prices));
+  return readPrices({ file: settings.pricesFile, currency: settings.pricesCurrency, models });
 }
 
 /** OIDC_ISSUER provides the sign-in, so a fallback plugin for it is not loaded. */
@@ -76,7 +80,7 @@ function withoutSignInFallback(entry: PluginEntry): PluginEntry {
 export async function openGateway(options: OpenGatewayOptions): Promise<Gateway> {
   const { settings, environment, logger, services, jobs, responses, readOnly = false } = options;
   if (!readOnly) await checkExecutables(settings);
-  const file = pluginsConfigOf(settings);
+  const { file } = pluginsFileOf(settings);
   const [plugins, secrets, ffmpegPath, chromium] = await Promise.all([
     options.plugins ?? readPluginConfig(file, environment),
     readOnly ? findLinkSecrets(settings) : loadLinkSecrets(settings),

@@ -9,7 +9,7 @@ import type { ClosableStoredResponses } from './models/index.js';
 import type { Orders } from './payments/index.js';
 import type { Erasures, PersonalExport } from './personal-data/index.js';
 import type { Settings } from './settings/index.js';
-import type { Admissions, BudgetOwners, Budgets, Prices, ProductJobs, UsageLog } from './usage/index.js';
+import type { Admissions, BudgetAlerts, BudgetOwners, Budgets, Prices, ProductJobs, UsageLog } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
 export interface StateSettings {
@@ -46,6 +46,8 @@ export interface StateSettings {
   databaseTimeoutMs?: number;
   /** Prices of what this process settles. Default: none, and no cost is known. */
   prices?: Prices;
+  /** Whether alerts of budgets are written, for a process that delivers them. Default false. */
+  budgetAlerts?: boolean;
   logger: Logger;
   /** Default: no tracing. */
   tracer?: Tracer;
@@ -71,6 +73,7 @@ export interface State extends AccountState {
   readonly rateLimits: RateLimits;
   readonly admissions: Admissions;
   readonly budgets: Budgets & BudgetOwners;
+  readonly budgetAlerts: BudgetAlerts;
   readonly usage: UsageLog;
   readonly storedResponses: ClosableStoredResponses;
   readonly backgroundResponses: BackgroundResponses;
@@ -123,7 +126,9 @@ export type Watching = Pick<StateSettings, 'tracer' | 'meter' | 'prices'>;
 
 /** Opens the state by the settings. @throws what {@link openState} throws. */
 export function openStateOf(settings: Settings, logger: Logger, watching: Watching = {}): Promise<State> {
-  return openState({ ...locationsOf(settings), filesUrl: settings.filesUrl, clock: systemClock, logger, ...watching });
+  const { filesUrl, budgetWebhookUrl } = settings;
+  const budgetAlerts = budgetWebhookUrl !== undefined;
+  return openState({ ...locationsOf(settings), filesUrl, budgetAlerts, clock: systemClock, logger, ...watching });
 }
 
 /** Likewise, without its files. @throws what {@link openRecords} throws. */

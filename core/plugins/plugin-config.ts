@@ -64,7 +64,7 @@ export function entriesBefore(fallback: PluginEntry, entries: readonly PluginEnt
  * is a list of objects with `id` or a text of names separated by commas. An entry that is not checked yet may contain
  * anything.
  */
-function servesOf({ serves, options }: Pick<PluginEntry, 'serves' | 'options'>): readonly string[] {
+export function servesOf({ serves, options }: Pick<PluginEntry, 'serves' | 'options'>): readonly string[] {
   if (Array.isArray(serves)) return serves;
   const models = options?.models;
   if (typeof models === 'string') return models.split(/[,\s]+/).filter((name) => name !== '');
@@ -128,7 +128,19 @@ export async function readPluginConfig(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<PluginEntry[]> {
-  const config = await readJson(file);
+  return parsePluginConfig(await readText(file), file, environment);
+}
+
+/**
+ * As {@link readPluginConfig}, for the text of the file.
+ * @throws PluginConfigError
+ */
+export function parsePluginConfig(
+  text: string,
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): PluginEntry[] {
+  const config = parseJson(text, file);
   const checked = validator.check(config);
   if (!checked.ok) {
     const { path: field = '', message = 'is not valid' } = checked.issues[0] ?? {};
@@ -232,15 +244,17 @@ function resolveEntry(
   };
 }
 
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
+async function readText(file: string): Promise<string> {
   try {
-    text = await readFile(file, 'utf8');
+    return await readFile(file, 'utf8');
   } catch (cause) {
     throw new PluginConfigError(`${file} cannot be read. Set PLUGINS_CONFIG to the file of plugin instances.`, {
       cause,
     });
   }
+}
+
+function parseJson(text: string, file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

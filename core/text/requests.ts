@@ -84,6 +84,11 @@ export interface TextExchange {
    */
   readonly failure: GatewayError | undefined;
   /**
+   * Whether a stream broke off or ended with an error of its upstream, while the caller was connected. Known when
+   * {@link ended} resolves. Default false.
+   */
+  readonly isBroken?: boolean;
+  /**
    * For a request that may continue without a client: resolves when the upstream has named the response and it can be
    * fetched later; undefined if it ends before. Never rejects. Default: it cannot continue.
    */

@@ -31,6 +31,7 @@ import {
   storedRequest,
   taskFailure,
   textRequest,
+  translatedFailure,
   type WireRequest,
 } from './upstream.js';
 
@@ -85,8 +86,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   const { options, http, clock, logger } = context;
   const { budgetMs, idleMs, restMs } = options;
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
-  /** Addresses of upstreams that have refused responses and answered chats → monotonic milliseconds until it counts. */
-  const chatOnly = new Map<string, number>();
+  /** Upstreams of a model that refused a response and answered a chat → monotonic milliseconds until that counts. */
+  const chatOnly = new Map<Upstream, number>();
   const all = new Map(modelsOf(options).map((model) => [model.model.id, withFailOver(model)]));
 
   function withFailOver(model: ServedModel): Served {
@@ -130,7 +131,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     remainingMs: number,
   ): Promise<TextReply> {
     const end = clock.monotonic() + remainingMs;
-    const isKnown = !upstream.routes.includes('responses') || (chatOnly.get(upstream.url) ?? 0) > clock.monotonic();
+    const isKnown = !upstream.routes.includes('responses') || (chatOnly.get(upstream) ?? 0) > clock.monotonic();
     if (!isKnown) {
       try {
         const reply = await ask({ ...asked, refuse: responsesFailure }, upstream, remainingMs);
@@ -141,11 +142,11 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     }
     const { call, replyOf } = translate(translated);
     const reply = await ask(
-      { ...asked, request: () => textRequest(call, upstream) },
+      { ...asked, request: () => textRequest(call, upstream), refuse: translatedFailure },
       upstream,
       end - clock.monotonic(),
     );
-    if (!isKnown) chatOnly.set(upstream.url, clock.monotonic() + CHAT_ONLY_MS);
+    if (!isKnown) chatOnly.set(upstream, clock.monotonic() + CHAT_ONLY_MS);
     return replyOf(reply);
   }
 

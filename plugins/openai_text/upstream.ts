@@ -1,4 +1,5 @@
 import {
+  at,
   bearerToken,
   callerFailure,
   checkModelList,
@@ -94,6 +95,25 @@ export class NoResponses extends TryFailure {}
 export function responsesFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = textFailure(refusal, upstream, now);
   return lacksRoute(refusal, failure) ? new NoResponses(failure.error, failure.consequence) : failure;
+}
+
+/** Fields of a chat, and those of a response that they were made of. */
+const TRANSLATED_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['messages', 'input'],
+  ['max_tokens', 'max_output_tokens'],
+  ['max_completion_tokens', 'max_output_tokens'],
+  ['reasoning_effort', 'reasoning.effort'],
+  ['response_format', 'text.format'],
+  ['verbosity', 'text.verbosity'],
+]);
+
+/** The same for a response that was sent as a chat: the client knows only its own fields. */
+export function translatedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const [field] = /^\w+/.exec(openaiError(refusal).param ?? '') ?? [''];
+  const param = TRANSLATED_FIELDS.get(field);
+  if (param === undefined) return textFailure(refusal, upstream, now);
+  const json = { error: { ...(at(refusal.json, 'error') as object), param } };
+  return textFailure({ ...refusal, json }, upstream, now);
 }
 
 /** What servers answer with status 200 to a path that they do not have. */

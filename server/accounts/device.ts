@@ -104,6 +104,7 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
     context.body = { access_token: token, token_type: 'Bearer', expires_in: expiresIn };
   }
 
+  const types = ['application/json', 'application/x-www-form-urlencoded'] as const;
   const common = {
     method: 'POST',
     grant: 'none',
@@ -120,6 +121,7 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
       description:
         'Starts the device flow (RFC 8628): returns the codes for a program, and where the user enters them.',
       body: {
+        type: types,
         schema: Type.Object({
           client_id: field(Text, 'Name of the program, which the user sees: 1 to 100 characters.'),
         }),
@@ -144,6 +146,7 @@ export function deviceApiRoutes(server: AccountContext): Route[] {
       summary: 'Poll the device flow',
       description: 'Returns a bearer token for 12 hours when the user has given access. Poll it until then.',
       body: {
+        type: types,
         schema: Type.Object({
           grant_type: optional(Text, 'Kind of the grant. Only this value is accepted.', DEVICE_GRANT_TYPE),
           client_id: optional(Text, 'Name of the program. Not checked.'),

@@ -4,6 +4,7 @@ import { MAX_REFERENCES } from '../../core/images/index.js';
 import { isoTime } from '../format/index.js';
 import {
   type AccountContext,
+  AnyObject,
   defineRoute,
   Nullable,
   OneOf,
@@ -193,7 +194,10 @@ const CatalogueSchema = {
     Type.Object({ id: field(Text, 'Id of the free tier.', 'free'), ...FREE_TIER_SCHEMA.properties }),
     'What an account without a plan gets.',
   ),
-  payAsYouGo: field(Type.Object({}), 'Pay-as-you-go: not offered.'),
+  payAsYouGo: field(
+    Type.Object({ eligible: field(Type.Literal(false), 'Always false.') }, { additionalProperties: true }),
+    'Pay-as-you-go: not offered.',
+  ),
   prices: field(
     Type.Array(
       Type.Object({
@@ -213,6 +217,28 @@ const CatalogueSchema = {
     'Where to ask for terms.',
   ),
 };
+const CLIENTS = field(
+  Type.Array(
+    Type.Object({
+      id: field(OneOf(...SETUP_CLIENTS), 'Id of the client.'),
+      title: field(Text, 'Name of the client.'),
+      summary: field(Text, 'How the client is set up, in a sentence.'),
+      wire_api: optional(Text, "The route that it uses, in the client's own words."),
+      files: field(
+        Type.Array(
+          Type.Object({
+            path: field(Text, 'Path of the file.'),
+            language: field(Text, 'Language of the file.'),
+            content: field(Text, 'Content of the file.'),
+          }),
+        ),
+        'Files to write.',
+      ),
+      commands: field(Type.Array(Text), 'Commands for a POSIX shell, in order.'),
+    }),
+  ),
+  'Instructions for each client.',
+);
 const SetupSchema = Type.Object({
   version: field(Text, 'Version of the API, as a date.', API_VERSION),
   baseUrl: field(Text, 'Address of the API, without a trailing slash.'),
@@ -224,28 +250,7 @@ const SetupSchema = Type.Object({
     'Environment variable of the API key.',
   ),
   steps: field(Type.Array(Text), 'What to do, in order.'),
-  clients: field(
-    Type.Array(
-      Type.Object({
-        id: field(OneOf(...SETUP_CLIENTS), 'Id of the client.'),
-        title: field(Text, 'Name of the client.'),
-        summary: field(Text, 'How the client is set up, in a sentence.'),
-        wire_api: optional(Text, "The route that it uses, in the client's own words."),
-        files: field(
-          Type.Array(
-            Type.Object({
-              path: field(Text, 'Path of the file.'),
-              language: field(Text, 'Language of the file.'),
-              content: field(Text, 'Content of the file.'),
-            }),
-          ),
-          'Files to write.',
-        ),
-        commands: field(Type.Array(Text), 'Commands for a POSIX shell, in order.'),
-      }),
-    ),
-    'Instructions for each client.',
-  ),
+  clients: CLIENTS,
   account: field(
     Nullable(
       Type.Object({
@@ -258,20 +263,65 @@ const SetupSchema = Type.Object({
     'The account of the signed-in user. Null if no user is signed in.',
   ),
 });
+const Auth = Type.Object({
+  provider: field(Nullable(Text), 'Name of the identity provider. Null if none is configured.'),
+  protocol: field(Text, 'Protocol of the sign-in.', 'OpenID Connect'),
+  available: field(Type.Boolean(), 'Whether users can sign in now.'),
+  loginUrl: field(Text, 'Address of the sign-in.'),
+  unauthenticatedInstruction: field(Text, 'What a program should tell a user who is not signed in.'),
+  passwordPolicy: field(Text, 'Who may ask for a password.'),
+  deviceFlow: field(
+    Type.Object({
+      authorizationUrl: field(Text, 'Address that starts the device flow.'),
+      tokenUrl: field(Text, 'Address to poll.'),
+      verificationUrl: field(Text, 'Page where the user enters the code.'),
+    }),
+    'The device flow (RFC 8628).',
+  ),
+});
+const Routes = field(Type.Array(Text), 'Routes of the API that the model answers on.', ['/v1/audio/speech']);
+const ReadyModels = Type.Object({
+  source: field(Text, 'The request that lists the models of an API key.'),
+  chat: field(
+    Type.Object({
+      routes: field(Type.Array(Text), 'Routes of the models.', ['/v1/chat/completions']),
+      reasoningEfforts: field(Type.Array(Text), 'Accepted reasoning efforts.'),
+      recommended: field(Type.Record(Type.String(), Text), 'Recommended model or effort, by purpose.'),
+      models: field(Type.Array(Text), 'Ids of the models.'),
+    }),
+    'Text models.',
+  ),
+  audio: field(Type.Array(Type.Object({ model: field(Text, 'Id of the model.'), routes: Routes })), 'Audio models.'),
+  image: field(
+    Nullable(
+      Type.Object({
+        listed: field(Text, 'Name of the model in price lists.'),
+        model: field(Text, 'Id of the model.'),
+        routes: Routes,
+      }),
+    ),
+    'The image model. Null if it is not ready.',
+  ),
+});
+const ClientSetup = Type.Object({
+  guideUrl: field(Text, 'Address of the guide.'),
+  env: field(Type.Object({ name: field(Text, 'Name of the variable.', KEY_VARIABLE) }), 'Variable of the API key.'),
+  clients: CLIENTS,
+});
 const ManifestSchema = Type.Object({
   name: field(Text, 'Name of the service.'),
   description: field(Text, 'What the service does.'),
   version: field(Text, 'Version of the API, as a date.', API_VERSION),
   baseUrl: field(Text, 'Address of the API, without a trailing slash.'),
   siteUrl: field(Text, 'Address of the account site, without a trailing slash.'),
-  auth: field(Type.Object({}), 'How users sign in, and how programs start the device flow.'),
+  auth: field(Auth, 'How users sign in, and how programs start the device flow.'),
   endpoints: field(Type.Record(Type.String(), Text), 'Addresses of the API, by name.'),
   methods: field(Type.Record(Type.String(), Type.Array(Text)), 'HTTP methods of each address, by name.'),
   ...CatalogueSchema,
-  models: field(Type.Object({}), 'Models that are ready, by kind.'),
-  clientSetup: field(Type.Object({}), 'How clients are set up.'),
-  imageApi: field(Type.Object({}), 'Rules of the image routes.'),
-  security: field(Type.Object({}), 'Rules for API keys and payments.'),
+  models: field(ReadyModels, 'Models that are ready, by kind.'),
+  clientSetup: field(ClientSetup, 'How clients are set up.'),
+  imageApi: field(AnyObject, 'Rules of the image routes.'),
+  security: field(AnyObject, 'Rules for API keys and payments.'),
 });
 
 const MARKDOWN = 'text/markdown';

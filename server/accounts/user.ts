@@ -3,6 +3,7 @@ import { createValidator, GatewayError, type Validator } from '../../core/runtim
 import { isVisible } from '../format/index.js';
 import {
   type AccountContext,
+  Count,
   createAddressLimit,
   defineRoute,
   Nullable,
@@ -49,6 +50,18 @@ const limited = (what: string) => ({
   used: field(Type.Integer(), `Used ${what}.`),
   left: field(Nullable(Type.Integer()), `Remaining ${what}. Null if unlimited.`),
 });
+const COUNT_FIELDS = {
+  requests: field(Count, 'Requests.'),
+  failed: field(Count, 'Requests that failed.'),
+  estimated: field(Count, 'Requests whose tokens were estimated, because the model reported none.'),
+  inputTokens: field(Count, 'Input tokens.'),
+  cachedTokens: field(Count, 'Input tokens that the model vendor had cached.'),
+  outputTokens: field(Count, 'Output tokens.'),
+  reasoningTokens: field(Count, 'Output tokens of the reasoning.'),
+  characters: field(Count, 'Characters of speech.'),
+  seconds: field(Type.Number(), 'Seconds of audio.'),
+  images: field(Count, 'Images.'),
+};
 const OverviewSchema = Type.Object({
   user: field(
     Type.Object({ ...UserSchema.properties, createdAt: field(Time, 'When the user first signed in (RFC 3339).') }),
@@ -86,7 +99,34 @@ const OverviewSchema = Type.Object({
   ),
   key: field(Nullable(KeySchema), 'The newest valid key. Null if there is none.'),
   keys: field(Type.Array(KeySchema), 'The keys, newest first, including some that are no longer valid.'),
-  usage: field(Type.Object({}), 'Usage of the range: in total, and by day, key, route and model.'),
+  usage: field(
+    Type.Object({
+      from: field(Text, 'First day (UTC).', '2026-06-15'),
+      to: field(Text, 'Last day (UTC).', '2026-06-30'),
+      total: field(Type.Object(COUNT_FIELDS), 'Usage of the range.'),
+      days: field(
+        Type.Array(
+          Type.Object({
+            day: field(Text, 'Day (UTC).', '2026-06-15'),
+            ...COUNT_FIELDS,
+            models: field(
+              Type.Array(
+                Type.Object({
+                  keyId: field(Text, 'Id of the key.'),
+                  route: field(Text, 'Path of the route.', '/v1/chat/completions'),
+                  model: field(Text, 'Id of the model, or platform key of link data.', 'm-5.5'),
+                  ...COUNT_FIELDS,
+                }),
+              ),
+              'Usage of the day by key, route and model.',
+            ),
+          }),
+        ),
+        'Days with usage, newest first.',
+      ),
+    }),
+    'Usage of the range: in total, and by day, key, route and model.',
+  ),
 });
 
 /** Declarations that all routes that make a key share. */

@@ -90,10 +90,7 @@ export const AUDIO_ANSWERS = { 200: { description: 'The audio, streamed while it
 
 /** Form fields, as the API reference describes them. */
 export const FORM_FIELDS = {
-  file: field(
-    Type.String({ contentMediaType: 'application/octet-stream' }),
-    'The audio file: MP3, MP4, M4A, WAV, WebM, Ogg or FLAC.',
-  ),
+  file: field(Type.String({ format: 'binary' }), 'The audio file: MP3, MP4, M4A, WAV, WebM, Ogg or FLAC.'),
   model: ModelId,
 };
 

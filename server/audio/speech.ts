@@ -22,6 +22,7 @@ import {
   readJson,
   requiredField,
   type ServerContext,
+  streamed,
   toGatewayError,
 } from '../http/index.js';
 import { type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
@@ -115,7 +116,7 @@ export function speechRoutes(server: ServerContext): Route[] {
       summary: 'Create speech',
       description: 'Speaks a text. The audio is streamed while it is made.',
       body: { schema: SpeechBodySchema, example: { model: 'tts_v3', voice: 'alloy', input: 'Ahoy!' } },
-      answers: AUDIO_ANSWERS,
+      answers: { 200: { ...AUDIO_ANSWERS[200], also: SPEECH_EVENTS } },
       handler: speak,
     }),
     defineRoute({
@@ -188,6 +189,10 @@ export const SpeechBodySchema = Type.Object({
     '`audio`, or `sse`: server-sent events with chunks in base64. Default `audio`.',
   ),
 });
+
+const SPEECH_EVENTS = streamed(
+  'With `stream_format: "sse"`: server-sent events `speech.audio.delta` with audio in base64, then `speech.audio.done`.',
+);
 
 const check = createFieldCheck(SpeechBodySchema);
 

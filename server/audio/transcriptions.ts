@@ -17,6 +17,7 @@ import {
   type Route,
   requiredField,
   type ServerContext,
+  streamed,
   Text,
 } from '../http/index.js';
 import { AUDIO_ROUTE, FORM_FIELDS, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, useUpload, workOnAudio } from './audio.js';
@@ -97,7 +98,17 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
     }),
   } as const;
   const answers = {
-    200: { description: 'The transcript, in the requested format.', name: 'Transcript', schema: TranscriptSchema },
+    200: {
+      description: 'The transcript, in the requested format.',
+      name: 'Transcript',
+      schema: TranscriptSchema,
+      also: {
+        'text/plain': { schema: Type.String({ description: 'With `text`: the text and a line end.' }) },
+        'application/x-subrip': { schema: Type.String({ description: 'With `srt`: subtitles.' }) },
+        'text/vtt': { schema: Type.String({ description: 'With `vtt`: subtitles.' }) },
+        ...streamed('With `stream`: server-sent events `transcript.text.delta`, then `transcript.text.done`.'),
+      },
+    },
   };
 
   return ROUTES.map(({ operation, ...route }) => {

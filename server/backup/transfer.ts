@@ -370,6 +370,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   api_keys: true,
   budgets: true,
   key_groups: true,
+  budget_alerts: true,
   plan_grants: true,
   orders: true,
   bank_transactions: true,

@@ -1,5 +1,6 @@
 import type { Gateway } from 'mediagate';
 import { createSpinner } from 'nanospinner';
+import type { PluginEntry } from '../../core/contracts/index.js';
 import { createLogger } from '../../core/observability/index.js';
 import { type GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import { isStateThere, type Progress } from '../backup/index.js';
@@ -65,13 +66,18 @@ async function report(error: unknown, settings: Settings | undefined): Promise<n
   return 1;
 }
 
-/** A gateway without state, for the duration of `work`. */
+/**
+ * A gateway without state, for the duration of `work`.
+ * @param plugins Default: those of the plugins file.
+ */
 export async function withGateway<Result>(
   settings: Settings,
   logger: Logger,
   work: (gateway: Gateway) => Promise<Result>,
+  plugins?: readonly PluginEntry[],
 ): Promise<Result> {
   const gateway = await openGateway({
+    ...(plugins && { plugins }),
     settings,
     environment: process.env,
     logger,

@@ -1,7 +1,7 @@
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';
 import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../keys/index.js';
-import type { Settings } from '../settings/index.js';
+import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
 import {
   addUp,
@@ -12,6 +12,7 @@ import {
   renderSharedLeft,
   type UsageCounts,
 } from '../usage/index.js';
+import { ALERT_SIGNER, createWebhookSecrets } from '../webhooks/index.js';
 import { CommandFailure, CommandMistake, print, printJson, withNewState, withState } from './command.js';
 import { changedBudgets } from './key-changes.js';
 import { renderCounts } from './usage.js';
@@ -163,6 +164,16 @@ export async function listBudgetsCommand(settings: Settings, { json }: { json?: 
     ]);
     print(`${renderTable(['OF', 'NAME', 'LEFT'], rows)}\n`);
   }
+  return 0;
+}
+
+/** Prints the secret that alerts of budgets are signed with. */
+export async function budgetSecretCommand(settings: Settings): Promise<number> {
+  const own = await loadWebhookSecrets(settings);
+  const secret = await withNewState(settings, ({ webhooks }) =>
+    createWebhookSecrets(own, webhooks).newest(ALERT_SIGNER),
+  );
+  print(`${secret}\n`);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { runCommand } from './command.js';
 
 const USER = 'id of a user or of an account, or the address of one user';
@@ -6,6 +6,12 @@ const USER = 'id of a user or of an account, or the address of one user';
 export const BUDGET = 'e.g. "50 USD/month", "2M tokens/day" or "1000 requests/lifetime"; may be repeated';
 
 /** Collects the values of an option that may be repeated. */
+/** @throws InvalidArgumentError */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
 export function collect(one: string, all: readonly string[] = []): string[] {
   return [...all, one];
 }
@@ -48,7 +54,9 @@ export function addGroupCommands(program: Command): void {
     .action((name: string, options) =>
       runCommand(async (settings) => (await import('./groups.js')).updateGroupCommand(settings, name, options)),
     );
-  const budgets = program.command('budgets').description('list budgets, and set that of an account');
+  const budgets = program
+    .command('budgets')
+    .description('list budgets, set that of an account, print the secret of alerts');
   budgets
     .command('list', { isDefault: true })
     .description('list the budgets of keys, accounts and groups')
@@ -66,6 +74,10 @@ export function addGroupCommands(program: Command): void {
     .action((account: string, options) =>
       runCommand(async (settings) => (await import('./groups.js')).setBudgetCommand(settings, account, options)),
     );
+  budgets
+    .command('secret')
+    .description('print the secret that alerts of BUDGET_WEBHOOK_URL are signed with')
+    .action(() => runCommand(async (settings) => (await import('./groups.js')).budgetSecretCommand(settings)));
 }
 
 /** Operator commands for users. */
@@ -130,6 +142,42 @@ export function addUserCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action((id: string, options) =>
       runCommand(async (settings) => (await import('./personal-data.js')).eraseUserCommand(settings, id, options)),
+    );
+}
+
+/** Operator commands for models. */
+export function addModelCommands(program: Command): void {
+  const models = program.command('models').description('list, test and add models');
+  models
+    .command('list', { isDefault: true })
+    .description('list the models that are served, with upstream, context length and routes')
+    .option('--json', 'print JSON')
+    .action((options) =>
+      runCommand(async (settings) => (await import('./models.js')).listModelsCommand(settings, options)),
+    );
+  models
+    .command('test')
+    .description('ask the upstreams of a model, and send it one short request')
+    .argument('<model>', 'id of the model')
+    .option('--no-request', 'only ask what costs nothing')
+    .option('--json', 'print JSON')
+    .action((id: string, options) =>
+      runCommand(async (settings) => (await import('./models.js')).testModelCommand(settings, id, options)),
+    );
+  models
+    .command('add')
+    .description('add a text model to the plugins file')
+    .argument('<model>', 'id of the model, for clients')
+    .option('--url <address>', 'address of its server, e.g. http://127.0.0.1:11434/v1')
+    .option('--key-variable <name>', 'environment variable with the key of the server (default: none is sent)')
+    .option('--provider <id>', 'add it to this provider of the file, in place of --url')
+    .option('--upstream <name>', 'name of the upstream of that provider (default: all have the model)')
+    .option('--model <name>', "the server's own name of the model (default: its id)")
+    .option('--routes <routes>', 'chat_completions, responses, embeddings or moderations, separated by commas')
+    .option('--context-length <tokens>', 'tokens of input and output together', wholeNumber)
+    .option('--json', 'print JSON')
+    .action((id: string, options) =>
+      runCommand(async (settings) => (await import('./models.js')).addModelCommand(settings, id, options)),
     );
 }
 

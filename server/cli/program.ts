@@ -1,16 +1,18 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { pointToSetting, settingsHelp } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { print, runCommand } from './command.js';
 import {
   addGroupCommands,
   addJobCommands,
+  addModelCommands,
   addPaymentCommands,
   addPlanCommands,
   addStateCommands,
   addUserCommands,
   BUDGET,
   collect,
+  wholeNumber,
 } from './nouns.js';
 
 const START_HELP = `
@@ -54,6 +56,7 @@ export function createProgram(): Command {
       process.exit();
     });
 
+  addModelCommands(program);
   addKeyCommands(program);
   addGroupCommands(program);
   addUsageCommands(program);
@@ -222,9 +225,4 @@ function addUsageCommands(program: Command): void {
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .option('--json', 'print JSON')
     .action((options) => runCommand(async (settings) => (await import('./usage.js')).usageCommand(settings, options)));
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
 }

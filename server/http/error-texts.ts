@@ -28,9 +28,9 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
     action: 'Leave the field out.',
   },
   unsupported_value: {
-    meaning: 'The model does not support a value.',
+    meaning: 'The model, or the item of a link, does not support a value.',
     cause:
-      'The model has fewer abilities than the request needs, such as input images or an effort. `param` names the field.',
+      'The model has fewer abilities than the request needs, such as input images or an effort; or the item has no file for `format`. `param` names the field.',
     action: 'Send another value, or choose another model.',
   },
   invalid_url: {
@@ -252,6 +252,11 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
     meaning: 'The gateway does not speak WebSocket.',
     cause: 'The client asked for a WebSocket connection.',
     action: 'Send the request over HTTP, with `"stream": true` for a stream. Coding agents do this by themselves.',
+  },
+  format_not_supported: {
+    meaning: 'The gateway cannot answer in this format.',
+    cause: '`GET /v1/oembed` was asked for XML.',
+    action: 'Ask for JSON: `format=json`, or no `format`.',
   },
   method_not_allowed: {
     meaning: 'The route exists, but not for this HTTP method.',

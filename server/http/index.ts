@@ -83,10 +83,12 @@ export {
   setSecurityHeaders,
 } from './request.js';
 export {
+  AnyObject,
   Attempts,
   addRoutes,
   Count,
   defineRoute,
+  type ErrorFormat,
   Failure,
   type Grant,
   type GuardOf,
@@ -96,6 +98,7 @@ export {
   type Route,
   type RouteAnswer,
   type SentWebhook,
+  streamed,
   Text,
   Time,
   Url,

@@ -32,11 +32,15 @@ export interface RouteAnswer {
   name?: string;
   /** Valid by the schema; a test checks it. */
   example?: unknown;
+  /** The same answer in other media types, which the request selects: media type → body. Default: none. */
+  also?: Readonly<Record<string, Pick<RouteAnswer, 'schema' | 'name'>>>;
 }
 
+type BodyType = 'application/json' | 'multipart/form-data' | 'application/x-www-form-urlencoded';
+
 export interface RouteBody {
-  /** Default `application/json`. */
-  type?: 'multipart/form-data' | 'application/x-www-form-urlencoded';
+  /** Several types have the same fields. Default `application/json`. */
+  type?: BodyType | readonly BodyType[];
   schema: TSchema;
   example?: unknown;
   /** Schema of the fields, if the route takes `multipart/form-data` as well. */
@@ -130,6 +134,11 @@ export const Time = Type.String({ description: 'Time in RFC 3339, UTC.' });
 export const Url = Type.String({ description: 'Address.' });
 export const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 export const OneOf = (...values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)));
+
+/** An object that is passed on, or that the documentation describes: any fields. */
+export const AnyObject = Type.Record(Type.String(), Type.Unknown());
+/** Server-sent events in place of a whole answer, for {@link RouteAnswer.also}. */
+export const streamed = (description: string) => ({ 'text/event-stream': { schema: Type.String({ description }) } });
 
 /** The methods that were tried for a link. */
 export const Attempts = Type.Array(

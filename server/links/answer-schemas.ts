@@ -105,13 +105,18 @@ const Queue = Type.Object({
   max_active: field(Count, 'Jobs that may wait or run at a time.', 1000),
 });
 const NoReviews = Type.Object({
-  five_star: field(Type.Array(Type.Object({})), 'Empty until the job has completed.'),
-  one_star: field(Type.Array(Type.Object({})), 'Empty until the job has completed.'),
+  five_star: field(Type.Array(Type.Unknown(), { maxItems: 0 }), 'Empty until the job has completed.'),
+  one_star: field(Type.Array(Type.Unknown(), { maxItems: 0 }), 'Empty until the job has completed.'),
+});
+const ProductResult = Type.Object({
+  ...(framed(ProductDataSchema) as TObject).properties,
+  job: optional(Job, 'The background job that fetched the product. Absent otherwise.'),
+  queue: optional(Queue, 'How busy the queue of such jobs is. Only with a job.'),
 });
 const JobData = Type.Object({
   job: field(Job, 'The background job that fetches the product.'),
   queue: field(Queue, 'How busy the queue of such jobs is.'),
-  product: field(Nullable(Type.Object({})), 'Null until the job has completed.'),
+  product: field(Type.Null(), 'Null until the job has completed.'),
   reviews: field(NoReviews, 'Empty until the job has completed.'),
 });
 
@@ -126,7 +131,7 @@ const Extraction = Type.Object(
       'watch_page',
     ),
     data: field(
-      Type.Union([PostData, framed(ProductDataSchema), JobData]),
+      Type.Union([PostData, ProductResult, JobData]),
       'The document of a post or video, that of a product, or a job that has not completed.',
     ),
     limitations: field(

@@ -6,7 +6,8 @@ import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit } from '../limits/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
 import { encodeExtraction, encodeJob } from './answers.js';
-import { createExtractRequests, createLinkUsage, EXAMPLE_LINK, LINK_ROUTE, MAX_BATCH_BYTES } from './extract.js';
+import { createExtractRequests, createLinkUsage, EXAMPLE_LINK, LINK_ROUTE } from './extract.js';
+import { MAX_BATCH_BYTES } from './extract-fields.js';
 
 const ROUTE = '/v1/extract/batch';
 const JSON_TYPE = 'application/json; charset=utf-8';

@@ -4,13 +4,8 @@ import {
   type ExtractionJob,
   type ExtractRequest,
   type ExtractResult,
-  field,
-  optional,
-  type PlatformInfo,
   type RequestOptions,
-  type Static,
   type TObject,
-  type TSchema,
   Type,
 } from '../../core/contracts/index.js';
 import {
@@ -37,10 +32,30 @@ import { type Prices, sendCost, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './answers.js';
+import {
+  ACCEPTED,
+  acceptedBy,
+  type BatchBody,
+  batchFields,
+  type ExtractBody,
+  extractFields,
+  fieldOf,
+  fieldsOf,
+  furtherFields,
+  isDocumented,
+  MAX_BATCH_BYTES,
+  MAX_BATCH_URLS,
+  MAX_BODY_BYTES,
+  MAX_URL_LENGTH,
+  offersReviews,
+  REVIEW_LIMIT,
+} from './extract-fields.js';
+import { encodeInfoDict, INFO_ANSWER, INFO_QUERY, INFO_TYPE, wantsInfoDict } from './yt-dlp.js';
 
 const FAMILY = 'link_data';
 
-const REFUSALS = [
+/** Why a link may be refused or fail. */
+export const REFUSALS = [
   'invalid_url',
   'unsupported_platform',
   'unsupported_link',
@@ -68,11 +83,12 @@ export function extractRoutes(server: ServerContext): Route[] {
     const sent = await readJsonBody(request, response, { maxBytes: MAX_BODY_BYTES, budget: bodies, owner });
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
     const body = requests.checkExtract(sent);
+    const isInfo = context.querystring !== '' && wantsInfoDict(context.query, body);
     const wanted = requests.decode(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
     const { platform } = match(context, body);
     await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: FAMILY });
-    sendResult(context, body, await usage.counted(context, platform, gateway.extract(wanted)));
+    sendResult(context, body, await usage.counted(context, platform, gateway.extract(wanted)), isInfo);
   }
 
   /** Every later error names the platform. */
@@ -115,11 +131,13 @@ export function extractRoutes(server: ServerContext): Route[] {
     else if ('job' in submission) sendJob(context, submission.job, body);
   }
 
-  function sendResult(context: RequestContext, body: ExtractBody, result: ExtractResult): void {
-    context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  function sendResult(context: RequestContext, body: ExtractBody, result: ExtractResult, isInfo = false): void {
+    context.res.setHeader('Content-Type', isInfo ? INFO_TYPE : 'application/json; charset=utf-8');
     context.res.setHeader('X-Cache', result.cache);
     if (result.cache !== 'miss') context.res.setHeader('Age', Math.floor(result.ageMs / 1000));
-    context.body = encodeExtraction(result, { notes: requests.ignoredOptions(body, result.platform) });
+    context.body = isInfo
+      ? encodeInfoDict(result)
+      : encodeExtraction(result, { notes: requests.ignoredOptions(body, result.platform) });
   }
 
   function sendJob(context: RequestContext, job: ExtractionJob, body?: ExtractBody): void {
@@ -149,11 +167,16 @@ export function extractRoutes(server: ServerContext): Route[] {
       endpoint: 'extract',
       summary: 'Extract a link',
       description: 'Returns structured data of a public link; for shop links also as a background job.',
+      query: INFO_QUERY,
       body: { schema: requests.extractSchema, example: { url: EXAMPLE_LINK } },
       answers: {
-        200: { description: 'The document; with `async_mode` or `force_async` it may be a job.', ...EXTRACTION },
+        200: {
+          description: 'The document; with `async_mode` or `force_async` it may be a job.',
+          ...EXTRACTION,
+          also: INFO_ANSWER,
+        },
       },
-      errors: REFUSALS,
+      errors: [...REFUSALS, 'unsupported_value'],
       handler: extract,
     }),
     defineRoute({
@@ -303,77 +326,6 @@ export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActi
   };
 }
 
-/*
- * The bodies of `POST /v1/extract` and `POST /v1/extract/batch`, and what they become for the gateway.
- *
- * Some fields are options of extractors. Those of the service document are always accepted; every other option that an
- * extractor declares (`requestOptions`) becomes a field as well, with its name in snake_case and its schema. The gateway
- * gets the options that an extractor of it declares. One that the platform of a link does not declare has no effect, and
- * the answer says so.
- */
-
-export const MAX_URL_LENGTH = 2048;
-export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
-export const MAX_BODY_BYTES = 65_536;
-export const MAX_BATCH_URLS = 50;
-/** Room for the maximum number of links of full length, each character escaped. */
-export const MAX_BATCH_BYTES = 655_360;
-
-/** What each field accepts, for error messages. */
-const ACCEPTED = {
-  url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
-  urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
-  clip_review_limit: `a whole number from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}`,
-  clip_sort: '"latest" or "recommended"',
-  include_empty_reviews: 'true or false',
-  include_audio_mp3: 'true or false',
-  async_mode: 'true or false',
-  force_async: 'true or false',
-};
-
-/** Options of extractors that are part of the service document (2.4). */
-const documentedOptions = {
-  clip_review_limit: optional(
-    Type.Integer({ minimum: REVIEW_LIMIT.min, maximum: REVIEW_LIMIT.max }),
-    `Shop links only: most reviews of each star group, from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}. Default ${REVIEW_LIMIT.default}.`,
-  ),
-  clip_sort: optional(
-    Type.Union([Type.Literal('latest'), Type.Literal('recommended')]),
-    'Shop links only: order of the reviews. Default `latest`.',
-  ),
-  include_empty_reviews: optional(Type.Boolean(), 'Shop links only: include reviews without text. Default false.'),
-};
-
-const shared = {
-  ...documentedOptions,
-  include_audio_mp3: optional(
-    Type.Boolean(),
-    'Offer an MP3 file of video and audio items; it is made at the first download. Default true.',
-  ),
-  force_async: optional(
-    Type.Boolean(),
-    'Shop links only: fetch the product again in a background job, also if it is cached. Default false.',
-  ),
-};
-
-const extractFields = {
-  url: field(Type.String(), `The link: ${ACCEPTED.url}.`),
-  ...shared,
-  async_mode: optional(
-    Type.Boolean(),
-    'Shop links only: answer at once, with the cached product or with a background job. Default false.',
-  ),
-};
-
-const batchFields = {
-  urls: field(Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS }), `The links: ${ACCEPTED.urls}.`),
-  ...shared,
-};
-
-/** Other fields are options of extractors by their public names. */
-export type ExtractBody = Static<TObject<typeof extractFields>>;
-export type BatchBody = Static<TObject<typeof batchFields>>;
-
 /** Reads the bodies for one gateway: its extractors decide which options there are. */
 export interface ExtractRequests {
   /** Of the body of `POST /v1/extract`. Other fields are ignored. */
@@ -447,55 +399,6 @@ export function createExtractRequests(gateway: Pick<Gateway, 'platforms' | 'plat
       return [...notes, ...others.map((field) => `${field}_ignored: the platform has no such option`)];
     },
   };
-}
-
-/** Whether a platform has reviews: then its extractor declares an option for them. */
-export function offersReviews(platform: PlatformInfo): boolean {
-  return [...fieldsOf(platform).keys()].some(isDocumented);
-}
-
-function isDocumented(field: string): boolean {
-  return Object.hasOwn(documentedOptions, field);
-}
-
-/** Whether the field is the gateway's own, which no option can take. */
-function isTaken(field: string): boolean {
-  return !isDocumented(field) && (Object.hasOwn(extractFields, field) || Object.hasOwn(batchFields, field));
-}
-
-/** Public field → option, for the options of a platform. */
-function fieldsOf({ requestOptions }: PlatformInfo): Map<string, string> {
-  const names = Object.keys(requestOptions?.properties ?? {});
-  return new Map(names.map((name) => [fieldOf(name), name] as const).filter(([field]) => !isTaken(field)));
-}
-
-/** `clipReviewLimit` → `clip_review_limit`. */
-function fieldOf(option: string): string {
-  return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-/** Schemas of the options that the service document does not name. Platforms may give one name different meanings. */
-function furtherFields(platforms: readonly PlatformInfo[]): Record<string, TSchema> {
-  const schemas = new Map<string, TSchema[]>();
-  for (const platform of platforms) {
-    for (const [field, option] of fieldsOf(platform)) {
-      if (isDocumented(field)) continue;
-      const schema = platform.requestOptions?.properties[option];
-      if (schema) schemas.set(field, [...(schemas.get(field) ?? []), schema]);
-    }
-  }
-  return Object.fromEntries([...schemas].map(([field, all]) => [field, Type.Optional(oneOf(all))]));
-}
-
-/** Without the default, which is the platform's to fill in. */
-function oneOf(schemas: readonly TSchema[]): TSchema {
-  const plain = schemas.map(({ default: _, ...schema }: TSchema & { default?: unknown }) => schema as TSchema);
-  const [first = Type.Unknown()] = plain;
-  return plain.length > 1 ? Type.Union(plain) : first;
-}
-
-function acceptedBy({ title = 'as the platform describes it' }: TSchema & { title?: string }): string {
-  return title;
 }
 
 function toError(issue: Issue | undefined, accepted: Readonly<Record<string, string>>): GatewayError {

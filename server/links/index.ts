@@ -1,3 +1,5 @@
 export { encodeExtraction } from './answers.js';
-export { createExtractRequests, type ExtractBody, extractRoutes } from './extract.js';
+export { createExtractRequests, extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
+export type { ExtractBody } from './extract-fields.js';
+export { oembedRoutes } from './oembed.js';

@@ -1,27 +1,38 @@
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { Count, defineRoute, type RequestContext, type Route, type ServerContext, Text } from '../http/index.js';
-import { MODEL_ERRORS, ModelId, TEXT_ROUTE, textHandler } from './text.js';
+import {
+  AnyObject,
+  Count,
+  defineRoute,
+  type RequestContext,
+  type Route,
+  type ServerContext,
+  Text,
+} from '../http/index.js';
+import { MODEL_ERRORS, ModelId, PASSED_ON, TEXT_ROUTE, textHandler } from './text.js';
 
 const Vector = Type.Union([Type.Array(Type.Number()), Type.String()]);
 
-const EmbeddingsBody = Type.Object({
-  model: field(Type.String(), 'Id of an embeddings model; `GET /v1/models` lists them.', 'text-embedding-3-small'),
-  input: field(
-    Type.Union([
-      Type.String(),
-      Type.Array(Type.String()),
-      Type.Array(Type.Integer()),
-      Type.Array(Type.Array(Type.Integer())),
-    ]),
-    'A text, a list of texts, a list of tokens, or a list of such lists.',
-  ),
-  encoding_format: optional(
-    Type.Union([Type.Literal('float'), Type.Literal('base64')]),
-    'Form of the vectors. Default `float`.',
-  ),
-  dimensions: optional(Type.Integer({ minimum: 1 }), 'Length of the vectors, if the model can shorten them.'),
-});
+const EmbeddingsBody = Type.Object(
+  {
+    model: field(Type.String(), 'Id of an embeddings model; `GET /v1/models` lists them.', 'text-embedding-3-small'),
+    input: field(
+      Type.Union([
+        Type.String(),
+        Type.Array(Type.String()),
+        Type.Array(Type.Integer()),
+        Type.Array(Type.Array(Type.Integer())),
+      ]),
+      'A text, a list of texts, a list of tokens, or a list of such lists.',
+    ),
+    encoding_format: optional(
+      Type.Union([Type.Literal('float'), Type.Literal('base64')]),
+      'Form of the vectors. Default `float`.',
+    ),
+    dimensions: optional(Type.Integer({ minimum: 1 }), 'Length of the vectors, if the model can shorten them.'),
+  },
+  PASSED_ON,
+);
 
 const Embeddings = Type.Object(
   {
@@ -45,24 +56,27 @@ const Embeddings = Type.Object(
       'Tokens that the request used.',
     ),
   },
-  { description: "Vectors in OpenAI's format. Further fields are passed on from the model." },
+  { ...PASSED_ON, description: "Vectors in OpenAI's format. Further fields are passed on from the model." },
 );
 
-const ModerationsBody = Type.Object({
-  model: ModelId,
-  input: field(
-    Type.Union([Type.String(), Type.Array(Type.String()), Type.Array(Type.Object({}))]),
-    "A text, a list of texts, or a list of parts in OpenAI's format, images included.",
-  ),
-});
+const ModerationsBody = Type.Object(
+  {
+    model: ModelId,
+    input: field(
+      Type.Union([Type.String(), Type.Array(Type.String()), Type.Array(AnyObject)]),
+      "A text, a list of texts, or a list of parts in OpenAI's format, images included.",
+    ),
+  },
+  PASSED_ON,
+);
 
 const Moderations = Type.Object(
   {
     id: field(Text, 'Id of the answer.'),
     model: field(Text, 'Id of the model.'),
-    results: field(Type.Array(Type.Object({})), "Categories and scores in OpenAI's format, one result for each text."),
+    results: field(Type.Array(AnyObject), "Categories and scores in OpenAI's format, one result for each text."),
   },
-  { description: "Ratings in OpenAI's format. Further fields are passed on from the model." },
+  { ...PASSED_ON, description: "Ratings in OpenAI's format. Further fields are passed on from the model." },
 );
 
 /** Embeddings and moderations: passed to the upstream, and counted as chats are. */

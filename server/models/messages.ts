@@ -4,6 +4,7 @@ import { field, optional, type TextRoute, Type } from '../../core/contracts/inde
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { PreparedText, TextAnswer } from '../../core/text/index.js';
 import {
+  AnyObject,
   BIG_BYTES,
   Count,
   defineRoute,
@@ -14,6 +15,7 @@ import {
   type Route,
   type ServerContext,
   sendText,
+  streamed,
   Text,
   takeJsonBody,
 } from '../http/index.js';
@@ -22,13 +24,13 @@ import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messag
 import { markNumbers, restoreNumbers } from './messages/exact-json.js';
 import { decodeCounted, decodeMessage, type MessageRequest, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
-import { endWithCaller, MODEL_ERRORS, ModelId, Stream } from './text.js';
+import { endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
 const MESSAGES = '/v1/messages';
 const COUNT_TOKENS = '/v1/messages/count_tokens';
-const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 50_000 };
+const LIMITS = { setting: 'TEXT_MAX_BYTES', maxValues: 50_000 };
 /** Counting uses no tokens, but it is refused if the budget is used up. */
 const MIN_TOKENS = 1;
 
@@ -36,11 +38,11 @@ const MIN_TOKENS = 1;
 const MessageBody = {
   model: ModelId,
   messages: field(
-    Type.Array(Type.Object({}), { minItems: 1 }),
+    Type.Array(AnyObject, { minItems: 1 }),
     "The conversation: messages in Anthropic's format, with a user's message first.",
   ),
-  system: optional(Type.Union([Type.String(), Type.Array(Type.Object({}))]), 'Instructions of the system.'),
-  tools: optional(Type.Array(Type.Object({})), "Functions that the model may call, in Anthropic's format."),
+  system: optional(Type.Union([Type.String(), Type.Array(AnyObject)]), 'Instructions of the system.'),
+  tools: optional(Type.Array(AnyObject), "Functions that the model may call, in Anthropic's format."),
 };
 
 const Message = Type.Object(
@@ -50,7 +52,7 @@ const Message = Type.Object(
     role: field(Type.Literal('assistant'), 'Always `assistant`.'),
     model: field(Text, 'Id of the model.'),
     content: field(
-      Type.Array(Type.Object({ type: field(OneOf('text', 'thinking', 'tool_use'), 'Kind of the block.') })),
+      Type.Array(Type.Object({ type: field(OneOf('text', 'thinking', 'tool_use'), 'Kind of the block.') }, PASSED_ON)),
       'Blocks of the answer, in order.',
     ),
     stop_reason: field(
@@ -71,6 +73,9 @@ const Message = Type.Object(
   { description: "A message in Anthropic's format." },
 );
 
+const MESSAGE_EVENTS = streamed(
+  "With `stream`: server-sent events in Anthropic's format, from `message_start` to `message_stop`.",
+);
 const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
 
 /**
@@ -78,10 +83,10 @@ const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
  * answer back.
  */
 export function messageRoutes(server: ServerContext): Route[] {
-  const { bodies, messagesEnabled } = server;
+  const { bodies, messagesEnabled, textMaxBytes: maxBytes } = server;
 
   const handle = (ready: typeof readyToAnswer) => async (context: RequestContext) => {
-    const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(keyOf(context)) };
+    const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(keyOf(context)) };
     const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
     try {
       const work = await ready(context, server, { fields: exactly(bytes, value), pause: pauseFor(bytes.length) });
@@ -109,14 +114,24 @@ export function messageRoutes(server: ServerContext): Route[] {
       description:
         "Answers a conversation, complete or streamed, in Anthropic's format. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.",
       body: {
-        schema: Type.Object({
-          ...MessageBody,
-          max_tokens: field(Type.Integer({ minimum: 1 }), 'Most tokens of the answer.'),
-          stream: Stream,
-        }),
+        schema: Type.Object(
+          {
+            ...MessageBody,
+            max_tokens: field(Type.Integer({ minimum: 1 }), 'Most tokens of the answer.'),
+            stream: Stream,
+          },
+          PASSED_ON,
+        ),
         example: { model: 'm-5.5', max_tokens: 500, messages: EXAMPLE },
       },
-      answers: { 200: { description: 'The message, or with `stream` its events.', name: 'Message', schema: Message } },
+      answers: {
+        200: {
+          description: 'The message, or with `stream` its events.',
+          name: 'Message',
+          schema: Message,
+          also: MESSAGE_EVENTS,
+        },
+      },
       handler: messagesEnabled ? handle(readyToAnswer) : refuseDisabled,
     }),
     defineRoute({
@@ -126,7 +141,7 @@ export function messageRoutes(server: ServerContext): Route[] {
       summary: 'Count message tokens',
       description:
         'Counts the input tokens that a message would have. 403 unless the operator has set `MESSAGES_ENABLED`. Accepts `X-API-Key`.',
-      body: { schema: Type.Object(MessageBody), example: { model: 'm-5.5', messages: EXAMPLE } },
+      body: { schema: Type.Object(MessageBody, PASSED_ON), example: { model: 'm-5.5', messages: EXAMPLE } },
       answers: {
         200: {
           description: 'The number of tokens.',
@@ -173,7 +188,7 @@ async function answerMessage(
   const { model, maxTokens: tokens, demand } = prepared;
   await usage.admitted(context, { route: MESSAGES, model, tokens, demand }, async (work) => {
     const exchange = prepared.send(work.reserved);
-    work.uses(exchange.ended);
+    work.uses(exchange.ended, undefined, () => exchange.isBroken === true);
     endWithCaller(context, keys, exchange);
     const reply = await exchange.answer;
     // The upstream has the body; its answer may take long.

@@ -1,8 +1,11 @@
 import { field, optional, type ReadyModel, type StoredResponseAction, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
+  AnyObject,
   Count,
   defineRoute,
+  Nullable,
+  OneOf,
   type ParamsContext,
   type RequestContext,
   type Route,
@@ -10,12 +13,13 @@ import {
   type ServerContext,
   sendText,
   Text,
+  Time,
 } from '../http/index.js';
 import { keyOf } from '../keys/index.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
 import { describeModel, encodeModelPage } from './messages/model-page.js';
 import { encodeModel, encodeModelList, isWritingModel, orderModels } from './model-list.js';
-import { endWithCaller, RESPONSE, TEXT_ROUTE } from './text.js';
+import { endWithCaller, PASSED_ON, RESPONSE, RESPONSE_EVENTS, TEXT_ROUTE } from './text.js';
 
 const Model = Type.Object(
   {
@@ -41,6 +45,42 @@ const ModelList = Type.Object(
   },
   { description: 'A list of models.' },
 );
+
+const AnthropicModel = Type.Object(
+  {
+    type: field(Type.Literal('model'), 'Always `model`.'),
+    id: field(Text, 'Id of the model.', 'm-5.5'),
+    display_name: field(Text, 'The same as `id`.', 'm-5.5'),
+    created_at: field(Time, 'Start of the list (RFC 3339); the same for all models.'),
+  },
+  { ...PASSED_ON, description: "A model in Anthropic's format." },
+);
+
+const AnthropicModelList = Type.Object(
+  {
+    data: field(Type.Array(AnthropicModel), 'The models of the page.'),
+    has_more: field(Type.Boolean(), 'Whether there are models after the page, or before it with `before_id`.'),
+    first_id: field(Nullable(Text), 'Id of the first model of the page. Null if the page is empty.'),
+    last_id: field(Nullable(Text), 'Id of the last model of the page. Null if the page is empty.'),
+  },
+  { description: "A page of the list of models in Anthropic's format." },
+);
+
+const AnyModel = Type.Union([Model, AnthropicModel], {
+  description: "A model; with `anthropic-version` in Anthropic's format.",
+});
+const AnyModelList = Type.Union([ModelList, AnthropicModelList], {
+  description: "A list of models; with `anthropic-version` a page in Anthropic's format.",
+});
+
+const ANTHROPIC_PAGE = {
+  limit: {
+    schema: Type.Integer({ minimum: 1, maximum: 1_000 }),
+    description: 'Only with `anthropic-version`: models of a page, 1 to 1000. Default 20.',
+  },
+  after_id: { schema: Text, description: 'Only with `anthropic-version`: the page begins after this model.' },
+  before_id: { schema: Text, description: 'Only with `anthropic-version`: the page ends before this model.' },
+} as const;
 
 const FOR_ANTHROPIC = {
   'anthropic-version':
@@ -73,7 +113,8 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       summary: 'List models',
       description:
         "Returns the models that are ready and that the plan of the API key allows. With `anthropic-version` in Anthropic's format.",
-      answers: { 200: { description: 'The list.', name: 'ModelList', schema: ModelList } },
+      query: ANTHROPIC_PAGE,
+      answers: { 200: { description: 'The list.', name: 'ModelList', schema: AnyModelList } },
       async handler(context) {
         const key = keyOf(context);
         const models = modelsFor(context).filter(({ id }) => isModelAllowed(key, id));
@@ -91,7 +132,7 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       params: { id: 'Id of the model.' },
       summary: 'Get a model',
       description: 'Returns a model that is ready and that the plan of the API key allows.',
-      answers: { 200: { description: 'The model.', name: 'Model', schema: Model } },
+      answers: { 200: { description: 'The model.', name: 'Model', schema: AnyModel } },
       errors: ['model_not_found'],
       async handler(context) {
         const { id = '' } = context.params;
@@ -125,26 +166,30 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
     await sendText(context, await exchange.answer);
   };
 
-  const stored = (answer: Pick<RouteAnswer, 'name' | 'schema'>) =>
+  const stored = (answer: Omit<RouteAnswer, 'description'>) =>
     ({
       ...TEXT_ROUTE,
       parameter: 'response_id',
       params: { id: 'Id of the response.' },
       answers: { 200: { description: 'The answer of the upstream that stores it.', ...answer } },
-      errors: ['response_not_found'],
+      errors: ['response_not_found', 'rate_limit_exceeded'],
     }) as const;
   return [
     defineRoute({
-      ...stored(RESPONSE),
+      ...stored({ ...RESPONSE, also: RESPONSE_EVENTS }),
       method: 'GET',
       path: ROUTE,
+      query: {
+        stream: { schema: Type.Boolean(), description: 'Send the events of the response. Default false.' },
+        starting_after: { schema: Count, description: 'Only with `stream`: the events after this number.' },
+      },
       endpoint: 'response',
       summary: 'Get a stored response',
       description: 'Returns a response that its upstream stores.',
       handler: ask('retrieve'),
     }),
     defineRoute({
-      ...stored({ schema: Type.Object({}) }),
+      ...stored({ schema: AnyObject }),
       method: 'DELETE',
       path: ROUTE,
       endpoint: 'response',
@@ -162,9 +207,14 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       handler: ask('cancel'),
     }),
     defineRoute({
-      ...stored({ schema: Type.Object({}) }),
+      ...stored({ schema: AnyObject }),
       method: 'GET',
       path: `${ROUTE}/input_items`,
+      query: {
+        limit: { schema: Count, description: 'Items of a page, as the upstream accepts it.' },
+        order: { schema: OneOf('asc', 'desc'), description: 'Order of the items.' },
+        after: { schema: Text, description: 'The page begins after the item with this id.' },
+      },
       endpoint: 'responseInputItems',
       summary: 'List input items',
       description: 'Returns the input items of a stored response.',

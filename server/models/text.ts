@@ -1,12 +1,15 @@
-import { field, optional, Type } from '../../core/contracts/index.js';
+import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { findVendorFields, type PreparedText, type TextExchange, type TextRequest } from '../../core/text/index.js';
 import {
+  AnyObject,
   defineRoute,
   leaveWithClient,
+  Nullable,
   type RequestContext,
   type Route,
   type ServerContext,
   sendText,
+  streamed,
   Text,
   takeJsonBody,
 } from '../http/index.js';
@@ -15,7 +18,7 @@ import type { AdmittedWork } from '../usage/index.js';
 import { checkVendorUse } from './vendor-use.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
-const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 500_000, brief: true };
+const LIMITS = { setting: 'TEXT_MAX_BYTES', maxValues: 500_000, brief: true };
 
 /** Errors of every model request. */
 export const MODEL_ERRORS = [
@@ -43,44 +46,81 @@ export const Stream = optional(
   'Send the answer as server-sent events while it is made. Default false.',
 );
 const Input = field(
-  Type.Union([Type.String(), Type.Array(Type.Object({}))]),
+  Type.Union([Type.String(), Type.Array(AnyObject)]),
   "A text, or a list of input items in OpenAI's format.",
 );
+/** Of a schema: further fields are passed on unchanged. */
+export const PASSED_ON = { additionalProperties: true };
+
 /**
  * The fields of a chat and of a response that the gateway reads; every other field is passed to the model unchanged.
  */
-const ChatBody = Type.Object({
-  model: ModelId,
-  stream: Stream,
-  messages: field(Type.Array(Type.Object({})), "The conversation: messages in OpenAI's format."),
-});
-const ResponseBody = Type.Object({ model: ModelId, stream: Stream, input: Input });
-const TaskBody = Type.Object({ model: ModelId, input: Type.Optional(Input) });
+const ChatBody = Type.Object(
+  {
+    model: ModelId,
+    stream: Stream,
+    messages: field(Type.Array(AnyObject), "The conversation: messages in OpenAI's format."),
+  },
+  PASSED_ON,
+);
+const ResponseBody = Type.Object({ model: ModelId, stream: Stream, input: Input }, PASSED_ON);
+const TaskBody = Type.Object({ model: ModelId, input: Type.Optional(Input) }, PASSED_ON);
+
+const Choice = Type.Object(
+  {
+    message: field(
+      Type.Object(
+        {
+          role: field(Text, 'Role of the author.', 'assistant'),
+          content: optional(Nullable(Text), 'Text of the answer. Null or absent if the model only calls tools.'),
+        },
+        PASSED_ON,
+      ),
+      'The message of the model.',
+    ),
+    finish_reason: optional(Nullable(Text), 'Why the model stopped.', 'stop'),
+  },
+  PASSED_ON,
+);
 
 /** In the form of the upstream: the gateway passes it on. */
-const passedOn = (description: string) =>
+const passedOn = (description: string, fields: Readonly<Record<string, TSchema>>) =>
   Type.Object(
     {
       id: field(Text, 'Id of the answer.'),
       object: field(Text, 'Kind of the answer.'),
       model: field(Text, 'Id of the model.'),
+      ...fields,
     },
-    { description: `${description} Further fields are passed on from the model.` },
+    { ...PASSED_ON, description: `${description} Further fields are passed on from the model.` },
   );
 const CHAT_COMPLETION = {
   name: 'ChatCompletion',
-  schema: passedOn("A chat completion in OpenAI's format."),
+  schema: passedOn("A chat completion in OpenAI's format.", {
+    choices: field(Type.Array(Choice), 'The answers: one, unless the request asks for more.'),
+  }),
 };
-export const RESPONSE = { name: 'Response', schema: passedOn("A response in OpenAI's format.") };
+const CHAT_EVENTS = streamed(
+  "With `stream`: server-sent events. The data of each is a chunk in OpenAI's format; the last one is `[DONE]`.",
+);
+export const RESPONSE_EVENTS = streamed(
+  "With `stream`: server-sent events in OpenAI's format, such as `response.output_text.delta`, until `response.completed`.",
+);
+export const RESPONSE = {
+  name: 'Response',
+  schema: passedOn("A response in OpenAI's format.", {
+    output: field(Type.Array(AnyObject), 'Messages, calls of tools and reasoning, in order.'),
+  }),
+};
 
 const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
 /** Handles requests of a text route: reads the body, admits it and passes the answer on. */
-export function textHandler({ gateway, bodies, usage, responses, keys }: ServerContext) {
+export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, responses, keys }: ServerContext) {
   return (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
     const key = keyOf(context);
     const { accountId } = key;
-    const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(key) };
+    const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(key) };
     const { bytes: body, value: parsed, brief, release } = await takeJsonBody(context.req, context.res, limits);
     try {
       await checkVendorUse(key, () => brief?.vendorFields ?? findVendorFields(parsed), responses);
@@ -114,7 +154,7 @@ export function textRoutes(server: ServerContext): Route[] {
         example: { model: 'm-5.5', messages: [{ role: 'user', content: 'Name three harbours.' }] },
       },
       answers: {
-        200: { description: 'The answer, or with `stream` its events.', ...CHAT_COMPLETION },
+        200: { description: 'The answer, or with `stream` its events.', ...CHAT_COMPLETION, also: CHAT_EVENTS },
       },
       errors: [...MODEL_ERRORS, 'invalid_prompt', 'content_filter', 'context_length_exceeded'],
       handler: handle('/v1/chat/completions', { route: 'chat_completions' }),
@@ -128,7 +168,9 @@ export function textRoutes(server: ServerContext): Route[] {
       description:
         'Answers an input, complete or streamed, in the responses format of the OpenAI SDKs and coding agents.',
       body: { schema: ResponseBody, example: INPUT_EXAMPLE },
-      answers: { 200: { description: 'The response, or with `stream` its events.', ...RESPONSE } },
+      answers: {
+        200: { description: 'The response, or with `stream` its events.', ...RESPONSE, also: RESPONSE_EVENTS },
+      },
       errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
       handler: handle('/v1/responses', { route: 'responses' }),
     }),
@@ -140,7 +182,7 @@ export function textRoutes(server: ServerContext): Route[] {
       summary: 'Compact a conversation',
       description: 'Shortens a long conversation, if the upstream of the model can do that.',
       body: { schema: TaskBody },
-      answers: { 200: { description: 'What the conversation goes on from.', schema: Type.Object({}) } },
+      answers: { 200: { description: 'What the conversation goes on from.', schema: AnyObject } },
       errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
       handler: handle('/v1/responses/compact', { route: 'responses', task: 'compact' }),
     }),
@@ -180,7 +222,7 @@ async function answer(
   { prepared, release, work }: Sending,
 ): Promise<void> {
   const exchange = prepared.send(work.reserved);
-  work.uses(exchange.ended, exchange.background);
+  work.uses(exchange.ended, exchange.background, () => exchange.isBroken === true);
   endWithCaller(context, keys, exchange);
   const reply = await exchange.answer;
   // The upstream has the body; its answer may take long.

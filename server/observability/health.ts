@@ -159,7 +159,10 @@ export function healthRoutes(health: Health): Route[] {
       version: optional(Text, 'Version of the package. Only in `/health`.'),
       uptime_seconds: optional(Type.Integer(), 'Seconds since the start. Only in `/health`.'),
       checks: optional(
-        Type.Object({}),
+        Type.Record(
+          Type.String(),
+          Type.Object({ ok: field(Type.Boolean(), 'Whether the part works.') }, { additionalProperties: true }),
+        ),
         'The state of each part: plugins, platforms, browser, ffmpeg, database. Only in `/health`.',
       ),
     },

@@ -1,11 +1,6 @@
-import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
-import { ERROR_CODES, type ErrorCode } from '../../core/runtime/index.js';
+import { field, type TSchema, Type } from '../../core/contracts/index.js';
 import {
-  Attempts,
   defineRoute,
-  ERROR_TEXTS,
-  errorClassOf,
-  Nullable,
   type Route,
   type RouteAnswer,
   type SentWebhook,
@@ -13,6 +8,7 @@ import {
   Text,
 } from '../http/index.js';
 import { API_VERSION } from '../version.js';
+import { type Access, accessOf, describeErrors, ERROR_SCHEMAS } from './errors.js';
 
 /** The API reference for programs. */
 export function openApiRoutes({ routes, baseUrl }: ServerContext, webhooks: readonly SentWebhook[]): Route[] {
@@ -45,9 +41,6 @@ export function openApiRoutes({ routes, baseUrl }: ServerContext, webhooks: read
   ];
 }
 
-/** Authentication schemes. `key` is a bearer API key; `linkKey` may also be in `X-API-Key`. */
-type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
-
 const TAGS: Readonly<Record<Route['tag'], string>> = {
   'Link data': 'Structured data from public links.',
   Images: 'Images as background jobs, or in one request.',
@@ -65,29 +58,6 @@ const SECURITY: Readonly<Record<Access, readonly Record<string, readonly []>[]>>
   session: [{ session: [] }, { deviceToken: [] }],
   signature: [{ webhookSignature: [] }],
 };
-
-const KEY_ERRORS = [
-  'missing_api_key',
-  'invalid_api_key',
-  'expired_api_key',
-  'revoked_api_key',
-  'route_not_allowed',
-  'account_suspended',
-] as const;
-const ACCESS_ERRORS: Readonly<Record<Access, readonly ErrorCode[]>> = {
-  none: [],
-  key: KEY_ERRORS,
-  linkKey: KEY_ERRORS,
-  session: ['not_signed_in', 'cross_site_request'],
-  signature: ['not_signed_in'],
-};
-const BODY_ERRORS = [
-  'invalid_json',
-  'invalid_value',
-  'missing_required_parameter',
-  'request_too_large',
-  'unsupported_media_type',
-] as const;
 
 export interface DocumentOptions {
   routes: readonly Route[];
@@ -110,7 +80,7 @@ export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
       version: API_VERSION,
       summary: 'Link data, images, text and audio models behind one API key.',
       description:
-        'Every error has a stable `error.code`. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header; answers of text models also have `x-upstream-request-id` if the upstream named the request. If the operator has stated prices, whole answers of models and links have their cost in `x-mediagate-cost`, such as `0.012345 USD`.',
+        'Every error has a stable code. `Retry-After` is in whole seconds. Fields may be added to any response. Every response has an `x-request-id` header; answers of text models also have `x-upstream-request-id` if the upstream named the request. If the operator has stated prices, whole answers of models and links have their cost in `x-mediagate-cost`, such as `0.012345 USD`. A request with `Accept: application/problem+json` gets errors in the form of `Problem`.',
     },
     servers: [{ url: baseUrl }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
@@ -123,68 +93,51 @@ export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
 /** Named schemas, by name. */
 function schemasOf(routes: readonly Route[], webhooks: readonly SentWebhook[]): Record<string, TSchema> {
   const answers = routes.flatMap((route) => Object.values(route.answers));
-  const named = answers.flatMap(({ name, schema }) => (name && schema ? [[name, schema] as const] : []));
-  return Object.assign({ ...ERROR_SCHEMAS, ...Object.fromEntries(named) }, ...webhooks.map(({ schemas }) => schemas));
+  const bodies = answers.flatMap((answer) => [answer, ...Object.values(answer.also ?? {})]);
+  const named = bodies.flatMap(({ name, schema }) => (name && schema ? [[name, schema] as const] : []));
+  const all: Record<string, TSchema> = Object.assign(
+    { ...ERROR_SCHEMAS, ...Object.fromEntries(named) },
+    ...webhooks.map(({ schemas }) => schemas),
+  );
+  return Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, portable(schema)]));
+}
+
+/**
+ * A schema in the words that generators of clients know: an object with any fields has `additionalProperties`, which
+ * many of them read, in place of `patternProperties` or of no properties at all, which they read as an empty object.
+ */
+function portable(schema: TSchema): TSchema {
+  const { properties, patternProperties, additionalProperties, items, anyOf, ...rest } = schema as SchemaParts;
+  const patterns = Object.values(patternProperties ?? {});
+  const further = patterns.length === 1 && !properties ? portable(patterns[0] ?? {}) : additionalProperties;
+  const isAny = rest.type === 'object' && Object.keys(properties ?? {}).length === 0 && further === undefined;
+  return {
+    ...rest,
+    ...(properties && !isAny && { properties: mapValues(properties, portable) }),
+    ...(patterns.length > 0 && further === additionalProperties && { patternProperties }),
+    ...(further !== undefined && { additionalProperties: further }),
+    ...(isAny && { additionalProperties: true }),
+    ...(items && { items: portable(items) }),
+    ...(anyOf && { anyOf: anyOf.map(portable) }),
+  };
+}
+
+interface SchemaParts {
+  type?: string;
+  properties?: Readonly<Record<string, TSchema>>;
+  patternProperties?: Readonly<Record<string, TSchema>>;
+  additionalProperties?: boolean | TSchema;
+  items?: TSchema;
+  anyOf?: readonly TSchema[];
+}
+
+function mapValues<From, To>(values: Readonly<Record<string, From>>, map: (value: From) => To): Record<string, To> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));
 }
 
 function referTo(name: string) {
   return { $ref: `#/components/schemas/${name}` };
 }
-
-const Code = Type.Union(ERROR_CODES.map((code) => Type.Literal(code, { description: ERROR_TEXTS[code].meaning })));
-
-const ErrorBody = Type.Object({
-  message: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
-  type: field(Text, 'Class of the error, as clients of OpenAI know it.', 'invalid_request_error'),
-  param: field(Nullable(Text), 'The field of the request that is invalid. Null if none is.', 'url'),
-  code: field(
-    Type.Union([Code, Text]),
-    'Stable error code, for programs. Treat an unknown code by the HTTP status. If `gateway_code` is there, the code of the model vendor.',
-    'invalid_value',
-  ),
-  gateway_code: optional(
-    Code,
-    "Only on text routes: the gateway's own code of an error that has the model vendor's words.",
-  ),
-  request_id: optional(Text, 'Id of the request, which the log of the gateway also has.'),
-  retryable: optional(
-    Type.Boolean(),
-    'Whether the same request may succeed later. On link data if the platform was asked, and on images.',
-  ),
-  reason: optional(Text, "The platform's or model's own message, at most 300 characters. Absent if it sent none."),
-  attempts: optional(Attempts, 'The methods that were tried for a link, in order.'),
-});
-
-/** Error bodies. Fields may be added to any of them. */
-const ERROR_SCHEMAS = {
-  Error: Type.Object(
-    {
-      error: field(ErrorBody, 'The error.'),
-      ok: optional(Type.Literal(false), 'Only on link data: always false.'),
-      platform: optional(Text, 'Only on link data: platform key, if it is known.', 'vidsite'),
-      input_url: optional(Text, 'Only on link data: the link as sent.'),
-      loginUrl: optional(Text, 'Only if the user is not signed in: the address of the sign-in.'),
-      instruction: optional(Text, 'Only if the user is not signed in: what a program should tell its user.'),
-    },
-    { description: 'Why a request was refused or failed.' },
-  ),
-  MessageError: Type.Object(
-    {
-      type: field(Type.Literal('error'), 'Always `error`.'),
-      error: field(
-        Type.Object({
-          type: field(Text, "Class of the error, as Anthropic's SDK knows it.", 'invalid_request_error'),
-          message: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
-          code: optional(Text, 'Only with the words of the model vendor: its code.'),
-          gateway_code: optional(Code, "Only with the words of the model vendor: the gateway's own code."),
-        }),
-        'The error.',
-      ),
-      request_id: field(Text, 'Id of the request, which the log of the gateway also has.'),
-    },
-    { description: "Why a request in Anthropic's format was refused or failed." },
-  ),
-};
 
 const SECURITY_SCHEMES = {
   apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `sk-mg-…`. Keep keys on servers.' },
@@ -230,24 +183,16 @@ function describe(route: Route) {
       requestBody: {
         required: true,
         content: {
-          [body.type ?? 'application/json']: { schema: body.schema, ...exampleOf(body) },
-          ...(body.form && { 'multipart/form-data': { schema: body.form } }),
+          ...Object.fromEntries(bodyTypesOf(body).map((type) => [type, describeBody(body)])),
+          ...(body.form && { 'multipart/form-data': describeBody({ schema: body.form }) }),
         },
       },
     }),
     responses: {
       ...Object.fromEntries(Object.entries(route.answers).map(([status, answer]) => [status, describeAnswer(answer)])),
       ...describeErrors(route),
-      default: problem('Any other error.', route),
     },
   };
-}
-
-function accessOf({ method, grant, apiKeyHeader, format }: Route): Access {
-  // A browser without a session is redirected to the sign-in.
-  if (method === 'GET' && format === 'page') return 'none';
-  if (grant === 'none' || grant === 'session' || grant === 'signature') return grant;
-  return apiKeyHeader ? 'linkKey' : 'key';
 }
 
 /** `POST /v1/images/jobs/:id/cancel` → `postV1ImagesJobsIdCancel`. */
@@ -272,7 +217,7 @@ function queryParameters({ query = {} }: Route) {
     in: 'query',
     required,
     description,
-    schema,
+    schema: portable(schema),
   }));
 }
 
@@ -285,28 +230,25 @@ function headerParameters({ headers = {} }: Route) {
   }));
 }
 
-function describeAnswer({ description, type = 'application/json', name, ...body }: RouteAnswer) {
-  const schema = name ? referTo(name) : body.schema;
-  if (!schema && type === 'application/json') return { description };
-  return { description, content: { [type]: { ...(schema && { schema }), ...exampleOf(body) } } };
+function bodyTypesOf({ type = 'application/json' }: NonNullable<Route['body']>): readonly string[] {
+  return typeof type === 'string' ? [type] : type;
 }
 
-function exampleOf({ example }: Pick<RouteAnswer, 'example'>) {
-  return example === undefined ? {} : { example };
+function describeAnswer({ description, type = 'application/json', also = {}, ...body }: RouteAnswer) {
+  if (!body.name && !body.schema && type === 'application/json') return { description };
+  const bodies = { [type]: body, ...also };
+  const content = Object.entries(bodies).map(([mediaType, one]) => [mediaType, describeBody(one, mediaType)]);
+  return { description, content: Object.fromEntries(content) };
 }
 
-/** By status: the possible error codes. */
-function describeErrors(route: Route) {
-  const { body, errors = [], format: name } = route;
-  const codes = [...new Set<ErrorCode>([...ACCESS_ERRORS[accessOf(route)], ...(body ? BODY_ERRORS : []), ...errors])];
-  const format = { model: name === 'model' || name === 'anthropic', anthropic: name === 'anthropic' };
-  const byStatus = Map.groupBy(codes, (code) => errorClassOf(code, format).status);
-  return Object.fromEntries(
-    [...byStatus].map(([status, some]) => [status, problem(some.map((code) => `\`${code}\``).join(' '), route)]),
-  );
-}
-
-function problem(description: string, { format }: Route) {
-  const schema = referTo(format === 'anthropic' ? 'MessageError' : 'Error');
-  return { description, content: { 'application/json': { schema } } };
+/** A body without a schema is a text or a file. */
+function describeBody(
+  { name, schema, example }: Pick<RouteAnswer, 'name' | 'schema' | 'example'>,
+  mediaType = 'application/json',
+) {
+  const plain = mediaType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
+  return {
+    schema: name ? referTo(name) : schema ? portable(schema) : plain,
+    ...(example !== undefined && { example }),
+  };
 }

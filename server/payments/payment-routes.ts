@@ -97,7 +97,14 @@ const OwnPayment = Type.Object({
   qr: field(Nullable(QrCode), 'The transfer as a QR code. Null if nothing is to be paid.'),
   statusUrl: field(Url, 'Address of the public status of the order.'),
   payUrl: field(Url, 'Page of the order.'),
-  support: field(Type.Object({}), 'Where to ask for help.'),
+  support: field(
+    Type.Object({
+      text: field(Text, 'What support is for.'),
+      email: field(Nullable(Text), 'E-mail address. Null if there is none.'),
+      url: field(Nullable(Text), 'Address of a page. Null if there is none.'),
+    }),
+    'Where to ask for help.',
+  ),
 });
 const OneOwn = Type.Object({ payment: field(OwnPayment, 'The order.') });
 

@@ -293,10 +293,24 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ imageWebhookSecrets: secrets(text) }),
   },
   {
+    name: 'BUDGET_WEBHOOK_URL',
+    default: 'none: no alerts',
+    description:
+      'Address that receives a webhook when 80 % and when 100 % of a budget is used. It may be a private address; `mediagate budgets secret` prints its signing secret.',
+    read: (text) => ({ budgetWebhookUrl: urlOf(text, ['http:', 'https:']) }),
+  },
+  {
     name: 'AUDIO_MAX_BYTES',
     default: '26214400',
     description: 'Maximum bytes of an uploaded audio file. Larger ones are refused (413).',
     read: (text) => ({ audioMaxBytes: wholeNumber(text, 1_000, 500_000_000) }),
+  },
+  {
+    name: 'TEXT_MAX_BYTES',
+    default: '33554432',
+    description:
+      'Maximum bytes of a body on text routes, at most 67108864. Larger ones are refused (413). Eight bodies above 1 MiB are in memory at the same time.',
+    read: (text) => ({ textMaxBytes: wholeNumber(text, 65_536, 67_108_864) }),
   },
   {
     name: 'MESSAGES_ENABLED',

@@ -72,8 +72,12 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   imageWebhookOrigins: readonly string[];
   /** Newest first; empty: one is stored in the data folder. */
   imageWebhookSecrets: readonly string[];
+  /** Address that receives alerts of budgets. Default: none are sent. */
+  budgetWebhookUrl?: string;
   /** Maximum bytes of an uploaded audio file. */
   audioMaxBytes: number;
+  /** Maximum bytes of a body on text routes. */
+  textMaxBytes: number;
   /** Whether the routes of Anthropic's format are enabled. */
   messagesEnabled: boolean;
   /** Default: the built-in plans. */
@@ -141,6 +145,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     imageWebhookOrigins: [],
     imageWebhookSecrets: [],
     audioMaxBytes: 26_214_400,
+    textMaxBytes: 33_554_432,
     messagesEnabled: false,
     freeTierPeriod: 'lifetime',
     freeTierGrants: [],

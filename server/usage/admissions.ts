@@ -14,6 +14,7 @@ import {
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
+import type { AlertTable } from './budget-alerts.js';
 import {
   type BudgetTable,
   type BudgetWants,
@@ -82,6 +83,8 @@ export interface Settlement {
    * the budget, unless it is 499.
    */
   status: number;
+  /** Whether its stream broke off after the status was sent: it counts as failed. Default false. */
+  isBroken?: boolean;
   /** Milliseconds from the request to the end of its answer. */
   latencyMs: number;
   /** Absent if nothing was used, e.g. if the upstream refused. Includes `estimated`. */
@@ -150,6 +153,8 @@ export interface AdmissionsOptions {
   clock?: Clock;
   /** Default: none, and no cost is known. */
   prices?: Prices;
+  /** Default: no alerts of budgets are written. */
+  alertTable?: AlertTable;
   logger: Logger;
 }
 
@@ -165,10 +170,11 @@ export function createAdmissions({
   rateLimitTable,
   clock,
   prices,
+  alertTable,
   logger,
 }: AdmissionsOptions): ClosableAdmissions {
   const { engine, queries } = database;
-  const budgetTable = createBudgetTable({ engine, queries, clock });
+  const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
   const usageTable = createUsageTable(queries);
   const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries, prices), prices };
   /** Reservations, and the tokens that their upstream was limited to. */

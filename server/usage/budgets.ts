@@ -16,6 +16,7 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
+import type { AlertTable } from './budget-alerts.js';
 import { type BudgetAmount, type BudgetPeriod, renderMoney } from './budget-amounts.js';
 import type { HighestUse, Prices } from './prices.js';
 import type { BudgetsTable } from './tables.js';
@@ -408,9 +409,11 @@ export interface BudgetTableOptions {
   queries: Kysely<Tables>;
   /** Clock of periods and days. Default: the database's clock. */
   clock?: Clock;
+  /** Default: no alerts are written. */
+  alertTable?: AlertTable;
 }
 
-export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions): BudgetTable {
+export function createBudgetTable({ engine, queries, clock, alertTable }: BudgetTableOptions): BudgetTable {
   const postgres = engine === 'postgres';
   const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
@@ -458,6 +461,11 @@ export function createBudgetTable({ engine, queries, clock }: BudgetTableOptions
             const counts = [period, tokensUsed, tokensReserved, requestsUsed, day, tokensUsedToday];
             yield* rowsOf(filled(update, [...counts, row.costUsed, row.costReserved, id]));
           }
+          if (alertTable)
+            yield* alertTable.write(
+              [...changed].map((id) => rows.get(id) as BudgetRow),
+              at,
+            );
         },
       };
     },

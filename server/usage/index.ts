@@ -1,4 +1,5 @@
 export { type Admissions, createAdmissions, type Settlement } from './admissions.js';
+export { type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './budget-alerts.js';
 export {
   BUDGET_FORM,
   type BudgetAmount,

@@ -45,6 +45,7 @@ import {
   type RateLimitTable,
   readUsed,
 } from '../limits/index.js';
+import type { AlertTable } from './budget-alerts.js';
 import {
   type BudgetRow,
   type BudgetTable,
@@ -135,6 +136,8 @@ export interface JobAdmissionOptions {
   rateLimitTable: RateLimitTable;
   /** Default: none, and no cost is known. */
   prices?: Prices;
+  /** Default: no alerts of budgets are written. */
+  alertTable?: AlertTable;
 }
 
 /** The route name in the usage log, for all jobs of a kind. */
@@ -143,8 +146,8 @@ const NO_TERMS: JobTerms = {};
 
 /** The admission hooks of one kind of jobs. */
 export function createJobAdmission(options: JobAdmissionOptions): AdmissionHooks {
-  const { engine, queries, kind, clock, rateLimitTable, prices } = options;
-  const budgetTable = createBudgetTable({ engine, queries, clock });
+  const { engine, queries, kind, clock, rateLimitTable, prices, alertTable } = options;
+  const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
   const idempotencyKeys = createIdempotencyKeys(queries);
   const usageTable = createUsageTable(queries);
   const insertCharges = createRowInsertScript({ queries, table: 'job_charges', sample: CHARGE });
@@ -329,7 +332,7 @@ export function costOfImage(
   { width, height, quality, usage }: { width: number; height: number; quality?: string; usage?: Usage },
 ): number | null {
   const image = { size: `${width}x${height}`, ...(quality !== undefined && { quality }) };
-  return prices.costOf({ model, ...countsOf(usage), image });
+  return prices.costOf({ model, ...countsOf(usage), inputImageTokens: usage?.inputImageTokens ?? null, image });
 }
 
 function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): Omit<JobChargesTable, 'cost'> {

@@ -65,7 +65,7 @@ export function countOldestTogether(waiting: readonly Settled[], max: number): S
   let left = max;
   for (const settlement of settlements) {
     if (left > 0 && settlement.reservation === undefined) {
-      together.totals.addEntry(toEntryRow(settlement));
+      together.totals.addEntry(toEntryRow(settlement), settlement.isBroken);
       left -= 1;
     } else rest.push(settlement);
   }
@@ -95,10 +95,12 @@ export function* writeSettlements(
   const ends: Ended[] = [];
   const entries: UsageEntriesTable[] = [];
   const inBackground = new Map<UsageEntriesTable, Settlement>();
+  const broken = new Set<UsageEntriesTable>();
   const add = (item: Settlement) => {
     const entry = toEntryRow(item);
     entries.push(entry);
     if (item.background) inBackground.set(entry, item);
+    if (item.isBroken) broken.add(entry);
   };
   for (const item of settlements) {
     if (item.reservation === undefined) add(item);
@@ -116,7 +118,7 @@ export function* writeSettlements(
   const totals = createTotals();
   const opened: Settlement[] = [];
   for (const entry of yield* usageTable.insertEntries(entries)) {
-    totals.addEntry(entry);
+    totals.addEntry(entry, broken.has(entry));
     const item = inBackground.get(entry);
     if (item) opened.push(item);
   }

@@ -7,6 +7,7 @@ declare module '../../core/database/tables.js' {
     job_charges: JobChargesTable;
     budgets: BudgetsTable;
     key_groups: KeyGroupsTable;
+    budget_alerts: BudgetAlertsTable;
     reservations: ReservationsTable;
     usage_entries: UsageEntriesTable;
     usage_totals: UsageTotal;
@@ -42,6 +43,23 @@ export interface BudgetsTable extends BudgetState {
 export interface KeyGroupsTable {
   name: string;
   createdAt: number;
+}
+
+/** An alert of a limit: at most one for its period, threshold and amount. See budget-alerts.ts. */
+export interface BudgetAlertsTable {
+  budgetId: string;
+  /** Unit and period: `money 2026-06`. */
+  period: string;
+  /** 80 or 100. */
+  percent: number;
+  /** Tokens, requests or micro units. */
+  limit: number;
+  /** JSON: what the webhook says. */
+  data: string;
+  at: number;
+  /** When it is sent next; null if it was delivered or given up. */
+  dueAt: number | null;
+  tries: number;
 }
 
 /**
@@ -96,7 +114,7 @@ export interface UsageTotal {
   route: string;
   model: string;
   requests: number;
-  /** Number of these with a status of 400 or more. */
+  /** Number of these with a status of 400 or more, or whose stream broke off. */
   failed: number;
   /** Number of these with an estimated usage. */
   estimated: number;
@@ -160,6 +178,10 @@ export const usageMigrations: Migrations = {
       "tokensUsedToday" bigint not null, "costUsed" bigint not null, "costReserved" bigint not null)`,
     `create index budgets_subject on budgets (subject, scope)`,
     `create table key_groups (name text primary key, "createdAt" bigint not null)`,
+    `create table budget_alerts (
+      "budgetId" text not null, period text not null, percent integer not null, "limit" bigint not null, data text not null,
+      at bigint not null, "dueAt" bigint, tries integer not null, primary key ("budgetId", period, percent, "limit"))`,
+    `create index budget_alerts_due_at on budget_alerts ("dueAt")`,
     `create table reservations (
       id text primary key, budgets text not null, "keyId" text not null, "accountId" text not null, route text not null,
       model text not null, tokens bigint not null, cost bigint not null, "processId" text not null, at bigint not null)`,

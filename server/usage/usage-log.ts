@@ -138,10 +138,11 @@ export function createTotals() {
   }
 
   return {
-    addEntry(entry: UsageEntriesTable): void {
+    /** @param isBroken Whether its stream broke off. */
+    addEntry(entry: UsageEntriesTable, isBroken = false): void {
       const total = open({ ...entry, day: dayOf(entry.at) });
       total.requests += 1;
-      total.failed += entry.status >= 400 ? 1 : 0;
+      total.failed += isBroken || entry.status >= 400 ? 1 : 0;
       total.estimated += entry.estimated;
       for (const count of COUNTS) total[count] += entry[count] ?? 0;
       if (entry.cost !== null) {

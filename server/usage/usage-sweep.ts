@@ -7,6 +7,7 @@ export const ENTRIES_RETENTION_MS = 90 * DAY_MS;
 const RESPONSES_RETENTION_MS = 30 * DAY_MS;
 /** After this time no process writes them again. */
 const SUMS_RETENTION_MS = DAY_MS;
+const ALERTS_RETENTION_MS = 60 * DAY_MS;
 const INTERVAL_MS = 10 * 60_000;
 /** Rows per statement. */
 const ROWS = 1_000;
@@ -19,7 +20,7 @@ export interface UsageSweeper {
 }
 
 /**
- * Deletes expired rows: entries of the usage log, stored responses and their items, idempotency keys and daily quotas. The totals stay.
+ * Deletes expired rows: entries of the usage log, stored responses and their items, idempotency keys, daily quotas and marks of budget alerts. The totals stay.
  */
 export function createUsageSweeper(database: Database, clock: DatabaseClock): UsageSweeper {
   let sweptAt = Number.NEGATIVE_INFINITY;
@@ -53,6 +54,13 @@ async function sweep(queries: Kysely<Tables>, clock: DatabaseClock, reached: str
   await queries
     .deleteFrom('usage_overflow')
     .where('at', '<', now - SUMS_RETENTION_MS)
+    .execute();
+  // A month is over by then; the periods of a lifetime have no name after their unit.
+  await queries
+    .deleteFrom('budget_alerts')
+    .where('dueAt', 'is', null)
+    .where('at', '<', now - ALERTS_RETENTION_MS)
+    .where('period', 'like', '%-%')
     .execute();
   const rows = await queries
     .selectFrom('api_keys')

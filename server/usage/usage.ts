@@ -61,8 +61,9 @@ export interface AdmittedWork {
   /**
    * Registers a promise of the usage; call it once and before throwing. The promise must not reject. Without a call,
    * nothing is used.
+   * @param isBroken Whether its stream broke off, once the usage is known. Default: it did not.
    */
-  uses(outcome: Promise<Used>, background?: TextExchange['background']): void;
+  uses(outcome: Promise<Used>, background?: TextExchange['background'], isBroken?: () => boolean): void;
   /** Resolves when background work is stored, so that no client learns of work that a crash would lose. */
   settled(): Promise<void>;
   /**
@@ -116,6 +117,7 @@ export function createUsageService({ admissions, clock, prices }: UsageServiceOp
       if (rateLimit && admission.rateLimit) sendRateLimit(response, rateLimit, admission.rateLimit);
 
       let outcome: Promise<Used> | undefined;
+      let isBroken: (() => boolean) | undefined;
       /** Resolves with background work, once it is counted by an estimate. */
       let started: Promise<BackgroundStart | undefined> | undefined;
       const settle = (
@@ -132,6 +134,7 @@ export function createUsageService({ admissions, clock, prices }: UsageServiceOp
           route,
           model,
           status,
+          ...(isBroken?.() && { isBroken: true }),
           latencyMs,
           usage,
           ...(spendsTokens !== undefined && { spendsTokens }),
@@ -150,8 +153,9 @@ export function createUsageService({ admissions, clock, prices }: UsageServiceOp
       try {
         return await work({
           reserved: admission.reserved,
-          uses(promised, background) {
+          uses(promised, background, check) {
             outcome = promised;
+            isBroken = check;
             started = background?.then(settleStart);
           },
           async settled() {

@@ -15,7 +15,7 @@ const HOUR = 60 * MINUTE;
  * Delays after the first attempt, the second, and so on; the attempt after the last delay is the last one.
  * docs/guides/webhooks.md lists them.
  */
-const PAUSES_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
+export const PAUSES_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
 /** Deadline of one attempt, everything included; the lease is longer. */
 export const TRY_MS = 15 * SECOND;
 const LEASE_MS = MINUTE;

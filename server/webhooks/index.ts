@@ -1,3 +1,4 @@
+export { ALERT_SIGNER, openBudgetAlerts, startAlertDelivery } from './budget-alerts.js';
 export {
   startWebhookDelivery,
   type WebhookDelivery,

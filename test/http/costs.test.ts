@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
 import type { TextCall, TextModel, Transcript, Usage } from 'mediagate';
+import { readSettings } from '../../server/settings/index.js';
 import { renderUsage } from '../../server/site/pages/dashboard.js';
 import type { State } from '../../server/state.js';
 import { createPrices, decimalOf } from '../../server/usage/index.js';
@@ -22,48 +23,50 @@ import { type Answer, LINK, type ListeningApp, startApp } from './listening-app.
 
 /** What is used, and the cost that a spreadsheet has for it: `=ROUND(…; 6)` of decimal numbers. Empty is not known. */
 const TABLE = `
-kind,model,input,cached,output,seconds,characters,size,quality,cost
-chat,m-5.5,8488,0,2671,,,,,0.037320
-chat,m-5.5,7555,0,923,,,,,0.018674
-chat,m-small,6140,0,2177,,,,,0.002227
-chat,m-small,7010,6100,123,,,,,0.000668
-stream,m-5.5,14143,0,1130,,,,,0.028979
-stream,m-5.5,4808,695,1848,,,,,0.023708
-stream,m-small,14312,2285,1458,,,,,0.002850
-stream,m-small,7669,3987,2748,,,,,0.002500
-responses,m-5.5,11935,7042,2684,,,,,0.033837
-responses,m-5.5,3846,1417,2831,,,,,0.031523
-responses,m-small,14693,0,1804,,,,,0.003286
-responses,m-small,14530,0,1202,,,,,0.002901
-messages,m-5.5,6640,1469,1038,,,,,0.017027
-messages,m-5.5,12161,7527,2481,,,,,0.031543
-messages,m-small,9180,0,2365,,,,,0.002796
-messages,m-small,16085,0,2316,,,,,0.003802
-chat,m-5.5,1,0,0,,,,,0.000001
-chat,m-small,3,1,0,,,,,0.000000
-chat,m-open,500,0,100,,,,,
-stream,m-open,50,0,10,,,,,
-embeddings,embed-small,24,0,0,,,,,0.000000
-embeddings,embed-small,25,0,0,,,,,0.000001
-embeddings,embed-small,812345,0,0,,,,,0.016247
-moderations,rate-1,,,,,,,,0.000000
-failed,m-5.5,,,,,,,,0.000000
-failed,m-open,,,,,,,,
-transcriptions,stt-large-v3,,,,61.005,,,,0.006101
-transcriptions,stt-large-v3,,,,0.2,,,,0.000020
-transcriptions,stt-large-v3,,,,3599.999,,,,0.360000
-transcriptions,stt-large-v3-turbo,,,,12,,,,
-speech,tts_v3,,,,,17,,,0.000255
-speech,tts_v3,,,,,40,,,0.000600
-image,gen-img-2,,,,,,1024x1024,high,0.167000
-image,gen-img-2,,,,,,1024x1024,,0.042000
-image,gen-img-2,,,,,,1536x1024,high,0.250000
-image,gen-img-2,,,,,,1536x1024,low,
-image,gen-image-2,21,0,1056,,,1024x1024,high,0.042345
-link,invented,,,,,,,,0.000500
-link,bazaar,,,,,,,,0.002000
-brokenlink,invented,,,,,,,,0.000000
-batch,invented,,,,,,,,0.002500
+kind,model,input,cached,written,output,seconds,characters,size,quality,cost
+chat,m-5.5,1000,600,100,50,,,,,0.001100
+messages,m-5.5,1003,0,1000,1,,,,,0.001514
+chat,m-5.5,8488,0,0,2671,,,,,0.037320
+chat,m-5.5,7555,0,0,923,,,,,0.018674
+chat,m-small,6140,0,0,2177,,,,,0.002227
+chat,m-small,7010,6100,0,123,,,,,0.000668
+stream,m-5.5,14143,0,0,1130,,,,,0.028979
+stream,m-5.5,4808,695,0,1848,,,,,0.023708
+stream,m-small,14312,2285,0,1458,,,,,0.002850
+stream,m-small,7669,3987,0,2748,,,,,0.002500
+responses,m-5.5,11935,7042,0,2684,,,,,0.033837
+responses,m-5.5,3846,1417,0,2831,,,,,0.031523
+responses,m-small,14693,0,0,1804,,,,,0.003286
+responses,m-small,14530,0,0,1202,,,,,0.002901
+messages,m-5.5,6640,1469,0,1038,,,,,0.017027
+messages,m-5.5,12161,7527,0,2481,,,,,0.031543
+messages,m-small,9180,0,0,2365,,,,,0.002796
+messages,m-small,16085,0,0,2316,,,,,0.003802
+chat,m-5.5,1,0,0,0,,,,,0.000001
+chat,m-small,3,1,0,0,,,,,0.000000
+chat,m-open,500,0,0,100,,,,,
+stream,m-open,50,0,0,10,,,,,
+embeddings,embed-small,24,0,0,0,,,,,0.000000
+embeddings,embed-small,25,0,0,0,,,,,0.000001
+embeddings,embed-small,812345,0,0,0,,,,,0.016247
+moderations,rate-1,,,,,,,,,0.000000
+failed,m-5.5,,,,,,,,,0.000000
+failed,m-open,,,,,,,,,
+transcriptions,stt-large-v3,,,,,61.005,,,,0.006101
+transcriptions,stt-large-v3,,,,,0.2,,,,0.000020
+transcriptions,stt-large-v3,,,,,3599.999,,,,0.360000
+transcriptions,stt-large-v3-turbo,,,,,12,,,,
+speech,tts_v3,,,,,,17,,,0.000255
+speech,tts_v3,,,,,,40,,,0.000600
+image,gen-img-2,,,,,,,1024x1024,high,0.167000
+image,gen-img-2,,,,,,,1024x1024,,0.042000
+image,gen-img-2,,,,,,,1536x1024,high,0.250000
+image,gen-img-2,,,,,,,1536x1024,low,
+image,gen-image-2,21,0,0,1056,,,1024x1024,high,0.042345
+link,invented,,,,,,,,,0.000500
+link,bazaar,,,,,,,,,0.002000
+brokenlink,invented,,,,,,,,,0.000000
+batch,invented,,,,,,,,,0.002500
 `;
 
 interface Row {
@@ -71,6 +74,7 @@ interface Row {
   model: string;
   input: number;
   cached: number;
+  written: number;
   output: number;
   seconds: number;
   characters: number;
@@ -85,7 +89,10 @@ function readTable(): Row[] {
   return lines.map((line) => {
     const cells = line.split(',');
     const row = Object.fromEntries(names.map((name, index) => [name, cells[index] ?? '']));
-    const numbers = ['input', 'cached', 'output', 'seconds', 'characters'].map((name) => [name, Number(row[name])]);
+    const numbers = ['input', 'cached', 'written', 'output', 'seconds', 'characters'].map((name) => [
+      name,
+      Number(row[name]),
+    ]);
     return { ...row, ...Object.fromEntries(numbers) } as Row;
   });
 }
@@ -93,7 +100,7 @@ function readTable(): Row[] {
 const PRICES = createPrices({
   currency: 'USD',
   models: {
-    'm-5.5': { input: 1.25, cachedInput: 0.125, output: 10 },
+    'm-5.5': { input: 1.25, cachedInput: 0.125, cacheWrite: 1.5, output: 10 },
     'm-small': { input: 0.15, cachedInput: 0.075, output: 0.6 },
     'embed-small': { input: 0.02 },
     'rate-1': { input: 0 },
@@ -123,16 +130,17 @@ let asked: Row;
 
 function answerOf({ route, model, stream }: TextCall) {
   if (asked.kind === 'failed') throw new Error('it has nothing to say');
-  const { input, cached, output } = asked;
+  const { input, cached, written, output } = asked;
+  const details = { cached_tokens: cached, ...(written > 0 && { cache_write_tokens: written }) };
   const ofChat = {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
-    prompt_tokens_details: { cached_tokens: cached },
+    prompt_tokens_details: details,
   };
   const ofResponse = {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cached },
+    input_tokens_details: details,
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: input + output,
@@ -399,10 +407,12 @@ for (const engine of engines) {
       expect(await serve({ currency: 'USD', models: { m: { output: 'much' } } })).to.equal(
         `mediagate: ${file}: models.m.output must be number.\n`,
       );
+      const { stdout } = await runCommand(['doctor'], { ...environment, PRICES_FILE: file });
+      expect(stdout).to.match(/^fail +prices +.*prices\.json: models\.m\.output must be number\.$/m);
       const other = await serve({ currency: 'EUR' });
       expect(other).to.contain('The prices are in EUR, but the usage log has costs in USD.').and.contain('PRICES_FILE');
-      const wrong = await runCommand(['serve'], { ...environment, PRICES_CURRENCY: 'dollars' });
-      expect(wrong.stderr).to.contain('PRICES_CURRENCY must be the code of a currency (ISO 4217), such as USD or EUR.');
+      const wrong = () => readSettings({ PRICES_CURRENCY: 'dollars' });
+      expect(wrong).to.throw('PRICES_CURRENCY must be the code of a currency (ISO 4217), such as USD or EUR.');
     });
   });
 }

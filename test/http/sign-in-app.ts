@@ -30,6 +30,8 @@ export interface SignInAppOptions {
   imageDailyLimit?: number;
   /** Whether there is no user yet, so that the first to sign in becomes the operator. Default false. */
   withoutUsers?: boolean;
+  /** Whether the routes of Anthropic's format do anything. Default false. */
+  messages?: boolean;
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
 }
@@ -63,6 +65,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     clock,
     stack,
     imageDailyLimit: options.imageDailyLimit,
+    messages: options.messages,
     gateway: {
       plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
       // The way out is the real one: what it guards is part of what is tested.

@@ -29,6 +29,12 @@ function ledgerOf(app: ListeningApp, count: number): Promise<readonly UsageEntry
   });
 }
 
+/** What the report has of the only key, route and model. */
+async function totalOf(app: ListeningApp) {
+  const [total] = await app.state.usage.totals({ from: today(), to: today() });
+  return total;
+}
+
 describeOnStacks('text over HTTP', (stack) => {
   let upstream: TextUpstream;
   let app: ListeningApp;
@@ -488,12 +494,16 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(Math.min(...counted.map(Number))).to.be.below(100);
   });
 
-  it('reads bodies up to 10 MiB', async () => {
-    const long = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(10 * 1024 * 1024 - 200) }] };
+  it('reads bodies up to 32 MiB', async () => {
+    const long = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(16 * 1024 * 1024) }] };
     upstream.behave([{ does: 'answer', text: 'Long.' }]);
     expect((await post(app, CHATS, key, long)).status).to.equal(200);
-    const longer = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(10 * 1024 * 1024) }] };
-    expect((await post(app, CHATS, key, longer)).json.error.code).to.equal('request_too_large');
+    const longer = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(32 * 1024 * 1024) }] };
+    const { status, json: refused } = await post(app, CHATS, key, longer);
+    expect([status, refused.error.code]).to.deep.equal([413, 'request_too_large']);
+    expect(refused.error.message).to.equal(
+      'The body is larger than 33554432 bytes. The operator sets this limit with TEXT_MAX_BYTES.',
+    );
   });
 });
 
@@ -602,6 +612,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
       const [entry] = await ledgerOf(app, 1);
       expect(entry).to.include({ estimated: true });
       expect(app.model.calls[0]?.signal.aborted).to.equal(true);
+      expect(await totalOf(app)).to.include({ requests: 1, failed: cut ? 1 : 0 });
       const told = app.log.filter(({ message }) => message === 'an answer was interrupted');
       expect(told).to.have.length(cut ? 1 : 0);
       if (!cut) await app.close();
@@ -633,6 +644,20 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     });
     const [entry] = await ledgerOf(app, 1);
     expect(entry).to.include({ status: 200, estimated: true, outputTokens: 1 });
+    expect(await totalOf(app)).to.include({ requests: 1, failed: 1, outputTokens: 1 });
+  });
+
+  it('counts a stream as failed that the upstream ends with an error, in each format', async () => {
+    const end = 'data: {"error":{"message":"It broke.","type":"server_error"}}\n\n';
+    app = await startScriptedApp(() => ({ pieces: [Buffer.from(end)] }), {}, { messages: true });
+    const key = await app.makeKey({ ...TEXT });
+    await post(app, CHATS, key, { ...CHAT, stream: true });
+    await post(app, RESPONSES, key, { ...QUESTION, stream: true });
+    await post(app, '/v1/messages', key, { ...CHAT, max_tokens: 9, stream: true });
+    const statuses = (await ledgerOf(app, 3)).map(({ status }) => status);
+    expect(statuses).to.deep.equal([200, 200, 200]);
+    const totals = await app.state.usage.totals({ from: today(), to: today() });
+    expect(totals.map(({ failed }) => failed)).to.deep.equal([1, 1, 1]);
   });
 
   it('asks a model for more only as fast as the client takes it', async () => {

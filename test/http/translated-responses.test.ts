@@ -121,6 +121,19 @@ describe('responses of an upstream that is configured for chats only', () => {
     });
   }
 
+  it('names the field of the client where the upstream names one of the chat', async () => {
+    for (const [refused, param] of [
+      ['messages[0].content', 'input'],
+      ['max_completion_tokens', 'max_output_tokens'],
+      ['response_format', 'text.format'],
+      ['temperature', 'temperature'],
+    ]) {
+      server.refusal = { message: 'Bad value.', type: 'invalid_request_error', param: refused, code: null };
+      const { status, json } = await ask({});
+      expect([status, json.error.param, json.error.message]).to.deep.equal([400, param, 'Bad value.']);
+    }
+  });
+
   it('stores no responses', async () => {
     const { json } = await ask({ store: true });
     expect(json.store).to.equal(false);

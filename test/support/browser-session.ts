@@ -14,6 +14,8 @@ export interface PageRequest {
   form?: Record<string, string>;
   /** Sent as JSON. */
   json?: unknown;
+  /** Sent as it is. */
+  body?: string;
   headers?: Record<string, string>;
 }
 
@@ -54,7 +56,7 @@ export function createBrowserSession(): BrowserSession {
     }
   }
 
-  async function send(url: string, { method, form, json, headers }: PageRequest = {}): Promise<PageAnswer> {
+  async function send(url: string, { method, form, json, body, headers }: PageRequest = {}): Promise<PageAnswer> {
     const { pathname, origin } = new URL(url);
     const cookies = [...jarOf(url)].filter(([, { path }]) => pathname.startsWith(path));
     const verb = method ?? (form || json !== undefined ? 'POST' : 'GET');
@@ -71,6 +73,7 @@ export function createBrowserSession(): BrowserSession {
       },
       ...(form && { body: new URLSearchParams(form) }),
       ...(json !== undefined && { body: JSON.stringify(json) }),
+      ...(body !== undefined && { body }),
     });
     keep(url, response.headers);
     const to = response.headers.get('location');

@@ -19,6 +19,8 @@ export interface LocalServer extends OriginServer {
   loading: boolean;
   /** From now on it breaks off each stream after this many events. */
   breakAfter: number | undefined;
+  /** Each chat is refused with 400 and this error. */
+  refusal: Fields | undefined;
   reset(): void;
 }
 
@@ -148,7 +150,11 @@ export const PIECES = ['Ostend ', 'is by ', 'the sea.'] as const;
 export async function startLocalServer(kind: LocalServerKind): Promise<LocalServer> {
   const habits = HABITS[kind];
   let requests: TextUpstreamRequest[] = [];
-  const state = { loading: false, breakAfter: undefined as number | undefined };
+  const state = {
+    loading: false,
+    breakAfter: undefined as number | undefined,
+    refusal: undefined as Fields | undefined,
+  };
 
   function answer(request: TextUpstreamRequest, response: ServerResponse): unknown {
     const { method, path, members } = request;
@@ -171,6 +177,7 @@ export async function startLocalServer(kind: LocalServerKind): Promise<LocalServ
       const data = [{ object: 'embedding', index: 0, embedding: [0.25, -0.5] }];
       return sendJson(200, { object: 'list', data, model: habits.model, usage: { prompt_tokens: 4, total_tokens: 4 } });
     }
+    if (state.refusal) return sendJson(400, { error: state.refusal });
     if (members.stream !== true) return sendJson(200, completionOf(habits, members));
     const events = eventsOf(habits, members).map((event) => `data: ${JSON.stringify(event)}\n\n`);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -205,8 +212,15 @@ export async function startLocalServer(kind: LocalServerKind): Promise<LocalServ
     set breakAfter(value) {
       state.breakAfter = value;
     },
+    get refusal() {
+      return state.refusal;
+    },
+    set refusal(value) {
+      state.refusal = value;
+    },
     reset() {
       requests = [];
+      state.refusal = undefined;
       state.loading = false;
       state.breakAfter = undefined;
     },

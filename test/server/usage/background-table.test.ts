@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Usage } from '../../../core/contracts/documents.js';
 import type { State } from '../../../server/state.js';
+import { createPrices } from '../../../server/usage/index.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
 import { budget, CHAT, settlement } from '../../support/model-requests.js';
 
@@ -61,6 +62,22 @@ for (const engine of engines) {
       // What it used beyond that is used on the day that it is known.
       const found = await state.budgets.find(budgetId);
       expect(found).to.include({ tokensUsed: 5_012, tokensUsedToday: 3_978, requestsUsed: 1 });
+    });
+
+    it('have the cost of what they used, once it is known', async () => {
+      const prices = createPrices({ currency: 'USD', models: { 'm-5.5': { input: 1.25, output: 10 } } });
+      const priced = await place.open({ clock, rateLimitClock: clock, prices });
+      const background = { responseId: 'resp_1', upstream: 'https://a.example', budgetId: null };
+      priced.admissions.settle(settlement({ usage: ESTIMATE, background, at: clock.now() }));
+      await priced.admissions.flush();
+      const costs = async () => {
+        const [entry] = await state.usage.entries(ALL, 10);
+        const { priced: count, cost } = (await total()) ?? {};
+        return [entry?.cost, count, cost];
+      };
+      expect(await costs()).to.deep.equal([10_253, 1, 10_253]);
+      await correct(priced, 'resp_1', REAL);
+      expect(await costs()).to.deep.equal([50_015, 1, 50_015]);
     });
 
     it('give back what they did not use, to the day and the period that it was taken of alone', async () => {

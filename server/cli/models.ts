@@ -1,0 +1,321 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Gateway } from 'mediagate';
+import type { PluginEntry, TextModel, TextRoute } from '../../core/contracts/index.js';
+import { parsePluginConfig, readPluginConfig, servesOf } from '../../core/plugins/index.js';
+import { isGatewayError } from '../../core/runtime/index.js';
+import { describeUpstreams } from '../doctor/index.js';
+import { renderTable, sanitizeForTerminal } from '../format/index.js';
+import { encodeModel, orderModels } from '../models/index.js';
+import { pluginsFileOf } from '../open-gateway.js';
+import type { Settings } from '../settings/index.js';
+import {
+  CommandFailure,
+  CommandMistake,
+  openCommandLogger,
+  openQuietLogger,
+  print,
+  printJson,
+  withGateway,
+} from './command.js';
+import { appendToList, replaceFile } from './plugins-file.js';
+
+const PLUGIN = 'mediagate/plugins/openai_text';
+const TIMEOUT_MS = 600_000;
+const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses', 'embeddings', 'moderations'];
+
+export interface AddModelOptions {
+  url?: string;
+  keyVariable?: string;
+  provider?: string;
+  upstream?: string;
+  model?: string;
+  routes?: string;
+  contextLength?: number;
+  json?: boolean;
+}
+
+/** An entry as it is in the file. The file was checked before. */
+interface FileEntry {
+  id?: string;
+  use: string;
+  enabled?: unknown;
+  options?: { models?: unknown; upstreams?: unknown };
+}
+
+/** Adds a model to the plugins file. Running gateways read it when they start. */
+export async function addModelCommand(settings: Settings, id: string, options: AddModelOptions): Promise<number> {
+  const { file, isPackaged } = pluginsFileOf(settings);
+  if (isPackaged) {
+    const advice = `Copy it to the folder where the gateway is started, and repeat the command there: cp ${file} .`;
+    throw new CommandFailure(`The plugins file is the one of the package, which an upgrade replaces. ${advice}`, 2);
+  }
+  const model = modelOf(id, options);
+  const entries = await readPluginConfig(file, process.env);
+  const holder = entries.find((entry) => !entry.fallback && servesOf(entry).includes(id));
+  if (holder) {
+    const message = `The model ${id} exists already: the provider ${holder.id ?? 'without an id'} of ${file} serves it.`;
+    throw new CommandFailure(`${message} Choose another name; --model keeps the name at the server.`, 2);
+  }
+  const text = await readFile(file, 'utf8');
+  const config = JSON.parse(text) as { plugins: FileEntry[] };
+  const { entry, changed } = change(text, config.plugins, model, options);
+  const added = parsePluginConfig(changed, file, process.env).find(
+    (one) => servesOf(one).includes(id) && !one.fallback,
+  );
+  if (added) await checkEntry(settings, added);
+  await replaceFile(file, text, changed);
+  const provider = entry.id ?? path.basename(entry.use);
+  if (options.json) printJson({ id, provider, file, model });
+  else {
+    const { keyVariable } = options;
+    const isUnset = keyVariable !== undefined && !process.env[keyVariable];
+    const advice = isUnset
+      ? `Set ${keyVariable} to the key of the server, and restart the gateway.`
+      : 'Restart the gateway.';
+    print(`Added ${id} to the provider ${provider} in ${file}.\n${advice} To try it: mediagate models test ${id}\n`);
+  }
+  return 0;
+}
+
+/** @throws CommandMistake */
+function modelOf(id: string, { model, routes, contextLength, upstream }: AddModelOptions) {
+  const listed = routes?.split(/[,\s]+/).filter((route) => route !== '') ?? [];
+  const unknown = listed.find((route) => !ROUTES.some((one) => one === route));
+  if (unknown !== undefined)
+    throw new CommandMistake(`--routes ${unknown} is no route. Accepted: ${ROUTES.join(', ')}.`);
+  return {
+    id,
+    ...(upstream !== undefined && { upstream }),
+    ...(model !== undefined && { model }),
+    ...(listed.length > 0 && { routes: listed }),
+    ...(contextLength !== undefined && { contextLength }),
+  };
+}
+
+/** Adds the model to the provider that is named or has the address, or to a new one. @throws CommandMistake */
+function change(
+  text: string,
+  plugins: readonly FileEntry[],
+  model: { id: string },
+  { url, keyVariable, provider }: AddModelOptions,
+): { entry: FileEntry; changed: string } {
+  if ((url === undefined) === (provider === undefined)) {
+    throw new CommandMistake('Send either --url, the address of the server, or --provider, the id of a provider.');
+  }
+  if (provider !== undefined && keyVariable !== undefined) {
+    throw new CommandMistake('--key-variable is for a new provider; one that exists has its key already.');
+  }
+  if (keyVariable !== undefined && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(keyVariable)) {
+    throw new CommandMistake('--key-variable must be the name of an environment variable, never the key itself.');
+  }
+  const upstream = { url, ...(keyVariable !== undefined && { apiKey: { $env: keyVariable } }) };
+  const index = plugins.findIndex((entry) =>
+    provider === undefined ? isOnlyUpstream(entry, upstream) : nameOf(entry) === provider,
+  );
+  const found = plugins[index];
+  if (found) {
+    const { models } = found.options ?? {};
+    if (found.use !== PLUGIN || !Array.isArray(models)) {
+      throw new CommandMistake(`The provider ${nameOf(found)} does not list models of ${path.basename(PLUGIN)}.`);
+    }
+    return {
+      entry: { ...found, options: { ...found.options, models: [...models, model] } },
+      changed: appendToList(text, ['plugins', index, 'options', 'models'], model),
+    };
+  }
+  if (provider !== undefined)
+    throw new CommandMistake(`There is no provider ${provider}. "mediagate plugins" lists them.`);
+  const id = freeId(url ?? '', plugins);
+  const entry = { id, use: PLUGIN, options: { models: [model], upstreams: [upstream] }, timeoutMs: TIMEOUT_MS };
+  return { entry, changed: appendToList(text, ['plugins'], entry) };
+}
+
+function nameOf({ id, use }: FileEntry): string {
+  return id ?? path.basename(use);
+}
+
+/** Whether this is the server of all models of the entry, with the same key. */
+function isOnlyUpstream({ use, enabled, options = {} }: FileEntry, upstream: object): boolean {
+  const { models, upstreams } = options;
+  if (use !== PLUGIN || enabled !== undefined || !Array.isArray(models) || !Array.isArray(upstreams)) return false;
+  return upstreams.length === 1 && JSON.stringify(upstreams[0]) === JSON.stringify(upstream);
+}
+
+/** From the host of the address, e.g. `127.0.0.1-11434`. */
+function freeId(url: string, plugins: readonly FileEntry[]): string {
+  const host = URL.canParse(url) ? new URL(url).host : '';
+  const base =
+    host
+      .toLowerCase()
+      .replace(/[^a-z0-9.]+/g, '-')
+      .replace(/^[-.]+|[-.]+$/g, '')
+      .slice(0, 50) || 'models';
+  const taken = new Set(plugins.map(nameOf));
+  let id = base;
+  for (let count = 2; taken.has(id); count++) id = `${base}-${count}`;
+  return id;
+}
+
+/**
+ * Loads the changed provider, so that its plugin checks the options. A missing value of a variable is no mistake of the
+ * command.
+ * @throws CommandFailure
+ */
+async function checkEntry(settings: Settings, entry: PluginEntry): Promise<void> {
+  const logger = openQuietLogger(settings);
+  try {
+    await withGateway(settings, logger, async (gateway) => checkLoaded(gateway), [entry]);
+  } finally {
+    await logger.close();
+  }
+}
+
+function checkLoaded(gateway: Gateway): void {
+  const failed = gateway.plugins().find(({ state }) => state === 'failed');
+  if (!failed || failed.variables.names.some((name) => !process.env[name])) return;
+  throw new CommandFailure(`The model cannot be added: ${failed.reason}.`, 2);
+}
+
+/** One model of the list. */
+interface ListedModel {
+  id: string;
+  kind: string;
+  /** The plugin instance, and whether it is a mock. */
+  provider: string;
+  mock: boolean;
+  /** Where it is served; empty if its plugin does not tell. */
+  upstreams: NonNullable<TextModel['upstreams']>;
+  context_length: number | null;
+  /** Paths of the API. */
+  routes: readonly string[];
+}
+
+/** Prints the models that the plugins file serves with this environment, and where. */
+export async function listModelsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+  const logger = openCommandLogger(settings);
+  try {
+    const models = await withGateway(settings, logger, async (gateway) => listModels(gateway));
+    if (json) printJson(models);
+    else print(`${renderTable(['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES'], models.map(rowOf))}\n`);
+    return 0;
+  } finally {
+    await logger.close();
+  }
+}
+
+function listModels(gateway: Gateway): ListedModel[] {
+  const ready = gateway.models();
+  const texts = new Map(gateway.text.models().map((model) => [model.id, model]));
+  const mocks = new Set(gateway.plugins().flatMap(({ id, standIn }) => (standIn ? [id] : [])));
+  return orderModels(ready.map(({ id }) => id)).map((id) => {
+    const { kind = '', entry = '', contextLength } = ready.find((model) => model.id === id) ?? {};
+    return {
+      id,
+      kind,
+      provider: entry,
+      mock: mocks.has(entry),
+      upstreams: texts.get(id)?.upstreams ?? [],
+      context_length: contextLength ?? null,
+      routes: encodeModel(id, ready).routes,
+    };
+  });
+}
+
+function rowOf({ id, provider, mock, upstreams, context_length: length, routes }: ListedModel): string[] {
+  const where = upstreams.map(({ url, model }) => (model === id ? url : `${url} as ${model}`));
+  return [
+    id,
+    mock ? `${provider} (mock)` : provider,
+    where.join(', ') || '-',
+    length === null ? '-' : String(length),
+    routes.join(' '),
+  ];
+}
+
+/** One line of a test. */
+interface TestResult {
+  ok: boolean;
+  detail: string;
+  advice?: string;
+}
+
+/** Asks the upstreams of a model, and sends it one short request. Exit code 1 if it cannot be used. */
+export async function testModelCommand(
+  settings: Settings,
+  id: string,
+  { request = true, json }: { request?: boolean; json?: boolean },
+): Promise<number> {
+  const logger = openQuietLogger(settings);
+  try {
+    const entries = await readPluginConfig(pluginsFileOf(settings).file, process.env);
+    // Only the providers of this model; a plugin whose models are not known before it is loaded may be one of them.
+    const able = entries.filter((entry) => servesOf(entry).includes(id) || servesOf(entry).length === 0);
+    const results = await withGateway(settings, logger, (gateway) => testModel(gateway, id, request), able);
+    if (json) printJson(results);
+    else for (const one of results) print(render(one));
+    return results.every(({ ok }) => ok) ? 0 : 1;
+  } finally {
+    await logger.close();
+  }
+}
+
+async function testModel(gateway: Gateway, id: string, request: boolean): Promise<TestResult[]> {
+  const found = gateway.models().find((model) => model.id === id);
+  if (!found) return [missing(gateway, id)];
+  const provider = gateway.plugins().find((plugin) => plugin.id === found.entry);
+  if (provider?.standIn) {
+    const [variable] = provider.variables.switchOff;
+    const advice = variable === undefined ? 'Add a provider to the plugins file.' : `Set ${variable}.`;
+    return [{ ok: false, detail: `${id}: the mock ${provider.plugin} answers; no upstream is connected.`, advice }];
+  }
+  const checks = (await gateway.checkUpstreams()).filter(
+    ({ entry, models }) => entry === found.entry && models.includes(id),
+  );
+  const results = describeUpstreams(checks.map((check) => ({ ...check, models: [id] })));
+  const isUsable = results.length === 0 || results.some(({ ok }) => ok);
+  const [route] = found.routes ?? [];
+  if (!request || !isUsable || route === undefined) {
+    return results.length > 0 ? results : [{ ok: true, detail: `${id}: ready. Its plugin does not check upstreams.` }];
+  }
+  return [...results, await ask(gateway, id, route)];
+}
+
+function missing(gateway: Gateway, id: string): TestResult {
+  const failed = gateway.plugins().find(({ state }) => state === 'failed');
+  if (failed) return { ok: false, detail: `${id}: the provider ${failed.id} failed: ${failed.reason}.` };
+  return { ok: false, detail: `There is no model ${id}.`, advice: '"mediagate models list" lists the models.' };
+}
+
+/** As few tokens as servers accept: some refuse an output of less than 16. */
+const MAX_OUTPUT = 16;
+const WORDS = 'Reply with the word OK.';
+
+/** Sends one short request to a model. */
+async function ask(gateway: Gateway, id: string, route: TextRoute): Promise<TestResult> {
+  const { outputLimitField = 'max_completion_tokens' } = gateway.text.models().find((model) => model.id === id) ?? {};
+  const bodies: Readonly<Record<TextRoute, object>> = {
+    chat_completions: { messages: [{ role: 'user', content: WORDS }], [outputLimitField]: MAX_OUTPUT },
+    responses: { input: WORDS, max_output_tokens: MAX_OUTPUT, store: false },
+    embeddings: { input: 'OK' },
+    moderations: { input: 'OK' },
+  };
+  const text = JSON.stringify({ model: id, ...bodies[route] });
+  const [call, begun] = [{ owner: 'operator', requestId: 'models-test' }, performance.now()];
+  try {
+    const prepared = await gateway.text.prepare({ ...call, route, body: Buffer.from(text), parsed: JSON.parse(text) });
+    const exchange = prepared.send();
+    await exchange.answer;
+    const { usage } = await exchange.ended;
+    const tokens = usage?.estimated || usage?.totalTokens === undefined ? '' : `, ${usage.totalTokens} tokens`;
+    return { ok: true, detail: `${id}: answered in ${Math.round(performance.now() - begun)} ms${tokens}.` };
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    return { ok: false, detail: `${id}: a short request failed. ${error.message}` };
+  }
+}
+
+function render({ ok, detail, advice }: TestResult): string {
+  const line = `${(ok ? 'ok' : 'fail').padEnd(4)}  ${sanitizeForTerminal(detail)}\n`;
+  return advice === undefined ? line : `${line}      ${sanitizeForTerminal(advice)}\n`;
+}

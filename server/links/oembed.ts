@@ -1,0 +1,217 @@
+import {
+  type ExtractResult,
+  field,
+  type MediaEntry,
+  optional,
+  type PostData,
+  Type,
+} from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import {
+  Count,
+  clientSignal,
+  defineRoute,
+  OneOf,
+  type RequestContext,
+  type Route,
+  type ServerContext,
+  Text,
+} from '../http/index.js';
+import { keyOf } from '../keys/index.js';
+import { consumeRateLimit } from '../limits/index.js';
+import { createLinkUsage, LINK_ROUTE, REFUSALS } from './extract.js';
+import { MAX_URL_LENGTH } from './extract-fields.js';
+
+/*
+ * oEmbed (https://oembed.com) of a link: what a page needs to show it. A video with a file that any browser can play is
+ * of the type `video`, a picture of known size is a `photo`, everything else is a `link`: oEmbed requires the sizes of
+ * videos, photos and thumbnails. Links are extracted and cached as by `POST /v1/extract`.
+ */
+
+const ROUTE = '/v1/oembed';
+/** Most seconds that a consumer should keep an answer. */
+const MAX_CACHE_SECONDS = 86_400;
+
+const Oembed = Type.Object(
+  {
+    version: field(Type.Literal('1.0'), 'Version of oEmbed.'),
+    type: field(OneOf('video', 'photo', 'link'), 'What can be shown.'),
+    title: optional(Text, 'Title of the item.'),
+    author_name: optional(Text, 'Name of the account that published the item.'),
+    author_url: optional(Text, 'Address of the account.'),
+    provider_name: field(Text, 'Name of the platform.'),
+    provider_url: field(Text, 'Address of the platform.'),
+    cache_age: field(Count, 'Seconds that the answer may be kept.', 3600),
+    thumbnail_url: optional(Text, 'Address of a picture, if its size is known.'),
+    thumbnail_width: optional(Count, 'Width of the picture in pixels.'),
+    thumbnail_height: optional(Count, 'Height of the picture in pixels.'),
+    url: optional(Text, 'Only for a photo: address of the picture.'),
+    html: optional(Text, 'Only for a video: HTML that plays it.'),
+    width: optional(Count, 'Only for a photo or video: width in pixels.'),
+    height: optional(Count, 'Only for a photo or video: height in pixels.'),
+  },
+  { description: 'An oEmbed answer.' },
+);
+
+const Size = Type.Integer({ minimum: 1 });
+
+export function oembedRoutes(server: ServerContext): Route[] {
+  const { gateway, rateLimits, clock } = server;
+  const usage = createLinkUsage(server, ROUTE);
+  const names = new Map(gateway.platforms().map(({ key, name }) => [key, name]));
+
+  async function embed(context: RequestContext): Promise<void> {
+    const { res: response, state } = context;
+    const { url, ...limits } = readQuery(context.query);
+    state.link = { inputUrl: url };
+    const { platform } = gateway.match(url);
+    state.link = { inputUrl: url, platform };
+    await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: 'link_data' });
+    const work = gateway.extract({ url, includeAudioMp3: false, signal: clientSignal(response) });
+    const result = await usage.counted(context, platform, work);
+    const provider = names.get(result.platform) ?? result.platform;
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.setHeader('X-Cache', result.cache);
+    if (result.cache !== 'miss') response.setHeader('Age', Math.floor(result.ageMs / 1000));
+    context.body = JSON.stringify(encodeOembed(result, { ...limits, provider, now: clock.now() }));
+  }
+
+  return [
+    defineRoute({
+      ...LINK_ROUTE,
+      method: 'GET',
+      path: ROUTE,
+      endpoint: 'oembed',
+      summary: 'Get oEmbed of a link',
+      description: 'Returns what a page needs to show a public link, in the oEmbed format (JSON).',
+      query: {
+        url: { schema: Text, description: 'The link, URL-encoded.', required: true },
+        maxwidth: { schema: Size, description: 'Greatest width in pixels. Default: no limit.' },
+        maxheight: { schema: Size, description: 'Greatest height in pixels. Default: no limit.' },
+        format: { schema: Type.Literal('json'), description: 'Only `json`; with `xml` the answer is 501.' },
+      },
+      answers: { 200: { description: 'The item.', name: 'Oembed', schema: Oembed } },
+      errors: [...REFUSALS, 'format_not_supported'],
+      handler: embed,
+    }),
+  ];
+}
+
+interface Limits {
+  maxWidth: number;
+  maxHeight: number;
+}
+
+/** @throws GatewayError `missing_required_parameter`, `invalid_value`, `format_not_supported` with `param`. */
+function readQuery(query: RequestContext['query']): Limits & { url: string } {
+  for (const [param, value] of Object.entries(query)) {
+    if (Array.isArray(value)) throw new GatewayError('invalid_value', `${param} is given twice.`, { param });
+  }
+  const { url, format = 'json', maxwidth, maxheight } = query as Readonly<Record<string, string | undefined>>;
+  if (url === undefined || url === '') {
+    const message = 'url is missing: send the link, URL-encoded, as in ?url=https%3A%2F%2Fyoutu.be%2FTugs0fOst3n.';
+    throw new GatewayError('missing_required_parameter', message, { param: 'url' });
+  }
+  if (url.length > MAX_URL_LENGTH) {
+    throw new GatewayError('invalid_value', `url must have at most ${MAX_URL_LENGTH} characters.`, { param: 'url' });
+  }
+  if (format !== 'json') {
+    const message = 'oEmbed answers are JSON only: send format=json, or no format.';
+    throw new GatewayError('format_not_supported', message, { param: 'format' });
+  }
+  return { url, maxWidth: readSize('maxwidth', maxwidth), maxHeight: readSize('maxheight', maxheight) };
+}
+
+function readSize(param: string, text: string | undefined): number {
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new GatewayError('invalid_value', `${param} must be a whole number of pixels from 1 to 999999.`, { param });
+}
+
+interface OembedOptions extends Limits {
+  provider: string;
+  /** In milliseconds since 1970. */
+  now: number;
+}
+
+export function encodeOembed({ data, link }: ExtractResult, { provider, now, ...limits }: OembedOptions) {
+  const frame = { version: '1.0', provider_name: provider, provider_url: `${new URL(link.url).origin}/` };
+  if (!('common' in data)) {
+    const { name, shop = {} } = data.product;
+    return { ...frame, type: 'link', title: name, author_name: shop.name, author_url: shop.url, ...cacheAge([], now) };
+  }
+  const { title, caption, author } = data.common;
+  const about = { title: title ?? caption, author_name: author?.name ?? author?.username, author_url: author?.url };
+  const thumbnail = bestPicture(data, limits);
+  const video = data.media.entries?.find(isPlayable);
+  const pictures = thumbnail && {
+    thumbnail_url: thumbnail.url,
+    thumbnail_width: thumbnail.width,
+    thumbnail_height: thumbnail.height,
+  };
+  if (video) {
+    const size = fit(video, limits);
+    const html = videoHtml(video.url, size, data.common.thumbnail);
+    return { ...frame, type: 'video', ...about, ...pictures, html, ...size, ...cacheAge([video, thumbnail], now) };
+  }
+  if (thumbnail && isPicture(data)) {
+    const { url, width, height } = thumbnail;
+    return { ...frame, type: 'photo', ...about, url, width, height, ...cacheAge([thumbnail], now) };
+  }
+  return { ...frame, type: 'link', ...about, ...pictures, ...cacheAge([thumbnail], now) };
+}
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+type SizedEntry = MediaEntry & Size;
+
+function hasSize(entry: MediaEntry): entry is SizedEntry {
+  return Boolean(entry.width && entry.height);
+}
+
+/** Any browser plays it, from any address. */
+function isPlayable(entry: MediaEntry): entry is SizedEntry {
+  const { kind, url, mime = 'video/mp4', has_audio: hasAudio, bound_to: bound = [] } = entry;
+  const isKnown = mime === 'video/mp4' || mime === 'video/webm';
+  return (
+    kind === 'video' && isKnown && hasAudio !== false && bound.length === 0 && /^https?:/.test(url) && hasSize(entry)
+  );
+}
+
+function isPicture({ common, media }: PostData): boolean {
+  return media.video_urls.length === 0 && common.duration_seconds === undefined;
+}
+
+/** The largest picture within the limits; otherwise the smallest one, with the size to show it at. */
+function bestPicture({ media }: PostData, limits: Limits): SizedEntry | undefined {
+  const sized = (media.entries ?? []).filter((one) => one.kind === 'image' && !one.bound_to).filter(hasSize);
+  const byWidth = sized.toSorted((a, b) => b.width - a.width);
+  const found = byWidth.find(({ width, height }) => width <= limits.maxWidth && height <= limits.maxHeight);
+  const best = found ?? byWidth.at(-1);
+  return best && { ...best, ...fit(best, limits) };
+}
+
+/** The size within the limits, in the same proportion. */
+function fit({ width, height }: Size, { maxWidth, maxHeight }: Limits): Size {
+  const scale = Math.min(1, maxWidth / width, maxHeight / height);
+  return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
+}
+
+function videoHtml(url: string, { width, height }: Size, poster: string | undefined): string {
+  const picture = poster === undefined ? '' : ` poster="${escapeHtml(poster)}"`;
+  return `<video src="${escapeHtml(url)}"${picture} width="${width}" height="${height}" controls playsinline preload="none"></video>`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** At most until the first of the files expires. */
+function cacheAge(files: readonly (MediaEntry | undefined)[], now: number): { cache_age: number } {
+  const ends = files.flatMap((file) => (file?.expires_at ? [Date.parse(file.expires_at)] : []));
+  const seconds = ends.map((end) => Math.max(0, Math.floor((end - now) / 1000)));
+  return { cache_age: Math.min(MAX_CACHE_SECONDS, ...seconds) };
+}

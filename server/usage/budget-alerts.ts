@@ -1,0 +1,138 @@
+import {
+  createRowInsertScript,
+  type Database,
+  type DatabaseClock,
+  dueRows,
+  type Kysely,
+  type Script,
+  type Selectable,
+  type Tables,
+} from '../../core/database/index.js';
+import { dayOf } from '../format/index.js';
+import { isSiteAccount } from '../limits/index.js';
+import { MICROS } from './budget-amounts.js';
+import type { BudgetRow } from './budgets.js';
+import type { BudgetAlertsTable } from './tables.js';
+
+/*
+ * Alerts of budgets: one when 80 % of a limit is used, and one when all of it is. The transaction that counts the usage
+ * writes the row, and its key makes it the only one of the period. A process with the address of the operator's webhook
+ * delivers it, and the row stays as the mark of what was reported.
+ */
+
+const THRESHOLDS = [80, 100] as const;
+/** Marks of alerts that are known to be stored, so that further requests of the period write nothing. */
+const MAX_MARKS = 10_000;
+
+export interface AlertTable {
+  /** Writes the alerts that are due after the changes. */
+  write(rows: readonly BudgetRow[], at: number): Script<void>;
+}
+
+export function createAlertTable(queries: Kysely<Tables>): AlertTable {
+  const written = new Set<string>();
+  const insert = createRowInsertScript({
+    queries,
+    table: 'budget_alerts',
+    sample: { budgetId: '', period: '', percent: 0, limit: 0, data: '', at: 0, dueAt: 0, tries: 0 },
+    finish: (rows) =>
+      rows.onConflict((conflict) => conflict.doNothing()).returning(['budgetId', 'period', 'percent', 'limit']),
+  });
+  return {
+    *write(rows, at) {
+      const alerts = rows.flatMap((row) => alertsOf(row, at)).filter((alert) => !written.has(markOf(alert)));
+      if (alerts.length === 0) return;
+      const inserted = new Set((yield* insert(alerts)).map(markOf));
+      if (written.size >= MAX_MARKS) written.clear();
+      // A new row gets its mark at the next request: this transaction may still fail.
+      for (const alert of alerts) if (!inserted.has(markOf(alert))) written.add(markOf(alert));
+    },
+  };
+}
+
+function markOf({
+  budgetId,
+  period,
+  percent,
+  limit,
+}: Pick<BudgetAlertsTable, 'budgetId' | 'period' | 'percent' | 'limit'>): string {
+  return [budgetId, period, percent, limit].join('\n');
+}
+
+/** Users' plans are the users' business: an operator gets no alerts of them. */
+function alertsOf(row: BudgetRow, at: number): BudgetAlertsTable[] {
+  if (row.scope === 'plan' && isSiteAccount(row.accountId)) return [];
+  const { resets, period } = row;
+  const limits = [
+    { unit: 'requests', limit: row.requestLimit, used: row.requestsUsed, resets, period },
+    { unit: 'tokens', limit: row.tokenLimit, used: row.tokensUsed, resets, period },
+    { unit: 'tokens', limit: row.dailyTokenLimit, used: row.tokensUsedToday, resets: 'day', period: dayOf(at) },
+    { unit: 'money', limit: row.costLimit, used: row.costUsed, resets, period },
+  ] as const;
+  return limits.flatMap(({ limit, used, unit, ...when }) => {
+    if (limit === null || limit <= 0) return [];
+    return THRESHOLDS.filter((percent) => used * 100 >= limit * percent).map((percent) => {
+      const shown = (value: number) => (unit === 'money' ? value / MICROS : value);
+      const amounts = {
+        unit,
+        currency: unit === 'money' ? row.currency : null,
+        limit: shown(limit),
+        used: shown(used),
+      };
+      const owner = { of: row.scope, name: row.scope === 'plan' ? row.planId : row.subject };
+      const data = JSON.stringify({ percent, budget: { ...owner, ...amounts, ...when } });
+      const key = { budgetId: row.id, period: `${unit} ${when.period}`, percent, limit };
+      return { ...key, data, at, dueAt: at, tries: 0 };
+    });
+  });
+}
+
+/** An attempt to deliver an alert; no other process makes one until its lease is over. */
+export type AlertTry = Selectable<BudgetAlertsTable>;
+
+/** Every method throws GatewayError `upstream_unavailable` if the database does not answer. */
+export interface BudgetAlerts {
+  takeDue(options: { max: number; leaseMs: number }): Promise<readonly AlertTry[]>;
+  /** There is no further attempt. No effect if another one has begun. */
+  settle(alert: AlertTry): Promise<void>;
+  postpone(alert: AlertTry, waitMs: number): Promise<void>;
+}
+
+export function createBudgetAlerts(database: Database, times: DatabaseClock): BudgetAlerts {
+  const due = dueRows(database.engine, {
+    table: 'budget_alerts',
+    key: ['budgetId', 'period', 'percent', 'limit'],
+    dueAt: 'dueAt',
+  });
+
+  const set = (queries: Kysely<Tables>, alert: AlertTry, dueAt: number | null) =>
+    queries
+      .updateTable('budget_alerts')
+      .set({ dueAt })
+      .where('budgetId', '=', alert.budgetId)
+      .where('period', '=', alert.period)
+      .where('percent', '=', alert.percent)
+      .where('limit', '=', alert.limit)
+      .where('tries', '=', alert.tries)
+      .execute();
+
+  return {
+    takeDue: ({ max, leaseMs }) =>
+      database.run(async (queries) => {
+        const now = await times.read(queries);
+        if (!(await due.isAny(queries, now))) return [];
+        return queries
+          .updateTable('budget_alerts')
+          .set(({ eb }) => ({ dueAt: now + leaseMs, tries: eb('tries', '+', 1) }))
+          .where(due.first({ now, max }))
+          .returningAll()
+          .execute();
+      }),
+    async settle(alert) {
+      await database.run((queries) => set(queries, alert, null));
+    },
+    async postpone(alert, waitMs) {
+      await database.run(async (queries) => set(queries, alert, (await times.read(queries)) + waitMs));
+    },
+  };
+}

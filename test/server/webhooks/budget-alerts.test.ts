@@ -1,0 +1,110 @@
+import { createHmac } from 'node:crypto';
+import { expect } from 'chai';
+import { openHttpClient } from 'mediagate';
+import { createRecordingLogger } from 'mediagate/testing';
+import { systemClock } from '../../../core/runtime/time.js';
+import type { State } from '../../../server/state.js';
+import { ALERT_SIGNER, createWebhookSecrets, startAlertDelivery } from '../../../server/webhooks/index.js';
+import { engines, type Place } from '../../support/engines.js';
+import { budget, CHAT, settlement } from '../../support/model-requests.js';
+import { until } from '../../support/until.js';
+import { startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.js';
+
+for (const engine of engines) {
+  describe(`alerts of budgets on ${engine.name}`, () => {
+    let place: Place;
+    let state: State;
+    let receiver: WebhookReceiver;
+    let url: string;
+    const opened: { close(): Promise<void> }[] = [];
+
+    before(async function () {
+      place = await engine.reusedPlace(this);
+      receiver = await startWebhookReceiver();
+      url = receiver.url('budgets');
+      state = await place.open({ budgetAlerts: true });
+    });
+
+    after(async () => {
+      for (const each of opened) await each.close();
+      await receiver?.close();
+      await place?.remove();
+    });
+
+    async function deliverFrom(node: State): Promise<void> {
+      const { client, close } = await openHttpClient({ timeoutMs: 5_000, trustedOrigins: [new URL(url).origin] });
+      const secrets = createWebhookSecrets([Buffer.alloc(32, 7)], node.webhooks);
+      const alerts = node.budgetAlerts;
+      const logger = createRecordingLogger();
+      const options = { alerts, url, secrets, client, clock: systemClock, logger, pausesMs: [20, 20], pollMs: 20 };
+      opened.push(startAlertDelivery(options), { close });
+    }
+
+    async function use(id: string, tokens: number, from = state): Promise<void> {
+      const reserve = { budgetId: null, furtherBudgets: [id], tokens };
+      const { reservation } = await from.admissions.admit({ ...CHAT, reserve });
+      from.admissions.settle(settlement({ reservation, usage: { totalTokens: tokens }, at: Date.now() }));
+      await from.admissions.flush();
+    }
+
+    it('are sent once for each threshold of a period, by any node, signed, and again after a failure', async () => {
+      const other = await place.open({ budgetAlerts: true });
+      const now = Date.now();
+      const made = budget({
+        scope: 'group',
+        subject: 'team',
+        planId: null,
+        tokenLimit: 100,
+        resets: 'month',
+        createdAt: now,
+      });
+      await state.budgets.create(made);
+      receiver.behave('budgets', 503);
+      for (const node of [state, other]) await deliverFrom(node);
+      await use(made.id, 79);
+      await use(made.id, 1, other);
+      await use(made.id, 5);
+      const [refused, sent] = await receiver.heard('budgets', 2);
+      expect(sent?.headers['webhook-id']).to.equal(refused?.headers['webhook-id']);
+      const month = new Date(now).toISOString().slice(0, 7);
+      const { type, data } = JSON.parse(sent?.body ?? '');
+      expect(type).to.equal('budget.alert');
+      expect(data).to.deep.equal({
+        percent: 80,
+        budget: {
+          of: 'group',
+          name: 'team',
+          unit: 'tokens',
+          currency: null,
+          limit: 100,
+          used: 80,
+          resets: 'month',
+          period: month,
+        },
+      });
+      const secrets = createWebhookSecrets([Buffer.alloc(32, 7)], state.webhooks);
+      const [, key = ''] = (await secrets.newest(ALERT_SIGNER)).split('_');
+      const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = sent?.headers ?? {};
+      const text = `${id}.${at}.${sent?.body}`;
+      const expected = createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64');
+      expect(signature).to.equal(`v1,${expected}`);
+      for (const tokens of [15, 0, 0]) await use(made.id, tokens, other);
+      const all = await receiver.heard('budgets', 3);
+      expect(JSON.parse(all[2]?.body ?? '').data).to.deep.include({ percent: 100 });
+      await until(async () => (await state.budgetAlerts.takeDue({ max: 10, leaseMs: 1 })).length === 0);
+      expect(receiver.of('budgets')).to.have.length(3);
+    });
+
+    it('are neither written without the setting nor for the plan of a user', async () => {
+      const silent = await place.open({});
+      const own = budget({ tokenLimit: 10, scope: 'key', subject: 'key1' });
+      const ofUser = budget({ tokenLimit: 10, accountId: 'acct_1' });
+      for (const each of [own, ofUser]) await state.budgets.create(each);
+      const heard = receiver.of('budgets').length;
+      await use(own.id, 10, silent);
+      await use(ofUser.id, 10);
+      expect(await state.budgetAlerts.takeDue({ max: 10, leaseMs: 1 })).to.deep.equal([]);
+      expect(receiver.of('budgets')).to.have.length(heard);
+    });
+  });
+}
