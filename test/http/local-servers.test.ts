@@ -176,6 +176,10 @@ for (const kind of KINDS) {
         };
         const output = [{ type: 'input_text' as const, text: 'Rain.' }, picture];
         const result = { type: 'function_call_output' as const, call_id: call.call_id, output };
+        // Some clients name what the model thought by its id.
+        const thought = { type: 'item_reference' as const, id: first.output[0]?.id ?? '' };
+        const named = await client.responses.create({ ...request, input: [...input, thought, call, result] });
+        expect(named.output_text).to.equal(TEXT);
         const second = await client.responses.create({
           ...request,
           input: [...input, ...(first.output as OpenAI.Responses.ResponseInput), result],
