@@ -117,6 +117,8 @@ export interface FinishedImage {
   /** The kind of storage that held the file when it was stored. */
   source: FileSource;
   usage?: Usage;
+  /** The seed that the model used, if it reports one. */
+  seed?: number;
   /** The quality that was asked for. */
   quality?: string;
   /** Settings that the model ignored. */

@@ -123,10 +123,11 @@ function settingsOf({ size, options }: ImageRequest) {
   };
 }
 
-function describeFinished({ width, height, contentType, usage }: FinishedImage) {
+function describeFinished({ width, height, contentType, usage, seed }: FinishedImage) {
   return {
     size: `${width}x${height}`,
     output_format: formatOf(contentType),
+    ...(seed !== undefined && { seed }),
     ...(usage && { usage: encodeUsage(usage) }),
   };
 }

@@ -110,6 +110,16 @@ describe('the image service', () => {
     expect(await ask('one', 1)).to.have.property('job');
   });
 
+  it('returns the seed of a model that reports one, and fails an image whose seed is no number', async () => {
+    const image = await inventedImage({ ...REQUEST, signal: new AbortController().signal });
+    const seeded = await submit();
+    await darkroom.develop({ ...image, seed: 7 });
+    expect((await ended(seeded)).image).to.include({ seed: 7 });
+    const wrong = await submit();
+    await darkroom.develop({ ...image, seed: 'seven' as never });
+    expect((await ended(wrong)).error).to.include({ code: 'upstream_changed' });
+  });
+
   it('gives the model a mask as it gives it the image, and keeps neither once the job has ended', async () => {
     const { bytes } = await inventMask({ width: 60, height: 40 }, 0);
     const image = await sampleImage({ width: 60, height: 40, format: 'png', seed: 1 });
