@@ -76,15 +76,15 @@ export function createPartialImages(options: PartialImagesOptions): PartialImage
 
     listen(jobId, listener) {
       let next = 0;
-      const hear: PartialListener = (image, index) => {
+      const receive: PartialListener = (image, index) => {
         // Another process may have shown it before this one took the job over.
         if (index < next) return;
         next = index + 1;
         listener(image, index);
       };
       const followers = listeners.get(jobId) ?? new Set();
-      listeners.set(jobId, followers.add(hear));
-      for (const [index, image] of (shown.get(jobId)?.images ?? []).entries()) hear(image, index);
+      listeners.set(jobId, followers.add(receive));
+      for (const [index, image] of (shown.get(jobId)?.images ?? []).entries()) receive(image, index);
       let isOver = false;
       const polling = startPollLoop({
         intervalMs: pollMs,
@@ -94,14 +94,14 @@ export function createPartialImages(options: PartialImagesOptions): PartialImage
             const index = next;
             const image = isOver || shown.has(jobId) ? undefined : await load(fileOf(jobId, index));
             if (!image || isOver) return;
-            hear(image, index);
+            receive(image, index);
           }
         },
         report,
       });
       return () => {
         isOver = true;
-        followers.delete(hear);
+        followers.delete(receive);
         if (followers.size === 0) listeners.delete(jobId);
         void polling.stop();
       };
