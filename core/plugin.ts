@@ -36,5 +36,7 @@ export {
   type TransientCode,
   type UpstreamWords,
 } from './runtime/errors.js';
-export { type ChatTranslation, translateToChat } from './text/chat-answers.js';
+export { type BodyConverter, type ChatTranslation, convertBody, translateToChat } from './text/chat-answers.js';
+export { createEventTexts, type EventTexts } from './text/events.js';
+export { markNumbers, restoreNumbers } from './text/exact-json.js';
 export { type JsonValue, replaceFields } from './text/json.js';

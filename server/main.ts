@@ -83,7 +83,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
       engine: scoped.state.engine,
       plugins: gateway.plugins(),
       samples: samplesOf(gateway),
-      notices: startNotices({ environment, gateway }),
+      notices: startNotices({ environment, gateway, messagesEnabled: settings.messagesEnabled }),
       signIn: scoped.signIn?.(),
       newKey: scoped.newKey,
     },

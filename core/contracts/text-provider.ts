@@ -1,13 +1,13 @@
 import type { Usage } from './documents.js';
 import type { UpstreamState } from './services.js';
 
-/** Routes on which a model writes text. */
-export type WritingRoute = 'chat_completions' | 'responses';
+/** Routes on which a model writes text. `messages` is Anthropic's format, the others are OpenAI's. */
+export type WritingRoute = 'chat_completions' | 'responses' | 'messages';
 
-/** Routes of the format. Those besides {@link WritingRoute} only read text: their answers are whole and have no tokens. */
+/** Routes of the formats. Those besides {@link WritingRoute} only read text: their answers are whole and have no tokens. */
 export type TextRoute = WritingRoute | 'embeddings' | 'moderations';
 
-/** What the responses format does with a request besides answering it: compact it, or count its tokens. */
+/** What a format does with a request besides answering it: compact it (responses only), or count its tokens. */
 export type ResponsesTask = 'compact' | 'input_tokens';
 
 /** Reasoning efforts of the format, weakest first. */
@@ -20,7 +20,10 @@ export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'x
  */
 export interface TextProvider {
   readonly models: readonly TextModel[];
-  /** Tasks of the responses route that each model with that route supports. Default: requests are only answered. */
+  /**
+   * Tasks that each model supports on the routes `responses` and `messages`, as far as it has them. Default: requests are
+   * only answered.
+   */
   readonly tasks?: readonly ResponsesTask[];
   /**
    * Resolves when the upstream has answered with a status and the first bytes, so that another upstream may be tried
@@ -71,7 +74,7 @@ export interface TextModelUpstream {
 
 export interface TextCall {
   route: TextRoute;
-  /** One of {@link TextProvider.tasks}, on the responses route. Default: the request is answered. */
+  /** One of {@link TextProvider.tasks}, on the routes `responses` and `messages`. Default: the request is answered. */
   task?: ResponsesTask;
   /** Public model id. */
   model: string;
@@ -79,6 +82,8 @@ export interface TextCall {
   body: Uint8Array;
   /** The same, parsed. For a body above 256 KiB or 20,000 values, fields of more than 8 KiB are missing: see `body`. */
   parsed: Readonly<Record<string, unknown>>;
+  /** Headers of the caller that belong to the format, names in lower case: `anthropic-version`, `anthropic-beta`. */
+  headers?: Readonly<Record<string, string>>;
   stream: boolean;
   /**
    * Which upstream made the earlier response of this conversation: {@link TextReply.upstream} of then. Default: any.

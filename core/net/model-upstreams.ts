@@ -86,6 +86,21 @@ export function createUpstreams<Upstream>(options: UpstreamsOptions<Upstream>): 
   };
 }
 
+/** One state for each upstream, over all models: it is in cool-down if it is for one of them. */
+export function sumUpstreamStates(states: readonly UpstreamState[]): UpstreamState[] {
+  const sums = new Map<string, UpstreamState>();
+  for (const { name, isCoolingDown, tries, failures } of states) {
+    const sum = sums.get(name);
+    sums.set(name, {
+      name,
+      isCoolingDown: isCoolingDown || sum?.isCoolingDown === true,
+      tries: tries + (sum?.tries ?? 0),
+      failures: failures + (sum?.failures ?? 0),
+    });
+  }
+  return [...sums.values()];
+}
+
 /** Base address of an upstream in the options of a vendor. */
 export const UpstreamUrlSchema = Type.String({
   pattern: '^https?://[^/?#@\\s]+[^?#@\\s]*$',
@@ -358,6 +373,8 @@ const TOO_LONG = /maximum context length|context (?:length|window|size)\b|prompt
 const NOT_FOUND = /\bwith id\b.*\bnot found\b/i;
 /** Thoughts of a model that its client keeps can be read by the account alone in which they were thought. */
 const NOT_OURS = 'invalid_encrypted_content';
+/** Of a look-alike that only answers requests. */
+const NO_SUCH_TASK = new Set([404, 405, 501]);
 const PARAM = /^[\w.[\]-]{1,100}$/;
 /** Refusals that keep the upstream's code besides its message, since clients act on it. */
 const WORDED_STATUSES: ReadonlySet<number> = new Set([413, 422]);
@@ -389,7 +406,7 @@ const CODES: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ['unknown_parameter', 'unsupported_parameter'],
 ]);
 
-/** What an answer means that is no success. A caller's fault keeps the upstream's words, without its names. */
+/** The meaning of the refusal of a text upstream. A client's fault keeps the words of the upstream, without its names. */
 export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const error = openaiError(refusal);
   if (error.about === 'account') return accountFailure();
@@ -403,6 +420,25 @@ export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, n
   const failure = textStatusFailure(refusal, now, upstream);
   if (refusal.headers['x-should-retry'] !== 'false' || failure.consequence.again !== 'anywhere') return failure;
   return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
+}
+
+/** As `textFailure`, for a task that not every upstream has: without its address, the model does not support it. */
+export function taskFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const failure = textFailure(refusal, upstream, now);
+  if (!lacksRoute(refusal, failure)) return failure;
+  return new TryFailure(noSuchTask(), { again: 'elsewhere', counts: false });
+}
+
+/** The error of a task that no upstream of a model has. */
+export function noSuchTask(): GatewayError {
+  return new GatewayError('model_not_supported', 'The upstream of the model does not support this.', {
+    param: 'model',
+  });
+}
+
+/** Whether the upstream has no such path: neither the model nor something that the request names is missing. */
+export function lacksRoute(refusal: UpstreamRefusal, { consequence }: TryFailure): boolean {
+  return NO_SUCH_TASK.has(refusal.status) && consequence.again !== 'nowhere' && openaiError(refusal).about !== 'model';
 }
 
 /** An earlier response, an item, a conversation: what the request names is not there, while model and address are. */

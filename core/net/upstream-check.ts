@@ -12,6 +12,7 @@ import { TRUST } from './upstream-failures.js';
 const CHECK_MS = 4_500;
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_LISTED = 5;
+const DATE = /^\d{4}-?\d{2}-?\d{2}$/;
 const SHOWN_NAME = /^[\x21-\x7e]{1,100}$/;
 /** A server that has no such path, or not with this method. */
 const NO_SUCH_PATH = new Set([404, 405, 501]);
@@ -28,6 +29,8 @@ export interface ModelListCheck {
   models: readonly { id: string; upstreamModel: string }[];
   /** Paths of the options. Default: `url`, `apiKey` and `model` of the upstream. */
   options?: Partial<Record<'url' | 'key' | 'model', string>>;
+  /** Query of the request for the list, such as `?limit=1000`. Default: none. */
+  query?: string;
   /** Field with the name of a listed model. Default `id`. */
   nameField?: string;
   /** Whether this refusal of the list is for a valid key, which may only not list models. Default: none is. */
@@ -45,7 +48,7 @@ type Answer = { response: HttpResponse; json: unknown } | { failure: Pick<Upstre
 
 /** Checks an upstream by its list of models. Throws nothing but the reason of the signal: failures are results. */
 export async function checkModelList(check: ModelListCheck): Promise<UpstreamCheck[]> {
-  const { context, upstream, headers, models, nameField = 'id', emptyRequest, signal } = check;
+  const { context, upstream, headers, models, query = '', nameField = 'id', emptyRequest, signal } = check;
   const { http, clock } = context;
   const options = { url: `${upstream}.url`, key: `${upstream}.apiKey`, model: `${upstream}.model`, ...check.options };
   const url = check.url.replace(/\/+$/, '');
@@ -86,7 +89,7 @@ export async function checkModelList(check: ModelListCheck): Promise<UpstreamChe
     }
   }
 
-  const first = await ask(`${url}/models`);
+  const first = await ask(`${url}/models${query}`);
   if ('failure' in first) return all('unreachable', { option: options.url, ...first.failure });
   const listed = namesIn(first.json, nameField);
   const { status } = first.response;
@@ -125,7 +128,11 @@ export async function checkModelList(check: ModelListCheck): Promise<UpstreamChe
   }
 
   function byModel(): UpstreamCheck[] {
-    const has = (name: string) => !listed || listed.any || listed.names.has(name) || listed.names.has(`${name}:latest`);
+    const has = (name: string) =>
+      !listed || listed.any || listed.names.has(name) || listed.names.has(`${name}:latest`) || isDated(name);
+    // The vendor lists the version with its date, and takes the name without it.
+    const isDated = (name: string) =>
+      [...(listed?.names ?? [])].some((one) => one.startsWith(`${name}-`) && DATE.test(one.slice(name.length + 1)));
     const there = models.filter(({ upstreamModel }) => has(upstreamModel)).map(({ id }) => id);
     const missing = models.filter(({ upstreamModel }) => !has(upstreamModel));
     const names = [...new Set(missing.map(({ upstreamModel }) => upstreamModel))];

@@ -421,6 +421,8 @@ function checkOptions(
   const checked = createValidator(plugin.options).check(given);
   if (!checked.ok) {
     const { path: option = '', message = 'is not valid', params } = checked.issues[0] ?? {};
+    const unset = variables?.ofUnset?.[option];
+    if (unset !== undefined) throw new OptionsError(`${unset} must be set`, unset);
     const variable = variables?.ofOptions[option];
     const subject = variable ?? (option ? `option ${option}` : 'its options');
     throw new OptionsError(`${subject} ${message}${allowed(params)}`, variable);

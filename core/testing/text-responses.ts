@@ -43,7 +43,11 @@ async function opened(definition: TextProviderDefinition, http: FakeHttp): Promi
 }
 
 function send(provider: TextProvider, task?: ResponsesTask): Promise<TextReply> {
-  return called('send()', () => provider.send({ ...callOf(provider, RESPONSE), ...(task && { task }) }));
+  const { routes, translated = [] } = firstModel(provider);
+  // A task is passed on as it is only in the format of the upstream.
+  const isMessage = routes.includes('messages') && translated.includes('responses');
+  const wanted: Wanted = isMessage ? { ...RESPONSE, route: 'messages' } : RESPONSE;
+  return called('send()', () => provider.send({ ...callOf(provider, wanted), ...(task && { task }) }));
 }
 
 async function ask(provider: TextProvider, more: Partial<StoredResponseCall>): Promise<TextReply | undefined> {

@@ -30,6 +30,11 @@ export interface TextFields {
 
 export const WANTED: Wanted = { route: 'chat_completions', stream: true, words: 'A lighthouse in the fog' };
 
+/** The same in the format of the upstream, so that nothing is converted. */
+export function wantedOf({ upstream }: TextProviderDefinition): Wanted {
+  return { ...WANTED, ...(upstream?.format && { route: upstream.format }) };
+}
+
 /** One call, including reading its body. */
 export function textCall(
   definition: TextProviderDefinition,
@@ -62,7 +67,8 @@ export function textCall(
       ),
     answer(request) {
       if (!upstream) return { fail: 'connection' };
-      const reply = answerOf(upstream, request, answerContent(wanted, upstream.model));
+      const { format = wanted.route } = upstream;
+      const reply = answerOf(upstream, request, answerContent({ ...wanted, route: format }, upstream.model));
       return { ...reply, ...(pieceLength && { pieceLength }) };
     },
     problemsOf: ({ reply }) =>
@@ -110,8 +116,11 @@ export function requestBody({ route, stream, words }: Wanted, model: string): Bu
   const text = JSON.stringify(words);
   const input = route === 'responses' ? `"input": ${text}` : `"messages":[ {"role":"user" , "content":${text}} ]`;
   const asksUsage = stream && route === 'chat_completions' ? ', "stream_options":{"include_usage":true}' : '';
+  const limit = route === 'messages' ? ', "max_tokens": 64' : '';
   const odd = '"x_big":12345678901234567890.10, "x_unknown" : {"a":[1 ,2]}, "x_escaped":"\\u00e9\\/"';
-  return Buffer.from(`{ ${odd},\t"model":"${model}",${input}${asksUsage}${stream ? ',"stream" : true' : ''} }\n`);
+  return Buffer.from(
+    `{ ${odd},\t"model":"${model}",${input}${limit}${asksUsage}${stream ? ',"stream" : true' : ''} }\n`,
+  );
 }
 
 /** An upstream's answer with legal but rare forms. */
@@ -122,6 +131,7 @@ export function answerContent({ route, stream, words }: Wanted, model: string): 
 }
 
 const CHAT_USAGE = '"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}';
+const MESSAGE_USAGE = '"usage":{"input_tokens":6,"cache_read_input_tokens":3,"output_tokens":3}';
 const USAGE =
   '"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":3,' +
   '"output_tokens_details":{"reasoning_tokens":0},"total_tokens":12}';
@@ -132,6 +142,10 @@ function wholeOf(route: TextRoute, words: string, model: string): string {
   if (route === 'chat_completions') {
     const choice = `{"index":0,"message":{"role":"assistant","content":${text}},"finish_reason":"stop"}`;
     return `{"id":"c1","object":"chat.completion","created":1781500000,${head},"choices":[${choice}],${CHAT_USAGE}}`;
+  }
+  if (route === 'messages') {
+    const content = `"content":[{"type":"text","text":${text}}],"stop_reason":"end_turn","stop_sequence":null`;
+    return `{"id":"msg_1","type":"message","role":"assistant",${head},${content},${MESSAGE_USAGE}}`;
   }
   const message = `{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":${text}}]}`;
   const state = '"object":"response","created_at":1781500000,"status":"completed"';
@@ -152,6 +166,7 @@ function streamOf(route: TextRoute, words: string, model: string): string {
       'data: [DONE]\n\n',
     ].join('');
   }
+  if (route === 'messages') return messageStreamOf(pieces, model);
   const position = '"item_id":"msg_1","output_index":0,"content_index":0';
   const event = (type: string, number: number, fields: string) =>
     `event: ${type}\ndata: {"type":"${type}","sequence_number":${number},${fields}}\n\n`;
@@ -161,6 +176,20 @@ function streamOf(route: TextRoute, words: string, model: string): string {
     'event: keepalive\r\ndata: {"type":"keepalive","sequence_number":1}\r\n\r\n',
     ...pieces.map((piece, index) => event('response.output_text.delta', index + 2, `${position},"delta":${piece}`)),
     event('response.completed', 4, `"response":${response}`),
+  ].join('');
+}
+
+function messageStreamOf(pieces: readonly string[], model: string): string {
+  const event = (type: string, fields = '') => `event: ${type}\ndata: {"type":"${type}"${fields}}\n\n`;
+  const message = `{"id":"msg_1","type":"message","role":"assistant", "model" : "${model}","content":[],${MESSAGE_USAGE}}`;
+  return [
+    event('message_start', `,"message":${message}`),
+    event('content_block_start', ',"index":0,"content_block":{"type":"text","text":""}'),
+    'event: ping\r\ndata: {"type":"ping"}\r\n\r\n',
+    ...pieces.map((text) => event('content_block_delta', `,"index":0,"delta":{"type":"text_delta","text":${text}}`)),
+    event('content_block_stop', ',"index":0'),
+    event('message_delta', `,"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":3}`),
+    event('message_stop'),
   ].join('');
 }
 
@@ -188,6 +217,10 @@ export function contentProblems(wanted: Wanted, reply: TextReply, body: Buffer):
 function formatProblems(wanted: Wanted, body: Buffer): string[] {
   try {
     const last = lastOf(wanted, body);
+    if (wanted.route === 'messages') {
+      const end = wanted.stream ? 'message_stop' : 'message';
+      return unless(at(last, 'type') === end, `the answer does not end with ${end}`);
+    }
     if (!wanted.stream) {
       const object = wanted.route === 'responses' ? 'response' : 'chat.completion';
       return unless(at(last, 'object') === object, `the answer is no ${object}`);
@@ -202,6 +235,11 @@ function formatProblems(wanted: Wanted, body: Buffer): string[] {
 /** The text of the model, all chunks together. */
 export function textOf({ route, stream }: Wanted, body: Buffer): string {
   const isChat = route === 'chat_completions';
+  if (route === 'messages') {
+    const all = stream ? eventsOf(body) : [JSON.parse(body.toString())];
+    const texts = all.map((one) => at(one, 'delta', 'text') ?? at(one, 'content', 0, 'text'));
+    return texts.filter((text) => typeof text === 'string').join('');
+  }
   if (!stream) {
     const json: unknown = JSON.parse(body.toString());
     const text = isChat ? at(json, 'choices', 0, 'message', 'content') : at(json, 'output', 0, 'content', 0, 'text');

@@ -33,6 +33,7 @@ import {
   usageOf,
   WANTED,
   type Wanted,
+  wantedOf,
 } from './text-run.js';
 
 /** The rules of text providers. */
@@ -44,6 +45,8 @@ export interface TextProviderDefinition extends ModelDefinition {
 
 /** An upstream that uses the open formats itself. */
 export interface TextUpstreamScript {
+  /** The only format that it has: requests of other routes are converted to it. Default: it has the format of each route. */
+  format?: 'messages';
   /** Its name of the provider's first model. */
   model: string;
   /** A successful answer with this content. Default: the bytes with their type. */
@@ -61,13 +64,15 @@ export interface TextContent {
 }
 
 const EVENTS = { 'content-type': 'text/event-stream' };
-const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
+const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses', 'messages'];
+/** Routes of a provider without an upstream. */
+const OPEN_ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];
 /** Routes without text of a model; the other rules are about those with. */
 const READING_ROUTES: readonly TextRoute[] = ['embeddings', 'moderations'];
 
 const FAMILY: ModelFamily<TextProviderDefinition, TextRun> = {
   kind: 'text',
-  calls: (definition) => [textCall(definition, WANTED)],
+  calls: (definition) => [textCall(definition, wantedOf(definition))],
   faults: [
     ...commonFaults(60).map((fault) => (fault.name === 'HTTP 429' ? { ...fault, keepsWords: true } : fault)),
     {
@@ -104,6 +109,7 @@ const TEXT_RULES: Table<TextProviderDefinition> = [
   ...ROUTES.flatMap((route) =>
     [false, true].map((stream) => ({
       name: `answers ${route}${stream ? ' as a stream' : ' at once'} with each model that has it`,
+      applies: ({ upstream }: TextProviderDefinition) => route !== 'messages' || upstream?.format === route,
       run: (definition: TextProviderDefinition) => eachModel(definition, { ...WANTED, route, stream }),
     })),
   ),
@@ -125,14 +131,14 @@ const TEXT_RULES: Table<TextProviderDefinition> = [
   { name: 'a stream that breaks ends, and is not asked for again', applies: hasUpstream, run: breaks },
   {
     name: 'ends at once when the caller leaves before it begins',
-    run: (definition) => leavesBefore(textCall(definition, WANTED)),
+    run: (definition) => leavesBefore(textCall(definition, wantedOf(definition))),
   },
   { name: 'ends at once when the caller leaves in the middle', run: endsInTheMiddle },
   {
     name: 'ends while it waits for the upstream when the caller leaves',
     applies: hasUpstream,
     async run(definition) {
-      const http = await leavesDuring(textCall(definition, WANTED));
+      const http = await leavesDuring(textCall(definition, wantedOf(definition)));
       assert.equal(http.requests.length, 1, 'it asked again after the caller had left');
     },
   },
@@ -177,16 +183,18 @@ async function eachModel(definition: TextProviderDefinition, wanted: Wanted): Pr
 }
 
 async function leavesAlone(definition: TextProviderDefinition): Promise<void> {
-  const body = requestBody(WANTED, firstModel(await contributionOf(definition, textProviderOf)).id);
+  const wanted = wantedOf(definition);
+  const body = requestBody(wanted, firstModel(await contributionOf(definition, textProviderOf)).id);
   const before = Buffer.from(body);
-  await answers(definition, WANTED, { body });
+  await answers(definition, wanted, { body });
   assert(before.equals(body), 'the bytes of the body are changed');
 }
 
 async function apart(definition: TextProviderDefinition): Promise<void> {
-  const all = ['one', 'two', 'three'].map((words): Wanted => ({ ...WANTED, words }));
+  const usual = wantedOf(definition);
+  const all = ['one', 'two', 'three'].map((words): Wanted => ({ ...usual, words }));
   const runs = await Promise.all(all.map((wanted) => answers(definition, wanted, {})));
-  const texts = runs.map(({ body }) => textOf(WANTED, body));
+  const texts = runs.map(({ body }) => textOf(usual, body));
   reportAll(
     all.filter(({ words }, index) => !texts[index]?.includes(words)).map(({ words }) => `"${words}" got "${texts}"`),
   );
@@ -194,7 +202,7 @@ async function apart(definition: TextProviderDefinition): Promise<void> {
 
 async function sendsAsItCame(definition: TextProviderDefinition): Promise<void> {
   for (const stream of [false, true]) {
-    const wanted = { ...WANTED, stream };
+    const wanted = { ...wantedOf(definition), stream };
     const { run, answer } = textCall(definition, wanted);
     const http = createFakeHttp(answer);
     const { provider } = await run({ http });
@@ -211,6 +219,7 @@ async function handsOn(definition: TextProviderDefinition, pieceLength?: number)
   const { upstream } = definition;
   assert(upstream);
   for (const route of firstModel(await contributionOf(definition, textProviderOf)).routes) {
+    if (upstream.format && route !== upstream.format) continue;
     for (const stream of [false, true]) {
       const wanted = { ...WANTED, route, stream };
       const { run, answer } = textCall(definition, wanted, { pieceLength });
@@ -225,7 +234,7 @@ async function handsOn(definition: TextProviderDefinition, pieceLength?: number)
 }
 
 async function answersTheSame(definition: TextProviderDefinition): Promise<void> {
-  for (const route of ROUTES) {
+  for (const route of OPEN_ROUTES) {
     const runs = await Promise.all(
       [false, true].map((stream) => answers(definition, { ...WANTED, route, stream }, {})),
     );
@@ -255,7 +264,7 @@ function answers(definition: TextProviderDefinition, wanted: Wanted, fields: Tex
 async function breaks(definition: TextProviderDefinition): Promise<void> {
   const { reply, bytes } = halfAnswered(definition, 'break');
   const http = createFakeHttp(reply);
-  const run = await textCall(definition, WANTED).run({ http });
+  const run = await textCall(definition, wantedOf(definition)).run({ http });
   const isNamed = contractErrorOf(run, 'text')?.code === 'upstream_error';
   reportAll([
     ...unless(isNamed, `expected upstream_error, got ${outcomeOf(run)}`),
@@ -265,7 +274,7 @@ async function breaks(definition: TextProviderDefinition): Promise<void> {
 }
 
 async function endsInTheMiddle(definition: TextProviderDefinition): Promise<void> {
-  const call = { ...textCall(definition, WANTED), method: 'the body of send()' };
+  const call = { ...textCall(definition, wantedOf(definition)), method: 'the body of send()' };
   const reply = definition.upstream ? halfAnswered(definition, 'hang').reply : call.answer;
   const http = await leavesDuring(call, (_, request) => reply(request));
   assert.equal(http.openBodies, 0, 'the connection stays open');
@@ -273,16 +282,17 @@ async function endsInTheMiddle(definition: TextProviderDefinition): Promise<void
 
 async function closes(definition: TextProviderDefinition): Promise<void> {
   const http = createFakeHttp(halfAnswered(definition, 'hang').reply);
-  const run = await atOnce(textCall(definition, WANTED, { pieces: 1 }).run({ http }));
+  const run = await atOnce(textCall(definition, wantedOf(definition), { pieces: 1 }).run({ http }));
   assert(run, 'leaving takes as long as the answer');
   assert.equal(run.error, undefined, `leaving is no failure, got ${outcomeOf(run)}`);
   assert.equal(http.openBodies, 0, 'the connection stays open');
 }
 
 /** Half a stream, and what follows it. */
-function halfAnswered({ upstream }: TextProviderDefinition, after: 'break' | 'hang') {
+function halfAnswered(definition: TextProviderDefinition, after: 'break' | 'hang') {
+  const { upstream } = definition;
   assert(upstream);
-  const content = answerContent(WANTED, upstream.model);
+  const content = answerContent(wantedOf(definition), upstream.model);
   const bytes = Buffer.from(content.bytes.subarray(0, content.bytes.length / 2));
   const reply = (request: SentRequest) => ({ ...answerOf(upstream, request, { ...content, bytes }), after });
   return { bytes, reply };

@@ -39,14 +39,18 @@ export function translateToChat(call: TextCall, now: () => number, limitField?: 
   };
 }
 
-interface BodyConverter {
+/** Converts a body while it is read. */
+export interface BodyConverter {
   /** The text that can be sent now; may be empty. */
   push(chunk: Uint8Array): string;
   finish(): string;
 }
 
-/** No generator: see `resumeBody`. */
-function convertBody(source: AsyncIterable<Uint8Array>, converter: BodyConverter): AsyncIterableIterator<Uint8Array> {
+/** A body in another format. No generator: see `resumeBody`. */
+export function convertBody(
+  source: AsyncIterable<Uint8Array>,
+  converter: BodyConverter,
+): AsyncIterableIterator<Uint8Array> {
   const chunks = source[Symbol.asyncIterator]();
   let isOver = false;
   const body: AsyncIterableIterator<Uint8Array> = {

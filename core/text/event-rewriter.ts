@@ -168,6 +168,13 @@ export function chatFailure(error: GatewayError, requestId: string): string {
   return `data: ${JSON.stringify({ error: encoded })}\n\n${DONE_EVENT}`;
 }
 
+/** Ends a stream of the messages route that broke off. */
+export function messageFailure(error: GatewayError, requestId: string): string {
+  const type = typeOf(error);
+  const encoded = { type: type === 'server_error' ? 'api_error' : type, message: error.message };
+  return `event: error\ndata: ${JSON.stringify({ type: 'error', error: encoded, request_id: requestId })}\n\n`;
+}
+
 /** Ends a stream of the responses route that broke off, with all required fields. */
 export function responsesFailure(error: GatewayError, broken: BrokenResponse, now: number): string {
   const { id, createdAt, sequenceNumber, model } = broken;

@@ -21,6 +21,8 @@ export interface EventReader {
   readonly responseId: string | undefined;
   /** As far as the upstream reported it. */
   usage(): Usage | undefined;
+  /** What it reported at the beginning of the stream, where the output is not known yet. Default: nothing. */
+  firstUsage?(): Usage | undefined;
   /** The text of the model. */
   sample(): TextSample;
   /**

@@ -82,6 +82,8 @@ export interface EstimatedAnswer {
   continues: boolean;
   /** Whether it completed. Default false. */
   complete?: boolean;
+  /** What the upstream reported at its beginning: the input is exact, the output is not known. Default: nothing. */
+  reported?: Usage;
 }
 
 /** Sends one request and follows its answer to the end. */
@@ -282,7 +284,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const sample = reader.sample();
     // An upstream that only answered with an error has used nothing.
     if (reader.failed && sample.text === '') this.#end(rest);
-    else this.#endEstimated(sample, failure !== undefined && this.#options.continuesAlone, rest);
+    else this.#endEstimated(sample, failure !== undefined && this.#options.continuesAlone, rest, reader.firstUsage?.());
   }
 
   #readWhole(reply: TextReply, bytes: Buffer): void {
@@ -304,10 +306,10 @@ class Exchange implements TextExchange, Watched, BodyReader {
     this.#resolve(this.#answerOf(reply, whole.body));
   }
 
-  #endEstimated(sample: TextSample, continues: boolean, rest: TextOutcome): void {
+  #endEstimated(sample: TextSample, continues: boolean, rest: TextOutcome, reported?: Usage): void {
     const { complete } = rest;
     this.#options
-      .estimate(sample, { continues, complete })
+      .estimate(sample, { continues, complete, reported })
       .then((usage) => this.#end(usage ? { usage, ...rest } : rest));
   }
 

@@ -12,7 +12,7 @@ import type { PromptSample } from './tokens.js';
 
 export interface TextRequest {
   route: TextRoute;
-  /** Set on the responses route. Default: the request is answered directly. */
+  /** Set on the routes `responses` and `messages`. Default: the request is answered directly. */
   task?: ResponsesTask;
   /** The caller's JSON object, byte for byte. */
   body: Uint8Array;
@@ -20,6 +20,8 @@ export interface TextRequest {
   parsed: Readonly<Record<string, unknown>>;
   /** The text the model reads, if `parsed` lacks its long fields. Default: it is taken from `parsed`. */
   prompt?: PromptSample;
+  /** Headers of the caller for the upstream, names in lower case. Default: none. */
+  headers?: Readonly<Record<string, string>>;
   /** Owner of the stored responses that it may continue, and of the one it creates. */
   owner: string;
   /** Id of the request, for errors within a stream. */
@@ -209,7 +211,7 @@ export function modelOf({ model }: JsonRecord): string {
 
 /** Whether models write text on that route. */
 export function isWriting(route: TextRoute): route is WritingRoute {
-  return route === 'chat_completions' || route === 'responses';
+  return route === 'chat_completions' || route === 'responses' || route === 'messages';
 }
 
 /** Whether a stream is requested. @throws GatewayError `invalid_value`. */
@@ -219,8 +221,12 @@ export function streamOf({ stream }: JsonRecord): boolean {
   throw new GatewayError('invalid_value', 'stream must be true or false.', { param: 'stream' });
 }
 
-/** @throws GatewayError `unsupported_value` naming the efforts that the model has. */
+/**
+ * A message is not checked: its upstream has efforts, and ways to think, of its own.
+ * @throws GatewayError `unsupported_value` naming the efforts that the model has.
+ */
 export function checkEffort(parsed: JsonRecord, route: WritingRoute, { id, efforts }: TextModel): void {
+  if (route === 'messages') return;
   const param = route === 'chat_completions' ? 'reasoning_effort' : 'reasoning.effort';
   const effort = route === 'chat_completions' ? parsed.reasoning_effort : recordOf(parsed.reasoning)?.effort;
   if (effort === undefined || effort === null) return;
@@ -240,6 +246,7 @@ export function previousResponseOf({ previous_response_id: previous }: JsonRecor
 const LIMIT_FIELDS: Readonly<Record<WritingRoute, readonly string[]>> = {
   chat_completions: ['max_completion_tokens', 'max_tokens'],
   responses: ['max_output_tokens'],
+  messages: ['max_tokens'],
 };
 
 /** Maximum tokens of an answer, over all its choices: at most 10^12. */
@@ -273,9 +280,21 @@ export function demandOf(
     input,
     hiddenInput: continues || namesFiles ? HIDDEN_INPUT_TOKENS : 0,
     output: Math.min(perChoice * choices, MAX_TOKENS),
-    minOutput: Math.min(Math.min(perChoice, MIN_OUTPUT_TOKENS) * choices, MAX_TOKENS),
+    minOutput: Math.min(
+      Math.min(perChoice, Math.max(MIN_OUTPUT_TOKENS, thinkingTokens(parsed) + 1)) * choices,
+      MAX_TOKENS,
+    ),
     choices,
   };
+}
+
+/** Anthropic's field for the most tokens of thinking. */
+const THINKING_LIMIT = 'budget_tokens';
+
+/** A message is refused if its own limit is not above that of its thinking. */
+function thinkingTokens({ thinking }: JsonRecord): number {
+  const tokens = recordOf(thinking)?.[THINKING_LIMIT];
+  return isCount(tokens) ? tokens : 0;
 }
 
 /**

@@ -47,7 +47,7 @@ import {
   type TextSample,
   type TokenCounter,
 } from './tokens.js';
-import { createChatReader, createResponsesReader } from './usage-events.js';
+import { createChatReader, createMessagesReader, createResponsesReader } from './usage-events.js';
 
 /** Maximum delay of a deadline, in milliseconds. */
 const MAX_TICK_MS = 250;
@@ -135,6 +135,7 @@ export function createTexts(parts: TextsParts): TextService {
 
   function readerFor(route: TextRoute, options: ReaderOptions): EventReader {
     const { requestId, dropUsage, model, resumed, onResponseId, onItemId } = options;
+    if (route === 'messages') return createMessagesReader({ requestId });
     if (route !== 'responses') return createChatReader({ requestId, dropUsage });
     return createResponsesReader({ model, now: () => clock.now(), resumed, onResponseId, onItemId });
   }
@@ -144,7 +145,7 @@ export function createTexts(parts: TextsParts): TextService {
   }
 
   async function prepare(request: TextRequest): Promise<PreparedText> {
-    const { route, task, parsed, prompt, owner, requestId } = request;
+    const { route, task, parsed, prompt, headers, owner, requestId } = request;
     const id = modelOf(parsed);
     const found = modelFor(id, route, task);
     const stream = isWriting(route) && streamOf(parsed);
@@ -161,6 +162,7 @@ export function createTexts(parts: TextsParts): TextService {
       body: sent.body,
       parsed: sent.parsed,
       stream,
+      ...(headers && { headers }),
       ...(task && { task }),
       ...(previous && { upstream: previous.upstream }),
     };
@@ -237,7 +239,7 @@ export function createTexts(parts: TextsParts): TextService {
 
     async function estimate(
       sample: TextSample,
-      { continues, complete = false }: EstimatedAnswer,
+      { continues, complete = false, reported = {} }: EstimatedAnswer,
     ): Promise<Usage | undefined> {
       if (task === 'input_tokens') return undefined;
       // What an upstream used before it was aborted is unknown, so that it may be everything it was allowed to use.
@@ -245,9 +247,9 @@ export function createTexts(parts: TextsParts): TextService {
       const read = 'sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed);
       const counted = (await tokens.count(read)) + (isWriting(route) ? 0 : read.listedTokens);
       const written = isWriting(route) ? Math.max(continues ? maxOutput : 0, await tokens.count(sample)) : 0;
-      const inputTokens = Math.min(counted, reserved?.input ?? counted);
+      const { inputTokens = Math.min(counted, reserved?.input ?? counted), ...details } = reported;
       const outputTokens = Math.min(written, reserved?.output ?? written);
-      return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
+      return { ...details, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
     }
 
     function readerOf(reply: TextReply): EventReader {

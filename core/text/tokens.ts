@@ -151,15 +151,15 @@ export interface WrittenText {
 
 /** Fields with text of a model. Other texts are ids, types, signatures, encrypted content, images and tokens of log probabilities. */
 const WRITTEN = ['content', 'text', 'arguments', 'refusal', 'input', 'code', 'transcript'];
-/** Streams of a response do not have the names of functions. */
-const WRITTEN_IN_CHATS = [...WRITTEN, 'name'];
+/** Streams of a response do not have the names of functions. The last one is of messages. */
+const WRITTEN_IN_CHATS = [...WRITTEN, 'name', 'partial_json'];
 /** A stream has the thoughts before the words, and a whole answer may have them after. */
 const THOUGHTS = ['reasoning_content', 'reasoning', 'thinking'];
 /** Fields whose texts are not the model's, or are elsewhere as well. */
 const NOT_WRITTEN = ['logprobs', 'annotations', 'reasoning_details', 'results', 'outputs', 'output', 'tools'];
 /** Some servers send the input of a tool as an object. */
 const INPUTS = ['arguments', 'input'];
-const ANSWER_LISTS = ['choices', 'output'];
+const ANSWER_LISTS = ['choices', 'output', 'content'];
 /** Further choices share the last place. */
 const MAX_CHOICES = 16;
 const MAX_CHOICE_BYTES = 4 * 1024;
@@ -301,7 +301,17 @@ const UNREAD_FIELDS: ReadonlyMap<string, number> = new Map([
 /** Its `result` is an image. */
 const IMAGE_ITEM = 'image_generation_call';
 /** Fields that the model reads. */
-const PROMPT_FIELDS = ['messages', 'input', 'instructions', 'tools', 'functions', 'prompt', 'text', 'response_format'];
+const PROMPT_FIELDS = [
+  'system',
+  'messages',
+  'input',
+  'instructions',
+  'tools',
+  'functions',
+  'prompt',
+  'text',
+  'response_format',
+];
 
 /** The input of a request. */
 export function samplePrompt(parsed: Readonly<Record<string, unknown>>): PromptSample {
@@ -379,14 +389,16 @@ export function readUsage(value: unknown): Usage | undefined {
   const total = count(value.total_tokens);
   let input = count(value.prompt_tokens) ?? count(value.input_tokens);
   let output = count(value.completion_tokens) ?? count(value.output_tokens);
+  const fromCache = anthropicCache(value);
+  if (fromCache) input = (input ?? 0) + fromCache.read + fromCache.written;
   if (total !== undefined && input === undefined && output !== undefined) input = Math.max(0, total - output);
   if (total !== undefined && output === undefined && input !== undefined) output = Math.max(0, total - input);
   if ((input ?? 0) + (output ?? 0) === 0 && !total) return undefined;
   const read = recordOf(value.prompt_tokens_details ?? value.input_tokens_details);
   const written = recordOf(value.completion_tokens_details ?? value.output_tokens_details);
-  const cached = count(read.cached_tokens);
+  const cached = count(read.cached_tokens) ?? fromCache?.read;
   const cacheWrite = count(read.cache_write_tokens) ?? count(value.cache_creation_input_tokens);
-  const reasoning = count(written.reasoning_tokens);
+  const reasoning = count(written.reasoning_tokens) ?? count(written.thinking_tokens);
   const usage: Usage = { totalTokens: total ?? (input ?? 0) + (output ?? 0) };
   if (input !== undefined) usage.inputTokens = input;
   if (output !== undefined) usage.outputTokens = output;
@@ -394,6 +406,14 @@ export function readUsage(value: unknown): Usage | undefined {
   if (cacheWrite !== undefined) usage.cacheWriteTokens = cacheWrite;
   if (reasoning !== undefined) usage.reasoningTokens = reasoning;
   return usage;
+}
+
+/** Input tokens of Anthropic's format that are beside `input_tokens`, not among them. Undefined for another format. */
+function anthropicCache(value: JsonRecord): { read: number; written: number } | undefined {
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = value;
+  const isOther = value.prompt_tokens !== undefined || value.total_tokens !== undefined;
+  if (isOther || (read === undefined && written === undefined)) return undefined;
+  return { read: count(read) ?? 0, written: count(written) ?? 0 };
 }
 
 /** As {@link readUsage}, for an object as JSON. Undefined if it is none. */

@@ -1,8 +1,8 @@
 import type { GatewayError } from '../runtime/index.js';
-import { chatFailure, DONE_EVENT, responsesFailure } from './event-rewriter.js';
+import { chatFailure, DONE_EVENT, messageFailure, responsesFailure } from './event-rewriter.js';
 import type { EventAction, EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
-import { createWrittenText, readUsageBytes } from './tokens.js';
+import { createWrittenText, readUsage, readUsageBytes } from './tokens.js';
 
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
@@ -113,6 +113,83 @@ function readIndex(bytes: Buffer, start: number, end: number): number {
 
 function isDoneEvent(bytes: Buffer, start: number, end: number): boolean {
   return bytes[start] === OPEN_BRACKET && bytes.toString('latin1', start, end).trim() === '[DONE]';
+}
+
+const MESSAGE_STOP = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+/** Reads the events of `/v1/messages`. */
+export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'requestId'>): EventReader {
+  const modelName = { start: 0, end: 0 };
+  const written = createWrittenText(false);
+  /** Usage of the first event, and of the last ones: both count from the beginning. */
+  let first: Buffer | undefined;
+  let last: Buffer | undefined;
+  let isDone = false;
+  let failed = false;
+
+  return {
+    read(bytes, start, end): EventAction {
+      if (bytes[start] !== OPEN_BRACE) return 'pass';
+      let renames = false;
+      const objectEnd = walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+        const kind = bytes[valueStart];
+        const named = (name: string) => isText(bytes, nameStart, nameEnd, name);
+        if (kind === QUOTE) {
+          if (!named('type')) return;
+          isDone ||= isText(bytes, valueStart, valueEnd, 'message_stop');
+          failed ||= isText(bytes, valueStart, valueEnd, 'error');
+        } else if (kind !== OPEN_BRACE) return;
+        else if (named('delta') || named('content_block')) written.add(bytes, valueStart, valueEnd);
+        else if (named('message')) renames = readMessage(bytes, valueStart);
+        else if (named('usage')) last = Buffer.from(bytes.subarray(valueStart, valueEnd));
+        else if (named('error')) failed = true;
+      });
+      // Bytes after the data belonged to another event.
+      if (objectEnd >= end) return 'pass';
+      if (failed) return 'reword';
+      return renames ? 'rename' : 'pass';
+    },
+    modelName,
+    get ended() {
+      return isDone || failed;
+    },
+    get failed() {
+      return failed;
+    },
+    responseId: undefined,
+    usage: () => last && readUsage({ ...recordOf(first), ...recordOf(last) }),
+    firstUsage: () => first && readUsageBytes(first),
+    sample: () => written.take(),
+    get closing() {
+      return last && !isDone && !failed ? MESSAGE_STOP : undefined;
+    },
+    failure: (error: GatewayError) => messageFailure(error, requestId),
+  };
+
+  /** @returns Whether it contains a model name. */
+  function readMessage(bytes: Buffer, start: number): boolean {
+    let renames = false;
+    walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+      const kind = bytes[valueStart];
+      if (kind === QUOTE && isText(bytes, nameStart, nameEnd, 'model')) {
+        modelName.start = valueStart;
+        modelName.end = valueEnd;
+        renames = true;
+      } else if (kind === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'usage')) {
+        first = Buffer.from(bytes.subarray(valueStart, valueEnd));
+      }
+    });
+    return renames;
+  }
+}
+
+/** Fields that say something; empty if it is no JSON object: so far only its end was checked. */
+function recordOf(bytes: Buffer | undefined): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = bytes && readValue(bytes, 0, bytes.length);
+    return Object.fromEntries(Object.entries(value ?? {}).filter(([, field]) => field !== null));
+  } catch {
+    return {};
+  }
 }
 
 /** Maximum output items of a response whose ids are read. */

@@ -29,8 +29,10 @@ const ID_FIELDS: ReadonlySet<string> = new Set([
   'skill_id',
   'server_url',
   'connector_id',
+  'workspace_id',
+  'user_profile_id',
 ]);
-const SKIPPED: ReadonlySet<string> = new Set(['metadata', 'annotations', 'parameters', 'arguments']);
+const SKIPPED: ReadonlySet<string> = new Set(['metadata', 'annotations', 'parameters', 'arguments', 'input_schema']);
 const FREE_TOOLS: ReadonlySet<unknown> = new Set([
   undefined,
   'function',
@@ -40,7 +42,13 @@ const FREE_TOOLS: ReadonlySet<unknown> = new Set([
   'local_shell',
   'apply_patch',
 ]);
-const USUAL_TIERS: ReadonlySet<unknown> = new Set([undefined, null, 'auto', 'default']);
+/** Anthropic's tools that the client runs, and its search among the client's tools. */
+const CLIENT_TOOLS =
+  /^(?:bash|text_editor|computer|computer_toolset|browser_toolset|memory|tool_search_tool_(?:bm25|regex))_\d{8}$/;
+const USUAL_TIERS: ReadonlySet<unknown> = new Set([undefined, null, 'auto', 'default', 'standard_only']);
+/** Values of Anthropic's fields without a surcharge. */
+const USUAL_SPEEDS: ReadonlySet<unknown> = new Set([undefined, null, 'standard']);
+const USUAL_PLACES: ReadonlySet<unknown> = new Set([undefined, null, 'global']);
 /** The field with the content of an item; an item without its own is looked up by its id. */
 const CONTENT_FIELDS: Readonly<Record<string, string>> = {
   message: 'content',
@@ -57,7 +65,7 @@ const CONTENT_FIELDS: Readonly<Record<string, string>> = {
   compaction: 'encrypted_content',
 };
 
-/** @param body A request of chat completions or responses. */
+/** @param body A request of chat completions, responses or messages. */
 export function findVendorFields(body: JsonRecord): VendorField[] {
   const found: VendorField[] = [];
 
@@ -78,7 +86,8 @@ export function findVendorFields(body: JsonRecord): VendorField[] {
     }
     for (const [name, one] of Object.entries(value)) {
       const param = path === '' ? name : `${path}.${name}`;
-      if (SKIPPED.has(name)) continue;
+      // The arguments of a call of Anthropic's format.
+      if (SKIPPED.has(name) || (name === 'input' && 'type' in value && value.type === 'tool_use')) continue;
       if (ID_FIELDS.has(name)) addIds(param, one);
       if (name === 'tools' && Array.isArray(one)) readTools(one, param);
       else walk(one, param);
@@ -89,12 +98,13 @@ export function findVendorFields(body: JsonRecord): VendorField[] {
     for (const [index, tool] of tools.entries()) {
       const param = `${path}[${index}]`;
       const { type } = recordOf(tool) ?? {};
-      if (!FREE_TOOLS.has(type)) add('paid', `${param}.type`, type);
+      if (!FREE_TOOLS.has(type) && !CLIENT_TOOLS.test(String(type))) add('paid', `${param}.type`, type);
       if (type !== 'function' && type !== 'custom') walk(tool, param);
     }
   }
 
-  const { input, messages, conversation, prompt, service_tier: tier, web_search_options: search } = body;
+  const { input, messages, conversation, prompt, container, service_tier: tier, web_search_options: search } = body;
+  const { speed, inference_geo: place, thread, mcp_servers: servers } = body;
   walk(body, '');
   for (const [index, item] of listOf(input).entries()) {
     const { id, type, role } = recordOf(item) ?? {};
@@ -105,12 +115,19 @@ export function findVendorFields(body: JsonRecord): VendorField[] {
     const { id } = recordOf(recordOf(message)?.audio) ?? {};
     if (typeof id === 'string') add('id', `messages[${index}].audio.id`, id);
   }
-  for (const [param, value] of Object.entries({ conversation, prompt })) {
+  for (const [param, value] of Object.entries({ conversation, prompt, container })) {
     if (typeof value === 'string') add('id', param, value);
     else if (recordOf(value)?.id !== undefined) add('id', `${param}.id`, recordOf(value)?.id);
   }
   if (!USUAL_TIERS.has(tier)) add('paid', 'service_tier', tier);
   if (search !== undefined && search !== null) add('paid', 'web_search_options', 'web_search');
+  if (!USUAL_SPEEDS.has(speed)) add('paid', 'speed', speed);
+  if (!USUAL_PLACES.has(place)) add('paid', 'inference_geo', place);
+  if (recordOf(thread)) add('id', 'thread', 'thread');
+  for (const [index, server] of listOf(servers).entries()) {
+    const { url } = recordOf(server) ?? {};
+    if (url !== undefined) add('id', `mcp_servers[${index}].url`, url);
+  }
   return found;
 }
 

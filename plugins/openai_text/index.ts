@@ -7,16 +7,18 @@ import {
   GatewayError,
   type HttpStream,
   isGatewayError,
+  noSuchTask,
   type PluginContext,
   type ResponsesTask,
   readUpstreamRequestId,
+  sumUpstreamStates,
   type TextProvider,
   type TextReply,
   type TextRoute,
+  taskFailure,
   textFailure,
   translateToChat,
   type UpstreamCall,
-  type UpstreamState,
   type Upstreams,
   withoutNames,
 } from 'mediagate/plugin';
@@ -25,11 +27,9 @@ import {
   checkRoute,
   checkTextUpstreams,
   NoResponses,
-  noSuchTask,
   responsesFailure,
   storedFailure,
   storedRequest,
-  taskFailure,
   textRequest,
   translatedFailure,
   type WireRequest,
@@ -154,7 +154,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     upstreams.run({ ...asked, model, ask: (upstream, remainingMs) => ask(asked, upstream, remainingMs) });
 
   return {
-    upstreams: () => sumStates([...all.values()].flatMap(({ answering }) => answering.states())),
+    upstreams: () => sumUpstreamStates([...all.values()].flatMap(({ answering }) => answering.states())),
     tasks: TASKS,
     models: [...all.values()].map(({ model }) => model),
     async send(call) {
@@ -227,21 +227,6 @@ function translate(translated: () => ChatTranslation): ChatTranslation {
   } catch (error) {
     throw isGatewayError(error) ? callerFailure(error) : error;
   }
-}
-
-/** One state for each upstream, over all models: it is in cool-down if it is for one of them. */
-function sumStates(states: readonly UpstreamState[]): UpstreamState[] {
-  const sums = new Map<string, UpstreamState>();
-  for (const { name, isCoolingDown, tries, failures } of states) {
-    const sum = sums.get(name);
-    sums.set(name, {
-      name,
-      isCoolingDown: isCoolingDown || sum?.isCoolingDown === true,
-      tries: tries + (sum?.tries ?? 0),
-      failures: failures + (sum?.failures ?? 0),
-    });
-  }
-  return [...sums.values()];
 }
 
 function passed(headers: HttpStream['headers']): Record<string, string> {

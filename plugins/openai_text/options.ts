@@ -277,6 +277,7 @@ function addressesOf({ upstreams }: Options): Addressed[] {
     addresses: {
       chat_completions: addressOf(one.url, 'chat/completions'),
       responses: addressOf(one.url, 'responses'),
+      messages: addressOf(one.url, 'messages'),
       compact: addressOf(one.url, 'responses/compact'),
       input_tokens: addressOf(one.url, 'responses/input_tokens'),
       embeddings: addressOf(one.url, 'embeddings'),

@@ -5,6 +5,7 @@ import {
   checkModelList,
   GatewayError,
   type HttpRequest,
+  lacksRoute,
   openaiError,
   type PluginContext,
   replaceFields,
@@ -60,32 +61,11 @@ function credentials({ apiKey }: Upstream): Record<string, string> {
   return { 'user-agent': 'mediagate', 'accept-encoding': 'identity', ...bearerToken(apiKey) };
 }
 
-/** Of a look-alike that only answers requests. */
-const NO_SUCH_TASK = new Set([404, 405, 501]);
-
 /** The same for a stored response, where "not found" is about that. */
 export function storedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   if (refusal.status === 404)
     return callerFailure(new GatewayError('response_not_found', 'There is no such response.'));
   return textFailure(refusal, upstream, now);
-}
-
-/** The same for what not every upstream does. */
-export function taskFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
-  const failure = textFailure(refusal, upstream, now);
-  if (!lacksRoute(refusal, failure)) return failure;
-  return new TryFailure(noSuchTask(), { again: 'elsewhere', counts: false });
-}
-
-export function noSuchTask(): GatewayError {
-  return new GatewayError('model_not_supported', 'The upstream of the model does not support this.', {
-    param: 'model',
-  });
-}
-
-/** Whether the upstream has no such path: neither the model nor something that the request names is missing. */
-function lacksRoute(refusal: UpstreamRefusal, { consequence }: TryFailure): boolean {
-  return NO_SUCH_TASK.has(refusal.status) && consequence.again !== 'nowhere' && openaiError(refusal).about !== 'model';
 }
 
 /** An upstream refused a request of the responses format, since it only has chats. */

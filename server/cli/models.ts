@@ -297,6 +297,7 @@ async function ask(gateway: Gateway, id: string, route: TextRoute): Promise<Test
   const bodies: Readonly<Record<TextRoute, object>> = {
     chat_completions: { messages: [{ role: 'user', content: WORDS }], [outputLimitField]: MAX_OUTPUT },
     responses: { input: WORDS, max_output_tokens: MAX_OUTPUT, store: false },
+    messages: { messages: [{ role: 'user', content: WORDS }], max_tokens: MAX_OUTPUT },
     embeddings: { input: 'OK' },
     moderations: { input: 'OK' },
   };

@@ -158,11 +158,13 @@ const WORK_WIDTH = Math.max(...AUDIO_WORK.map(([, work]) => work.length));
 
 export interface NoticeOptions {
   environment: NodeJS.ProcessEnv;
-  gateway: Pick<Gateway, 'plugins' | 'audioProvider'>;
+  gateway: Pick<Gateway, 'plugins' | 'audioProvider' | 'models'>;
+  /** Whether `/v1/messages` is enabled. */
+  messagesEnabled: boolean;
 }
 
 /** Notices for the person who starts the gateway; one line, with optional further lines below it. */
-export function startNotices({ environment, gateway }: NoticeOptions): string[] {
+export function startNotices({ environment, gateway, messagesEnabled }: NoticeOptions): string[] {
   const plugins = gateway.plugins();
   const misspelt = findMisspelt(
     environment,
@@ -172,6 +174,16 @@ export function startNotices({ environment, gateway }: NoticeOptions): string[] 
     ...misspelt,
     ...(hasDotEnv() ? [`The .env file in this folder is not read. ${DOT_ENV_ADVICE}`] : []),
     ...describeStandIns(gateway),
+    ...(messagesEnabled ? [] : describeDisabledMessages(gateway)),
+  ];
+}
+
+/** An operator who connects such a model usually has clients of its format. */
+function describeDisabledMessages(gateway: NoticeOptions['gateway']): string[] {
+  const ids = gateway.models().flatMap(({ id, routes = [] }) => (routes.includes('messages') ? [id] : []));
+  if (ids.length === 0) return [];
+  return [
+    `Claude Code and other clients of Anthropic's format need MESSAGES_ENABLED=true: without it, /v1/messages answers 403 for ${ids.join(', ')}.`,
   ];
 }
 

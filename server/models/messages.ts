@@ -2,7 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import type { Gateway } from 'mediagate';
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import type { PreparedText, TextAnswer } from '../../core/text/index.js';
+import {
+  findVendorFields,
+  markNumbers,
+  type PreparedText,
+  restoreNumbers,
+  type TextAnswer,
+} from '../../core/text/index.js';
 import {
   AnyObject,
   BIG_BYTES,
@@ -10,7 +16,6 @@ import {
   defineRoute,
   Nullable,
   nameIgnored,
-  OneOf,
   type RequestContext,
   type Route,
   type ServerContext,
@@ -21,10 +26,10 @@ import {
 } from '../http/index.js';
 import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
-import { markNumbers, restoreNumbers } from './messages/exact-json.js';
-import { decodeCounted, decodeMessage, type MessageRequest, readInputTokens } from './messages/request.js';
+import { decodeCounted, decodeMessage, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
 import { endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
+import { checkVendorUse } from './vendor-use.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -52,12 +57,17 @@ const Message = Type.Object(
     role: field(Type.Literal('assistant'), 'Always `assistant`.'),
     model: field(Text, 'Id of the model.'),
     content: field(
-      Type.Array(Type.Object({ type: field(OneOf('text', 'thinking', 'tool_use'), 'Kind of the block.') }, PASSED_ON)),
+      Type.Array(
+        Type.Object(
+          { type: field(Text, 'Kind of the block: `text`, `thinking`, `tool_use`, or one of the vendor.') },
+          PASSED_ON,
+        ),
+      ),
       'Blocks of the answer, in order.',
     ),
     stop_reason: field(
-      Nullable(OneOf('end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'refusal')),
-      'Why the model stopped. Null if it is not known.',
+      Nullable(Text),
+      'Why the model stopped: `end_turn`, `max_tokens`, `stop_sequence`, `tool_use`, `refusal`, or a reason of the vendor. Null if it is not known.',
     ),
     stop_sequence: field(Nullable(Text), 'The stop sequence that was reached. Null if none was.'),
     usage: field(
@@ -79,8 +89,8 @@ const MESSAGE_EVENTS = streamed(
 const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
 
 /**
- * The text models for clients of Anthropic's format: each request is converted to a format of the models, and its
- * answer back.
+ * The text models for clients of Anthropic's format. A model whose upstream has the format gets each request as it came,
+ * and its answer is passed on. For other models, the request is converted to their format, and its answer back.
  */
 export function messageRoutes(server: ServerContext): Route[] {
   const { bodies, messagesEnabled, textMaxBytes: maxBytes } = server;
@@ -89,7 +99,7 @@ export function messageRoutes(server: ServerContext): Route[] {
     const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(keyOf(context)) };
     const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
     try {
-      const work = await ready(context, server, { fields: exactly(bytes, value), pause: pauseFor(bytes.length) });
+      const work = await ready(context, server, { bytes, parsed: value, pause: pauseFor(bytes.length) });
       await work(release);
     } finally {
       release();
@@ -169,20 +179,24 @@ function pauseFor(bytes: number): Sent['pause'] {
 }
 
 interface Sent {
-  fields: JsonRecord;
+  bytes: Buffer;
+  parsed: JsonRecord;
   /** Lets the event loop continue between two steps over a long body. */
   pause(): Promise<unknown>;
 }
 
 async function readyToAnswer(context: RequestContext, server: ServerContext, sent: Sent): Promise<Work> {
-  const message = await prepareMessage(context, server.gateway, sent);
+  const isNative = formatOf(server.gateway, sent.parsed.model).route === 'messages';
+  const message = isNative
+    ? { prepared: await prepareNative(context, server, sent) }
+    : await prepareMessage(context, server.gateway, sent);
   return (release) => answerMessage(context, server, message, release);
 }
 
 async function answerMessage(
   context: RequestContext,
   { usage, clock, keys }: ServerContext,
-  { prepared, stream, ignored, ...how }: PreparedMessage,
+  { prepared, converted }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
   const { model, maxTokens: tokens, demand } = prepared;
@@ -193,6 +207,11 @@ async function answerMessage(
     const reply = await exchange.answer;
     // The upstream has the body; its answer may take long.
     release();
+    if (!converted) {
+      await sendText(context, reply);
+      return;
+    }
+    const { stream, ignored, ...how } = converted;
     nameIgnored(context, ignored);
     const { requestId } = context.state;
     const options = { ...how, model, exchange, requestId, monotonic: () => clock.monotonic() };
@@ -205,16 +224,36 @@ async function answerMessage(
 type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'includesThinking'>;
 
 /** What is kept of a request during the call of the model. */
-interface PreparedMessage extends HowToAnswer {
+interface PreparedMessage {
   prepared: PreparedText;
-  stream: boolean;
-  ignored: readonly string[];
+  /** How the answer is converted. Default: it is passed on. */
+  converted?: HowToAnswer & { stream: boolean; ignored: readonly string[] };
+}
+
+/** A request for an upstream of this format. Keys of a plan may use as little of the vendor's account as in the others. */
+async function prepareNative(
+  context: RequestContext,
+  { gateway, responses }: Pick<ServerContext, 'gateway' | 'responses'>,
+  { bytes: body, parsed }: Pick<Sent, 'bytes' | 'parsed'>,
+  task?: 'input_tokens',
+): Promise<PreparedText> {
+  const key = keyOf(context);
+  await checkVendorUse(key, () => findVendorFields(parsed), responses);
+  const { requestId } = context.state;
+  const work = { route: 'messages', ...(task && { task }), headers: formatHeaders(context) } as const;
+  return gateway.text.prepare({ ...work, body, parsed, owner: key.accountId, requestId });
+}
+
+/** The version and the betas that the client has chosen. */
+function formatHeaders({ req }: RequestContext): Record<string, string> {
+  const named = ['anthropic-version', 'anthropic-beta'].map((name) => [name, req.headers[name]] as const);
+  return Object.fromEntries(named.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])));
 }
 
 async function prepareMessage(context: RequestContext, gateway: Gateway, sent: Sent): Promise<PreparedMessage> {
   await sent.pause();
-  const request = decodeMessage(sent.fields);
-  const { route, efforts } = formatOf(gateway, request);
+  const request = decodeMessage(exactly(sent));
+  const { route, efforts } = formatOf(gateway, request.model);
   await sent.pause();
   const encoded = route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts);
   const body = bodyOf(context, encoded);
@@ -222,22 +261,18 @@ async function prepareMessage(context: RequestContext, gateway: Gateway, sent: S
   const prepared = await gateway.text.prepare({ route, ...body });
   const { stream, stopSequences: stops, thinking, ignored } = request;
   const includesThinking = thinking.isVisible;
-  return {
-    prepared,
-    stream,
-    route,
-    stops,
-    includesThinking,
-    ignored: [...ignored, ...ignoredEffort(thinking, efforts)],
-  };
+  const allIgnored = [...ignored, ...ignoredEffort(thinking, efforts)];
+  return { prepared, converted: { stream, route, stops, includesThinking, ignored: allIgnored } };
 }
 
-/** If a model has both formats, the richer one is used. An unknown model is refused later. */
-function formatOf(gateway: Gateway, { model }: MessageRequest) {
+const FORMATS: readonly TextRoute[] = ['messages', 'responses'];
+
+/** If a model has several formats, this one is used, otherwise the richer one. An unknown model is refused later. */
+function formatOf(gateway: Gateway, model: unknown) {
   const found = gateway.text.models().find(({ id }) => id === model);
   const { routes = ['responses'], translated = [], efforts = [] } = found ?? {};
-  const isNative = routes.includes('responses') && !translated.includes('responses');
-  const route: TextRoute = isNative ? 'responses' : 'chat_completions';
+  const isNative = (format: TextRoute) => routes.includes(format) && !translated.includes(format);
+  const route: TextRoute = FORMATS.find(isNative) ?? 'chat_completions';
   return { isThere: found !== undefined, route, efforts };
 }
 
@@ -249,8 +284,8 @@ function bodyOf(context: RequestContext, encoded: JsonRecord) {
   return { body: Buffer.from(text), parsed, owner: accountId, requestId: context.state.requestId };
 }
 
-/** @param parsed The parsed bytes, which are usually exact. */
-function exactly(bytes: Buffer, parsed: JsonRecord): JsonRecord {
+/** The parsed bytes are usually exact. */
+function exactly({ bytes, parsed }: Pick<Sent, 'bytes' | 'parsed'>): JsonRecord {
   const text = bytes.toString('utf8');
   const marked = markNumbers(text);
   return marked === text ? parsed : JSON.parse(marked);
@@ -262,15 +297,16 @@ function inJson({ status, standIn, upstreamRequestId }: TextAnswer): Omit<TextAn
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */
-async function readyToCount(
-  context: RequestContext,
-  { gateway, usage, keys }: ServerContext,
-  sent: Sent,
-): Promise<Work> {
+async function readyToCount(context: RequestContext, server: ServerContext, sent: Sent): Promise<Work> {
+  const { gateway } = server;
   await sent.pause();
-  const request = decodeCounted(sent.fields);
-  const { isThere, route, efforts } = formatOf(gateway, request);
-  const { model } = request;
+  if (formatOf(gateway, sent.parsed.model).route === 'messages') {
+    const prepared = await whereAble(() => prepareNative(context, server, sent, 'input_tokens'));
+    const { parsed } = sent;
+    return () => count(context, server, { prepared, parsed, isNative: true });
+  }
+  const request = decodeCounted(exactly(sent));
+  const { isThere, route, efforts } = formatOf(gateway, request.model);
   await sent.pause();
   const encoded = route === 'responses' ? encodeResponsesInput(request, efforts) : encodeChat(request, efforts);
   const body = bodyOf(context, encoded);
@@ -278,18 +314,37 @@ async function readyToCount(
   const prepare = () => gateway.text.prepare({ route, task: 'input_tokens', ...body });
   const prepared = isThere ? await whereAble(prepare) : await prepare();
   const { parsed } = body;
-  return () =>
-    usage.admitted(context, { route: COUNT_TOKENS, model, tokens: MIN_TOKENS }, async (work) => {
-      const counted = await whereAble(async () => {
-        const exchange = prepared?.send();
-        if (!exchange) return undefined;
-        work.uses(exchange.ended);
-        endWithCaller(context, keys, exchange);
-        const reply = await exchange.answer;
-        return readInputTokens(reply);
-      });
-      context.body = { input_tokens: counted ?? (await gateway.text.countTokens(parsed)) };
+  return () => count(context, server, { prepared, parsed, isNative: false });
+}
+
+interface Counted {
+  /** Undefined if the model's upstream does not count. */
+  prepared: PreparedText | undefined;
+  parsed: JsonRecord;
+  /** Whether the answer of the upstream is passed on. */
+  isNative: boolean;
+}
+
+function count(
+  context: RequestContext,
+  { gateway, usage, keys }: ServerContext,
+  { prepared, parsed, isNative }: Counted,
+): Promise<void> {
+  const model = String(parsed.model);
+  return usage.admitted(context, { route: COUNT_TOKENS, model, tokens: MIN_TOKENS }, async (work) => {
+    const reply = await whereAble(async () => {
+      const exchange = prepared?.send();
+      if (!exchange) return undefined;
+      work.uses(exchange.ended);
+      endWithCaller(context, keys, exchange);
+      return exchange.answer;
     });
+    if (reply && isNative) await sendText(context, reply);
+    else {
+      const tokens = reply ? await readInputTokens(reply) : await gateway.text.countTokens(parsed);
+      context.body = { input_tokens: tokens };
+    }
+  });
 }
 
 /** @returns Undefined if the model's upstream does not support it. */

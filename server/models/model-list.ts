@@ -19,7 +19,8 @@ export interface ModelObject {
   max_model_len?: number;
 }
 
-const TEXT_PATHS: Readonly<Record<TextRoute, string>> = {
+/** Any model with one of the other formats answers on `/v1/messages`, if that route is enabled. */
+const TEXT_PATHS: Readonly<Record<Exclude<TextRoute, 'messages'>, string>> = {
   chat_completions: '/v1/chat/completions',
   responses: '/v1/responses',
   embeddings: '/v1/embeddings',
@@ -35,7 +36,8 @@ const AUDIO_PATHS: Readonly<Record<AudioOperation, string>> = {
 
 function pathsOf({ kind, routes = [], operations = [] }: ReadyModel): readonly string[] {
   if (kind === 'image') return MODEL_NOTES.image.routes;
-  return [...routes.map((route) => TEXT_PATHS[route]), ...operations.map((operation) => AUDIO_PATHS[operation])];
+  const texts = routes.flatMap((route) => (route === 'messages' ? [] : TEXT_PATHS[route]));
+  return [...texts, ...operations.map((operation) => AUDIO_PATHS[operation])];
 }
 
 /** Whether it is a model for chats, and not only for embeddings or moderations. */

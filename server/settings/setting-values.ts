@@ -122,6 +122,18 @@ export const PLUGIN_SETTING_DESCRIPTIONS: readonly SettingDescription[] = [
       'Further text models of that server, separated by commas, e.g. `gpt-5.5,qwen3:32b`. Clients use the same names.',
   },
   {
+    name: 'ANTHROPIC_UPSTREAM_URL',
+    default: 'none',
+    description: "Address of a server of Anthropic's messages format, e.g. `https://api.anthropic.com`.",
+  },
+  { name: 'ANTHROPIC_UPSTREAM_KEY', default: 'none is sent', description: 'Key of that server, sent as `x-api-key`.' },
+  {
+    name: 'ANTHROPIC_UPSTREAM_MODELS',
+    default: 'none; needed with the address',
+    description:
+      'Its models, separated by commas, e.g. `claude-opus-4-6,claude-haiku-4-5`. Clients use the same names.',
+  },
+  {
     name: 'EMBEDDING_MODELS',
     default: 'none: embeddings answer 503',
     description:

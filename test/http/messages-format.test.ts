@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
-import type { TextCall, WritingRoute } from 'mediagate';
+import type { TextCall } from 'mediagate';
 import { GatewayError } from '../../core/runtime/index.js';
 import { messageEvents } from '../../server/models/messages/answer.js';
 import { eventsOfBytes, readEvents } from '../support/event-reading.js';
@@ -14,6 +14,7 @@ import { until } from '../support/until.js';
 import type { ListeningApp } from './listening-app.js';
 import { startScriptedApp } from './text-app.js';
 
+type WritingRoute = 'responses' | 'chat_completions';
 type Members = Record<string, unknown>;
 type App = Awaited<ReturnType<typeof startScriptedApp>>;
 

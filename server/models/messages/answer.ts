@@ -1,8 +1,13 @@
 import type { TextRoute } from '../../../core/contracts/index.js';
 import { type ErrorCode, GatewayError } from '../../../core/runtime/index.js';
-import { createEventTexts, type TextAnswer, type TextExchange } from '../../../core/text/index.js';
+import {
+  createEventTexts,
+  markNumbers,
+  restoreNumbers,
+  type TextAnswer,
+  type TextExchange,
+} from '../../../core/text/index.js';
 import { anthropicTypeOf } from '../../http/index.js';
-import { markNumbers, restoreNumbers } from './exact-json.js';
 import {
   type BlockSink,
   createBlockQueue,

@@ -1,4 +1,4 @@
-import { createJsonEnd, type JsonEnd, restoreNumbers } from './exact-json.js';
+import { createJsonEnd, type JsonEnd, restoreNumbers } from '../../../core/text/index.js';
 import { isRecord, type JsonRecord } from './message-parts.js';
 import { type BlockQueue, type StopReason, toolUseOf } from './sinks.js';
 

@@ -1,4 +1,4 @@
-import { drawRandomBytes, GatewayError } from '../../../core/runtime/index.js';
+import { drawRandomBytes, GatewayError } from '../runtime/index.js';
 
 /** Does not occur in bodies by accident; a client that inserts it only gets a number. */
 const MARK = drawRandomBytes(18).toString('base64url');

@@ -1,0 +1,219 @@
+import {
+  asRecord,
+  asRecords,
+  type BodyConverter,
+  convertBody,
+  createEventTexts,
+  GatewayError,
+  type JsonRecord,
+  markNumbers,
+  restoreNumbers,
+} from 'mediagate/plugin';
+
+/*
+ * Converts answers of Anthropic's format to those of `/v1/chat/completions`. Thinking becomes `reasoning_content`, as
+ * servers with that format send it.
+ */
+
+const FINISHES: Readonly<Record<string, string>> = {
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  tool_use: 'tool_calls',
+  refusal: 'content_filter',
+};
+const COMMENT = ': ping\n\n';
+const DONE = 'data: [DONE]\n\n';
+
+/** As an answer that is no stream has at most. */
+const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
+
+/** @param created Seconds since 1970. */
+export function chatAnswer(
+  body: AsyncIterable<Uint8Array>,
+  { stream, created }: { stream: boolean; created: number },
+): AsyncIterableIterator<Uint8Array> {
+  if (!stream)
+    return convertBody(
+      body,
+      createWholeConverter((message) => chatOf(message, created)),
+    );
+  const texts = createEventTexts();
+  const events = createEventConverter(created);
+  return convertBody(body, {
+    push: (bytes) =>
+      texts
+        .push(bytes)
+        .map((text) => (text === undefined ? COMMENT : events(text)))
+        .join(''),
+    finish: () => '',
+  });
+}
+
+/** The answer of `/v1/messages/count_tokens` as one of `/v1/responses/input_tokens`. */
+export function countAnswer(body: AsyncIterable<Uint8Array>): AsyncIterableIterator<Uint8Array> {
+  return convertBody(
+    body,
+    createWholeConverter(({ input_tokens: tokens }) => ({ object: 'response.input_tokens', input_tokens: tokens })),
+  );
+}
+
+/** @param encode Returns undefined for anything else: the gateway then says what is wrong with it. */
+function createWholeConverter(encode: (answer: JsonRecord) => JsonRecord | undefined): BodyConverter {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  return {
+    push(bytes) {
+      length += bytes.length;
+      if (length > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
+      pieces.push(bytes);
+      return '';
+    },
+    finish() {
+      const text = Buffer.concat(pieces).toString('utf8');
+      const answer = parse(markNumbers(text));
+      const encoded = answer && encode(answer);
+      return encoded ? restoreNumbers(JSON.stringify(encoded)) : text;
+    },
+  };
+}
+
+function chatOf(message: JsonRecord, created: number): JsonRecord | undefined {
+  if (!Array.isArray(message.content)) return undefined;
+  const content = asRecords(message.content);
+  const textOf = (type: string) => {
+    const texts = content.flatMap((block) => (block.type === type ? [String(block[type] ?? '')] : []));
+    return texts.length > 0 ? texts.join('') : null;
+  };
+  const calls = content
+    .filter(({ type }) => type === 'tool_use')
+    .map(({ id, name, input }) => {
+      return { id, type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } };
+    });
+  const thought = textOf('thinking');
+  const answer = {
+    role: 'assistant',
+    content: textOf('text'),
+    refusal: null,
+    ...(thought && { reasoning_content: thought }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  return {
+    id: message.id,
+    object: 'chat.completion',
+    created,
+    model: message.model,
+    choices: [{ index: 0, message: answer, logprobs: null, finish_reason: finishOf(message.stop_reason) }],
+    usage: usageOf(recordOf(message.usage)),
+  };
+}
+
+/** @returns A function that converts the data of an event to events of a chat, or to a comment. */
+function createEventConverter(created: number): (text: string) => string {
+  let head: JsonRecord = {};
+  let usage: JsonRecord = {};
+  let calls = 0;
+  /** Whether the input of the current call has begun; undefined in a block of another type. */
+  let hasInput: boolean | undefined;
+
+  const chunk = (choices: readonly JsonRecord[], more: JsonRecord = {}) =>
+    `data: ${JSON.stringify({ ...head, choices, ...more })}\n\n`;
+  const delta = (fields: JsonRecord, finish: string | null = null) =>
+    chunk([{ index: 0, delta: fields, logprobs: null, finish_reason: finish }]);
+  const addInput = (text: string) => {
+    hasInput ||= text !== '';
+    return delta({ tool_calls: [{ index: calls - 1, function: { arguments: text } }] });
+  };
+
+  function begin({ content_block: block }: JsonRecord, text: string): string {
+    const { type, id, name, input, ...texts } = recordOf(block);
+    hasInput = undefined;
+    // Some servers send what a block has at once.
+    if (type === 'text' || type === 'thinking') return addText(type, texts[type]);
+    if (type !== 'tool_use') return COMMENT;
+    calls += 1;
+    hasInput = false;
+    const begun = delta({
+      tool_calls: [{ index: calls - 1, id, type: 'function', function: { name, arguments: '' } }],
+    });
+    if (Object.keys(recordOf(input)).length === 0) return begun;
+    const exact = recordOf(parse(markNumbers(text))?.content_block).input;
+    return begun + addInput(restoreNumbers(JSON.stringify(exact)));
+  }
+
+  function addText(type: 'text' | 'thinking', text: unknown): string {
+    if (typeof text !== 'string' || text === '') return COMMENT;
+    return delta({ [type === 'text' ? 'content' : 'reasoning_content']: text });
+  }
+
+  function add({ delta: added }: JsonRecord): string {
+    const { type, text, thinking, partial_json: json } = recordOf(added);
+    if (type === 'text_delta') return addText('text', text);
+    if (type === 'thinking_delta') return addText('thinking', thinking);
+    return type === 'input_json_delta' && typeof json === 'string' && json !== '' ? addInput(json) : COMMENT;
+  }
+
+  const converters: Readonly<Record<string, (event: JsonRecord, text: string) => string>> = {
+    message_start({ message }) {
+      const { id, model, usage: first } = recordOf(message);
+      head = { id, object: 'chat.completion.chunk', created, model };
+      usage = recordOf(first);
+      return delta({ role: 'assistant', content: '' });
+    },
+    content_block_start: begin,
+    content_block_delta: add,
+    // A call without arguments has an empty object as its input, and no JSON is sent for it.
+    content_block_stop: () => (hasInput === false ? addInput('{}') : COMMENT),
+    message_delta({ delta: end, usage: last }) {
+      const known = Object.entries(recordOf(last)).filter(([, value]) => value !== null);
+      usage = { ...usage, ...Object.fromEntries(known) };
+      const { stop_reason: reason } = recordOf(end);
+      return typeof reason === 'string' ? delta({}, finishOf(reason)) : COMMENT;
+    },
+    message_stop: () => chunk([], { usage: usageOf(usage) }) + DONE,
+    error({ error }) {
+      const { type, message } = recordOf(error);
+      return `data: ${JSON.stringify({ error: { message, type, param: null, code: type } })}\n\n`;
+    },
+  };
+
+  return (text) => {
+    const event = parse(text);
+    const type = String(event?.type);
+    const converter = Object.hasOwn(converters, type) ? converters[type] : undefined;
+    return event && converter ? converter(event, text) : COMMENT;
+  };
+}
+
+function finishOf(reason: unknown): string {
+  const name = String(reason);
+  return (Object.hasOwn(FINISHES, name) && FINISHES[name]) || 'stop';
+}
+
+/** Anthropic counts what is read from its cache, and written to it, beside the input. */
+function usageOf(usage: JsonRecord): JsonRecord | undefined {
+  const count = (name: string) => (typeof usage[name] === 'number' ? usage[name] : 0);
+  const [read, written] = [count('cache_read_input_tokens'), count('cache_creation_input_tokens')];
+  const input = count('input_tokens') + read + written;
+  const output = count('output_tokens');
+  if (input + output === 0) return undefined;
+  const { thinking_tokens: thought } = recordOf(usage.output_tokens_details);
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
+    ...(typeof thought === 'number' && { completion_tokens_details: { reasoning_tokens: thought } }),
+  };
+}
+
+function recordOf(value: unknown): JsonRecord {
+  return asRecord(value) ?? {};
+}
+
+function parse(text: string): JsonRecord | undefined {
+  try {
+    return asRecord(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,357 @@
+import { createHash } from 'node:crypto';
+import {
+  accountFailure,
+  askTextUpstream,
+  asString,
+  at,
+  callerFailure,
+  checkModelList,
+  createUpstreams,
+  definePlugin,
+  GatewayError,
+  type PluginContext,
+  REASONING_EFFORTS,
+  RestMsSchema,
+  readUpstreamRequestId,
+  replaceFields,
+  type Static,
+  sumUpstreamStates,
+  type TextCall,
+  type TextModel,
+  type TextProvider,
+  type TryFailure,
+  Type,
+  taskFailure,
+  textFailure,
+  translateToChat,
+  type UpstreamCheck,
+  UpstreamKeySchema,
+  type UpstreamRefusal,
+  type Upstreams,
+  UpstreamUrlSchema,
+  withoutNames,
+} from 'mediagate/plugin';
+import { chatAnswer, countAnswer } from './answer.js';
+import { messageBody, type ThinkingOptions } from './request.js';
+
+const strict = { additionalProperties: false } as const;
+const ThinkingSchema = Type.Union([Type.Literal('adaptive'), Type.Literal('budget'), Type.Literal('none')]);
+const MaxOutputTokensSchema = Type.Integer({ minimum: 1, maximum: 100_000_000 });
+
+const ModelSchema = Type.Object(
+  {
+    id: Type.String({
+      pattern: '^[\\w.:/@+-]{1,200}$',
+      title: 'a name of letters, digits and _ . : / @ + -',
+      description: 'Public name of the model.',
+    }),
+    model: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'Name of the model at upstreams that state no `model`. Default: the public name.',
+      }),
+    ),
+    contextLength: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: 'Tokens of input and output together, for `GET /v1/models`; not enforced. Default: not known.',
+      }),
+    ),
+    efforts: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), { description: 'Default: `efforts` of the provider.' }),
+    ),
+    thinking: Type.Optional({ ...ThinkingSchema, description: 'Default: `thinking` of the provider.' }),
+    maxOutputTokens: Type.Optional({
+      ...MaxOutputTokensSchema,
+      description: 'Default: `maxOutputTokens` of the provider.',
+    }),
+  },
+  strict,
+);
+
+const UpstreamSchema = Type.Object(
+  {
+    url: {
+      ...UpstreamUrlSchema,
+      description: 'Base address of the API, such as https://api.anthropic.com. `/v1` is added if it has no path.',
+    },
+    apiKey: Type.Optional({
+      ...UpstreamKeySchema,
+      minLength: 1,
+      description: 'Key of the API. Default: none is sent.',
+    }),
+    model: Type.Optional(
+      Type.String({ minLength: 1, description: 'Name of all models at this upstream. Default: as each model says.' }),
+    ),
+    weight: Type.Number({
+      minimum: 0,
+      maximum: 1_000,
+      default: 1,
+      description: 'Share of the requests in relation to the other upstreams. 0: only while no other upstream works.',
+    }),
+    name: Type.Optional(
+      Type.String({ pattern: '^[\\w.-]{1,40}$', description: 'Name in the log. Default: its number.' }),
+    ),
+  },
+  strict,
+);
+
+const OptionsSchema = Type.Object(
+  {
+    models: Type.Union([Type.Array(ModelSchema, { minItems: 1 }), Type.String({ pattern: '[^,\\s]' })], {
+      description: 'The models: a list of objects, or their names at the upstreams, separated by commas.',
+    }),
+    efforts: Type.Array(Type.String({ minLength: 1 }), {
+      default: [...REASONING_EFFORTS],
+      description: 'Reasoning efforts that chats may ask for. List fewer if the models have fewer.',
+    }),
+    thinking: {
+      ...ThinkingSchema,
+      default: 'adaptive',
+      description:
+        'How a chat with a reasoning effort asks for thinking: `adaptive` by that effort, `budget` by a number of tokens as older models know it, `none` not at all.',
+    },
+    maxOutputTokens: {
+      ...MaxOutputTokensSchema,
+      default: 16_384,
+      description: 'Maximum output tokens of an answer, for chats that state none.',
+    },
+    upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16, description: 'Servers that have the models.' }),
+    budgetMs: Type.Integer({
+      minimum: 1_000,
+      maximum: 600_000,
+      default: 590_000,
+      description: 'Milliseconds until an answer begins, over all tries; less than the `timeoutMs` of the entry.',
+    }),
+    idleMs: Type.Integer({
+      minimum: 1,
+      maximum: 3_600_000,
+      default: 300_000,
+      description: 'Most milliseconds that an upstream may be silent in the middle of an answer.',
+    }),
+    restMs: RestMsSchema,
+  },
+  strict,
+);
+
+type Options = Static<typeof OptionsSchema>;
+
+/** Text from any server with Anthropic's messages format. */
+export default definePlugin<typeof OptionsSchema>({
+  name: 'anthropic_text',
+  apiVersion: 1,
+  summary: "Text from servers of Anthropic's messages format, for messages as they are and for chats.",
+  provides: ['text'],
+  options: OptionsSchema,
+  setup: (context) => ({
+    textProviders: [createAnthropicTextProvider(context)],
+    checkUpstreams: ({ signal }) => checkUpstreams(context, signal),
+  }),
+});
+
+/** A model may think long before its first word, and its client learns by then that there is an answer. */
+const FIRST_BYTES_MS = 2_000;
+/** Clients of the formats wait by themselves. */
+const LONGEST_WAIT_MS = 5_000;
+const RETRY_SHARE = 0.2;
+const BYTES_PER_TOKEN = 4;
+/** The version for clients that name none. */
+const VERSION = { 'anthropic-version': '2023-06-01' };
+
+interface Upstream {
+  name: string;
+  member: string;
+  /** Base address with its version. */
+  url: string;
+  apiKey?: string;
+  /** What it calls the model. */
+  model: string;
+  publicModel: string;
+  weight: number;
+}
+
+interface Served {
+  model: TextModel;
+  upstreams: readonly Upstream[];
+  asking: ThinkingOptions;
+  answering: Upstreams<Upstream>;
+  /** Fails, and is limited, by itself: an upstream that does not count tokens still answers. */
+  counting: Upstreams<Upstream>;
+}
+
+function createAnthropicTextProvider(context: PluginContext<Options>): TextProvider {
+  const { options, http, clock, logger } = context;
+  const { budgetMs, idleMs, restMs } = options;
+  const all = new Map(modelsOf(options).map((one) => [one.id, serve(one)]));
+
+  function serve(one: Static<typeof ModelSchema>): Served {
+    const { id, contextLength, efforts = options.efforts, thinking = options.thinking } = one;
+    const { maxOutputTokens = options.maxOutputTokens } = one;
+    const upstreams = options.upstreams.map(({ model = one.model ?? id, name, ...upstream }, place): Upstream => {
+      const member = name ?? `upstreams.${place}`;
+      const url = baseOf(upstream.url);
+      return { ...upstream, url, model, publicModel: id, member, name: name ?? nameOf(url, place) };
+    });
+    const names = upstreams.map(({ member }) => member);
+    const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
+    const weightOf = ({ weight }: Upstream) => weight;
+    const create = () => createUpstreams({ upstreams, clock, logger, names, weightOf, ...limits });
+    return {
+      model: {
+        id,
+        routes: ['messages', 'chat_completions', 'responses'],
+        translated: ['chat_completions', 'responses'],
+        efforts: thinking === 'none' ? [] : efforts,
+        maxOutputTokens,
+        ...(contextLength !== undefined && { contextLength }),
+        upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
+      },
+      upstreams,
+      asking: { thinking, maxOutputTokens },
+      answering: create(),
+      counting: create(),
+    };
+  }
+
+  return {
+    upstreams: () => sumUpstreamStates([...all.values()].flatMap(({ answering }) => answering.states())),
+    tasks: ['input_tokens'],
+    models: [...all.values()].map(({ model }) => model),
+    async send(call) {
+      const { route, task, model, stream, signal } = call;
+      const served = all.get(model);
+      if (!served) throw new Error('a model was asked for that this provider does not list');
+      const { asking, answering, counting } = served;
+      // Before an upstream is asked: what cannot be converted is refused once.
+      const translation =
+        route === 'responses' ? translateToChat(call, () => clock.now(), 'max_completion_tokens') : undefined;
+      const chat = translation?.call ?? (route === 'chat_completions' ? call : undefined);
+      const body = chat ? messageBody(chat.body, model, { ...asking, onlyCounts: task !== undefined }) : call.body;
+      const refuse = task ? countFailure : failureOf;
+      return (task ? counting : answering).run({
+        model,
+        signal,
+        tokens: Math.ceil(body.length / BYTES_PER_TOKEN),
+        // Clients of the formats ask again by themselves where no answer came.
+        lost: 'anywhere',
+        async ask(upstream, remainingMs) {
+          const sent = {
+            ...wireRequest({ ...call, body }, upstream),
+            signal,
+            idleMs,
+            timeoutMs: Math.max(1, remainingMs),
+            ...(stream && { firstBytesMs: FIRST_BYTES_MS }),
+          };
+          const answer = await askTextUpstream({ http, clock }, sent, (refusal) =>
+            refuse(refusal, upstream, clock.now()),
+          );
+          const { headers } = answer;
+          const type = headers['content-type'] ?? 'application/json';
+          const reply = {
+            status: answer.status,
+            headers: { 'content-type': type },
+            body: answer.body,
+            upstream: upstream.name,
+            upstreamModel: upstream.model,
+            upstreamRequestId: readUpstreamRequestId(headers),
+            plainWords: (words: string) => withoutNames(words, upstream),
+          };
+          if (!chat) return reply;
+          if (task) return { ...reply, body: countAnswer(answer.body) };
+          const created = Math.floor(clock.now() / 1_000);
+          const how = { stream: type.startsWith('text/event-stream'), created };
+          const answered = { ...reply, body: chatAnswer(answer.body, how) };
+          return translation ? translation.replyOf(answered) : answered;
+        },
+      });
+    },
+  };
+}
+
+/** @throws Error naming a model that is listed twice. */
+function modelsOf({ models }: Options): readonly Static<typeof ModelSchema>[] {
+  if (typeof models !== 'string') {
+    const twice = models.findIndex(({ id }, index) => models.findIndex((other) => other.id === id) !== index);
+    if (twice >= 0) throw new Error(`models.${twice} has the "id" of an earlier model`);
+    return models;
+  }
+  return [...new Set(models.split(/[,\s]+/))].filter((id) => id !== '').map((id) => ({ id }));
+}
+
+/** Asks each upstream for its list of models, all at once. */
+async function checkUpstreams(context: PluginContext<Options>, signal: AbortSignal): Promise<UpstreamCheck[]> {
+  const { options } = context;
+  const checks = options.upstreams.map(({ url, apiKey, name, model }, index) => {
+    const place = `upstreams.${index}`;
+    return checkModelList({
+      context,
+      upstream: name ?? place,
+      url: baseOf(url),
+      headers: apiKey === undefined ? {} : { ...VERSION, 'x-api-key': apiKey },
+      models: modelsOf(options).map((one) => ({ id: one.id, upstreamModel: model ?? one.model ?? one.id })),
+      options: {
+        url: `${place}.url`,
+        key: `${place}.apiKey`,
+        model: model === undefined ? 'models' : `${place}.model`,
+      },
+      query: '?limit=1000',
+      emptyRequest: '/messages',
+      signal,
+    });
+  });
+  return (await Promise.all(checks)).flat();
+}
+
+/** The vendor's own base address has no version, those of other formats do. */
+function baseOf(url: string): string {
+  const base = url.replace(/\/+$/, '');
+  return new URL(base).pathname === '/' ? `${base}/v1` : base;
+}
+
+/** The address itself is not stored beside responses. */
+function nameOf(url: string, place: number): string {
+  return createHash('sha256').update(`${place} ${url}`).digest('base64url').slice(0, 12);
+}
+
+/** The caller's body as it is, except for the name of the model. */
+function wireRequest(
+  { task, body, stream, headers }: Pick<TextCall, 'task' | 'body' | 'stream' | 'headers'>,
+  upstream: Upstream,
+) {
+  const { url, apiKey, model } = upstream;
+  return {
+    url: `${url}/messages${task ? '/count_tokens' : ''}`,
+    method: 'POST',
+    headers: {
+      ...VERSION,
+      ...headers,
+      'user-agent': 'mediagate',
+      'content-type': 'application/json',
+      accept: stream ? 'text/event-stream' : 'application/json',
+      // Events are not to be gathered until a compressor has enough of them.
+      'accept-encoding': 'identity',
+      ...(apiKey !== undefined && { 'x-api-key': apiKey }),
+    },
+    body: replaceFields(body, { model }),
+  } as const;
+}
+
+const NO_CREDIT = /\bcredit balance is too low\b/i;
+/** What a 404 names, if it is not the model. */
+const THING = /^(?:file|container|skill|session|thread|message)\b/i;
+
+/** The format shares its statuses and words with the others; these two are its own. */
+function failureOf(refusal: UpstreamRefusal, upstream: Upstream, now: number): TryFailure {
+  const words = asString(at(refusal.json, 'error', 'message')) ?? '';
+  if (NO_CREDIT.test(words)) return accountFailure();
+  if (refusal.status === 404 && THING.test(words)) {
+    return callerFailure(new GatewayError('invalid_value', withoutNames(words.slice(0, 1_000), upstream)));
+  }
+  return textFailure(refusal, upstream, now);
+}
+
+function countFailure(refusal: UpstreamRefusal, upstream: Upstream, now: number): TryFailure {
+  const failure = failureOf(refusal, upstream, now);
+  return failure.consequence.again === 'nowhere' ? failure : taskFailure(refusal, upstream, now);
+}
