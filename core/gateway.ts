@@ -97,6 +97,8 @@ export interface Gateway extends AsyncDisposable {
   platforms(): readonly PlatformInfo[];
   /** The capabilities of one platform, without the state of its methods. Undefined if it is not ready. */
   platformFeatures(platform: string): PlatformFeatures | undefined;
+  /** As {@link Extractor.embed}. Undefined if the platform has no player, or is not ready. */
+  embed(platform: string, link: LinkRef): ReturnType<NonNullable<Extractor['embed']>>;
   /** Every entry of the configuration. */
   plugins(): readonly PluginStatus[];
   /**
@@ -217,6 +219,10 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
     platformFeatures(platform) {
       const extractor = registry.extractor(platform);
       return extractor && featuresOf(extractor.contribution);
+    },
+    embed(platform, link) {
+      const found = registry.extractor(platform);
+      return found && host.stateOf(found.entry, () => [found.contribution.embed?.(link)])[0];
     },
     plugins: () => host.status(),
     checkUpstreams: (given) => host.checkUpstreams(given),

@@ -270,6 +270,7 @@ const UPLOADS = 32;
 const REFUSED_BODIES_PER_MINUTE = 60;
 const ACCOUNT_QUEUE_SHARE = 0.1;
 const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
+const TEXT_MAX_BYTES = 32 * 1024 * 1024;
 /** Bodies of callers without a key or a session: they are small, and have a budget of their own. */
 const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 
@@ -281,6 +282,7 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
   return {
     ...dependencies,
     audioMaxBytes: dependencies.audioMaxBytes ?? AUDIO_MAX_BYTES,
+    textMaxBytes: dependencies.textMaxBytes ?? TEXT_MAX_BYTES,
     messagesEnabled: dependencies.messagesEnabled ?? false,
     accountImageDailyLimit: dependencies.accountImageDailyLimit ?? dependencies.imageDailyLimit,
     accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,

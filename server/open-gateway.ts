@@ -15,6 +15,7 @@ import {
   type Settings,
 } from './settings/index.js';
 import type { State } from './state.js';
+import { type Prices, readPrices } from './usage/index.js';
 
 export interface OpenGatewayOptions {
   settings: Settings;
@@ -49,20 +50,22 @@ export async function variablesOfPlugins(settings: Settings): Promise<string[]> 
 }
 
 /**
- * Prices of models by their id, as the plugins file states them. Those of an enabled entry count before those of a
- * fallback for the same model.
+ * Reads the prices of the settings and of the plugins file. Of several entries that state prices of a model, the first
+ * enabled one counts, and one that is no fallback.
  * @param plugins Default: those of the plugins file.
- * @throws PluginConfigError
+ * @returns Undefined if there are none.
+ * @throws PluginConfigError, PricesError
  */
-export async function modelPricesOf(
+export async function readPricesOf(
   settings: Settings,
   environment: NodeJS.ProcessEnv,
   plugins?: readonly PluginEntry[],
-): Promise<Record<string, ModelPrices>> {
+): Promise<Prices | undefined> {
   const entries = plugins ?? (await readPluginConfig(pluginsFileOf(settings).file, environment));
   const enabled = entries.filter((entry) => entry.enabled !== false);
   const ranked = [...enabled.filter(({ fallback }) => !fallback), ...enabled.filter(({ fallback }) => fallback)];
-  return Object.assign({}, ...ranked.reverse().map(({ prices }) => prices));
+  const models: Record<string, ModelPrices> = Object.assign({}, ...ranked.reverse().map(({ prices }) => prices));
+  return readPrices({ file: settings.pricesFile, currency: settings.pricesCurrency, models });
 }
 
 /** OIDC_ISSUER provides the sign-in, so a fallback plugin for it is not loaded. */

@@ -11,14 +11,14 @@ import { type AppDependencies, createSiteAddress } from './http/index.js';
 import { createIdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
-import { modelPricesOf, openGateway } from './open-gateway.js';
+import { openGateway, readPricesOf } from './open-gateway.js';
 import { createPaymentService, startPaymentSweep } from './payments/index.js';
 import { startErasureSweep } from './personal-data/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
 import { openStateOf, type State } from './state.js';
-import { createUsageService, type Prices, PricesError, readPrices } from './usage/index.js';
+import { createUsageService, type Prices, PricesError } from './usage/index.js';
 import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 
 const FIRST_KEY_RPM = 30;
@@ -87,7 +87,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const metrics = isWorker || metricsPublic || metricsPort !== undefined ? await openMetrics() : undefined;
   const tracer = tracing?.tracer;
   const meter = metrics?.meter;
-  const prices = await pricesOf(settings, environment, options.plugins);
+  const prices = await readPricesOf(settings, environment, options.plugins);
   const state = await openStateOf(settings, logger, { tracer, meter, prices });
   opened.add(() => state.close());
   if (prices) await checkCurrency(state, prices);
@@ -285,16 +285,6 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   return { dependencies, newKey };
 }
 
-/** @throws PluginConfigError, PricesError */
-async function pricesOf(
-  settings: Settings,
-  environment: NodeJS.ProcessEnv,
-  plugins: readonly PluginEntry[] | undefined,
-): Promise<Prices | undefined> {
-  const models = await modelPricesOf(settings, environment, plugins);
-  return readPrices({ file: settings.pricesFile, currency: settings.pricesCurrency, models });
-}
-
 /** @throws PricesError if the usage log has costs in another currency: their sums would mix the two. */
 async function checkCurrency({ usage }: State, { currency }: Prices): Promise<void> {
   if (await usage.setCurrency(currency)) return;
@@ -308,11 +298,19 @@ const ACCOUNT_IMAGE_DAILY_LIMIT = 100;
 
 /** Settings that routes read. */
 function limitsOf({ metricsPublic: publicMetrics, ...settings }: Settings) {
-  const { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled, refusedBodiesPerMinute } = settings;
+  const { anyImageSize, imageDailyLimit, audioMaxBytes, textMaxBytes, messagesEnabled, refusedBodiesPerMinute } =
+    settings;
   const { siteUrl, trustedProxies, corsOrigins } = settings;
   const accountImageDailyLimit = settings.accountImageDailyLimit ?? imageDailyLimit ?? ACCOUNT_IMAGE_DAILY_LIMIT;
   const ofAccounts = { accountImageDailyLimit, accountQueueShare: settings.accountQueuePercent / 100 };
-  const limits = { anyImageSize, imageDailyLimit, audioMaxBytes, messagesEnabled, refusedBodiesPerMinute };
+  const limits = {
+    anyImageSize,
+    imageDailyLimit,
+    audioMaxBytes,
+    textMaxBytes,
+    messagesEnabled,
+    refusedBodiesPerMinute,
+  };
   return { ...limits, ...ofAccounts, siteUrl, trustedProxies, corsOrigins, publicMetrics };
 }
 

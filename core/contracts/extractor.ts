@@ -89,6 +89,11 @@ export interface Extractor {
    */
   extract(call: ExtractCall): Promise<Extraction>;
   /**
+   * The platform's own player of a video, for oEmbed: the address of an `<iframe>`, and its usual size in pixels. Pure,
+   * no I/O. Undefined if the link is not one of a video. Default: none.
+   */
+  embed?(link: LinkRef): { url: string; width: number; height: number } | undefined;
+  /**
    * Resolves the item's audio source when an MP3 is first requested, since direct media URLs expire. Required if
    * `audio` is true.
    */

@@ -78,6 +78,11 @@ export const ModelPricesSchema = Type.Object(
       'Price of a million input tokens that the model vendor wrote to its cache. Default: `input`.',
       1.5,
     ),
+    inputImage: optional(
+      Price,
+      'Price of a million input tokens of images, of image models that report them. Default: `input`.',
+      10,
+    ),
     output: optional(Price, 'Price of a million output tokens, including those of the reasoning.', 10),
     images: optional(
       Type.Array(ImagePriceSchema, { minItems: 1, maxItems: 100 }),

@@ -84,6 +84,8 @@ export interface GeneratedImage extends Media {
    */
   warnings?: readonly ImageWarning[];
   usage?: Usage;
+  /** The seed that the model used, a whole number. Default: it is not known. */
+  seed?: number;
 }
 
 /** A setting that had no effect, or another effect than the sender expects. */

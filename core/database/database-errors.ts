@@ -61,7 +61,18 @@ export function translateDatabaseError(error: unknown): unknown {
   if (isReadOnly(error)) {
     return new GatewayError('upstream_unavailable', 'The database is read-only.', { cause: error });
   }
+  if (isFull(error)) {
+    const message = 'The disk of the database is full, so nothing can be stored. The operator must free space.';
+    return new GatewayError('upstream_unavailable', message, { cause: error });
+  }
   return isUnavailable(error) ? databaseUnavailable(error) : error;
+}
+
+/** The codes of SQLite and PostgreSQL for a full disk. */
+const FULL = /^(SQLITE_FULL|53100)$/;
+
+function isFull(error: Error): boolean {
+  return 'code' in error && typeof error.code === 'string' && FULL.test(error.code);
 }
 
 function isReadOnly(error: Error): boolean {
@@ -130,7 +141,7 @@ function addressOf(databaseUrl: string): string {
 
 /** SQLSTATEs and codes of SQLite, with the operator's remedy. */
 const MIGRATION_REASONS: readonly (readonly [RegExp, string])[] = [
-  [/^(SQLITE_FULL|53100)$/, 'its disk is full'],
+  [FULL, 'its disk is full'],
   [
     /^42501$/,
     'its user may not create or change tables. Run "mediagate migrate" with a DATABASE_URL of a user who may, and start again',

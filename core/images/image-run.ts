@@ -36,6 +36,7 @@ export interface ImageTask {
 export interface ImageResult {
   image: StoredImage;
   usage?: Usage;
+  seed?: number;
   /** The quality that was asked for. */
   quality?: string;
   warnings?: readonly ImageWarning[];
@@ -95,6 +96,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     const { mask, ...inputs } = await loadInputs(task, signal);
     const {
       usage: reported,
+      seed,
       warnings,
       ...raw
     } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
@@ -128,6 +130,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     return {
       image,
       ...(usage && { usage }),
+      ...(seed !== undefined && { seed }),
       ...(typeof asked === 'string' && { quality: asked }),
       ...(shown && { warnings: shown }),
     };
@@ -157,7 +160,8 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
 /** @throws Error if a plugin broke its contract; the message is not shown to callers. */
 function checkGenerated(image: GeneratedImage): GeneratedImage {
   if (!(image?.bytes instanceof Uint8Array)) throw new Error('generate() answered no bytes');
-  const { warnings = [] } = image;
+  const { warnings = [], seed = 0 } = image;
+  if (!Number.isSafeInteger(seed)) throw new Error('generate() answered a seed that is not a whole number');
   if (Array.isArray(warnings) && warnings.every(isWarning)) return image;
   throw new Error('the warnings of what generate() answered must be a list of { setting, details }, both texts');
 }

@@ -9,7 +9,6 @@ import type {
   JobFailure,
   JobState,
   Logger,
-  Media,
   QueueShare,
   Storage,
   StoredBody,
@@ -20,6 +19,7 @@ import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { createImageRun, type ImageResult, type ImageTask } from './image-run.js';
+import { createPartialImages, type PartialListener } from './partial-images.js';
 import { createReferenceFiles, fileNamesOf, type ReferenceInput, type References } from './references.js';
 import { createResultFiles, targetOfRun } from './result-files.js';
 
@@ -117,6 +117,8 @@ export interface FinishedImage {
   /** The kind of storage that held the file when it was stored. */
   source: FileSource;
   usage?: Usage;
+  /** The seed that the model used, if it reports one. */
+  seed?: number;
   /** The quality that was asked for. */
   quality?: string;
   /** Settings that the model ignored. */
@@ -153,8 +155,8 @@ export interface Images {
    */
   cancel(id: string, owner: string): Promise<ImageJob>;
   /**
-   * Notifies of the partial images of a job that this process runs: at once of those that it has shown already, and of
-   * each further one. Jobs of other processes show none. Call the result to stop.
+   * Notifies of the partial images of a job that runs: of those that were shown already, and of each further one. Some
+   * may be missing if another process runs the job. Call the result to stop.
    */
   onPartial(id: string, listener: PartialListener): () => void;
   /** The image of a completed job; undefined if it has expired. */
@@ -165,9 +167,6 @@ export interface Images {
    */
   file(name: string): Promise<ImageFile>;
 }
-
-/** @param index From 0. */
-export type PartialListener = (image: Media, index: number) => void;
 
 export function isTerminal({ state }: Pick<ImageJob, 'state'>): boolean {
   return state !== 'queued' && state !== 'running';
@@ -231,7 +230,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
   // The retention of files starts at completion, so they exist for the promised time.
   const publicMs = (options.fileMs ?? DEFAULT_FILE_MS) + QUEUED_MS;
   const resultFiles = createResultFiles({ storage, clock, logger, publicMs });
-  const partials = createPartials();
+  const partials = createPartialImages({ storage, clock, logger });
   const run = createImageRun({ ...options, referenceFiles, resultFiles, showPartial: partials.show });
   const stopping = new AbortController();
   const tidying = new Set<Promise<void>>();
@@ -270,11 +269,11 @@ export function createImages(options: ImageServiceOptions): ImageService {
   }
 
   async function work(job: JobRun, signal: AbortSignal): Promise<ImageResult> {
+    const task = job.input as ImageTask;
     try {
-      const task = job.input as ImageTask;
       return await run({ ...task, resultTarget: targetOfRun(task.resultTarget, job.attempts) }, job, signal);
     } finally {
-      partials.forget(job.id);
+      if (task.partialImages) void partials.forget(job.id);
       tidyLater(job, []);
     }
   }
@@ -381,30 +380,6 @@ export function createImages(options: ImageServiceOptions): ImageService {
       await running?.stop();
       stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
       await Promise.all(tidying);
-    },
-  };
-}
-
-/** The partial images of the jobs that run in this process. They are kept in memory, since they are only a preview. */
-function createPartials() {
-  const shown = new Map<string, Media[]>();
-  const listeners = new Map<string, Set<PartialListener>>();
-  return {
-    show(id: string, image: Media): void {
-      const images = shown.get(id) ?? [];
-      shown.set(id, images);
-      images.push(image);
-      for (const listener of listeners.get(id) ?? []) listener(image, images.length - 1);
-    },
-    forget: (id: string): void => void shown.delete(id),
-    listen(id: string, listener: PartialListener): () => void {
-      const own = listeners.get(id) ?? new Set();
-      listeners.set(id, own.add(listener));
-      for (const [index, image] of (shown.get(id) ?? []).entries()) listener(image, index);
-      return () => {
-        own.delete(listener);
-        if (own.size === 0) listeners.delete(id);
-      };
     },
   };
 }

@@ -25,13 +25,11 @@ export class TryFailure extends Error {
    * @param error The caller's error if this was the last try; its `retryAfterSeconds` delays the next try of this call.
    *   With one, or with the code `upstream_rate_limited`, the upstream has a limit for other calls (`upstream-limit.ts`).
    * @param quotas What the upstream said about that limit.
-   * @param upstreamRequestId The upstream's own id of the request, for the log.
    */
   constructor(
     readonly error: GatewayError,
     readonly consequence: TryConsequence,
     readonly quotas?: UpstreamQuotas,
-    public upstreamRequestId?: string,
   ) {
     super(error.message, { cause: error });
   }

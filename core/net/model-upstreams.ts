@@ -220,8 +220,9 @@ export async function askTextUpstream(
   const { status, headers } = response;
   if (status < 200 || status > 299) {
     const failure = refuse(await readRefusal(response, clock));
-    failure.upstreamRequestId = readUpstreamRequestId(headers);
-    throw failure;
+    const upstreamRequestId = readUpstreamRequestId(headers);
+    if (upstreamRequestId === undefined) throw failure;
+    throw new TryFailure(failure.error.with({ upstreamRequestId }), failure.consequence, failure.quotas);
   }
   if (headers['content-type']?.startsWith('text/html')) throw await htmlPage(response);
   const mayBeEmpty = mayHaveNone && headers['content-type']?.startsWith('text/event-stream');

@@ -142,7 +142,8 @@ export function tryUpstream<Result>(tried: LoggedTry, ask: () => Promise<Result>
   return ask().catch((thrown: unknown) => {
     const failure = thrown instanceof TryFailure ? thrown : connectionFailure(thrown, signal, lost);
     if (failure instanceof TryFailure) {
-      const { error, consequence, upstreamRequestId } = failure;
+      const { error, consequence } = failure;
+      const { upstreamRequestId } = error;
       const { again, counts } = consequence;
       const isCallers = !counts && (again === 'nowhere' || !error.retryable);
       // Only the operator can fix failures that are passed to other upstreams, so these are alerts. A caller's error

@@ -13,7 +13,13 @@ export {
   STORAGE,
 } from './instance-services.js';
 export { PluginConfigError, parsePluginConfig, readPluginConfig, servesOf } from './plugin-config.js';
-export { CONTRIBUTION_CODES, createHideOptions, impossibleUsage, readReportedUsage } from './plugin-failure.js';
+export {
+  CONTRIBUTION_CODES,
+  cleanRequestId,
+  createHideOptions,
+  impossibleUsage,
+  readReportedUsage,
+} from './plugin-failure.js';
 export { createPluginHost, type InstancePolicy, type PluginHost } from './plugin-host.js';
 export { importPlugin } from './plugin-import.js';
 export {

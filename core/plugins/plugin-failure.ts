@@ -153,7 +153,7 @@ type Details = Omit<GatewayErrorDetails, 'cause'>;
 
 function cleanDetails(kind: ContributionKind, thrown: GatewayError, hide: HideOptions): Details {
   const clean = (text: unknown) => (typeof text === 'string' ? hide(text) : undefined);
-  const { param, reason, retryable, retryAfterSeconds, platform, attempts, upstream } = thrown;
+  const { param, reason, retryable, retryAfterSeconds, platform, attempts, upstream, upstreamRequestId } = thrown;
   const isWait = typeof retryAfterSeconds === 'number' && Number.isFinite(retryAfterSeconds);
   return {
     param: clean(param),
@@ -163,6 +163,7 @@ function cleanDetails(kind: ContributionKind, thrown: GatewayError, hide: HideOp
     platform: clean(platform),
     attempts: Array.isArray(attempts) ? attempts.flatMap((attempt) => cleanAttempt(attempt, hide) ?? []) : undefined,
     upstream: kind === 'text' ? cleanWords(upstream, hide) : undefined,
+    upstreamRequestId: kind === 'text' ? cleanRequestId(upstreamRequestId, hide) : undefined,
   };
 }
 
@@ -170,6 +171,14 @@ const UPSTREAM_CODE = /^[\w.:-]{1,100}$/;
 const MAX_UPSTREAM_WORDS = 2_000;
 
 /** The same object if nothing has to be removed. */
+/** An id that a header can carry. */
+const REQUEST_ID = /^[!-~]{1,128}$/;
+
+/** Undefined without an id that a header can carry. Option values, such as a key, are redacted. */
+export function cleanRequestId(id: unknown, hide: HideOptions): string | undefined {
+  return typeof id === 'string' && REQUEST_ID.test(id) ? hide(id) : undefined;
+}
+
 function cleanWords(upstream: UpstreamWords | undefined, hide: HideOptions): UpstreamWords | undefined {
   if (typeof upstream !== 'object' || upstream === null) return undefined;
   const { status, code, message } = upstream;

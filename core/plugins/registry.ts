@@ -308,6 +308,7 @@ function checkTextProvider(provider: JsonRecord, at: string): void {
     }
     mustBeText(field, `${path}.outputLimitField`);
     for (const name of ['routes', 'efforts'] as const) mustBeList(model[name], `${path}.${name}`, mustBeText, 0);
+    mustBeList(model.translated ?? [], `${path}.translated`, mustBeText, 0);
   });
   mustBeFunction(provider, 'send', at);
 }

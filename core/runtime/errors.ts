@@ -184,6 +184,8 @@ export interface GatewayErrorDetails {
   attempts?: readonly Attempt[];
   /** Set by text providers only; it is removed from errors of all others. */
   upstream?: UpstreamWords | undefined;
+  /** The model vendor's own id of the request. As `upstream`. */
+  upstreamRequestId?: string | undefined;
   cause?: unknown;
 }
 
@@ -242,6 +244,7 @@ export class GatewayError extends Error {
   readonly platform?: string;
   readonly attempts?: readonly Attempt[];
   readonly upstream?: UpstreamWords;
+  readonly upstreamRequestId?: string;
 
   constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -256,6 +259,7 @@ export class GatewayError extends Error {
     if (details.platform !== undefined) this.platform = details.platform;
     if (details.attempts !== undefined) this.attempts = details.attempts;
     if (details.upstream !== undefined) this.upstream = details.upstream;
+    if (details.upstreamRequestId !== undefined) this.upstreamRequestId = details.upstreamRequestId;
     Object.defineProperty(this, MARKER, { value: true });
   }
 
@@ -269,6 +273,7 @@ export class GatewayError extends Error {
       platform: this.platform ?? details.platform,
       attempts: this.attempts ?? details.attempts,
       upstream: this.upstream ?? details.upstream,
+      upstreamRequestId: this.upstreamRequestId ?? details.upstreamRequestId,
       cause: this.cause ?? details.cause,
     });
   }
@@ -290,9 +295,10 @@ function cleanReason(text: string): string {
 
 /** An upstream's wait applies within the call; its caller gets the length of the cool-down. */
 export function withBoundedWait(error: GatewayError): GatewayError {
-  const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts, upstream, cause } = error;
+  const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts, cause } = error;
   if (retryAfterSeconds === undefined || retryAfterSeconds <= MAX_UPSTREAM_WAIT_SECONDS) return error;
-  const details = { param, reason, retryable, platform, attempts, upstream, cause };
+  const { upstream, upstreamRequestId } = error;
+  const details = { param, reason, retryable, platform, attempts, upstream, upstreamRequestId, cause };
   return new GatewayError(code, message, { ...details, retryAfterSeconds: boundedWait(retryAfterSeconds) });
 }
 

@@ -163,12 +163,15 @@ async function namesModels(definition: TextProviderDefinition): Promise<void> {
   const models = await modelsOf(definition);
   reportAll([
     ...modelNameProblems(models),
-    ...models.flatMap(({ id, routes, efforts }) => [
+    ...models.flatMap(({ id, routes, translated = [], efforts }) => [
       ...unless(routes.length > 0, `${id} has no routes`),
       ...routes
         .filter((route) => ![...ROUTES, ...READING_ROUTES].includes(route))
         .map((route) => `${id} has a route "${route}"`),
       ...unless(new Set(efforts).size === efforts.length, `${id} names an effort twice`),
+      ...translated
+        .filter((route) => !routes.includes(route))
+        .map((route) => `${id} translates ${route}, which is none of its routes`),
     ]),
   ]);
 }

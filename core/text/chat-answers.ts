@@ -1,6 +1,13 @@
 import type { TextCall, TextReply } from '../contracts/index.js';
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';
-import { type ChatFromResponses, chatFromResponses, isGiven, type JsonRecord, recordOf } from './chat-requests.js';
+import {
+  type ChatFromResponses,
+  chatFromResponses,
+  isGiven,
+  type JsonRecord,
+  recordOf,
+  THOUGHT_ID,
+} from './chat-requests.js';
 import { createEventTexts } from './events.js';
 
 /*
@@ -168,7 +175,7 @@ interface WriterOptions extends Pick<ChatFromResponses, 'customTools'> {
 }
 
 function createWriter({ request, customTools, model, isStream, now }: WriterOptions): ResponseWriter {
-  const id = newId('resp');
+  const id = newId('resp_');
   const output: JsonRecord[] = [];
   const calls: { item?: OpenItem; key: number; id?: string; name: string; text: string }[] = [];
   let spoken: OpenItem | undefined;
@@ -237,8 +244,8 @@ function createWriter({ request, customTools, model, isStream, now }: WriterOpti
       closeText();
       const isThought = part === 'reasoning_text';
       const item = isThought
-        ? { id: newId('rs'), type: 'reasoning', status: 'in_progress', summary: [], content: [] }
-        : { id: newId('msg'), type: 'message', status: 'in_progress', role: 'assistant', content: [] };
+        ? { id: newId(THOUGHT_ID), type: 'reasoning', status: 'in_progress', summary: [], content: [] }
+        : { id: newId('msg_'), type: 'message', status: 'in_progress', role: 'assistant', content: [] };
       spoken = open(item, part);
     }
     spoken.text += text;
@@ -285,7 +292,7 @@ function createWriter({ request, customTools, model, isStream, now }: WriterOpti
     if (typeof name === 'string' && call.name === '') call.name = name;
     if (!call.item && call.name !== '') {
       closeText();
-      call.id ??= newId('call');
+      call.id ??= newId('call_');
       call.item = open(newCall(call.id, call.name));
     }
     const text = typeof args === 'string' ? args : isGiven(args) ? JSON.stringify(args) : '';
@@ -301,8 +308,8 @@ function createWriter({ request, customTools, model, isStream, now }: WriterOpti
 
   function newCall(callId: string, name: string): OpenItem['item'] {
     return customTools.has(name)
-      ? { id: newId('ctc'), type: 'custom_tool_call', status: 'in_progress', call_id: callId, name, input: '' }
-      : { id: newId('fc'), type: 'function_call', status: 'in_progress', call_id: callId, name, arguments: '' };
+      ? { id: newId('ctc_'), type: 'custom_tool_call', status: 'in_progress', call_id: callId, name, input: '' }
+      : { id: newId('fc_'), type: 'function_call', status: 'in_progress', call_id: callId, name, arguments: '' };
   }
 
   function closeCall({ item: opened, name }: (typeof calls)[number]): void {
@@ -323,7 +330,7 @@ function createWriter({ request, customTools, model, isStream, now }: WriterOpti
     if (ended) return ended;
     start();
     // An answer without a word is an empty message.
-    if (output.length === 0) spoken = open({ ...EMPTY_MESSAGE, id: newId('msg') }, 'output_text');
+    if (output.length === 0) spoken = open({ ...EMPTY_MESSAGE, id: newId('msg_') }, 'output_text');
     closeText();
     for (const call of calls) closeCall(call);
     const reason = finish === 'length' ? 'max_output_tokens' : finish === 'content_filter' ? finish : undefined;
@@ -376,7 +383,7 @@ function createWriter({ request, customTools, model, isStream, now }: WriterOpti
 const EMPTY_MESSAGE = { type: 'message', status: 'in_progress', role: 'assistant', content: [] };
 
 function newId(prefix: string): string {
-  return `${prefix}_${drawRandomBytes(24).toString('hex')}`;
+  return prefix + drawRandomBytes(24).toString('hex');
 }
 
 /** Some servers send a list of parts. */

@@ -16,6 +16,8 @@ export interface ChatFromResponses {
 }
 
 const ONLY_CHATS = 'The upstream of this model only has the chat format';
+/** Ids of translated thoughts begin so: clients may name them, and nothing is lost without them. */
+export const THOUGHT_ID = 'rs_chat_';
 /** Fields that are converted below, or have no meaning for one chat. */
 const HANDLED: ReadonlySet<string> = new Set([
   'background',
@@ -163,7 +165,9 @@ function messagesOf(instructions: unknown, input: unknown): JsonRecord[] {
       if (!isGiven(item.encrypted_content)) return;
       throw unable(`${at}.encrypted_content`, 'which cannot read encrypted content. Leave the reasoning item out.');
     } else if (type === undefined || type === 'item_reference') {
-      throw unable(`${at}.id`, 'which stores no items. Send the whole item.');
+      if (typeof item.id === 'string' && item.id.startsWith(THOUGHT_ID)) return;
+      const advice = 'Send whole items; clients that name them by id do so with "store": false.';
+      throw unable(`${at}.id`, `which stores no items. ${advice}`);
     } else throw unable(`${at}.type`, `which has no items of the type ${nameOf(type)}.`);
   }
 

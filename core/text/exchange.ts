@@ -1,4 +1,5 @@
 import type { TextReply, Usage } from '../contracts/index.js';
+import { cleanRequestId } from '../plugins/index.js';
 import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
 import {
   AnswerStream,
@@ -28,8 +29,6 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'x-request-id',
   'x-upstream-request-id',
 ]);
-/** Ids of requests that may be passed on. */
-const HEADER_ID = /^[!-~]{1,128}$/;
 
 export interface ExchangeTimes {
   /** Milliseconds of silence after which a stream gets a comment. */
@@ -319,9 +318,8 @@ class Exchange implements TextExchange, Watched, BodyReader {
     return { modelText, plainWords: (words) => hideOptions(plainWords(words)) };
   }
 
-  /** Undefined without one that a header can carry. Option values, such as a key, are redacted. */
   #upstreamIdOf({ upstreamRequestId: id }: TextReply): string | undefined {
-    return typeof id === 'string' && HEADER_ID.test(id) ? this.#options.hideOptions(id) : undefined;
+    return cleanRequestId(id, this.#options.hideOptions);
   }
 
   #answerOf(reply: TextReply, body: TextAnswer['body']): TextAnswer {

@@ -8,6 +8,7 @@ const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
+const LETTER_A = 0x61;
 const LETTER_N = 0x6e;
 const DIGIT_0 = 0x30;
 
@@ -197,6 +198,7 @@ export const MAX_ITEMS = 1_000;
 
 /** Types of events that end a stream; only `error` may come without a response. */
 const ENDS = ['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled', 'error'] as const;
+const AUDIO_DELTA = 'response.audio.delta';
 const FAILURES: ReadonlySet<string> = new Set(['response.failed', 'error']);
 
 export interface ResponsesReaderOptions {
@@ -281,7 +283,11 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
   };
 
   function readType(bytes: Buffer, start: number, end: number): void {
-    isAudio = isText(bytes, start, end, 'response.audio.delta');
+    // Nearly all events are deltas, and no type of an end has that last letter.
+    if (bytes[end - 2] === LETTER_A) {
+      isAudio = end - start === AUDIO_DELTA.length + 2 && isText(bytes, start, end, AUDIO_DELTA);
+      return;
+    }
     const type = ENDS.find((one) => isText(bytes, start, end, one));
     if (type === undefined) return;
     ended = true;

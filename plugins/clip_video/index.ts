@@ -89,6 +89,7 @@ export default definePlugin<typeof options>({
       linkForms: LINK_FORMS,
       mediaHosts: siteConfig.mediaHosts,
       match: matchClip,
+      embed: ({ id }) => ({ url: `https://www.tiktok.com/player/v1/${id}`, width: 325, height: 580 }),
       probeLinks,
       resolve: (call) => resolveClipLink({ http, siteConfig }, call),
       // The page has everything, but its counters may be rounded and its files bound to its cookies. The page of the

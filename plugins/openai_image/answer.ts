@@ -193,6 +193,12 @@ export function findImage({ json, images }: ScannedAnswer): FoundImage | undefin
   return typeof url === 'string' && index === undefined ? { url } : undefined;
 }
 
+/** The seed of the image, which some servers report beside it or beside the list; undefined where there is none. */
+export function findSeed({ json }: ScannedAnswer): number | undefined {
+  const seed = [at(json, 'data', 0, 'seed'), at(json, 'seed')].find(Number.isSafeInteger);
+  return seed as number | undefined;
+}
+
 /** Media type by the first bytes; undefined for what is no image that a model makes. */
 export function imageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 12)).toString('latin1');

@@ -18,7 +18,15 @@ import {
   type UpstreamRefusal,
   uselessAnswer,
 } from 'mediagate/plugin';
-import { createAnswerScan, eventsOf, type FoundImage, findImage, imageType, type ScannedAnswer } from './answer.js';
+import {
+  createAnswerScan,
+  eventsOf,
+  type FoundImage,
+  findImage,
+  findSeed,
+  imageType,
+  type ScannedAnswer,
+} from './answer.js';
 import {
   afterLostAnswer,
   askedSize,
@@ -86,7 +94,14 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     const type = imageType(bytes);
     if (!type) throw uselessAnswer('The upstream answered with something that is not an image.');
     const usage = openaiUsage(answer.json);
-    return { bytes, contentType: type, ...(warning && { warnings: [warning] }), ...(usage && { usage }) };
+    const seed = findSeed(answer);
+    return {
+      bytes,
+      contentType: type,
+      ...(warning && { warnings: [warning] }),
+      ...(usage && { usage }),
+      ...(seed !== undefined && { seed }),
+    };
   }
 
   async function bytesOf(found: FoundImage, call: ImageCall, upstream: Upstream, end: number): Promise<Uint8Array> {

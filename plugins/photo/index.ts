@@ -68,6 +68,7 @@ function createPhotoExtractor(context: PluginContext<{ siteConfig?: SiteConfigOv
     linkForms: LINK_FORMS,
     mediaHosts: ['.cdninstagram.com', '.fbcdn.net'],
     match: matchPost,
+    embed: ({ url }) => ({ url: `${url}embed/`, width: 400, height: 700 }),
     probeLinks,
     resolve: requests.resolveShareLink,
     begin: ({ link }) => ({ identity: identityOf(link.id) }),

@@ -114,7 +114,7 @@ export function createSketchProvider({ models, seed }: Static<typeof options>): 
     }
     const image = await encodePicture({ ...size, wash, overlays }, asked, encodingOf(call));
     const warnings = warningsOf(call);
-    return { ...image, ...(warnings.length > 0 && { warnings }) };
+    return { ...image, seed, ...(warnings.length > 0 && { warnings }) };
   }
 
   /** Draws only where the mask lets it: the rest stays as the first reference has it. */
@@ -131,7 +131,7 @@ export function createSketchProvider({ models, seed }: Static<typeof options>): 
     const image = await encodeEdited(edited, size, drawing && { ...part, drawing }, encodingOf(call));
     const warnings = warningsOf(call);
     if (!part) warnings.push({ setting: 'mask', details: 'nothing is drawn, since no pixel of it is transparent' });
-    return { ...image, ...(warnings.length > 0 && { warnings }) };
+    return { ...image, seed, ...(warnings.length > 0 && { warnings }) };
   }
 
   function generate(call: ImageCall): Promise<GeneratedImage> {

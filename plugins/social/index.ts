@@ -41,6 +41,11 @@ export default definePlugin<typeof options>({
       linkForms: LINK_FORMS,
       mediaHosts: ['.fbcdn.net', '.cdninstagram.com'],
       match: matchItem,
+      embed: ({ url }) => ({
+        url: `https://www.facebook.com/plugins/video.php?href=${encodeURIComponent(url)}&show_text=false`,
+        width: 560,
+        height: 315,
+      }),
       probeLinks,
       resolve: ({ link, signal }) => fetch.shortLink(link, signal),
       methods: [

@@ -69,6 +69,7 @@ export default definePlugin<typeof options>({
       linkForms: LINK_FORMS,
       mediaHosts: ['.googlevideo.com'],
       match: matchVideo,
+      embed: ({ id }) => ({ url: `https://www.youtube.com/embed/${id}`, width: 560, height: 315 }),
       probeLinks,
       methods: createMethods(requests, readOptions, Boolean(apiKey)),
       isEnough: isComplete,

@@ -128,13 +128,13 @@ async function writeBudget(
   { budgetId, expiresAt, terms: { planId, budget } }: PlanPeriod,
 ): Promise<void> {
   if (budgetId === null || budget === null) return;
-  const { dailyTokenLimit, tokenLimit, requestLimit, resets } = budget;
+  const { dailyTokenLimit, tokenLimit, requestLimit, costLimit = null, resets } = budget;
   const change = {
     planId,
     dailyTokenLimit,
     expiresAt,
     // Budgets that never reset are the sum of what was granted.
-    ...(resets !== 'never' && { tokenLimit, requestLimit }),
+    ...(resets !== 'never' && { tokenLimit, requestLimit, costLimit }),
   };
   await transaction.updateTable('budgets').set(change).where('id', '=', budgetId).execute();
 }
@@ -188,7 +188,9 @@ export async function fund(
     return id;
   }
   const adds = !resumes && budget.resets === 'never';
+  const { costLimit = null } = budget;
   const limits = {
+    costLimit: adds ? plus(found.costLimit, costLimit) : costLimit,
     tokenLimit: adds ? plus(found.tokenLimit, budget.tokenLimit) : budget.tokenLimit,
     requestLimit: adds ? plus(found.requestLimit, budget.requestLimit) : budget.requestLimit,
   };
@@ -199,6 +201,7 @@ export async function fund(
 function limitsTheSame(row: BudgetRow, budget: BudgetTerms): boolean {
   return (
     row.resets === budget.resets &&
+    row.currency === (budget.currency ?? null) &&
     (row.tokenLimit === null) === (budget.tokenLimit === null) &&
     (row.requestLimit === null) === (budget.requestLimit === null) &&
     (row.dailyTokenLimit === null) === (budget.dailyTokenLimit === null)
@@ -308,6 +311,7 @@ async function takeFromBudget(
   const row = await locked(engine, budgets).executeTakeFirstOrThrow();
   const isAdded = budget.resets === 'never';
   const limits = {
+    costLimit: minus(row.costLimit, isAdded ? (budget.costLimit ?? null) : null),
     tokenLimit: minus(row.tokenLimit, isAdded ? budget.tokenLimit : null),
     requestLimit: minus(row.requestLimit, isAdded ? budget.requestLimit : null),
     expiresAt: row.expiresAt === null ? at : Math.min(row.expiresAt, at),

@@ -116,8 +116,8 @@ function change(
   const found = plugins[index];
   if (found) {
     const { models } = found.options ?? {};
-    if (found.use !== PLUGIN || !Array.isArray(models)) {
-      throw new CommandMistake(`The provider ${nameOf(found)} does not list models of ${path.basename(PLUGIN)}.`);
+    if (!Array.isArray(models)) {
+      throw new CommandMistake(`The provider ${nameOf(found)} has no list of models in its options.`);
     }
     return {
       entry: { ...found, options: { ...found.options, models: [...models, model] } },

@@ -1,11 +1,13 @@
 import { isoTime, renderMoney, renderTable } from '../format/index.js';
 import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';
 import type { Settings } from '../settings/index.js';
-import { grouped } from '../usage/index.js';
+import { grouped, renderBudget } from '../usage/index.js';
 import { CommandMistake, print, printJson, withState } from './command.js';
 import { findUser, noteOf, operatorActor } from './users.js';
 
 const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];
+/** Before the price, only if a plan has one beside its fields. */
+const BUDGET_COLUMN = 6;
 
 /** Prints the available plans. */
 export async function listPlansCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
@@ -20,9 +22,12 @@ export async function listPlansCommand(settings: Settings, { json }: { json?: bo
     const limits = [limitOf(plan.tokenLimit), limitOf(plan.requestLimit), days, String(rpm)];
     const price = catalogue.prices.find(({ planId }) => planId === plan.id);
     const renderedPrice = price ? renderMoney(price.amount, price.currency) : '-';
+    const stated = catalogue.budgets?.find(({ planId }) => planId === plan.id);
+    if (catalogue.budgets) limits.push(stated ? renderBudget(stated.budget) : '-');
     return [plan.id, plan.name, ...limits, grants.join(','), models?.join(',') ?? 'all', renderedPrice];
   });
-  print(`${renderTable(HEAD, rows)}\n`);
+  const head = catalogue.budgets ? [...HEAD.slice(0, BUDGET_COLUMN), 'BUDGET', ...HEAD.slice(BUDGET_COLUMN)] : HEAD;
+  print(`${renderTable(head, rows)}\n`);
   return 0;
 }
 

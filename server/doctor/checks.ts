@@ -14,7 +14,7 @@ import { isStateThere, readDifferences, readSchema } from '../backup/index.js';
 import { createSiteAddress, describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/index.js';
 import { newToken } from '../keys/index.js';
 import { checkPlatforms } from '../observability/index.js';
-import { openGateway, variablesOfPlugins } from '../open-gateway.js';
+import { openGateway, readPricesOf, variablesOfPlugins } from '../open-gateway.js';
 import { groupEntries } from '../plugin-groups.js';
 import {
   DOT_ENV_ADVICE,
@@ -27,6 +27,7 @@ import {
   roomOf,
   type Settings,
 } from '../settings/index.js';
+import { PricesError } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { describeUpstreams, type UpstreamFinding } from './upstreams.js';
 
@@ -72,6 +73,7 @@ export async function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logg
     checkProxy(settings),
     checkClock(systemClock.now()),
     checkPlugins(settings, env, logger),
+    checkPrices(settings, env),
     checkSignIn(settings, env, logger),
   ]);
   return findings.flat();
@@ -239,6 +241,21 @@ async function checkSignIn(settings: Settings, environment: NodeJS.ProcessEnv, l
     return { name, level: 'fail', detail, advice: 'Check OIDC_ISSUER and its connection.' };
   } finally {
     await gateway.close();
+  }
+}
+
+/** No finding without prices. */
+async function checkPrices(settings: Settings, environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const name = 'prices';
+  try {
+    const prices = await readPricesOf(settings, environment);
+    return prices ? [{ name, level: 'ok', detail: `in ${prices.currency}` }] : [];
+  } catch (error) {
+    // An unreadable plugins file is a finding of its own.
+    if (!(error instanceof PricesError)) return [];
+    return [
+      { name, level: 'fail', detail: error.message, advice: 'Correct PRICES_FILE, or the prices in the plugins file.' },
+    ];
   }
 }
 

@@ -35,6 +35,8 @@ const FORM = 'application/x-www-form-urlencoded';
 export interface BodyReaderOptions {
   /** Maximum bytes of one body. */
   maxBytes: number;
+  /** Setting of that maximum, which the error names. Default: none. */
+  setting?: string;
   /** Maximum JSON values of one body: each text, number, object and list in it. Default 20,000. */
   maxValues?: number;
   /** Shared by all routes. */
@@ -191,7 +193,7 @@ export function freeMemory(bytes: Buffer<ArrayBuffer>): void {
 async function takeBody(
   request: IncomingMessage,
   response: ServerResponse,
-  { maxBytes, maxValues = MAX_VALUES, budget, owner }: BodyReaderOptions,
+  { maxBytes, setting, maxValues = MAX_VALUES, budget, owner }: BodyReaderOptions,
   mediaType: string,
   scan?: JsonScan,
 ): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void; onBytes: (bytes: number) => void }> {
@@ -200,9 +202,9 @@ async function takeBody(
   const expected = announced === undefined ? undefined : Number(announced);
   const refusals = countRefusals(response, budget, owner);
   if (expected !== undefined) refusals(expected);
-  if (expected !== undefined && expected > maxBytes) throw tooLarge(maxBytes);
+  if (expected !== undefined && expected > maxBytes) throw tooLarge(maxBytes, setting);
   if (request.headers.expect !== undefined) response.writeContinue();
-  const limits = { maxBytes, maxValues, expected, budget, owner, scan, onBytes: refusals };
+  const limits = { maxBytes, setting, maxValues, expected, budget, owner, scan, onBytes: refusals };
   return { ...(await readBytes(request, limits)), onBytes: refusals };
 }
 
@@ -259,8 +261,9 @@ export function refuseCoding({ 'content-encoding': coding }: IncomingHttpHeaders
   throw new GatewayError('unsupported_media_type', 'Send the body without a Content-Encoding.');
 }
 
-export function tooLarge(maxBytes: number): GatewayError {
-  return new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.`);
+export function tooLarge(maxBytes: number, setting?: string): GatewayError {
+  const remedy = setting === undefined ? '' : ` The operator sets this limit with ${setting}.`;
+  return new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.${remedy}`);
 }
 
 export function tooManyValues(maxValues: number): GatewayError {
@@ -277,6 +280,7 @@ export function brokenOff(cause: Error | undefined): GatewayError {
 
 interface ReadLimits {
   maxBytes: number;
+  setting: string | undefined;
   maxValues: number;
   /** The announced length. */
   expected: number | undefined;
@@ -306,7 +310,7 @@ function readBytes(
   request: IncomingMessage,
   limits: ReadLimits,
 ): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
-  const { maxBytes, maxValues, expected, budget, owner, scan, onBytes } = limits;
+  const { maxBytes, setting, maxValues, expected, budget, owner, scan, onBytes } = limits;
   return new Promise((resolve, reject) => {
     const collected = collectBytes(expected, maxBytes);
     let isOver = false;
@@ -329,7 +333,7 @@ function readBytes(
     const take = (chunk: Buffer<ArrayBuffer>) => {
       if (isOver) return;
       try {
-        if (collected.size() + chunk.length > maxBytes) throw tooLarge(maxBytes);
+        if (collected.size() + chunk.length > maxBytes) throw tooLarge(maxBytes, setting);
         reservation.add(chunk.length);
         const isCopied = collected.add(chunk);
         onBytes(collected.size());

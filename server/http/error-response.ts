@@ -343,6 +343,7 @@ export function errorHeaders(error: GatewayError, context: ErrorContext): Record
   const isFinal = shouldRetry === false || (type === overloaded.type && !error.retryable);
   const headers: Record<string, string> = {};
   if (context.anthropic) headers['request-id'] = context.requestId;
+  if (error.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = error.upstreamRequestId;
   const retryAfter = error.retryAfterSeconds ?? (isFinal ? undefined : usualWait(error.code, found));
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
   if (isFinal) headers['x-should-retry'] = 'false';
@@ -361,6 +362,7 @@ export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
   async function answer(context: RequestContext, thrown: unknown): Promise<void> {
     const error = toGatewayError(thrown);
     context.state.errorCode = error.code;
+    context.state.upstreamRequestId ??= error.upstreamRequestId;
     logFailure(logger, error, context.state);
     if (context.headerSent) return;
     // Also after a disconnect: the log line states the result.

@@ -28,6 +28,8 @@ export interface AppDependencies {
   accountQueueShare?: number;
   /** Maximum bytes of an uploaded audio file. Default 26,214,400. */
   audioMaxBytes?: number;
+  /** Maximum bytes of a body on text routes. Default 33,554,432. */
+  textMaxBytes?: number;
   /** Whether the routes of Anthropic's format are enabled. Default false. */
   messagesEnabled?: boolean;
   /** Origins of pages that may call the API; `*` is every origin. Default: none. */
@@ -60,6 +62,7 @@ export interface AccountDependencies {
 /** What route handlers share. Each app has one. */
 export interface ServerContext extends AppDependencies {
   audioMaxBytes: number;
+  textMaxBytes: number;
   messagesEnabled: boolean;
   accountQueueShare: number;
   addressOf: AddressOf;

@@ -38,6 +38,7 @@ const JobImage = Type.Object({
   height: field(Count, 'Height in pixels.', 1024),
   bytes: field(Count, 'Size of the file in bytes.'),
   content_type: field(Text, 'Media type of the file.', 'image/png'),
+  seed: optional(Type.Integer(), 'The seed that the model used. Absent if the model reports none.'),
 });
 const JobFailure = Type.Object({
   ...Failure.properties,

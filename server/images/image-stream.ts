@@ -37,10 +37,11 @@ async function* eventsOf(server: ServerContext, context: RequestContext, stream:
   const settings = settingsOf(image);
   const waiting: { image: Media; index: number }[] = [];
   let wake: () => void = () => {};
-  const stop = gateway.images.onPartial(job.id, (partial, index) => {
+  const take = (partial: Media, index: number) => {
     waiting.push({ image: partial, index });
     wake();
-  });
+  };
+  const stop = image.partialImages ? gateway.images.onPartial(job.id, take) : () => {};
   let ended: { job: ImageJob } | { error: unknown } | undefined;
   const end = (how: typeof ended) => {
     ended = how;
@@ -123,10 +124,11 @@ function settingsOf({ size, options }: ImageRequest) {
   };
 }
 
-function describeFinished({ width, height, contentType, usage }: FinishedImage) {
+function describeFinished({ width, height, contentType, usage, seed }: FinishedImage) {
   return {
     size: `${width}x${height}`,
     output_format: formatOf(contentType),
+    ...(seed !== undefined && { seed }),
     ...(usage && { usage: encodeUsage(usage) }),
   };
 }

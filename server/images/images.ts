@@ -328,6 +328,7 @@ export function encodeImageJob(job: ImageJob, { baseUrl, now, base64 }: JobAnswe
             height: image.height,
             bytes: image.bytes,
             content_type: image.contentType,
+            ...(image.seed !== undefined && { seed: image.seed }),
           },
         ]
       : [],

@@ -1,3 +1,4 @@
+import type { Gateway } from 'mediagate';
 import {
   type ExtractResult,
   field,
@@ -23,9 +24,9 @@ import { createLinkUsage, LINK_ROUTE, REFUSALS } from './extract.js';
 import { MAX_URL_LENGTH } from './extract-fields.js';
 
 /*
- * oEmbed (https://oembed.com) of a link: what a page needs to show it. A video with a file that any browser can play is
- * of the type `video`, a picture of known size is a `photo`, everything else is a `link`: oEmbed requires the sizes of
- * videos, photos and thumbnails. Links are extracted and cached as by `POST /v1/extract`.
+ * oEmbed (https://oembed.com) of a link: what a page needs to show it. A video with a player of its platform, or a file
+ * that any browser can play, is of the type `video`, a picture of known size is a `photo`, everything else is a `link`:
+ * oEmbed requires the sizes of videos, photos and thumbnails. Links are extracted and cached as by `POST /v1/extract`.
  */
 
 const ROUTE = '/v1/oembed';
@@ -73,7 +74,8 @@ export function oembedRoutes(server: ServerContext): Route[] {
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('X-Cache', result.cache);
     if (result.cache !== 'miss') response.setHeader('Age', Math.floor(result.ageMs / 1000));
-    context.body = JSON.stringify(encodeOembed(result, { ...limits, provider, now: clock.now() }));
+    const player = gateway.embed(result.platform, result.link);
+    context.body = JSON.stringify(encodeOembed(result, { ...limits, provider, player, now: clock.now() }));
   }
 
   return [
@@ -130,11 +132,16 @@ function readSize(param: string, text: string | undefined): number {
 
 interface OembedOptions extends Limits {
   provider: string;
+  /** The platform's own player of its videos. */
+  player: ReturnType<Gateway['embed']>;
   /** In milliseconds since 1970. */
   now: number;
 }
 
-export function encodeOembed({ data, link }: ExtractResult, { provider, now, ...limits }: OembedOptions) {
+export function encodeOembed(
+  { data, link, limitations }: ExtractResult,
+  { provider, player, now, ...limits }: OembedOptions,
+) {
   const frame = { version: '1.0', provider_name: provider, provider_url: `${new URL(link.url).origin}/` };
   if (!('common' in data)) {
     const { name, shop = {} } = data.product;
@@ -143,18 +150,31 @@ export function encodeOembed({ data, link }: ExtractResult, { provider, now, ...
   const { title, caption, author } = data.common;
   const about = { title: title ?? caption, author_name: author?.name ?? author?.username, author_url: author?.url };
   const thumbnail = bestPicture(data, limits);
+  const isVideo = !isPicture(data) || limitations.some((note) => note.startsWith('metadata_only'));
   const video = data.media.entries?.find(isPlayable);
   const pictures = thumbnail && {
     thumbnail_url: thumbnail.url,
     thumbnail_width: thumbnail.width,
     thumbnail_height: thumbnail.height,
   };
+  if (player && isVideo) {
+    const size = fit(sizeOf(data, player), limits);
+    return {
+      ...frame,
+      type: 'video',
+      ...about,
+      ...pictures,
+      html: playerHtml(player.url, size),
+      ...size,
+      ...cacheAge([thumbnail], now),
+    };
+  }
   if (video) {
     const size = fit(video, limits);
     const html = videoHtml(video.url, size, data.common.thumbnail);
     return { ...frame, type: 'video', ...about, ...pictures, html, ...size, ...cacheAge([video, thumbnail], now) };
   }
-  if (thumbnail && isPicture(data)) {
+  if (thumbnail && !isVideo) {
     const { url, width, height } = thumbnail;
     return { ...frame, type: 'photo', ...about, url, width, height, ...cacheAge([thumbnail], now) };
   }
@@ -198,6 +218,16 @@ function bestPicture({ media }: PostData, limits: Limits): SizedEntry | undefine
 function fit({ width, height }: Size, { maxWidth, maxHeight }: Limits): Size {
   const scale = Math.min(1, maxWidth / width, maxHeight / height);
   return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
+}
+
+/** As wide as the player usually is, and in proportion to the video if its size is known. */
+function sizeOf({ media }: PostData, player: Size): Size {
+  const video = media.entries?.filter(hasSize).find(({ kind }) => kind === 'video');
+  return video ? { width: player.width, height: Math.round((player.width * video.height) / video.width) } : player;
+}
+
+function playerHtml(url: string, { width, height }: Size): string {
+  return `<iframe src="${escapeHtml(url)}" width="${width}" height="${height}" style="border:0" allow="fullscreen; encrypted-media; picture-in-picture" allowfullscreen></iframe>`;
 }
 
 function videoHtml(url: string, { width, height }: Size, poster: string | undefined): string {

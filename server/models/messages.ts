@@ -35,7 +35,7 @@ type JsonRecord = Readonly<Record<string, unknown>>;
 
 const MESSAGES = '/v1/messages';
 const COUNT_TOKENS = '/v1/messages/count_tokens';
-const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 50_000 };
+const LIMITS = { setting: 'TEXT_MAX_BYTES', maxValues: 50_000 };
 /** Counting uses no tokens, but it is refused if the budget is used up. */
 const MIN_TOKENS = 1;
 
@@ -93,10 +93,10 @@ const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
  * and its answer is passed on. For other models, the request is converted to their format, and its answer back.
  */
 export function messageRoutes(server: ServerContext): Route[] {
-  const { bodies, messagesEnabled } = server;
+  const { bodies, messagesEnabled, textMaxBytes: maxBytes } = server;
 
   const handle = (ready: typeof readyToAnswer) => async (context: RequestContext) => {
-    const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(keyOf(context)) };
+    const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(keyOf(context)) };
     const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
     try {
       const work = await ready(context, server, { bytes, parsed: value, pause: pauseFor(bytes.length) });

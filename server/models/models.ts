@@ -172,7 +172,7 @@ export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): R
       parameter: 'response_id',
       params: { id: 'Id of the response.' },
       answers: { 200: { description: 'The answer of the upstream that stores it.', ...answer } },
-      errors: ['response_not_found'],
+      errors: ['response_not_found', 'rate_limit_exceeded'],
     }) as const;
   return [
     defineRoute({

@@ -18,7 +18,7 @@ import type { AdmittedWork } from '../usage/index.js';
 import { checkVendorUse } from './vendor-use.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
-const LIMITS = { maxBytes: 10 * 1024 * 1024, maxValues: 500_000, brief: true };
+const LIMITS = { setting: 'TEXT_MAX_BYTES', maxValues: 500_000, brief: true };
 
 /** Errors of every model request. */
 export const MODEL_ERRORS = [
@@ -116,11 +116,11 @@ export const RESPONSE = {
 const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
 /** Handles requests of a text route: reads the body, admits it and passes the answer on. */
-export function textHandler({ gateway, bodies, usage, responses, keys }: ServerContext) {
+export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, responses, keys }: ServerContext) {
   return (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
     const key = keyOf(context);
     const { accountId } = key;
-    const limits = { ...LIMITS, budget: bodies, owner: quotaSubject(key) };
+    const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(key) };
     const { bytes: body, value: parsed, brief, release } = await takeJsonBody(context.req, context.res, limits);
     try {
       await checkVendorUse(key, () => brief?.vendorFields ?? findVendorFields(parsed), responses);

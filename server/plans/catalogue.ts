@@ -1,4 +1,5 @@
 import type { KeyGrant } from '../keys/index.js';
+import type { BudgetAmount } from '../usage/index.js';
 
 declare module '../http/server-context.js' {
   interface AccountDependencies {
@@ -68,6 +69,12 @@ export interface PlanGrants {
   grants: readonly KeyGrant[];
 }
 
+/** Budget of a plan besides its fields, such as one of money or for a month. */
+export interface PlanBudget {
+  planId: string;
+  budget: BudgetAmount;
+}
+
 /** Contact for individual terms and other questions. */
 export interface Support {
   text: string;
@@ -82,6 +89,8 @@ export interface Catalogue {
   prices: readonly PlanPrice[];
   /** One for each plan at most. */
   furtherGrants: readonly PlanGrants[];
+  /** One for each plan at most. Default: none. */
+  budgets?: readonly PlanBudget[];
   /** Whether the public list of plans includes prices. */
   publicPriceTablesVisible: boolean;
   support: Support;

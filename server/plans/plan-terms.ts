@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type ApiKeyRecord, KEY_GRANTS, type KeyGrant } from '../keys/index.js';
-import type { Budget } from '../usage/index.js';
+import { type Budget, limitsOfAmount } from '../usage/index.js';
 import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan } from './catalogue.js';
 
 declare module '../http/server-context.js' {
@@ -32,7 +32,7 @@ export interface PlanTerms {
   /** Milliseconds of validity from the grant on; null is unlimited. */
   durationMs: number | null;
   /** The counted limits; null if there are none. */
-  budget: Pick<Budget, 'tokenLimit' | 'dailyTokenLimit' | 'requestLimit' | 'resets'> | null;
+  budget: Pick<Budget, 'tokenLimit' | 'dailyTokenLimit' | 'requestLimit' | 'costLimit' | 'currency' | 'resets'> | null;
   /** Price of the whole duration, for crediting the rest when another plan starts. Default: none. */
   price?: PlanPrice;
 }
@@ -66,9 +66,11 @@ export function planTerms(planId: string, { catalogue, freeTierPeriod }: PlanTer
   if (planId === freeTier.id) return freeTerms(freeTier, grants, freeTierPeriod);
   const plan = plans.find(({ id }) => id === planId);
   const price = catalogue.prices.find((one) => one.planId === planId);
+  const stated = catalogue.budgets?.find((one) => one.planId === planId)?.budget;
   return (
     plan && {
       ...termsOf(plan, grants, freeTier),
+      ...(stated && { budget: { ...limitsOfAmount(stated), dailyTokenLimit: plan.dailyTokenLimit } }),
       ...(price && { price: { amount: price.amount, currency: price.currency } }),
     }
   );

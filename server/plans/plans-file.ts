@@ -3,7 +3,16 @@ import { field, optional, type Static, Type } from '../../core/contracts/index.j
 import { createValidator } from '../../core/runtime/index.js';
 import { isCurrency } from '../format/index.js';
 import { KEY_GRANTS, type KeyGrant } from '../keys/index.js';
-import { type Catalogue, DEFAULT_CATALOGUE, IMAGE_ONLY_PLAN, MODEL_NOTES, PLAIN_PLAN, type Plan } from './catalogue.js';
+import { BUDGET_FORM, parseBudget } from '../usage/index.js';
+import {
+  type Catalogue,
+  DEFAULT_CATALOGUE,
+  IMAGE_ONLY_PLAN,
+  MODEL_NOTES,
+  PLAIN_PLAN,
+  type Plan,
+  type PlanBudget,
+} from './catalogue.js';
 
 const strict = { additionalProperties: false } as const;
 const Limit = Type.Union([Type.Integer({ minimum: 0, maximum: 1e15 }), Type.Null()]);
@@ -57,6 +66,11 @@ const PlanSchema = Type.Object(
     ...PLAN_FIELDS,
     price: optional(PriceSchema, 'Price of the whole duration. A plan without a price cannot be ordered.'),
     grants: optional(Grants, 'Grants besides those that follow from the other fields.', ['extract']),
+    budget: optional(
+      Type.String({ maxLength: 100 }),
+      'Budget of money, tokens or requests for a day, a month or the lifetime of the plan. Not with `requestLimit` or `tokenLimit`.',
+      '50 USD/month',
+    ),
   },
   strict,
 );
@@ -161,16 +175,35 @@ async function readPlansFile(file: string): Promise<Catalogue> {
   const { plans = [], freeTier = {}, support, publicPriceTablesVisible = false } = checked.value;
   const { grants: freeGrants, ...freeFields } = freeTier;
   const { id: freeId } = DEFAULT_CATALOGUE.freeTier;
+  const whole = readPlans(plans, file);
+  const budgets = plans.flatMap(({ id, budget }, index) =>
+    budgetOf(
+      budget,
+      whole.find((plan) => plan.id === id),
+      `${file}: plans.${index}.budget`,
+    ),
+  );
   return {
-    plans: readPlans(plans, file),
+    plans: whole,
     freeTier: { ...DEFAULT_CATALOGUE.freeTier, ...freeFields },
     prices: plans.flatMap(({ id: planId, price }) => (price ? [{ planId, ...price }] : [])),
     furtherGrants: [...plans, { id: freeId, grants: freeGrants }].flatMap(({ id: planId, grants }) =>
       grants ? [{ planId, grants }] : [],
     ),
+    ...(budgets.length > 0 && { budgets }),
     publicPriceTablesVisible,
     support: { ...DEFAULT_CATALOGUE.support, ...support },
   };
+}
+
+/** @throws PlansFileError */
+function budgetOf(text: string | undefined, plan: Plan | undefined, field: string): PlanBudget[] {
+  if (text === undefined || !plan) return [];
+  const { id: planId, requestLimit, tokenLimit } = plan;
+  const budget = parseBudget(text);
+  if (!budget) throw new PlansFileError(`${field} must be ${BUDGET_FORM}; the period is day, month or lifetime (UTC).`);
+  if (requestLimit === null && tokenLimit === null) return [{ planId, budget }];
+  throw new PlansFileError(`${field} cannot be combined with requestLimit or tokenLimit. Set these to null.`);
 }
 
 function readPlans(given: NonNullable<PlansFile['plans']>, file: string): Plan[] {
@@ -199,7 +232,10 @@ function readPlans(given: NonNullable<PlansFile['plans']>, file: string): Plan[]
   return [...plans.values()];
 }
 
-function changePlan(known: Plan | undefined, { price: _price, grants: _grants, ...fields }: PlanChange): Plan {
+function changePlan(
+  known: Plan | undefined,
+  { price: _price, grants: _grants, budget: _budget, ...fields }: PlanChange,
+): Plan {
   return { ...PLAIN_PLAN, ...(fields.imageOnly && IMAGE_ONLY_PLAN), name: fields.id, ...known, ...fields };
 }
 

@@ -306,6 +306,13 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ audioMaxBytes: wholeNumber(text, 1_000, 500_000_000) }),
   },
   {
+    name: 'TEXT_MAX_BYTES',
+    default: '33554432',
+    description:
+      'Maximum bytes of a body on text routes, at most 67108864. Larger ones are refused (413). Eight bodies above 1 MiB are in memory at the same time.',
+    read: (text) => ({ textMaxBytes: wholeNumber(text, 65_536, 67_108_864) }),
+  },
+  {
     name: 'MESSAGES_ENABLED',
     default: 'false',
     description:

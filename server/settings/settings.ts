@@ -76,6 +76,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   budgetWebhookUrl?: string;
   /** Maximum bytes of an uploaded audio file. */
   audioMaxBytes: number;
+  /** Maximum bytes of a body on text routes. */
+  textMaxBytes: number;
   /** Whether the routes of Anthropic's format are enabled. */
   messagesEnabled: boolean;
   /** Default: the built-in plans. */
@@ -143,6 +145,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     imageWebhookOrigins: [],
     imageWebhookSecrets: [],
     audioMaxBytes: 26_214_400,
+    textMaxBytes: 33_554_432,
     messagesEnabled: false,
     freeTierPeriod: 'lifetime',
     freeTierGrants: [],

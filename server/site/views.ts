@@ -22,6 +22,7 @@ import {
   type DayRange,
   isModelAllowed,
   leftOf,
+  MICROS,
   renderCost,
   type UsageTotal,
 } from '../usage/index.js';
@@ -113,13 +114,14 @@ function describePlan(
 }
 
 function allowancesOf(budget: BudgetState): AllowanceView[] {
-  const { requests, tokens, tokensToday } = leftOf(budget);
-  const { requestLimit, tokenLimit, dailyTokenLimit } = budget;
+  const { requests, tokens, tokensToday, cost } = leftOf(budget);
+  const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency } = budget;
   const period = budget.resets === 'never' ? '' : budget.resets === 'day' ? ' today' : ' this month';
   return [
     allowance(`Requests${period}`, requests, requestLimit),
     allowance(`Tokens${period}`, tokens, tokenLimit),
     allowance('Tokens today', tokensToday, dailyTokenLimit),
+    allowance(`${currency}${period}`, cost, costLimit === null ? null : costLimit / MICROS),
   ].filter((one) => one !== undefined);
 }
 

@@ -140,7 +140,7 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
         const at = await times.read(transaction);
         const known = await knownBudgets(transaction, engine, owner, keys);
         const rest = [...known];
-        const kept: BudgetRow[] = [];
+        const current: BudgetRow[] = [];
         const accountId = owner.scope === 'group' ? '' : (keys[0]?.accountId ?? owner.subject);
         const subject = owner.scope === 'key' ? (known[0]?.subject ?? owner.subject) : owner.subject;
         for (const amount of wanted) {
@@ -151,19 +151,19 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
           const made = { id: `budget_${randomUUID()}`, accountId, planId: null, expiresAt: null, createdAt: at };
           const whole = row ? { ...row, ...limits } : toBudgetRow({ ...made, ...limits, scope: owner.scope, subject });
           if (!row) await transaction.insertInto('budgets').values(whole).execute();
-          kept.push(whole);
+          current.push(whole);
         }
         const removed = rest.map(({ id }) => id);
         if (removed.length > 0) await transaction.deleteFrom('budgets').where('id', 'in', removed).execute();
-        const ids = kept.map(({ id }) => id);
+        const ids = current.map(({ id }) => id);
         for (const key of keys) {
           const others = listedBudgets(key).filter((id) => !removed.includes(id) && !ids.includes(id));
           await writeBudgets(transaction, key, { ids: [...others, ...ids], at });
         }
-        const states = { from: renderAll(known), to: renderAll(kept) };
+        const states = { from: renderAll(known), to: renderAll(current) };
         const line = { subject: auditSubject(owner), at, actor, action: 'budget.changed', ...states } as const;
         await writeAudit(transaction, { ...line, note });
-        return kept.map((row) => toBudgetState(atTime(row, at)));
+        return current.map((row) => toBudgetState(atTime(row, at)));
       }),
 
     move: ({ id, groupName, actor, note }) =>

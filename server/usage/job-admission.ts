@@ -332,7 +332,7 @@ export function costOfImage(
   { width, height, quality, usage }: { width: number; height: number; quality?: string; usage?: Usage },
 ): number | null {
   const image = { size: `${width}x${height}`, ...(quality !== undefined && { quality }) };
-  return prices.costOf({ model, ...countsOf(usage), image });
+  return prices.costOf({ model, ...countsOf(usage), inputImageTokens: usage?.inputImageTokens ?? null, image });
 }
 
 function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): Omit<JobChargesTable, 'cost'> {

@@ -64,6 +64,8 @@ export interface PricedUse {
   cachedTokens: number | null;
   /** Among the input tokens. Default: not known. */
   cacheWriteTokens?: number | null;
+  /** Of images, among the input tokens. Default: not known. */
+  inputImageTokens?: number | null;
   outputTokens: number | null;
   /** Of speech. */
   characters: number | null;
@@ -140,6 +142,7 @@ interface ExactPrices {
   input: bigint;
   cachedInput: bigint;
   cacheWrite: bigint;
+  inputImage: bigint;
   output: bigint;
   /** Whether any price of tokens is stated. */
   hasTokens: boolean;
@@ -165,7 +168,7 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
     const { inputTokens, outputTokens = 0, characters, seconds, image } = use;
     const parts: (bigint | undefined)[] = [];
     if (prices.hasTokens) {
-      const input = [prices.input, prices.cachedInput, prices.cacheWrite].reduce(larger);
+      const input = [prices.input, prices.cachedInput, prices.cacheWrite, prices.inputImage].reduce(larger);
       parts.push(
         inputTokens === undefined ? undefined : whole(inputTokens) * input + whole(outputTokens) * prices.output,
       );
@@ -220,9 +223,10 @@ function costOf(prices: ExactPrices, use: PricedUse): number | null {
     const input = whole(inputTokens);
     const cached = least(whole(use.cachedTokens), input);
     const written = least(whole(use.cacheWriteTokens), input - cached);
-    const ofInput =
-      (input - cached - written) * prices.input + cached * prices.cachedInput + written * prices.cacheWrite;
-    parts.push(ofInput + whole(outputTokens) * prices.output);
+    const ofImages = least(whole(use.inputImageTokens), input - cached - written);
+    const rest = input - cached - written - ofImages;
+    const ofInput = rest * prices.input + cached * prices.cachedInput + written * prices.cacheWrite;
+    parts.push(ofInput + ofImages * prices.inputImage + whole(outputTokens) * prices.output);
   }
   if (prices.characters !== undefined && characters !== null) parts.push(whole(characters) * prices.characters);
   if (prices.second !== undefined && seconds !== null) {
@@ -265,18 +269,20 @@ function whole(count: number | null | undefined): bigint {
 }
 
 function toExact(prices: ModelPrices, name: string): ExactPrices {
-  const of = (part: 'input' | 'cachedInput' | 'cacheWrite' | 'output' | 'second' | 'characters') => {
+  const of = (part: Exclude<keyof ModelPrices, 'images'>) => {
     const price = prices[part];
     return price === undefined ? undefined : exact(price, `${name}.${part}`);
   };
   const [input = 0n, output = 0n, second, characters] = [of('input'), of('output'), of('second'), of('characters')];
   const cachedInput = of('cachedInput');
   const cacheWrite = of('cacheWrite');
-  const stated = [prices.input, prices.cachedInput, prices.cacheWrite, prices.output];
+  const inputImage = of('inputImage');
+  const stated = [prices.input, prices.cachedInput, prices.cacheWrite, prices.inputImage, prices.output];
   return {
     input,
     cachedInput: cachedInput ?? input,
     cacheWrite: cacheWrite ?? input,
+    inputImage: inputImage ?? input,
     output,
     hasTokens: stated.some((price) => price !== undefined),
     images: (prices.images ?? []).map(({ price, ...image }, index) => ({

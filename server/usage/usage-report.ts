@@ -201,13 +201,22 @@ function encodeRateLimits(limit: number | null, rateLimits: Readonly<Record<stri
 }
 
 export function encodeBudget(budget: BudgetState) {
-  const { requests = null, tokens = null, tokensToday = null } = leftOf(budget);
+  const { requests = null, tokens = null, tokensToday = null, cost } = leftOf(budget);
   return {
     resets: budget.resets,
     expires_at: isoTime(budget.expiresAt),
     requests: { limit: budget.requestLimit, used: budget.requestsUsed, left: requests },
     tokens: { limit: budget.tokenLimit, used: budget.tokensUsed, reserved: budget.tokensReserved, left: tokens },
     tokens_today: { limit: budget.dailyTokenLimit, used: budget.tokensUsedToday, left: tokensToday },
+    ...(budget.costLimit !== null && {
+      cost: {
+        currency: budget.currency,
+        limit: budget.costLimit / MICROS,
+        used: budget.costUsed / MICROS,
+        reserved: budget.costReserved / MICROS,
+        left: cost,
+      },
+    }),
   };
 }
 
@@ -267,6 +276,18 @@ const Budget = Type.Object({
     'Input and output tokens.',
   ),
   tokens_today: field(Type.Object(limited('tokens of this day (UTC)')), 'Tokens of this day (UTC).'),
+  cost: Type.Optional(
+    field(
+      Type.Object({
+        currency: field(Text, 'Currency (ISO 4217).', 'USD'),
+        limit: field(Type.Number(), 'Allowed money.'),
+        used: field(Type.Number(), 'Used money.'),
+        reserved: field(Type.Number(), 'Money reserved for running requests.'),
+        left: field(Type.Number(), 'Remaining money.'),
+      }),
+      'Money. Absent if the plan does not limit it.',
+    ),
+  ),
 });
 const ModelCounts = Type.Object({
   model: field(Text, 'Id of the model; for link data the platform.'),

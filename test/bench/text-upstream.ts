@@ -46,6 +46,11 @@ function hangUp(socket: Socket): void {
 
 let next = 0;
 function answer(socket: Socket, request: string): void {
+  // The gateway asks for the models once, at its start.
+  if (request.startsWith('GET ')) {
+    socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n');
+    return;
+  }
   if (!request.includes('"stream":true')) {
     socket.write(PLAIN);
     return;
@@ -61,6 +66,7 @@ function endOfRequest(bytes: string): number | undefined {
   if (head === -1) return undefined;
   const length = /\r\ncontent-length: (\d+)/i.exec(bytes.slice(0, head + 2))?.[1];
   // A client that does not know the length of what it sends is none of those that are measured.
+  if (length === undefined && bytes.startsWith('GET ')) return head + 4;
   if (length === undefined) throw new Error(`a request without a length: ${bytes.slice(0, head)}`);
   const end = head + 4 + Number(length);
   return end <= bytes.length ? end : undefined;

@@ -1,13 +1,15 @@
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import OpenAI, { APIError } from 'openai';
 import sharp from 'sharp';
+import { inventMask } from '../../core/testing/image.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { type ImageUpstream, startImageUpstream } from '../support/image-upstream.js';
 import { sampleImage } from '../support/sample-images.js';
 import { describeOnStacks, type StackPlace } from '../support/stacks.js';
+import { until } from '../support/until.js';
 import { startWebhookReceiver } from '../support/webhook-receiver.js';
 
 const BODY = { model: 'gen-img-2', prompt: 'A tug at dawn' };
@@ -167,7 +169,11 @@ describeOnStacks('images end to end', (stack) => {
       const { key } = await gateway.makeKey({ grants: ['images'] });
       upstream.behave([{ does: 'stall' }]);
       const keyed = { 'idempotency-key': 'one' };
-      const body = { ...BODY, webhook_url: receiver.url('survivor') };
+      const uri = (bytes: Uint8Array) => `data:image/png;base64,${Buffer.from(bytes).toString('base64')}`;
+      const size = { width: 64, height: 48 };
+      const image_url = uri(await sampleImage({ ...size, format: 'png', seed: 1 }));
+      const mask = uri((await inventMask(size, 0)).bytes);
+      const body = { ...BODY, image_url, mask, webhook_url: receiver.url('survivor') };
       const { json: job } = await clientOf(gateway, key).submit(body, keyed);
       while (upstream.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
       await gateway.kill();
@@ -183,6 +189,10 @@ describeOnStacks('images end to end', (stack) => {
       expect([done.status, done.items[0].attempts]).to.deep.equal(['completed', 2]);
       expect((await fetch(done.data[0].url)).status).to.equal(200);
       expect(upstream.calls(job.id)).to.equal(2);
+      expect(upstream.requests.at(-1)?.files.map(({ name }) => name)).to.deep.equal(['image[]', 'mask']);
+      const inputs = async () =>
+        (await readdir(path.join(dataFolder, 'files'))).filter((name) => name.startsWith('ref_'));
+      await until(async () => (await inputs()).length === 0);
       const [told] = await receiver.heard('survivor');
       expect(JSON.parse(told?.body ?? '')).to.deep.include({ type: 'image.job.completed', data: done });
     } finally {

@@ -2,7 +2,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { type Extraction, GatewayError } from 'mediagate';
+import { createGateway, type Extraction, GatewayError, type LinkRef } from 'mediagate';
+import clipVideo from 'mediagate/plugins/clip_video';
+import photo from 'mediagate/plugins/photo';
+import social from 'mediagate/plugins/social';
+import vidsite from 'mediagate/plugins/vidsite';
 import { type Answer, LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 import { richPost } from '../support/invented-documents.js';
 import { inventedProduct, productLink } from '../support/invented-shop.js';
@@ -30,7 +34,7 @@ describe('a link in the formats of other programs', () => {
       response.end(url.endsWith('.vtt') ? SUBTITLES : url.endsWith('.mp4') ? VIDEO : undefined);
     });
     app = await startApp({
-      extractor: { extract: async ({ link }) => postWith(link.id, media.origin) },
+      extractor: { extract: async ({ link }) => postWith(link.id, media.origin), embed },
       shop: { extract: async ({ link }) => inventedProduct(link.id) },
     });
     key = await app.makeKey();
@@ -142,7 +146,7 @@ describe('a link in the formats of other programs', () => {
     /** It asks every provider over TLS. */
     const send = (target: string) =>
       fetch(target.replace('https:', 'http:'), { headers: { authorization: `Bearer ${key}` } });
-    const embed = (url: string, params = {}) => consumer.extract(url, params, send);
+    const read = (url: string, params = {}) => consumer.extract(url, params, send);
 
     const ask = (query: string, headers: Record<string, string> = { 'x-api-key': key }) =>
       app.request(`/v1/oembed?${query}`, { headers });
@@ -157,7 +161,7 @@ describe('a link in the formats of other programs', () => {
     };
 
     it('gives a consumer a video that a browser can play, within its limits', async () => {
-      const video = await embed(VIDEO_LINK, { maxwidth: 640 });
+      const video = await read(VIDEO_LINK, { maxwidth: 640 });
       expect(video).to.include({ ...about, type: 'video', width: 640, height: 360, method: 'provider-api' });
       expect(video).to.include({
         thumbnail_url: `${media.origin}/small.png`,
@@ -170,17 +174,48 @@ describe('a link in the formats of other programs', () => {
       expect(video.cache_age).to.be.within(3_000, 3_600);
     });
 
+    it("gives the platform's own player, in proportion to the video", async () => {
+      const player = await read(`${LINK}9`);
+      expect(player).to.include({ ...about, type: 'video', width: 480, height: 270 });
+      expect(player.html).to.match(
+        /^<iframe src="https:\/\/invented\.example\/player\/79\?a=1&#38;b=2" width="480" height="270" /,
+      );
+      expect(await read(`${LINK}9`, { maxheight: 90 })).to.include({ width: 160, height: 90 });
+      // A player that fails costs the player alone.
+      expect(await read(`${LINK}5`)).to.include({ ...about, type: 'link' });
+    });
+
+    it('has the players of the platforms', async () => {
+      const plugins = [vidsite, clipVideo, photo, social].map((use) => ({ use }));
+      await using gateway = await createGateway({ plugins });
+      const playerOf = (url: string) => {
+        const { platform, link } = gateway.match(url);
+        return gateway.embed(platform, link)?.url;
+      };
+      for (const [url, player] of [
+        ['https://youtu.be/Tugs0fOst3n', 'https://www.youtube.com/embed/Tugs0fOst3n'],
+        ['https://www.tiktok.com/@a/video/7300000000000000001', 'https://www.tiktok.com/player/v1/7300000000000000001'],
+        ['https://www.instagram.com/reel/DX6B-kzkPRH/', 'https://www.instagram.com/p/DX6B-kzkPRH/embed/'],
+        [
+          'https://www.facebook.com/watch/?v=1234567890',
+          'https://www.facebook.com/plugins/video.php?href=https%3A%2F%2Fwww.facebook.com%2Fwatch%2F%3Fv%3D1234567890&show_text=false',
+        ],
+      ] as const) {
+        expect(playerOf(url)).to.equal(player);
+      }
+    });
+
     it('gives the largest picture within the limits, or the size to show it at', async () => {
       const photo = { ...about, type: 'photo', cache_age: 86_400 };
       const large = { url: `${media.origin}/1.png`, width: 1600, height: 1200 };
-      expect(await embed(`${LINK}0`)).to.include({ ...photo, ...large });
+      expect(await read(`${LINK}0`)).to.include({ ...photo, ...large });
       const small = { url: `${media.origin}/small.png`, width: 400, height: 300 };
-      expect(await embed(`${LINK}0`, { maxwidth: 1000, maxheight: 400 })).to.include({ ...photo, ...small });
-      expect(await embed(`${LINK}0`, { maxheight: 150 })).to.include({ ...photo, ...small, width: 200, height: 150 });
+      expect(await read(`${LINK}0`, { maxwidth: 1000, maxheight: 400 })).to.include({ ...photo, ...small });
+      expect(await read(`${LINK}0`, { maxheight: 150 })).to.include({ ...photo, ...small, width: 200, height: 150 });
     });
 
     it('gives a link where nothing can be shown elsewhere', async () => {
-      const bound = await embed(LINK);
+      const bound = await read(LINK);
       expect(bound)
         .to.include({ ...about, type: 'link', thumbnail_width: 400 })
         .and.not.to.have.any.keys('html', 'url');
@@ -223,6 +258,13 @@ describe('a link in the formats of other programs', () => {
     });
   });
 });
+
+/** Of item 79; that of item 75 fails. */
+function embed({ id }: LinkRef) {
+  if (id === '75') throw new Error('There is no player.');
+  if (id !== '79') return undefined;
+  return { url: `https://invented.example/player/${id}?a=1&b=2`, width: 480, height: 360 };
+}
 
 /** Item 70 has pictures alone, 8 a video for everyone, 7404 is gone. The video of any other is bound to its page. */
 function postWith(id: string, origin: string): Extraction {

@@ -112,6 +112,8 @@ describe('the catalogue of plans', () => {
       [{ plans: [{ id: 'one', price: { amount: 1, currency: 'ZZZ' } }] }, 'plans.0.price.currency'],
       [{ plans: [{ id: 'one', grants: ['everything'] }] }, 'plans.0.grants.0'],
       [{ support: { url: 'javascript:alert(1)' } }, 'support.url'],
+      [{ plans: [{ id: 'one', budget: '50 USD/week' }] }, 'plans.0.budget must be an amount such as "50 USD/month"'],
+      [{ plans: [{ id: 'token_30m', budget: '50 USD' }] }, 'plans.0.budget cannot be combined with'],
     ];
     for (const [content, said] of cases) {
       const file = await write(content);
@@ -163,6 +165,13 @@ describe('the catalogue of plans', () => {
       models: null,
       imageDailyLimit: 7,
     });
+
+    const stated = await readCatalogue(
+      await write({ plans: [{ id: 'paid', budget: '50 USD/month', durationDays: 7 }] }),
+    );
+    const paid = planKey('paid', { catalogue: stated, freeTierPeriod: 'lifetime', accountId: 'local', now });
+    expect(paid?.budget).to.deep.include({ costLimit: 50_000_000, currency: 'USD', resets: 'month', expiresAt: week });
+    expect(paid?.budget).to.deep.include({ planId: 'paid', tokenLimit: null, requestLimit: null });
 
     const free = make('free', 'month');
     expect(free).to.deep.include({ grants: ['text'], rpm: 30 });

@@ -144,7 +144,15 @@ describe('models by configuration', () => {
     expect(await named(CHATS, chatBody, { 'x-request-id': '', 'request-id': 'req_other' })).to.equal('req_other');
     expect(await id(`req-${API_KEY}`), 'no secret').to.not.contain(API_KEY);
     fast.behave(() => ({ does: 'error', status: 500, headers: { 'x-request-id': 'req_of-the-failure' } }));
-    await post(app, CHATS, key, { model: 'gpt-5.5', ...chatBody });
+    const broken = await post(app, CHATS, key, { model: 'gpt-5.5', ...chatBody });
+    expect([broken.status, broken.headers.get('x-upstream-request-id')]).to.deep.equal([502, 'req_of-the-failure']);
+    const refusal = { status: 400, message: 'No.', headers: { 'x-request-id': `req_of-the-refusal-${API_KEY}` } };
+    fast.behave([{ does: 'error', ...refusal }]);
+    const refused = await post(app, CHATS, key, { model: 'gpt-5.5', ...chatBody, stream: true });
+    expect([refused.status, refused.headers.get('x-upstream-request-id')]).to.deep.equal([
+      400,
+      'req_of-the-refusal-[redacted]',
+    ]);
     const failed = app.log.filter(({ message: text }) => text.startsWith('a request to an upstream failed'));
     expect(failed.at(-1)?.fields).to.include({ member: 'fast', upstreamRequestId: 'req_of-the-failure' });
   });
@@ -176,8 +184,8 @@ describe('models by configuration', () => {
       [undefined, /models/],
     ];
     for (const [models, reason] of cases) expect(await reasonFor(models), JSON.stringify(models)).to.match(reason);
-    const chats = [{ name: 'fast', url: fast.baseUrl, routes: ['chat_completions'] }];
-    expect(await reasonFor([{ id: 'a', routes: ['responses'] }], chats)).to.equal(
+    const responses = [{ name: 'fast', url: fast.baseUrl, routes: ['responses'] }];
+    expect(await reasonFor([{ id: 'a', routes: ['chat_completions'] }], responses)).to.equal(
       'models.0: no upstream of the model has one of its routes',
     );
   });

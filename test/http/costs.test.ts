@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
 import type { TextCall, TextModel, Transcript, Usage } from 'mediagate';
+import { readSettings } from '../../server/settings/index.js';
 import { renderUsage } from '../../server/site/pages/dashboard.js';
 import type { State } from '../../server/state.js';
 import { createPrices, decimalOf } from '../../server/usage/index.js';
@@ -406,10 +407,12 @@ for (const engine of engines) {
       expect(await serve({ currency: 'USD', models: { m: { output: 'much' } } })).to.equal(
         `mediagate: ${file}: models.m.output must be number.\n`,
       );
+      const { stdout } = await runCommand(['doctor'], { ...environment, PRICES_FILE: file });
+      expect(stdout).to.match(/^fail +prices +.*prices\.json: models\.m\.output must be number\.$/m);
       const other = await serve({ currency: 'EUR' });
       expect(other).to.contain('The prices are in EUR, but the usage log has costs in USD.').and.contain('PRICES_FILE');
-      const wrong = await runCommand(['serve'], { ...environment, PRICES_CURRENCY: 'dollars' });
-      expect(wrong.stderr).to.contain('PRICES_CURRENCY must be the code of a currency (ISO 4217), such as USD or EUR.');
+      const wrong = () => readSettings({ PRICES_CURRENCY: 'dollars' });
+      expect(wrong).to.throw('PRICES_CURRENCY must be the code of a currency (ISO 4217), such as USD or EUR.');
     });
   });
 }

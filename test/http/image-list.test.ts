@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createDarkroom } from '../support/invented-image.js';
+import { createDarkroom, inventedImage } from '../support/invented-image.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
 import type { ListeningApp } from './listening-app.js';
@@ -108,6 +108,15 @@ describeOnStacks('the list of image jobs', (stack) => {
     const order = darkroom.calls.map(({ prompt }) => prompt);
     expect(order.filter((prompt) => prompt !== 'other')).to.deep.equal(['low 1', 'high 1', 'high 2', 'low 2']);
     expect(order.indexOf('other')).to.be.at.most(2);
+  });
+
+  it('shows the seed of an image whose model reports one', async () => {
+    const { json: job } = await client.submit();
+    await darkroom.asked(1);
+    const image = await inventedImage(darkroom.calls[0] as never);
+    await darkroom.develop({ ...image, seed: 42 });
+    expect((await client.ended(job.id)).json.data[0].seed).to.equal(42);
+    expect((await list()).json.data[0].data[0].seed).to.equal(42);
   });
 
   it('says how long a job waited and ran', async () => {

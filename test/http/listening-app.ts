@@ -72,6 +72,8 @@ export interface ListeningAppOptions {
   tracer?: Tracer;
   /** Default 25 MiB. */
   audioMaxBytes?: number;
+  /** Default 32 MiB. */
+  textMaxBytes?: number;
   /** Whether the routes of Anthropic's format do anything. Default false. */
   messages?: boolean;
   clock?: Clock;
@@ -190,6 +192,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     trustedProxies: options.trustedProxies,
     corsOrigins: options.corsOrigins,
     messagesEnabled: options.messages,
+    textMaxBytes: options.textMaxBytes,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });

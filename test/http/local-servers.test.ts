@@ -36,6 +36,7 @@ for (const kind of KINDS) {
         { id: 'local', model: server.model },
         { id: 'vectors', model: server.model, routes: ['embeddings'] },
         { id: 'gone', model: 'not-there' },
+        { id: 'fresh', model: server.model },
       ];
       app = await startApp({
         messages: true,
@@ -53,6 +54,13 @@ for (const kind of KINDS) {
       expect(checks[0]).to.include({ result: 'reachable', upstream: 'upstreams.0' });
       // A llama.cpp server answers with its one model to any name.
       expect(missing).to.deep.equal(kind === 'llamacpp' ? [] : ['gone']);
+    });
+
+    it('is not asked for a chat that cannot stand in for the response', async () => {
+      const tools = [{ type: 'web_search' as const }];
+      const asked = client.responses.create({ model: 'fresh', input: 'Hi', tools });
+      expect(await rejection(asked)).to.include({ status: 400, param: 'tools[0].type' });
+      expect(server.requests.map(({ path }) => path)).to.deep.equal(['/v1/responses']);
     });
 
     it('is asked for a response once: what the first request found is remembered', async () => {
@@ -168,6 +176,10 @@ for (const kind of KINDS) {
         };
         const output = [{ type: 'input_text' as const, text: 'Rain.' }, picture];
         const result = { type: 'function_call_output' as const, call_id: call.call_id, output };
+        // Some clients name what the model thought by its id.
+        const thought = { type: 'item_reference' as const, id: first.output[0]?.id ?? '' };
+        const named = await client.responses.create({ ...request, input: [...input, thought, call, result] });
+        expect(named.output_text).to.equal(TEXT);
         const second = await client.responses.create({
           ...request,
           input: [...input, ...(first.output as OpenAI.Responses.ResponseInput), result],

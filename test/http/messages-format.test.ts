@@ -462,7 +462,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('however much there is, up to 10 MiB and 50,000 values', async () => {
+    it('however much there is, up to 32 MiB and 50,000 values', async () => {
       const content = Array.from({ length: 8_000 }, () => ({ type: 'text', text: '' }));
       const result = { type: 'tool_result', tool_use_id: 'a', content };
       const messages = [
@@ -473,7 +473,7 @@ describe('messages in the formats of the models', () => {
         const asked = await askedOn(route, { messages });
         expect(((asked.input ?? asked.messages) as unknown[]).length).to.equal(2);
       }
-      const large = await send(bodyOn('responses', { system: 'x'.repeat(10 * 1024 * 1024) }));
+      const large = await send(bodyOn('responses', { system: 'x'.repeat(32 * 1024 * 1024) }));
       expect(large.status).to.equal(413);
       expect(((await large.json()) as { type: string }).type).to.equal('error');
       const many = Array.from({ length: 20_000 }, () => ({ type: 'text', text: '' }));

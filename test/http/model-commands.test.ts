@@ -97,7 +97,7 @@ describe('the commands of models', () => {
       ['x y', { provider: 'mine' }, /cannot be added: option models\.1\.id must be a name of letters, digits/],
       ['x', { provider: 'mine', upstream: 'gone' }, /cannot be added: models\.1: no upstream has the "name"/],
       ['x', { provider: 'gone' }, /^There is no provider gone\. "mediagate plugins" lists them\.$/],
-      ['x', { provider: 'echo_text' }, /^The provider echo_text does not list models of openai_text\.$/],
+      ['x', { provider: 'echo_text' }, /^The provider echo_text has no list of models in its options\.$/],
       ['x', {}, /^Send either --url, the address of the server, or --provider/],
       ['x', { url: 'nonsense' }, /cannot be added: option upstreams\.0\.url must be an http or https address/],
       ['x', { url, keyVariable: 'sk-1' }, /must be the name of an environment variable, never the key itself/],

@@ -494,12 +494,16 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(Math.min(...counted.map(Number))).to.be.below(100);
   });
 
-  it('reads bodies up to 10 MiB', async () => {
-    const long = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(10 * 1024 * 1024 - 200) }] };
+  it('reads bodies up to 32 MiB', async () => {
+    const long = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(16 * 1024 * 1024) }] };
     upstream.behave([{ does: 'answer', text: 'Long.' }]);
     expect((await post(app, CHATS, key, long)).status).to.equal(200);
-    const longer = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(10 * 1024 * 1024) }] };
-    expect((await post(app, CHATS, key, longer)).json.error.code).to.equal('request_too_large');
+    const longer = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(32 * 1024 * 1024) }] };
+    const { status, json: refused } = await post(app, CHATS, key, longer);
+    expect([status, refused.error.code]).to.deep.equal([413, 'request_too_large']);
+    expect(refused.error.message).to.equal(
+      'The body is larger than 33554432 bytes. The operator sets this limit with TEXT_MAX_BYTES.',
+    );
   });
 });
 

@@ -134,6 +134,21 @@ describe('responses of an upstream that is configured for chats only', () => {
     }
   });
 
+  it('is left alone when the client leaves in the middle of a stream', async () => {
+    server.stallAfter = 3;
+    const leaving = new AbortController();
+    const response = await fetch(`${app.url}${RESPONSES}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'local', input: 'Hi', stream: true }),
+      signal: leaving.signal,
+    });
+    const first = await response.body?.getReader().read();
+    expect(Buffer.from(first?.value ?? []).toString()).to.match(/^event: response\.created\n/);
+    leaving.abort();
+    expect(await server.requests[0]?.ended).to.deep.equal({ whole: false });
+  });
+
   it('stores no responses', async () => {
     const { json } = await ask({ store: true });
     expect(json.store).to.equal(false);

@@ -19,6 +19,8 @@ export interface LocalServer extends OriginServer {
   loading: boolean;
   /** From now on it breaks off each stream after this many events. */
   breakAfter: number | undefined;
+  /** From now on each stream stays open, and silent, after this many events. */
+  stallAfter: number | undefined;
   /** Each chat is refused with 400 and this error. */
   refusal: Fields | undefined;
   reset(): void;
@@ -152,6 +154,7 @@ export async function startLocalServer(kind: LocalServerKind): Promise<LocalServ
   let requests: TextUpstreamRequest[] = [];
   const state = {
     loading: false,
+    stallAfter: undefined as number | undefined,
     breakAfter: undefined as number | undefined,
     refusal: undefined as Fields | undefined,
   };
@@ -181,6 +184,7 @@ export async function startLocalServer(kind: LocalServerKind): Promise<LocalServ
     if (members.stream !== true) return sendJson(200, completionOf(habits, members));
     const events = eventsOf(habits, members).map((event) => `data: ${JSON.stringify(event)}\n\n`);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
+    if (state.stallAfter !== undefined) return response.write(events.slice(0, state.stallAfter).join(''));
     if (state.breakAfter !== undefined) {
       response.write(events.slice(0, state.breakAfter).join(''), () => response.destroy());
       return;
@@ -212,6 +216,12 @@ export async function startLocalServer(kind: LocalServerKind): Promise<LocalServ
     set breakAfter(value) {
       state.breakAfter = value;
     },
+    get stallAfter() {
+      return state.stallAfter;
+    },
+    set stallAfter(value) {
+      state.stallAfter = value;
+    },
     get refusal() {
       return state.refusal;
     },
@@ -221,6 +231,7 @@ export async function startLocalServer(kind: LocalServerKind): Promise<LocalServ
     reset() {
       requests = [];
       state.refusal = undefined;
+      state.stallAfter = undefined;
       state.loading = false;
       state.breakAfter = undefined;
     },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openaiUsage } from 'mediagate/plugin';
-import { createAnswerScan, findImage, type ScannedAnswer } from '../answer.js';
+import { createAnswerScan, eventsOf, findImage, findSeed, type ScannedAnswer } from '../answer.js';
 
 function scan(text: string, pieceLength = text.length): ScannedAnswer {
   const reader = createAnswerScan();
@@ -11,6 +11,16 @@ function scan(text: string, pieceLength = text.length): ScannedAnswer {
 }
 
 const answer = (b64: string) => `{"created":1,"data":[{"b64_json":"${b64}"}],"usage":{"total_tokens":7}}`;
+
+async function* toStream(pieces: readonly Uint8Array[]) {
+  yield* pieces;
+}
+
+async function allEventsOf(pieces: readonly Uint8Array[]): Promise<ScannedAnswer[]> {
+  const events: ScannedAnswer[] = [];
+  for await (const event of eventsOf(toStream(pieces))) events.push(event);
+  return events;
+}
 
 describe('openai_image: reading an answer piece by piece', () => {
   it('gives what JSON.parse and a decoder give, however the answer is cut', () => {
@@ -79,6 +89,32 @@ describe('openai_image: reading an answer piece by piece', () => {
     ]) {
       expect(findImage(scan(text)), text).to.equal(undefined);
     }
+  });
+
+  it('reads the events of a stream, however it is cut', async () => {
+    const image = Buffer.from('an image of some bytes').toString('base64');
+    const event = (type: string) => `event: ${type}\r\ndata: ${JSON.stringify({ type, b64_json: image })}\r\n\r\n`;
+    const text = `: hello\n\n${event('one')}data:${JSON.stringify({ type: 'two', b64_json: image })}\n\ndata: [DONE]\n\ndata:\n`;
+    for (let length = 1; length <= text.length; length += 1) {
+      const bytes = Buffer.from(text);
+      const pieces = Array.from({ length: Math.ceil(bytes.length / length) }, (_, index) =>
+        bytes.subarray(index * length, (index + 1) * length),
+      );
+      const events = await allEventsOf(pieces);
+      expect(
+        events.map(({ json }) => (json as { type: string }).type),
+        `${length}`,
+      ).to.deep.equal(['one', 'two']);
+      for (const one of events) expect(findImage(one)).to.deep.equal({ bytes: Buffer.from('an image of some bytes') });
+    }
+    const cut = await allEventsOf([Buffer.from('data: {"b64_json":"abc')]).catch((error: unknown) => error);
+    expect(cut).to.be.instanceOf(SyntaxError);
+  });
+
+  it('finds a seed beside the image, or beside the list', () => {
+    expect(findSeed(scan('{"data":[{"b64_json":"","seed":7}],"seed":8}'))).to.equal(7);
+    expect(findSeed(scan('{"data":[{"b64_json":""}],"seed":0}'))).to.equal(0);
+    expect(findSeed(scan('{"data":[{"seed":"7"}],"seed":1.5}'))).to.equal(undefined);
   });
 
   it('knows usage only where it is told', () => {

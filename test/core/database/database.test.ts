@@ -8,6 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';
 import { type Database, type Ending, openDatabase } from '../../../core/database/database.js';
+import { translateDatabaseError } from '../../../core/database/database-errors.js';
 import { sql } from '../../../core/database/kysely.js';
 import type { State } from '../../../server/state.js';
 import { createPlace, engines, type Place } from '../../support/engines.js';
@@ -181,7 +182,8 @@ describe('state in a folder', () => {
       await sql`pragma max_page_count = ${sql.lit(most)}`.execute(database.queries);
       await fill();
       const refusal = await failure(fill());
-      expect(refusal).to.include({ code: 'upstream_unavailable' });
+      const message = 'The disk of the database is full, so nothing can be stored. The operator must free space.';
+      expect(refusal).to.include({ code: 'upstream_unavailable', message });
       expect(refusal).to.have.property('cause').with.property('code', 'SQLITE_FULL');
       expect(await count()).to.have.length(1);
       await sql`pragma max_page_count = 1000000`.execute(database.queries);
@@ -190,6 +192,12 @@ describe('state in a folder', () => {
     } finally {
       await database.close();
     }
+  });
+
+  it('says the same of a full disk of PostgreSQL', () => {
+    const full = Object.assign(new Error('could not extend file'), { code: '53100' });
+    expect(translateDatabaseError(full)).to.include({ code: 'upstream_unavailable', cause: full });
+    expect((translateDatabaseError(full) as Error).message).to.match(/^The disk of the database is full/);
   });
 
   it('rolls back what was still under way when its caller was told that it failed', async () => {

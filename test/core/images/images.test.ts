@@ -13,6 +13,7 @@ import {
   type ImageCall,
   type ImageSubmitRequest,
   type Jobs,
+  type Media,
   type Storage,
   systemClock,
   type Usage,
@@ -108,6 +109,48 @@ describe('the image service', () => {
     expect(await rejection(ask('none', 1))).to.include({ code: 'unsupported_value', param: 'image_url' });
     expect(await files()).to.deep.equal([]);
     expect(await ask('one', 1)).to.have.property('job');
+  });
+
+  it('returns the seed of a model that reports one, and fails an image whose seed is no number', async () => {
+    const image = await inventedImage({ ...REQUEST, signal: new AbortController().signal });
+    const seeded = await submit();
+    await darkroom.develop({ ...image, seed: 7 });
+    expect((await ended(seeded)).image).to.include({ seed: 7 });
+    const wrong = await submit();
+    await darkroom.develop({ ...image, seed: 'seven' as never });
+    expect((await ended(wrong)).error).to.include({ code: 'upstream_changed' });
+  });
+
+  it('shows partial images here and on another node, and keeps none once the job has ended', async () => {
+    const { bytes, contentType } = await inventedImage({ ...REQUEST, signal: new AbortController().signal });
+    const seen: string[] = [];
+    const listener = (where: string) => (image: Media, index: number) =>
+      void seen.push(`${where} ${index} ${Buffer.from(bytes).equals(image.bytes)} ${image.contentType}`);
+    const other = await startOtherNode({ workers: 0 });
+    try {
+      const id = await submit({ partialImages: 2 });
+      const stops = [other.images.onPartial(id, listener('there'))];
+      await darkroom.asked(1);
+      const { partials } = darkroom.calls[0] ?? {};
+      partials?.show({ bytes, contentType });
+      await until(() => seen.length === 1);
+      // It follows the job late, and both hear of the next one; no client waits for a third.
+      stops.push(gateway.images.onPartial(id, listener('here')));
+      partials?.show({ bytes, contentType });
+      partials?.show({ bytes, contentType });
+      expect(seen).to.deep.equal([
+        `there 0 true ${contentType}`,
+        `here 0 true ${contentType}`,
+        `here 1 true ${contentType}`,
+      ]);
+      expect((await files()).filter((name) => name.startsWith('partial_'))).to.have.length(1);
+      await darkroom.develop();
+      expect(await ended(id)).to.include({ state: 'completed' });
+      await until(async () => !(await files()).some((name) => name.startsWith('partial_')));
+      for (const stop of stops) stop();
+    } finally {
+      await other.close();
+    }
   });
 
   it('gives the model a mask as it gives it the image, and keeps neither once the job has ended', async () => {

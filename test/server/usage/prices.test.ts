@@ -29,7 +29,7 @@ const PRICES = createPrices({
         { quality: 'low', price: 0.011 },
       ],
     },
-    drawn: { input: 5, output: 40 },
+    drawn: { input: 5, inputImage: 10, output: 40 },
   },
   links: [
     { platform: 'clip_shop', method: 'background_job', price: 0.01 },
@@ -79,6 +79,13 @@ describe('prices', () => {
     expect(PRICES.linkCostOf('photo', 'browser')).to.equal(5_000);
     expect(PRICES.linkCostOf('photo', 'page+browser')).to.equal(5_000);
     expect(PRICES.linkCostOf('photo', 'api')).to.equal(null);
+  });
+
+  it('has a price of the tokens of input images', () => {
+    const drawn = { ...NOTHING, model: 'drawn', inputTokens: 344, cachedTokens: 0, outputTokens: 1_056 };
+    expect(PRICES.costOf({ ...drawn, inputImageTokens: 323 })).to.equal(21 * 5 + 323 * 10 + 1_056 * 40);
+    expect(PRICES.costOf(drawn)).to.equal(344 * 5 + 1_056 * 40);
+    expect(PRICES.highestCostOf({ model: 'drawn', inputTokens: 10 })).to.equal(100);
   });
 
   it('tells an unknown cost from none', () => {

@@ -1,0 +1,114 @@
+import type { Clock, Logger, Media, Storage } from '../contracts/index.js';
+import { startPollLoop } from '../runtime/index.js';
+
+/*
+ * Partial images of running jobs. They are only a preview: nothing waits for them, and a lost one costs nothing. The
+ * process that runs a job keeps them in memory until the run ends. If none of its own requests follows the job, it also
+ * stores them as files, where the process that answers the client looks for them once a second.
+ */
+
+/** @param index From 0. */
+export type PartialListener = (image: Media, index: number) => void;
+
+export interface PartialImagesOfJobs {
+  /** A run of this process shows an image. Never throws. */
+  show(jobId: string, image: Media): void;
+  /** The run has ended. Never fails: files that remain expire. */
+  forget(jobId: string): Promise<void>;
+  /** See `Images.onPartial`. */
+  listen(jobId: string, listener: PartialListener): () => void;
+}
+
+export interface PartialImagesOptions {
+  storage: Storage;
+  clock: Clock;
+  logger: Logger;
+  /** Milliseconds between two looks for files of another process. Default 1,000. */
+  pollMs?: number;
+}
+
+const RETENTION_MS = 60 * 60 * 1000;
+
+/** What this process shows of a job. */
+interface Shown {
+  images: Media[];
+  /** The files that are being written, or were. */
+  files: Map<string, Promise<unknown>>;
+}
+
+export function createPartialImages(options: PartialImagesOptions): PartialImagesOfJobs {
+  const { storage, clock, logger, pollMs = 1_000 } = options;
+  const shown = new Map<string, Shown>();
+  const listeners = new Map<string, Set<PartialListener>>();
+  const report = (error: unknown) => logger.debug('a partial image could not be stored or read', { error });
+
+  function store({ files }: Shown, name: string, { bytes, contentType }: Media): void {
+    const expiresAt = new Date(clock.now() + RETENTION_MS);
+    files.set(name, storage.write({ name, contentType, expiresAt, body: bytes }).catch(report));
+  }
+
+  async function load(name: string): Promise<Media | undefined> {
+    const file = await storage.read(name);
+    if (!file) return undefined;
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of file.body) chunks.push(chunk);
+    return { bytes: Buffer.concat(chunks), contentType: file.contentType };
+  }
+
+  return {
+    show(jobId, image) {
+      const own: Shown = shown.get(jobId) ?? { images: [], files: new Map() };
+      shown.set(jobId, own);
+      const index = own.images.push(image) - 1;
+      const followers = listeners.get(jobId);
+      if (!followers) store(own, fileOf(jobId, index), image);
+      for (const listener of followers ?? []) listener(image, index);
+    },
+
+    async forget(jobId) {
+      const { files } = shown.get(jobId) ?? {};
+      shown.delete(jobId);
+      for (const [name, written] of files ?? []) {
+        await written;
+        await storage.delete(name).catch(report);
+      }
+    },
+
+    listen(jobId, listener) {
+      let next = 0;
+      const receive: PartialListener = (image, index) => {
+        // Another process may have shown it before this one took the job over.
+        if (index < next) return;
+        next = index + 1;
+        listener(image, index);
+      };
+      const followers = listeners.get(jobId) ?? new Set();
+      listeners.set(jobId, followers.add(receive));
+      for (const [index, image] of (shown.get(jobId)?.images ?? []).entries()) receive(image, index);
+      let isOver = false;
+      const polling = startPollLoop({
+        intervalMs: pollMs,
+        async work() {
+          for (;;) {
+            // A run of this process shows the images itself.
+            const index = next;
+            const image = isOver || shown.has(jobId) ? undefined : await load(fileOf(jobId, index));
+            if (!image || isOver) return;
+            receive(image, index);
+          }
+        },
+        report,
+      });
+      return () => {
+        isOver = true;
+        followers.delete(receive);
+        if (followers.size === 0) listeners.delete(jobId);
+        void polling.stop();
+      };
+    },
+  };
+}
+
+function fileOf(jobId: string, index: number): string {
+  return `partial_${jobId}_${index}.bin`;
+}
