@@ -7,11 +7,11 @@
 export * from './contracts/index.js';
 export { type Static, type TObject, type TSchema, Type } from './contracts/typebox.js';
 export * from './extraction/extractor-from.js';
+export * from './extraction/extractor-from.js';
 export type { ChainResult, Method, Outcome, Part } from './extraction/fallback-chain.js';
 export * from './extraction/merge.js';
 export * from './extraction/responses.js';
 export * from './extraction/scraping/scraping.js';
-export * from './extraction/site-config.js';
 export { openAudio, openAudioAnswer } from './media/audio-formats.js';
 export { isLoopbackHost } from './net/egress.js';
 export {

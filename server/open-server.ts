@@ -318,7 +318,7 @@ async function makeFirstKey(state: State, pepper: Pepper): Promise<string | unde
   if ((await state.keys.list()).length > 0) return undefined;
   const wanted = { name: 'local', grants: GRANTS, rpm: FIRST_KEY_RPM, expiresAt: null };
   const { key, record } = createKeyRecord(wanted, pepper, systemClock.now());
-  await state.keys.insert(record);
+  await state.keys.insert(record, null, 'gateway');
   return key;
 }
 

@@ -57,7 +57,7 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
   const details = { retryAfterSeconds: retryAfterSeconds(refusal, now) };
   if (status === 429) {
     const error = new GatewayError('upstream_rate_limited', 'The upstream limits the rate of requests.', details);
-    return new TryFailure(error, { again: 'anywhere', counts: false }, readQuotas(refusal.headers));
+    return new TryFailure(error, { again: 'anywhere', counts: false }, readQuotas(refusal.headers, now));
   }
   const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, details);
   // A conflict is between requests of callers, and callers can cause any number of them.

@@ -133,18 +133,24 @@ function createBucket({ limit, remaining, resetMs }: UpstreamQuota, begun: numbe
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The quotas in the headers of an answer, names in lower case; undefined if there is none with a reset time. */
-export function readQuotas(headers: Headers): UpstreamQuotas | undefined {
-  const requests = quotaOf(headers, 'requests');
-  const tokens = quotaOf(headers, 'tokens');
+/**
+ * The quotas in the headers of an answer, names in lower case; undefined if there is none with a reset time. Anthropic
+ * has other names for them, and the time of the reset as a date.
+ * @param now Milliseconds since 1970.
+ */
+export function readQuotas(headers: Headers, now: number): UpstreamQuotas | undefined {
+  const requests = quotaOf(headers, 'requests', now);
+  const tokens = quotaOf(headers, 'tokens', now);
   return requests || tokens ? { ...(requests && { requests }), ...(tokens && { tokens }) } : undefined;
 }
 
-function quotaOf(headers: Headers, unit: string): UpstreamQuota | undefined {
-  const remaining = countOf(headers[`x-ratelimit-remaining-${unit}`]);
-  const resetMs = readDuration(headers[`x-ratelimit-reset-${unit}`]);
+function quotaOf(headers: Headers, unit: string, now: number): UpstreamQuota | undefined {
+  const named = (part: string) => headers[`anthropic-ratelimit-${unit}-${part}`];
+  const remaining = countOf(headers[`x-ratelimit-remaining-${unit}`] ?? named('remaining'));
+  const untilReset = Math.max(0, Date.parse(named('reset') ?? '') - now);
+  const resetMs = readDuration(headers[`x-ratelimit-reset-${unit}`]) ?? untilReset;
   if (remaining === undefined || !resetMs) return undefined;
-  const limit = countOf(headers[`x-ratelimit-limit-${unit}`]);
+  const limit = countOf(headers[`x-ratelimit-limit-${unit}`] ?? named('limit'));
   return { remaining, resetMs, ...(limit !== undefined && { limit }) };
 }
 

@@ -12,7 +12,7 @@ export {
   registerInstanceServices,
   STORAGE,
 } from './instance-services.js';
-export { PluginConfigError, parsePluginConfig, readPluginConfig, servesOf } from './plugin-config.js';
+export { importPlugin, PluginConfigError, parsePluginConfig, readPluginConfig, servesOf } from './plugin-config.js';
 export {
   CONTRIBUTION_CODES,
   cleanRequestId,
@@ -21,7 +21,6 @@ export {
   readReportedUsage,
 } from './plugin-failure.js';
 export { createPluginHost, type InstancePolicy, type PluginHost } from './plugin-host.js';
-export { importPlugin } from './plugin-import.js';
 export {
   CONTRIBUTION_LISTS,
   checkContributions,

@@ -22,9 +22,8 @@ import {
   withDeadline,
 } from '../runtime/index.js';
 import { configuredOriginsOf, createInstanceContext, type InstanceScope, type RootScope } from './instance-services.js';
-import { checkEntry, entriesBefore, PluginConfigError } from './plugin-config.js';
+import { checkEntry, entriesBefore, importPlugin, PluginConfigError } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
-import { importPlugin } from './plugin-import.js';
 import { checkContributions, namesServed, type Registry } from './registry.js';
 
 const SETUP_MS = 10_000;
@@ -394,7 +393,7 @@ function reasonOf(error: unknown): string {
   const message = redact(first);
   if (error instanceof SyntaxError) return `it cannot be read as JavaScript: ${message}`;
   // A missing module is an error of the configuration.
-  return message.replace(/ imported from \S+plugin-import\.js$/, '');
+  return message.replace(/ imported from \S+plugin-config\.js$/, '');
 }
 
 /** Invalid options; the message names them, or the variable if one was substituted. */

@@ -8,6 +8,7 @@ import {
   type JsonRecord,
   markNumbers,
   restoreNumbers,
+  tryParseJson,
 } from 'mediagate/plugin';
 
 /*
@@ -211,9 +212,5 @@ function recordOf(value: unknown): JsonRecord {
 }
 
 function parse(text: string): JsonRecord | undefined {
-  try {
-    return asRecord(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return asRecord(tryParseJson(text));
 }

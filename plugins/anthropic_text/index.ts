@@ -228,7 +228,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
         route === 'responses' ? translateToChat(call, () => clock.now(), 'max_completion_tokens') : undefined;
       const chat = translation?.call ?? (route === 'chat_completions' ? call : undefined);
       const body = chat ? messageBody(chat.body, model, { ...asking, onlyCounts: task !== undefined }) : call.body;
-      const refuse = task ? countFailure : failureOf;
+      const refuse = task ? taskFailure : failureOf;
       return (task ? counting : answering).run({
         model,
         signal,
@@ -309,7 +309,6 @@ function baseOf(url: string): string {
   return new URL(base).pathname === '/' ? `${base}/v1` : base;
 }
 
-/** The address itself is not stored beside responses. */
 function nameOf(url: string, place: number): string {
   return createHash('sha256').update(`${place} ${url}`).digest('base64url').slice(0, 12);
 }
@@ -349,9 +348,4 @@ function failureOf(refusal: UpstreamRefusal, upstream: Upstream, now: number): T
     return callerFailure(new GatewayError('invalid_value', withoutNames(words.slice(0, 1_000), upstream)));
   }
   return textFailure(refusal, upstream, now);
-}
-
-function countFailure(refusal: UpstreamRefusal, upstream: Upstream, now: number): TryFailure {
-  const failure = failureOf(refusal, upstream, now);
-  return failure.consequence.again === 'nowhere' ? failure : taskFailure(refusal, upstream, now);
 }

@@ -1,4 +1,12 @@
-import { asRecord, GatewayError, type JsonRecord, markNumbers, restoreNumbers } from 'mediagate/plugin';
+import {
+  asArray,
+  asRecord,
+  GatewayError,
+  type JsonRecord,
+  markNumbers,
+  restoreNumbers,
+  tryParseJson,
+} from 'mediagate/plugin';
 
 /*
  * Converts a request of `/v1/chat/completions` to Anthropic's format. What that format cannot express is refused; hints
@@ -112,13 +120,9 @@ function thinkingOf(
   if (thinking === 'adaptive') return { thinking: { type: 'adaptive', display: 'summarized' } };
   const budget = Math.min(BUDGETS[String(effort)] ?? MIN_BUDGET, Math.floor(maxTokens / 2));
   // A turn that began without thinking cannot go on with it, and chats do not carry what was thought.
-  if (budget < MIN_BUDGET || endsInTool(messages)) return {};
+  const isInTools = asRecord(asArray(messages)?.at(-1))?.role === 'tool';
+  if (budget < MIN_BUDGET || isInTools) return {};
   return { thinking: { type: 'enabled', budget_tokens: budget } };
-}
-
-function endsInTool(messages: unknown): boolean {
-  const last = Array.isArray(messages) ? messages.at(-1) : undefined;
-  return asRecord(last)?.role === 'tool';
 }
 
 function formatOf(format: unknown): JsonRecord {
@@ -220,12 +224,7 @@ function callOf({ id, function: called }: JsonRecord, path: string): JsonRecord 
 }
 
 function inputOf(text: string, path: string): unknown {
-  if (text.trim() === '') return {};
-  try {
-    return recordAt(JSON.parse(markNumbers(text)), path);
-  } catch {
-    return refuse(path, 'a JSON object');
-  }
+  return text.trim() === '' ? {} : (asRecord(tryParseJson(markNumbers(text))) ?? refuse(path, 'a JSON object'));
 }
 
 function resultOf({ tool_call_id: id, content }: JsonRecord, path: string): JsonRecord {

@@ -34,6 +34,8 @@ export interface KeyIssue {
   otherwise: PlanTerms;
   /** Maximum valid keys; a rotated one counts if its successor is no longer valid. */
   maxKeys: number;
+  /** For the audit row `key.created`. Default: no row. */
+  actor?: string;
 }
 
 export interface KeyRotation {
@@ -44,7 +46,7 @@ export interface KeyRotation {
   successor: Omit<NewKeyRecord, 'name'>;
   /** Milliseconds that the old key stays valid beside the new one; 0 ends it at once. */
   overlapMs: number;
-  /** For the audit row `key.rotated`. Default: no row, since the user rotated the key. */
+  /** For the audit row `key.rotated`. Default: no row. */
   audit?: { actor: string; note?: string };
 }
 
@@ -70,7 +72,7 @@ export function createKeyIssue(
   times: DatabaseClock,
 ): Pick<AccountKeys, 'issue' | 'rotate'> {
   return {
-    issue: ({ accountId, key, otherwise, maxKeys }: KeyIssue): Promise<ApiKeyRecord> =>
+    issue: ({ accountId, key, otherwise, maxKeys, actor }: KeyIssue): Promise<ApiKeyRecord> =>
       run(async (transaction) => {
         let account = await lockAccount(transaction, engine, accountId);
         refuseSuspended(account);
@@ -89,7 +91,10 @@ export function createKeyIssue(
         }
         const shared = await budgetIdsOf(transaction, [{ scope: 'account', subject: accountId }]);
         const furtherBudgets = shared.length === 0 ? null : JSON.stringify(shared);
-        return insertKey(transaction, key, { ...ofPlan(account), furtherBudgets }, now);
+        const made = await insertKey(transaction, key, { ...ofPlan(account), furtherBudgets }, now);
+        if (actor !== undefined)
+          await writeAudit(transaction, { subject: key.id, at: now, actor, action: 'key.created' });
+        return made;
       }),
 
     rotate: ({ accountId, id, successor, overlapMs, audit }: KeyRotation): Promise<ApiKeyRecord> =>

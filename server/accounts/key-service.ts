@@ -29,6 +29,8 @@ export interface Repeat {
 
 export interface CreateKeyInput {
   accountId: string;
+  /** For the audit log: `user:user_…`. */
+  actor: string;
   /** 1 to 100 characters. */
   name: string;
   /** Default: every request is new. */
@@ -37,12 +39,23 @@ export interface CreateKeyInput {
 
 export interface RotateKeyInput {
   accountId: string;
+  /** For the audit log: `user:user_…`. */
+  actor: string;
   /** Public id. Default: the only valid key. */
   id?: string;
   /** Milliseconds that the old key stays valid beside the new one. */
   overlapMs: number;
   /** Default: every request is new. */
   repeat?: Repeat;
+}
+
+export interface RevokeKeyInput {
+  accountId: string;
+  /** For the audit log: `user:user_…`. */
+  actor: string;
+  /** Public id. */
+  id: string;
+  keepsJobs: boolean;
 }
 
 export interface MadeKey {
@@ -73,7 +86,7 @@ export interface KeyService {
    * Cancels the key's queued and running jobs, unless they are kept for the account. No effect if it was already revoked.
    * @throws GatewayError `key_not_found`.
    */
-  revoke(accountId: string, id: string, keepsJobs: boolean): Promise<ApiKeyRecord>;
+  revoke(input: RevokeKeyInput): Promise<ApiKeyRecord>;
 }
 
 export interface KeyServiceOptions extends PlanTermsOptions {
@@ -111,12 +124,12 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
     }
   }
 
-  async function make({ accountId, name, repeat }: CreateKeyInput, maxKeys: number): Promise<MadeKey> {
+  async function make({ accountId, actor, name, repeat }: CreateKeyInput, maxKeys: number): Promise<MadeKey> {
     const text = keyTextOf('make', accountId, repeat);
     const otherwise = planTerms(options.catalogue.freeTier.id, options);
     if (!otherwise) throw new Error('the catalogue has no free tier');
     const made = await once(accountId, text, repeat, () =>
-      keys.issue({ accountId, key: { ...hashed(text), name }, otherwise, maxKeys }),
+      keys.issue({ accountId, key: { ...hashed(text), name }, otherwise, maxKeys, actor }),
     );
     if (made.record.name !== name) throw reused();
     // Unknown keys are looked up with a limit per second, which guessing uses up.
@@ -153,11 +166,11 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
     },
     makeFurther: (input) => make(input, MAX_KEYS),
 
-    async rotate({ accountId, id: named, overlapMs, repeat }) {
+    async rotate({ accountId, actor, id: named, overlapMs, repeat }) {
       const text = keyTextOf('rotate', accountId, repeat);
       const made = await once(accountId, text, repeat, async () => {
         const id = named ?? (await onlyKey(accountId));
-        return keys.rotate({ accountId, id, successor: hashed(text), overlapMs });
+        return keys.rotate({ accountId, id, successor: hashed(text), overlapMs, audit: { actor } });
       });
       await table.refresh();
       // A key comes before it if this rotation ended the key's overlap.
@@ -167,8 +180,8 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
       return { ...made, replaced };
     },
 
-    async revoke(accountId, id, keepsJobs) {
-      await keys.revoke(id, clock.now(), accountId, keepsJobs);
+    async revoke({ accountId, actor, id, keepsJobs }) {
+      await keys.revoke(id, clock.now(), accountId, keepsJobs, actor);
       const record = await findOwn(id, accountId);
       if (!record) throw new GatewayError('key_not_found', 'This account has no such key.');
       await table.refresh();

@@ -156,7 +156,7 @@ export function userRoutes(server: AccountContext): Route[] {
     polls.admit(user.id);
     const limits = { maxBytes: MAX_KEY_BODY_BYTES, budget: bodies, owner: user.accountId };
     const body = await readJsonBody(request, response, limits);
-    return { accountId: user.accountId, body, repeat: repeatOf(context, site()) };
+    return { accountId: user.accountId, actor: `user:${user.id}`, body, repeat: repeatOf(context, site()) };
   }
 
   function sendMade(context: RequestContext, { key, record, replayed }: MadeKey, more: object = {}): void {
@@ -200,8 +200,8 @@ export function userRoutes(server: AccountContext): Route[] {
       body: { schema: KeyBodySchema, example: { name: 'laptop' } },
       errors: [...KEY_ERRORS, 'key_exists'],
       async handler(context) {
-        const { accountId, body, repeat } = await beginKey(context);
-        sendMade(context, await keyService.makeFirst({ accountId, name: decodeKeyBody(body), repeat }));
+        const { body, ...input } = await beginKey(context);
+        sendMade(context, await keyService.makeFirst({ ...input, name: decodeKeyBody(body) }));
       },
     }),
     defineRoute({
@@ -214,8 +214,8 @@ export function userRoutes(server: AccountContext): Route[] {
       body: { schema: KeyBodySchema, example: { name: 'nightly import' } },
       errors: [...KEY_ERRORS, 'too_many_keys'],
       async handler(context) {
-        const { accountId, body, repeat } = await beginKey(context);
-        sendMade(context, await keyService.makeFurther({ accountId, name: decodeKeyBody(body), repeat }));
+        const { body, ...input } = await beginKey(context);
+        sendMade(context, await keyService.makeFurther({ ...input, name: decodeKeyBody(body) }));
       },
     }),
     defineRoute({
@@ -228,8 +228,8 @@ export function userRoutes(server: AccountContext): Route[] {
       body: { schema: RotationBodySchema, example: { overlapHours: 24 } },
       errors: [...KEY_ERRORS, 'key_not_found', 'key_replaced'],
       async handler(context) {
-        const { accountId, body, repeat } = await beginKey(context);
-        const made = await keyService.rotate({ accountId, ...decodeRotationBody(body), repeat });
+        const { body, ...input } = await beginKey(context);
+        const made = await keyService.rotate({ ...input, ...decodeRotationBody(body) });
         sendMade(context, made, { replaced: encodeAccountKey(made.replaced, clock.now()) });
       },
     }),
@@ -247,9 +247,9 @@ export function userRoutes(server: AccountContext): Route[] {
       answers: asItStands(Type.Object({ key: field(KeySchema, 'The revoked key.') })),
       errors: ['key_not_found'],
       async handler(context) {
-        const { accountId, body } = await begin(context);
+        const { accountId, actor, body } = await begin(context);
         const keepsJobs = decodeRevocationBody(body);
-        const record = await keyService.revoke(accountId, context.params.id ?? '', keepsJobs);
+        const record = await keyService.revoke({ accountId, actor, id: context.params.id ?? '', keepsJobs });
         context.body = { key: encodeAccountKey(record, clock.now()) };
       },
     }),

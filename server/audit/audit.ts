@@ -44,9 +44,11 @@ export type AuditAction =
   | 'user.signed-out'
   | 'user.erased'
   | 'job.cancelled'
+  | 'key.created'
   | 'key.updated'
-  | 'budget.changed'
-  | 'key.rotated';
+  | 'key.rotated'
+  | 'key.revoked'
+  | 'budget.changed';
 
 export interface AuditPage {
   /** Default: everything. */

@@ -2,7 +2,7 @@ import { systemClock } from '../../core/runtime/index.js';
 import { MAX_OVERLAP_HOURS } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
-import { type ApiKeyRecord, createKey, describeLimits, hashKey, type KeyChange, keyState } from '../keys/index.js';
+import { type ApiKeyRecord, createKey, describeLimits, hashKey, type KeyChange } from '../keys/index.js';
 import { isSiteAccount } from '../limits/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
@@ -29,6 +29,7 @@ import {
   readKeyId,
   renderAllLeft,
   rpmOf,
+  stateOf,
 } from './keys.js';
 import { renderCounts } from './usage.js';
 import { noteOf, operatorActor } from './users.js';
@@ -241,13 +242,12 @@ function describe({ record, budget, budgets, today, audit }: Shown) {
 }
 
 function render({ record, budget, budgets, today, audit }: Shown): string {
-  const now = systemClock.now();
   const { rpm, models, imageDailyLimit, replacedBy, revokedAt, suspendedAt } = record;
   const facts = [
     ['key', record.id],
     ['name', sanitizeForTerminal(record.name)],
     ['account', record.accountId],
-    ['state', keyState(record, now)],
+    ['state', stateOf(record)],
     ['grants', record.grants.join(',')],
     ['models', models === null ? 'all' : sanitizeForTerminal(models.join(','))],
     ['rpm', rpm === null ? 'unlimited' : String(rpm)],

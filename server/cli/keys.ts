@@ -30,6 +30,7 @@ import {
   renderSharedLeft,
 } from '../usage/index.js';
 import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withNewState, withState } from './command.js';
+import { operatorActor } from './users.js';
 
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
@@ -100,7 +101,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
     };
     // The budgets first: a key must never exist without its limits.
     for (const budget of ofPlan?.budget ? [ofPlan.budget, ...own] : own) await state.budgets.create(budget);
-    await state.keys.insert(whole, planEnd);
+    await state.keys.insert(whole, planEnd, operatorActor());
     return { record: whole, budgets: await state.budgets.ofKey(whole) };
   });
   const { id, name, grants, rpm, planId, models } = record;
@@ -171,7 +172,7 @@ export async function revokeKeyCommand(
 ): Promise<number> {
   const id = readKeyId(named);
   const revoked = await withState(settings, async (state) => {
-    if (await state.keys.revoke(id, systemClock.now(), undefined, keepJobs)) return true;
+    if (await state.keys.revoke(id, systemClock.now(), undefined, keepJobs, operatorActor())) return true;
     if (!(await state.keys.find(id))) throw new CommandFailure(`There is no key with the id ${id}.`);
     return false;
   });
@@ -279,7 +280,8 @@ export function expiryOf(text: string | undefined): number | null {
   return time;
 }
 
-function stateOf(record: ApiKeyRecord): string {
+/** The state of a key, in one word for text and `--json`: `valid`, or why it is not. */
+export function stateOf(record: ApiKeyRecord): string {
   const state = keyState(record, systemClock.now());
   return isValidState(state) ? 'valid' : state;
 }

@@ -1,2 +1,1 @@
-export { type Finding, runChecks } from './checks.js';
-export { describeUpstreams, type UpstreamFinding } from './upstreams.js';
+export { describeUpstreams, type Finding, runChecks, type UpstreamFinding } from './checks.js';

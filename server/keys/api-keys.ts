@@ -12,6 +12,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { JobAdministration } from '../../core/jobs/index.js';
+import { writeAudit } from '../audit/index.js';
 import type { Grant } from '../http/index.js';
 import { keyAt } from './keys.js';
 
@@ -78,8 +79,9 @@ export interface ApiKeys {
   /**
    * Throws if the id exists.
    * @param planExpiresAt End of its plan, which its own end cannot exceed. Default: the plan does not end.
+   * @param actor For the audit row `key.created`. Default: no row.
    */
-  insert(record: ApiKeyRecord, planExpiresAt?: number | null): Promise<void>;
+  insert(record: ApiKeyRecord, planExpiresAt?: number | null, actor?: string): Promise<void>;
   /** Oldest first. */
   list(): Promise<readonly ApiKeyRecord[]>;
   find(id: string): Promise<ApiKeyRecord | undefined>;
@@ -96,8 +98,9 @@ export interface ApiKeys {
    * Cancels the queued and running jobs that were submitted with the key, in the same transaction; with `keepsJobs` they
    * are left to its account. False if there is no such key, if it belongs to another account than a given one, or if it
    * was revoked before.
+   * @param actor For the audit row `key.revoked`. Default: no row.
    */
-  revoke(id: string, at: number, accountId?: string, keepsJobs?: boolean): Promise<boolean>;
+  revoke(id: string, at: number, accountId?: string, keepsJobs?: boolean, actor?: string): Promise<boolean>;
   /**
    * Cancels the jobs of a key that {@link endsJobs}: those that a node accepted before it read of the key's end.
    */
@@ -123,9 +126,14 @@ export function createApiKeys(
   }
 
   return {
-    async insert(record, planExpiresAt = null) {
+    async insert(record, planExpiresAt = null, actor) {
       const row = { ...toKeyRow(record), planExpiresAt, changedAt: times.now };
-      await database.run((queries) => queries.insertInto('api_keys').values(row).execute());
+      await database.transaction(async (transaction) => {
+        await transaction.insertInto('api_keys').values(row).execute();
+        if (actor === undefined) return;
+        const at = await times.read(transaction);
+        await writeAudit(transaction, { subject: record.id, at, actor, action: 'key.created' });
+      });
     },
     async list() {
       const records: ApiKeyRecord[] = [];
@@ -164,7 +172,7 @@ export function createApiKeys(
       });
     },
     now: () => database.run((queries) => times.read(queries)),
-    async revoke(id, at, accountId, keepsJobs = false) {
+    async revoke(id, at, accountId, keepsJobs = false, actor) {
       if (!isStorable(id)) return false;
       const change = { revokedAt: at, keepsJobs: keepsJobs ? 1 : null, changedAt: times.now };
       const wake = await database.transaction(async (transaction) => {
@@ -175,7 +183,12 @@ export function createApiKeys(
           .where('revokedAt', 'is', null);
         const owned = accountId === undefined ? keys : keys.where('accountId', '=', accountId);
         const revoked = await owned.returning('accountId').executeTakeFirst();
-        if (!revoked || keepsJobs) return revoked && (() => undefined);
+        if (!revoked) return undefined;
+        if (actor !== undefined) {
+          const line = { subject: id, at: await times.read(transaction), actor, action: 'key.revoked' } as const;
+          await writeAudit(transaction, line);
+        }
+        if (keepsJobs) return () => undefined;
         return jobs.cancelAll(transaction, { owner: revoked.accountId, keyId: id });
       });
       wake?.();

@@ -28,8 +28,7 @@ import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { decodeCounted, decodeMessage, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
-import { endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
-import { checkVendorUse } from './vendor-use.js';
+import { checkVendorUse, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 

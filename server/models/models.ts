@@ -17,8 +17,14 @@ import {
 } from '../http/index.js';
 import { keyOf } from '../keys/index.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
-import { describeModel, encodeModelPage } from './messages/model-page.js';
-import { encodeModel, encodeModelList, isWritingModel, orderModels } from './model-list.js';
+import {
+  describeModel,
+  encodeModel,
+  encodeModelList,
+  encodeModelPage,
+  isWritingModel,
+  orderModels,
+} from './model-list.js';
 import { endWithCaller, PASSED_ON, RESPONSE, RESPONSE_EVENTS, TEXT_ROUTE } from './text.js';
 
 const Model = Type.Object(

@@ -18,6 +18,13 @@ export {
   type Settings,
   SettingsError,
 } from './settings.js';
-export { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, pointToSetting, settingsHelp } from './settings-help.js';
-export { ESSENTIAL_SETTINGS, SETTING_TOPICS } from './settings-topics.js';
+export {
+  DOT_ENV_ADVICE,
+  ESSENTIAL_SETTINGS,
+  findMisspelt,
+  hasDotEnv,
+  pointToSetting,
+  SETTING_TOPICS,
+  settingsHelp,
+} from './settings-help.js';
 export { isTracing, type TracingSettings } from './tracing-settings.js';

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk';
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import { expect } from 'chai';
+import { type AnthropicUpstream, startAnthropicUpstream } from '../support/anthropic-upstream.js';
 import { snippetsOf } from '../support/documents.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { packageRoot } from '../support/package-root.js';
@@ -15,17 +16,28 @@ import { until } from '../support/until.js';
 
 const run = promisify(execFile);
 const MODEL = 'm-5.4';
+const NATIVE_KEY = 'sk-ant-canary-of-the-upstream-0009';
 const HI = [{ role: 'user' as const, content: 'Which tugs lie here?' }];
 const ASKED = { model: MODEL, max_tokens: 500, messages: HI };
 
 describe("Anthropic's client before a running gateway", () => {
   let site: TextSite;
+  let native: AnthropicUpstream;
 
   before(async () => {
-    site = await startTextSite({ environment: { MESSAGES_ENABLED: 'true', METRICS_PUBLIC: 'on' } });
+    native = await startAnthropicUpstream({ apiKey: NATIVE_KEY });
+    const connected = {
+      ANTHROPIC_UPSTREAM_URL: native.url,
+      ANTHROPIC_UPSTREAM_KEY: NATIVE_KEY,
+      ANTHROPIC_UPSTREAM_MODELS: 'claude-vendor-9, claude-other',
+    };
+    site = await startTextSite({ environment: { MESSAGES_ENABLED: 'true', METRICS_PUBLIC: 'on', ...connected } });
   });
   beforeEach(() => site.upstream.reset());
-  after(() => site.close());
+  after(async () => {
+    await site.close();
+    await native.close();
+  });
 
   const clientOf = (options: ClientOptions = {}) =>
     new Anthropic({ apiKey: site.key, baseURL: site.gateway.url, maxRetries: 0, ...options });
@@ -69,6 +81,26 @@ describe("Anthropic's client before a running gateway", () => {
     expect(days[0].models.map(({ route }: { route: string }) => route)).to.deep.equal(['/v1/messages']);
     const { text: figures } = await site.gateway.request('/metrics');
     expect(figures).to.match(/^mediagate_http_requests_total\{[^}]*route="\/v1\/messages"[^}]*\} 2$/m);
+  });
+
+  it('has the models of a server with its format by three settings, with their thinking and caching', async () => {
+    const client = clientOf();
+    const body = {
+      model: 'claude-vendor-9',
+      max_tokens: 300,
+      messages: HI,
+      cache_control: { type: 'ephemeral' as const },
+    };
+    const { content, usage } = await client.messages.stream({ ...body, thinking: { type: 'adaptive' } }).finalMessage();
+    expect(content.map(({ type }) => type)).to.deep.equal(['thinking', 'text']);
+    expect(usage.cache_read_input_tokens).to.equal(300);
+    expect(native.requests.at(-1)?.body).to.include({ model: 'claude-vendor-9', stream: true });
+    expect(native.requests.at(-1)?.body.cache_control).to.deep.equal({ type: 'ephemeral' });
+    const listed = (await client.models.list({ limit: 100 })).data.map(({ id }) => id);
+    expect(listed).to.include.members(['claude-vendor-9', 'claude-other', MODEL]);
+    const { choices } = await site.openai().chat.completions.create({ model: 'claude-other', messages: HI });
+    expect(choices[0]?.message.content).to.equal('You said: Which tugs lie here?');
+    expect(site.upstream.requests).to.have.length(0);
   });
 
   it('tries again by itself what may pass, after the time that it is told to wait', async () => {

@@ -223,6 +223,15 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(code(await ann.post('/api/user'))).to.deep.equal([409, 'key_exists']);
     const again = await ann.post('/api/user/rotate', { overlapHours: 168 });
     expect(again.json.replaced).to.include({ id: key.id, replacedBy: again.json.key.id });
+    const audit = await app.state.audit.list({ subject: key.id, limit: 9 });
+    expect(audit.map(({ action, to }) => [action, to])).to.deep.equal([
+      ['key.rotated', again.json.key.id],
+      ['key.rotated', successor.id],
+      ['key.created', null],
+    ]);
+    const [revoked] = await app.state.audit.list({ subject: successor.id, limit: 9 });
+    expect(revoked).to.include({ number: 1, action: 'key.revoked' });
+    for (const { actor } of [...audit, revoked ?? { actor: '' }]) expect(actor).to.match(/^user:user_\w+$/);
     expect(Date.parse(again.json.replaced.expiresAt) - Date.now()).to.be.below(24 * HOUR_MS);
   });
 

@@ -63,8 +63,27 @@ for (const engine of engines) {
       expect(audit.map(({ action, note }) => [action, note])).to.deep.equal([
         ['key.updated', null],
         ['key.updated', 'a load test'],
+        ['key.created', null],
       ]);
       expect(audit[0]?.actor).to.match(/^operator:/);
+    });
+
+    it('create and revoke are in the history, without the secret and once each', async () => {
+      const { id, key } = await make('--name', 'Ann');
+      for (const flags of [[], ['--keep-jobs']]) expect((await run('revoke', id, ...flags)).code).to.equal(0);
+      const audit = await state.audit.list({ subject: id, limit: 9 });
+      expect(audit.map(({ number, action, from, to, note }) => [number, action, from, to, note])).to.deep.equal([
+        [2, 'key.revoked', null, null, null],
+        [1, 'key.created', null, null, null],
+      ]);
+      for (const { actor } of audit) expect(actor).to.match(/^operator:./);
+      const shown = (await run('show', id)).stdout;
+      expect(shown).to.contain('key.created').and.to.contain('key.revoked');
+      expect(JSON.stringify(audit) + shown).not.to.contain(key.slice(15));
+      const kept = await make();
+      await run('revoke', kept.id, '--keep-jobs');
+      const actions = (await state.audit.list({ subject: kept.id, limit: 9 })).map(({ action }) => action);
+      expect(actions).to.deep.equal(['key.revoked', 'key.created']);
     });
 
     it('create and update set the priority of the jobs of a key', async () => {
@@ -93,7 +112,8 @@ for (const engine of engines) {
         expect([code, stdout], flags.join(' ')).to.deep.equal([2, '']);
         expect(stderr).to.contain(said);
       }
-      expect(await state.audit.list({ subject: id, limit: 9 })).to.deep.equal([]);
+      const audit = await state.audit.list({ subject: id, limit: 9 });
+      expect(audit.map(({ action }) => action)).to.deep.equal(['key.created']);
       const changed = await run('update', id, '--rpm', '20', '--grant', 'text,images', '--expires', 'never');
       expect(changed.stdout, changed.stderr).to.contain(
         `grants images,text; rpm 20; expires ${end}, with its plan month.`,
@@ -130,7 +150,7 @@ for (const engine of engines) {
       expect(await state.keys.find(id)).to.include({ replacedBy: next, expiresAt: Date.parse(until[3] ?? '') });
       const [row, ...more] = await state.audit.list({ subject: id, limit: 9 });
       expect(row).to.include({ action: 'key.rotated', to: next, note: 'yearly' });
-      expect(more).to.deep.equal([]);
+      expect(more.map(({ action }) => action)).to.deep.equal(['key.created']);
 
       const again = await run('rotate', id);
       expect([again.code, again.stdout, again.stderr]).to.deep.equal([
@@ -180,7 +200,8 @@ for (const engine of engines) {
       expect(shown.budget).to.deep.include({ id: record?.budgetId, resets: 'never' });
       expect(shown.budget.tokens).to.deep.equal({ limit: 1_000, used: 234, reserved: 0, left: 766 });
       expect(shown.usage_today).to.include({ requests: 1, input_tokens: 200, output_tokens: 34 });
-      expect(shown.audit).to.have.length(1);
+      expect(shown.state).to.equal('valid');
+      expect(shown.audit.map(({ action }: { action: string }) => action)).to.deep.equal(['key.updated', 'key.created']);
       expect(shown).not.to.have.any.keys('hash', 'key', 'pepperVersion');
       const { stdout } = await run('show', id);
       for (const line of [
@@ -189,7 +210,7 @@ for (const engine of engines) {
         /^rpm +9$/m,
         /^left +766 tokens$/m,
         /^today +1 request, 200 tokens in, 34 out$/m,
-        /^state +active$/m,
+        /^state +valid$/m,
         new RegExp(`^expires +${shown.expires_at}$`, 'm'),
         /key\.updated +rpm 10 → rpm 9 +slower/,
       ]) {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { loadSiteConfig } from '../../../core/extraction/site-config.js';
+import { loadSiteConfig } from '../../../core/extraction/extractor-from.js';
 
 const shipped = {
   userAgent: 'Firefox',

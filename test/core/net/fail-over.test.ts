@@ -362,11 +362,21 @@ describe('failing over', () => {
         'x-ratelimit-remaining-tokens': '149984',
         'x-ratelimit-reset-tokens': '6m0s',
       };
-      expect(readQuotas(headers)).to.deep.equal({
+      expect(readQuotas(headers, 0)).to.deep.equal({
         requests: { remaining: 0, resetMs: 1_000, limit: 60 },
         tokens: { remaining: 149_984, resetMs: 360_000 },
       });
-      expect(readQuotas({ 'x-ratelimit-remaining-requests': '9999' })).to.equal(undefined);
+      expect(readQuotas({ 'x-ratelimit-remaining-requests': '9999' }, 0)).to.equal(undefined);
+      const anthropic = {
+        'anthropic-ratelimit-requests-limit': '50',
+        'anthropic-ratelimit-requests-remaining': '0',
+        'anthropic-ratelimit-requests-reset': '2026-11-26T06:00:12Z',
+        'anthropic-ratelimit-tokens-remaining': '1000',
+        'anthropic-ratelimit-tokens-reset': 'soon',
+      };
+      expect(readQuotas(anthropic, Date.UTC(2026, 10, 26, 6))).to.deep.equal({
+        requests: { remaining: 0, resetMs: 12_000, limit: 50 },
+      });
       for (const [text, ms] of [
         ['1s', 1_000],
         ['6m0s', 360_000],
