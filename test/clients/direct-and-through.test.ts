@@ -202,7 +202,7 @@ function chatCases(): Case[] {
     { title: 'a refusal', vendor: REFUSALS.long, ask: (at) => openaiFailure(chats(at).create(asked)) },
     {
       title: 'left in the middle',
-      vendor: { does: 'answer', text: 'word '.repeat(200), pauseMs: 2 },
+      vendor: { does: 'answer', text: 'word '.repeat(2000), pauseMs: 2 },
       async ask(at) {
         const stream = await chats(at).create({ ...asked, stream: true, stream_options: USAGE });
         for await (const { choices } of stream) if (choices[0]?.delta.content) stream.controller.abort();
