@@ -3,7 +3,6 @@ import type { BatchItem } from '../../core/contracts/index.js';
 import { defineRoute, describeFailure, type Route, readJson, type ServerContext } from '../http/index.js';
 import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
-import { consumeRateLimit } from '../limits/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
 import { encodeExtraction, encodeJob } from './answers.js';
 import { createExtractRequests, createLinkUsage, EXAMPLE_LINK, LINK_ROUTE } from './extract.js';
@@ -17,7 +16,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  * other.
  */
 export function extractBatchRoutes(server: ServerContext): Route[] {
-  const { gateway, rateLimits, answers, bodies, accountQueueShare } = server;
+  const { gateway, answers, bodies, accountQueueShare } = server;
   const requests = createExtractRequests(gateway);
   const usage = createLinkUsage(server, ROUTE);
   const platformOf = (url: string) => {
@@ -38,7 +37,7 @@ export function extractBatchRoutes(server: ServerContext): Route[] {
       headers: IDEMPOTENCY_HEADER,
       body: { schema: requests.batchSchema, example: { urls: [EXAMPLE_LINK] } },
       answers: { 200: BATCH_ANSWER },
-      errors: ['rate_limit_exceeded', 'queue_full', ...IDEMPOTENCY_ERRORS],
+      errors: ['rate_limit_exceeded', 'insufficient_quota', 'queue_full', ...IDEMPOTENCY_ERRORS],
       async handler(context) {
         const { req: request, res: response, state } = context;
         const apiKey = keyOf(context);
@@ -53,11 +52,16 @@ export function extractBatchRoutes(server: ServerContext): Route[] {
         await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
           const batch = { ...requests.decodeOptions(body), urls, refresh, ...submitter, requestId, signal };
           await gateway.checkQueue(batch);
-          await consumeRateLimit(rateLimits, response, { key: apiKey, family: 'link_data', count: urls.length });
-          const items = await gateway.extractBatch(batch);
-          usage.countBatch(context, items, platformOf);
-          const notesFor = (platform: string) => requests.ignoredOptions(body, platform);
-          await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });
+          const platforms = () => urls.map(platformOf).filter((platform) => platform !== '');
+          const settle = await usage.admit(context, { platforms, count: urls.length });
+          try {
+            const items = await gateway.extractBatch(batch);
+            usage.countBatch(context, items, platformOf, settle);
+            const notesFor = (platform: string) => requests.ignoredOptions(body, platform);
+            await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });
+          } finally {
+            settle(0);
+          }
         });
       },
     }),

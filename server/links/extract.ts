@@ -28,7 +28,7 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { type Prices, sendCost, toJobTerms } from '../usage/index.js';
+import { type Prices, type SettleLinks, sendCost, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './answers.js';
@@ -87,8 +87,8 @@ export function extractRoutes(server: ServerContext): Route[] {
     const wanted = requests.decode(body, clientSignal(response));
     if (body.async_mode || body.force_async) return submit(context, body, wanted);
     const { platform } = match(context, body);
-    await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: FAMILY });
-    sendResult(context, body, await usage.counted(context, platform, gateway.extract(wanted)), isInfo);
+    const settle = await usage.admit(context, { platforms: () => [platform] });
+    sendResult(context, body, await usage.counted(context, platform, gateway.extract(wanted), settle), isInfo);
   }
 
   /** Every later error names the platform. */
@@ -100,11 +100,23 @@ export function extractRoutes(server: ServerContext): Route[] {
 
   /**
    * The job consumes the rate limit if the link alone shows that there may be one; otherwise it is consumed before any
-   * work.
+   * work. The link costs when it is submitted.
    */
   async function submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest): Promise<void> {
+    const matched = match(context, body);
+    const settle = await usage.admit(context, { platforms: () => [matched.platform], isLimited: false });
+    try {
+      await submitAdmitted(context, { body, wanted, settle, ...matched });
+    } finally {
+      settle(0);
+    }
+  }
+
+  async function submitAdmitted(
+    context: RequestContext,
+    { body, wanted, settle, platform, link }: Submitted & ReturnType<Gateway['match']>,
+  ): Promise<void> {
     const key = keyOf(context);
-    const { platform, link } = match(context, body);
     const isJob = link.kind !== 'short_link' && gateway.platformFeatures(platform)?.async;
     const rateLimit = isJob ? consumeRequest({ key, family: FAMILY }) : undefined;
     const { requestId } = context.state;
@@ -126,7 +138,7 @@ export function extractRoutes(server: ServerContext): Route[] {
     else if (rateLimit) await consumeRateLimit(rateLimits, context.res, { key, family: FAMILY });
     if ('refusal' in submission) throw submission.refusal;
     const { method } = 'result' in submission ? submission.result : { method: BACKGROUND };
-    usage.count(context, platform, { methods: [method] });
+    usage.count(context, platform, { methods: [method] }, settle);
     if ('result' in submission) sendResult(context, body, submission.result);
     else if ('job' in submission) sendJob(context, submission.job, body);
   }
@@ -176,7 +188,7 @@ export function extractRoutes(server: ServerContext): Route[] {
           also: INFO_ANSWER,
         },
       },
-      errors: [...REFUSALS, 'unsupported_value'],
+      errors: [...REFUSALS, 'insufficient_quota', 'unsupported_value'],
       handler: extract,
     }),
     defineRoute({
@@ -224,6 +236,12 @@ export function extractRoutes(server: ServerContext): Route[] {
   ];
 }
 
+interface Submitted {
+  body: ExtractBody;
+  wanted: ExtractRequest;
+  settle: SettleLinks;
+}
+
 /** `extraction_method` of a job without a result. */
 const BACKGROUND = 'background_job';
 
@@ -235,64 +253,113 @@ interface CountedLinks {
   failed?: number;
 }
 
-/** Counts admitted requests of link data in the usage log, where the platform stands in place of the model. */
-export function createLinkUsage(
-  { usageLog, clock, prices }: Pick<ServerContext, 'usageLog' | 'clock' | 'prices'>,
-  route: string,
-) {
+interface AdmittedLinks {
+  /** Of each link; called only for keys with budgets. */
+  platforms(): readonly string[];
+  /** Number of links. Default 1. */
+  count?: number;
+  /** Whether the rate limit is consumed. Default true. */
+  isLimited?: boolean;
+}
+
+/** Without a budget nothing is settled. */
+const NOT_RESERVED: SettleLinks = () => undefined;
+
+/**
+ * Admits requests of link data, and counts them in the usage log, where the platform stands in place of the model. They
+ * count in budgets of money, if any link has a price.
+ */
+export function createLinkUsage({ usage, usageLog, rateLimits, clock, prices }: LinkUsageParts, route: string) {
   function count(context: RequestContext, platform: string, { methods = [], failed = 0 }: CountedLinks): Costs {
     const { id, accountId } = keyOf(context);
     const requests = methods.length + failed;
     const latencyMs = requests * Math.max(0, clock.monotonic() - context.state.startedAt);
     const costs = prices ? costsOf(prices, platform, { methods, failed }) : NO_COSTS;
-    const row = { keyId: id, accountId, route, model: platform, requests, failed, latencyMs, ...costs };
+    const { priced, cost } = costs;
+    const row = { keyId: id, accountId, route, model: platform, requests, failed, latencyMs, priced, cost };
     usageLog.count({ ...row, at: clock.now() });
     return costs;
   }
 
   return {
+    /**
+     * Consumes the rate limit, and reserves the highest cost of the links in the key's budgets of money.
+     * @throws GatewayError `rate_limit_exceeded`, `insufficient_quota`.
+     */
+    async admit(
+      context: RequestContext,
+      { platforms, count: links = 1, isLimited = true }: AdmittedLinks,
+    ): Promise<SettleLinks> {
+      const key = keyOf(context);
+      const request = { key, family: FAMILY, count: links } as const;
+      if (prices?.hasLinkPrices && (key.budgetId !== null || key.furtherBudgets)) {
+        const rateLimit = isLimited ? consumeRequest(request) : undefined;
+        return usage.admitLinks(context, { route, platforms: platforms(), rateLimit });
+      }
+      if (isLimited) await consumeRateLimit(rateLimits, context.res, request);
+      return NOT_RESERVED;
+    },
     /** Of a request with one link; sets the header of its cost, unless it failed. */
-    count(context: RequestContext, platform: string, links: CountedLinks): void {
-      const { priced, cost } = count(context, platform, links);
+    count(context: RequestContext, platform: string, links: CountedLinks, settle: SettleLinks): void {
+      const { priced, cost, charged } = count(context, platform, links);
+      settle(charged);
       if (prices && priced > 0 && !links.failed) sendCost(context.res, prices, cost);
     },
     /** Counts the request when the work has ended. */
-    async counted(context: RequestContext, platform: string, work: Promise<ExtractResult>): Promise<ExtractResult> {
+    async counted(
+      context: RequestContext,
+      platform: string,
+      work: Promise<ExtractResult>,
+      settle: SettleLinks,
+    ): Promise<ExtractResult> {
       let links: CountedLinks = { failed: 1 };
       try {
         const result = await work;
         links = { methods: [result.method] };
         return result;
       } finally {
-        this.count(context, platform, links);
+        this.count(context, platform, links, settle);
       }
     },
     /** Each link of a batch is a request, as for the rate limit. Sets the header if each has a known price. */
-    countBatch(context: RequestContext, items: readonly BatchItem[], platformOf: (url: string) => string): void {
+    countBatch(
+      context: RequestContext,
+      items: readonly BatchItem[],
+      platformOf: (url: string) => string,
+      settle: SettleLinks,
+    ): void {
       const ofPlatform = Map.groupBy(items, ({ url }) => platformOf(url));
       const all = Array.from(ofPlatform, ([platform, group]) => {
         const methods = group.flatMap((item) => ('error' in item ? [] : [methodOf(item)]));
         return count(context, platform, { methods, failed: group.length - methods.length });
       });
       const sum = (part: keyof Costs) => all.reduce((total, costs) => total + costs[part], 0);
+      settle(sum('charged'));
       if (prices && sum('priced') === items.length) sendCost(context.res, prices, sum('cost'));
     },
   };
 }
 
+type LinkUsageParts = Pick<ServerContext, 'usage' | 'usageLog' | 'rateLimits' | 'clock' | 'prices'>;
+
 /** Of several links, in millionths of the currency: how many have a known price, and the sum of theirs. */
 interface Costs {
   priced: number;
   cost: number;
+  /** What budgets are charged: those without a known price cost what was reserved for them. */
+  charged: number;
 }
 
-const NO_COSTS: Costs = { priced: 0, cost: 0 };
+const NO_COSTS: Costs = { priced: 0, cost: 0, charged: 0 };
 
 function costsOf(prices: Prices, platform: string, { methods, failed }: Required<CountedLinks>): Costs {
   const costs = [...methods, ...Array.from({ length: failed }, () => undefined)].flatMap(
     (method) => prices.linkCostOf(platform, method) ?? [],
   );
-  return { priced: costs.length, cost: costs.reduce((sum, cost) => sum + cost, 0) };
+  const cost = costs.reduce((sum, each) => sum + each, 0);
+  const unpriced = methods.length + failed - costs.length;
+  const highest = unpriced === 0 ? 0 : (prices.highestCostOf({ model: platform, links: [platform] }) ?? 0);
+  return { priced: costs.length, cost, charged: cost + unpriced * highest };
 }
 
 function methodOf(item: BatchItem): string {

@@ -18,8 +18,6 @@ import {
   type ServerContext,
   Text,
 } from '../http/index.js';
-import { keyOf } from '../keys/index.js';
-import { consumeRateLimit } from '../limits/index.js';
 import { createLinkUsage, LINK_ROUTE, REFUSALS } from './extract.js';
 import { MAX_URL_LENGTH } from './extract-fields.js';
 
@@ -57,7 +55,7 @@ const Oembed = Type.Object(
 const Size = Type.Integer({ minimum: 1 });
 
 export function oembedRoutes(server: ServerContext): Route[] {
-  const { gateway, rateLimits, clock } = server;
+  const { gateway, clock } = server;
   const usage = createLinkUsage(server, ROUTE);
   const names = new Map(gateway.platforms().map(({ key, name }) => [key, name]));
 
@@ -67,9 +65,9 @@ export function oembedRoutes(server: ServerContext): Route[] {
     state.link = { inputUrl: url };
     const { platform } = gateway.match(url);
     state.link = { inputUrl: url, platform };
-    await consumeRateLimit(rateLimits, response, { key: keyOf(context), family: 'link_data' });
+    const settle = await usage.admit(context, { platforms: () => [platform] });
     const work = gateway.extract({ url, includeAudioMp3: false, signal: clientSignal(response) });
-    const result = await usage.counted(context, platform, work);
+    const result = await usage.counted(context, platform, work, settle);
     const provider = names.get(result.platform) ?? result.platform;
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('X-Cache', result.cache);
@@ -93,7 +91,7 @@ export function oembedRoutes(server: ServerContext): Route[] {
         format: { schema: Type.Literal('json'), description: 'Only `json`; with `xml` the answer is 501.' },
       },
       answers: { 200: { description: 'The item.', name: 'Oembed', schema: Oembed } },
-      errors: [...REFUSALS, 'format_not_supported'],
+      errors: [...REFUSALS, 'insufficient_quota', 'format_not_supported'],
       handler: embed,
     }),
   ];

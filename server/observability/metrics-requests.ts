@@ -189,6 +189,7 @@ export function createRequestMetrics(
         settled(settlement);
         admissions.settle(settlement);
       },
+      release: (reservation, cost) => admissions.release(reservation, cost),
       correct: (correction) => admissions.correct(correction),
       flush: () => admissions.flush(),
       flushInTime: () => admissions.flushInTime(),

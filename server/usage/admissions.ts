@@ -21,6 +21,7 @@ import {
   type CountedWants,
   createBudgetTable,
   grantOf,
+  grantOfMoney,
   reserve,
 } from './budgets.js';
 import type { Prices } from './prices.js';
@@ -36,7 +37,7 @@ import type { ReservationsTable } from './tables.js';
 import { costOfUsage, createUsageTable, tokensOf } from './usage-log.js';
 import { createUsageSweeper } from './usage-sweep.js';
 
-/** A request of a model route to be admitted. */
+/** A request of a model route to be admitted, or of link data if {@link BudgetWants.uses} names links. */
 export interface AdmissionRequest {
   keyId: string;
   accountId: string;
@@ -128,6 +129,12 @@ export interface Admissions {
    * database is unavailable; beyond 100,000, the oldest without a reservation are aggregated.
    */
   settle(settlement: Settlement): void;
+  /**
+   * Settles a reservation whose usage is counted elsewhere, as that of links; like `settle`, it never throws and never
+   * waits.
+   * @param cost Millionths of the currency.
+   */
+  release(reservation: string, cost: number): void;
   /**
    * Corrects the estimate of {@link Settlement.background}; like `settle`, it never throws and never waits. No effect
    * if it was already corrected, or never existed.
@@ -293,6 +300,7 @@ export function createAdmissions({
         logger.warn('an upstream used more tokens than it was limited to', { requestId, keyId, model, count: used });
       writing.push(prices ? { cost: costOfUsage(prices, model, usage), ...settlement } : settlement);
     },
+    release: (reservation, cost) => writing.push({ reservation, costUsed: cost }),
     correct(correction) {
       if (correction.usage || correction.final) writing.push(correction);
     },
@@ -352,21 +360,24 @@ export function* admitGroup(
     reserve: wanted,
   }: AdmissionInput): Script<Admission | typeof UNCOUNTED | GatewayError> {
     const found = wanted && budgets ? idsOf(wanted).map((id) => budgets.find(id)) : [];
-    const rows = found.filter((row) => row !== undefined);
-    const isComplete = wanted?.budgetId === null || found[0] !== undefined;
+    // Links count in budgets of money alone.
+    const isOfLinks = wanted?.uses?.links !== undefined;
+    const rows = found.filter((row) => row !== undefined).filter((row) => !isOfLinks || row.costLimit !== null);
+    const isComplete = isOfLinks || wanted?.budgetId === null || found[0] !== undefined;
+    const grants = isOfLinks ? grantOfMoney : grantOf;
     // Checked first, so that a request that can never succeed consumes no rate limit.
     const grant =
-      wanted && budgets && (isComplete ? grantOf(rows, { ...wanted, model }, { at: budgets.at, prices }) : noBudget());
+      wanted && budgets && (isComplete ? grants(rows, { ...wanted, model }, { at: budgets.at, prices }) : noBudget());
     if (isGatewayError(grant)) return grant;
     const window = rateLimit && rateLimits.of(rateLimit);
     if (rateLimit && window && !window.has(rateLimit)) return { rateLimit: yield* window.peek(rateLimit) };
     if (wanted?.canCount && !wanted.demand && grant?.isLimited) return UNCOUNTED;
     const answer = rateLimit && window?.consume(rateLimit);
-    if (!wanted || !budgets || !grant) return answer ? { rateLimit: answer } : {};
+    if (!wanted || !budgets || !grant || (isOfLinks && rows.length === 0)) return answer ? { rateLimit: answer } : {};
     const { tokens, cost, reserved } = grant;
-    for (const row of rows) budgets.change(reserve(row, grant));
+    for (const row of rows) budgets.change(reserve(row, grant, isOfLinks ? 0 : 1));
     const { id } = wanted;
-    const periods = JSON.stringify(Object.fromEntries(rows.map((row) => [row.id, row.period])));
+    const periods = JSON.stringify(Object.fromEntries(rows.map((row) => [row.id, isOfLinks ? null : row.period])));
     reservations.push({ id, budgets: periods, keyId, accountId, route, model, tokens, cost, at: budgets.at });
     return { reservation: id, ...(reserved && { reserved }), ...(answer && { rateLimit: answer }) };
   }

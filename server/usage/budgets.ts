@@ -193,7 +193,7 @@ export function grantOf(
       : uses && prices?.currency === inMoney.row.currency
         ? prices.highestCostOf({ ...uses, model })
         : costOf(least, 0);
-  if (inMoney && leastCost === null) return noPrice(inMoney.row, model);
+  if (inMoney && leastCost === null) return noPrice(inMoney.row, uses?.links ? `links of ${model}` : model);
   const neededCost = leastCost ?? 0;
   const tooSmall = limits.find(({ unit, left }) => (unit === 'money' ? neededCost : least) > left);
   if (tooSmall) return tooFew(tooSmall, tooSmall.unit === 'money' ? neededCost : least, at);
@@ -209,6 +209,18 @@ export function grantOf(
   const reserved = { input: input + hidden, output };
   const cost = inMoney ? (costOf(reserved.input, output) ?? 0) : 0;
   return { tokens: input + output + hidden, cost, isLimited, reserved };
+}
+
+/** Grants what is no request to a model: it counts in budgets of money alone. */
+export function grantOfMoney(
+  rows: readonly BudgetRow[],
+  wanted: CountedWants,
+  options: GrantOptions,
+): BudgetGrant | GatewayError {
+  const ofMoney = rows.filter(({ costLimit }) => costLimit !== null);
+  // Requests and tokens of the same budget are those of model requests.
+  const limited = ofMoney.map((row) => ({ ...row, requestLimit: null, tokenLimit: null, dailyTokenLimit: null }));
+  return grantOf(limited, wanted, options);
 }
 
 /** The largest whole number up to `max` that fits; 0 if none does. */
@@ -248,25 +260,32 @@ function closedBudget(row: BudgetRow, at: number): GatewayError | undefined {
   return usedUp(`${nameOf(row)} allows ${allowed}, and all are used.${renewal(row.resets, at)}`);
 }
 
-function noPrice(row: BudgetRow, model: string): GatewayError {
+function noPrice(row: BudgetRow, subject: string): GatewayError {
   const { currency } = row;
-  const why = `${nameOf(row)} is in ${currency}, and no price in ${currency} is known for ${model}, so its cost has no limit.`;
+  const why = `${nameOf(row)} is in ${currency}, and no price in ${currency} is known for ${subject}, so its cost has no limit.`;
   return usedUp(`${why} The operator sets a price in PRICES_FILE, or uses a budget of tokens or requests.`);
 }
 
-/** Counts an accepted request and reserves what it was granted. */
-export function reserve(row: BudgetRow, { tokens, cost }: Pick<BudgetGrant, 'tokens' | 'cost'>): BudgetRow {
+/**
+ * Counts an accepted request and reserves what it was granted.
+ * @param requests 0 if it is no request to a model.
+ */
+export function reserve(
+  row: BudgetRow,
+  { tokens, cost }: Pick<BudgetGrant, 'tokens' | 'cost'>,
+  requests: 0 | 1 = 1,
+): BudgetRow {
   return {
     ...row,
-    requestsUsed: row.requestsUsed + 1,
+    requestsUsed: row.requestsUsed + requests,
     tokensReserved: row.tokensReserved + tokens,
     costReserved: row.costReserved + cost,
   };
 }
 
 export interface Release {
-  /** What was reserved, and the period in which the request was counted. */
-  reserved: { tokens: number; cost: number; period: string };
+  /** What was reserved, and the period in which the request was counted; null if it was not. */
+  reserved: { tokens: number; cost: number; period: string | null };
   tokensUsed: number;
   /** In micro units. */
   costUsed: number;

@@ -51,6 +51,7 @@ export {
   createRequestCounts,
   createUsageService,
   isModelAllowed,
+  type SettleLinks,
   type UsageService,
 } from './usage.js';
 export { createUsageLog, type UsageLog } from './usage-log.js';

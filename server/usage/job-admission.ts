@@ -51,7 +51,7 @@ import {
   type BudgetTable,
   createBudgetTable,
   type GrantOptions,
-  grantOf,
+  grantOfMoney,
   type LockedBudgets,
   release,
 } from './budgets.js';
@@ -259,12 +259,7 @@ function moneyBudgets(budgets: LockedBudgets, wanted: JobBudgets | undefined): B
 
 /** The money to hold for a job, in micro units, or why a budget refuses it. */
 function costGranted(rows: readonly BudgetRow[], uses: HighestUse, options: GrantOptions): number | GatewayError {
-  const grant = grantOf(
-    // Requests and tokens of the same budget are those of model requests.
-    rows.map((row) => ({ ...row, requestLimit: null, tokenLimit: null, dailyTokenLimit: null })),
-    { model: uses.model, tokens: 0, uses },
-    options,
-  );
+  const grant = grantOfMoney(rows, { model: uses.model, tokens: 0, uses }, options);
   return isGatewayError(grant) ? grant : grant.cost;
 }
 

@@ -92,6 +92,8 @@ export interface HighestUse {
   seconds?: number;
   /** Default: it is no image request. An unknown size or quality counts at its highest price. */
   image?: PricedImage;
+  /** Platform of each link of a request of link data, which uses nothing else. Default: it is none. */
+  links?: readonly string[];
 }
 
 /** All prices of a gateway. Costs are in millionths of the currency. */
@@ -100,6 +102,8 @@ export interface Prices {
   readonly currency: string;
   /** All prices as JSON, to compare those of processes. */
   readonly text: string;
+  /** Whether any link has a price. */
+  readonly hasLinkPrices: boolean;
   /**
    * The cost of a request. Null if the model has no price, or none for what was used.
    * @param use Undefined counts of a request that used nothing: 0 if the model has a price.
@@ -111,8 +115,8 @@ export interface Prices {
    */
   linkCostOf(platform: string, method: string | undefined): number | null;
   /**
-   * What a request costs at most, before it runs: its input at the highest price of input, rounded up. Null if the
-   * model has no price for it, or a price of an amount that has no limit.
+   * What a request costs at most, before it runs: its input at the highest price of input, rounded up; a link by any
+   * method. Null if the model or a platform has no price for it, or a price of an amount that has no limit.
    */
   highestCostOf(use: HighestUse): number | null;
   /**
@@ -162,6 +166,14 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
   const known = new Map(Object.entries(models).map(([id, prices]) => [id, toExact(prices, `models.${id}`)]));
   const ofLinks = links.map(({ price, ...link }, index) => ({ ...link, price: exact(price, `links.${index}.price`) }));
 
+  function highestOfLink(platform: string): number | null {
+    const ofPlatform = ofLinks.filter((link) => (link.platform ?? platform) === platform);
+    const ofAnyMethod = ofPlatform.findIndex(({ method }) => method === undefined);
+    // Those after it never apply.
+    const applying = ofAnyMethod < 0 ? ofPlatform : ofPlatform.slice(0, ofAnyMethod + 1);
+    return applying.length === 0 ? null : toCost(applying.map(({ price }) => price).reduce(larger) * ONE);
+  }
+
   function highestOf(use: HighestUse): bigint | undefined {
     const prices = known.get(use.model);
     if (!prices) return undefined;
@@ -188,6 +200,7 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
   return {
     currency,
     text: JSON.stringify({ currency, models, links }),
+    hasLinkPrices: ofLinks.length > 0,
     costOf(use) {
       const prices = known.get(use.model);
       if (!prices) return null;
@@ -201,6 +214,10 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
       return found ? toCost(found.price * ONE) : null;
     },
     highestCostOf(use) {
+      if (use.links) {
+        const costs = use.links.map(highestOfLink);
+        return costs.reduce((sum, cost) => (sum === null || cost === null ? null : sum + cost), 0);
+      }
       const sum = highestOf(use);
       return sum === undefined ? null : toCost(roundedUp(sum));
     },

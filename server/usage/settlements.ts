@@ -39,7 +39,14 @@ export interface CountedTogether {
   totals: Totals;
 }
 
-export type Settled = Settlement | CountedTogether | BackgroundCorrection;
+/** The end of a reservation without an entry of its own: its usage is counted elsewhere. */
+export interface EndedReservation {
+  reservation: string;
+  /** Millionths of the currency. */
+  costUsed: number;
+}
+
+export type Settled = Settlement | EndedReservation | CountedTogether | BackgroundCorrection;
 
 function isCountedTogether(settled: Settled): settled is CountedTogether {
   return 'totals' in settled;
@@ -47,6 +54,10 @@ function isCountedTogether(settled: Settled): settled is CountedTogether {
 
 function isSettlement(settled: Settled): settled is Settlement {
   return 'route' in settled;
+}
+
+function isEndedReservation(settled: Settled): settled is EndedReservation {
+  return 'costUsed' in settled;
 }
 
 function isCorrection(settled: Settled): settled is BackgroundCorrection {
@@ -61,7 +72,7 @@ export function countOldestTogether(waiting: readonly Settled[], max: number): S
   const before = waiting.find(isCountedTogether);
   const settlements = waiting.filter(isSettlement);
   const together = before ?? { id: randomUUID(), at: settlements[0]?.at ?? 0, totals: createTotals() };
-  const rest: Settled[] = waiting.filter(isCorrection);
+  const rest: Settled[] = waiting.filter((item) => isCorrection(item) || isEndedReservation(item));
   let left = max;
   for (const settlement of settlements) {
     if (left > 0 && settlement.reservation === undefined) {
@@ -90,9 +101,15 @@ export function* writeSettlements(
   { budgetTable, usageTable, backgroundTable }: SettlementTables,
 ): Script<void> {
   const settlements = items.filter(isSettlement);
-  const ids = settlements.flatMap(({ reservation }) => (reservation === undefined ? [] : [reservation]));
+  const ended = items.filter(isEndedReservation);
+  const ids = [...settlements, ...ended].flatMap(({ reservation }) => (reservation === undefined ? [] : [reservation]));
   const reservations = yield* usageTable.takeReservations(ids);
   const ends: Ended[] = [];
+  for (const { reservation, costUsed } of ended) {
+    const reserved = reservations.get(reservation);
+    if (reserved && reservations.delete(reservation))
+      ends.push({ reserved, tokensUsed: 0, costUsed, givesBack: false });
+  }
   const entries: UsageEntriesTable[] = [];
   const inBackground = new Map<UsageEntriesTable, Settlement>();
   const broken = new Set<UsageEntriesTable>();
@@ -186,7 +203,7 @@ interface BudgetChanges {
 
 function* changeBudgets({ ends, corrections = [] }: BudgetChanges, budgetTable: BudgetTable): Script<void> {
   const releases = ends.flatMap(({ reserved: { budgets, tokens, cost }, ...used }) =>
-    Object.entries(JSON.parse(budgets) as Record<string, string>).map(([id, period]) => {
+    Object.entries(JSON.parse(budgets) as Record<string, string | null>).map(([id, period]) => {
       return { id, release: { reserved: { tokens, cost, period }, ...used } };
     }),
   );

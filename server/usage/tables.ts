@@ -67,7 +67,7 @@ export interface BudgetAlertsTable {
  */
 export interface ReservationsTable {
   id: string;
-  /** JSON: the id of each budget, and its period when the request was counted. */
+  /** JSON: the id of each budget, and its period when the request was counted; null if it is none to a model. */
   budgets: string;
   keyId: string;
   accountId: string;

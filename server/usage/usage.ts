@@ -13,7 +13,7 @@ import {
 import { dayOf } from '../format/index.js';
 import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
-import { consumeRequest, sendRateLimit } from '../limits/index.js';
+import { type ConsumeRequest, consumeRequest, sendRateLimit } from '../limits/index.js';
 import type { Admissions, Settlement } from './admissions.js';
 import type { BudgetWants } from './budgets.js';
 import { type Prices, sendCost } from './prices.js';
@@ -88,9 +88,29 @@ export interface UsageService {
     request: ModelRequest,
     work: (admitted: AdmittedWork) => Promise<Result>,
   ): Promise<Result>;
+  /**
+   * Consumes the key's rate limit for links and reserves their highest cost in its budgets of money. Sets the
+   * rate-limit headers. Their usage is counted by the caller.
+   * @returns Settles what was reserved by the real cost; only the first call counts.
+   * @throws GatewayError as `admitted`.
+   */
+  admitLinks(context: RequestContext, request: LinksRequest): Promise<SettleLinks>;
   /** Resolves when everything that has ended is settled. */
   close(): Promise<void>;
 }
+
+/** Links of one request. */
+export interface LinksRequest {
+  /** Template: `/v1/extract`. */
+  route: string;
+  /** Of each link; those of no platform are left out. */
+  platforms: readonly string[];
+  /** Default: none is consumed. */
+  rateLimit?: ConsumeRequest;
+}
+
+/** @param cost Millionths of the currency. */
+export type SettleLinks = (cost: number) => void;
 
 export interface UsageServiceOptions {
   admissions: Admissions;
@@ -188,6 +208,23 @@ export function createUsageService({ admissions, clock, prices }: UsageServiceOp
           else outcome.then((used) => settleAll(used));
         } else settle(status, latencyMs, undefined);
       }
+    },
+    async admitLinks(context, { route, platforms, rateLimit }) {
+      const { id: keyId, accountId, budgetId, furtherBudgets } = keyOf(context);
+      const isUnpriced = (platform: string) => prices?.highestCostOf({ model: platform, links: [platform] }) === null;
+      const [first = ''] = platforms;
+      // The platform that a refusal names; otherwise the common one, as in the usage log.
+      const common = platforms.every((platform) => platform === first) ? first : '';
+      const model = platforms.find(isUnpriced) ?? common;
+      const uses = { links: platforms };
+      const reserve = { budgetId, ...(furtherBudgets && { furtherBudgets }), tokens: 0, uses };
+      const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
+      if (rateLimit && admission.rateLimit) sendRateLimit(context.res, rateLimit, admission.rateLimit);
+      let { reservation } = admission;
+      return (cost) => {
+        if (reservation !== undefined) admissions.release(reservation, cost);
+        reservation = undefined;
+      };
     },
     async close() {
       if (unsettled === 0) return;

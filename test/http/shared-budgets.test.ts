@@ -1,13 +1,15 @@
 import { expect } from 'chai';
-import type { TextCall, TextModel } from 'mediagate';
+import { GatewayError, type TextCall, type TextModel } from 'mediagate';
 import { createPrices, parseBudget } from '../../server/usage/index.js';
 import { inventedAudio } from '../support/invented-audio.js';
 import { inventedImage, inventedModel } from '../support/invented-image.js';
+import { invented, inventedExtraction } from '../support/invented-plugin.js';
+import { inventedProduct, inventedShop, productLink } from '../support/invented-shop.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import { scriptedText } from '../support/scripted-text.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { until } from '../support/until.js';
-import { type Answer, type ListeningApp, startApp } from './listening-app.js';
+import { type Answer, LINK, type ListeningApp, startApp } from './listening-app.js';
 
 /** A token of output costs 10 micro units. */
 const prices = createPrices({
@@ -17,6 +19,11 @@ const prices = createPrices({
     'gen-img-2': { images: [{ price: 0.04 }] },
     tts_v3: { characters: 100 },
   },
+  links: [
+    { platform: 'invented', price: 0.002 },
+    { platform: 'bazaar', method: 'background_job', price: 0.01 },
+    { platform: 'bazaar', price: 0.004 },
+  ],
 });
 const writing = (id: string): TextModel => ({ id, routes: ['chat_completions', 'responses'], efforts: [] });
 const OUTPUT = 300;
@@ -42,7 +49,14 @@ describeOnStacks('budgets of a key and its group', (stack) => {
       if (draw === 'failure') throw new Error('it cannot draw');
       return inventedImage(call);
     });
-    const plugins = [{ use: text.plugin }, { use: image }, { use: inventedAudio().plugin }];
+    const posts = invented({
+      async extract({ link }) {
+        if (link.id === '404') throw new GatewayError('removed', 'It is gone.');
+        return inventedExtraction(link.id);
+      },
+    });
+    const shop = inventedShop({ extract: async ({ link }) => inventedProduct(link.id) });
+    const plugins = [text.plugin, image, inventedAudio().plugin, posts, shop].map((use) => ({ use }));
     app = await startApp({ stack, prices, gateway: { plugins } });
   });
   beforeEach(() => {
@@ -54,7 +68,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
     const groupName = group === undefined ? {} : { groupName: group };
     const ids = await app.state.budgets.shared({ accountId: 'local', ...groupName });
     const shared = ids.length === 0 ? {} : { furtherBudgets: ids };
-    const key = await app.makeKey({ grants: ['text', 'images', 'audio'] }, { ...shared, ...groupName });
+    const key = await app.makeKey({ grants: ['text', 'images', 'audio', 'extract'] }, { ...shared, ...groupName });
     await change('key', key.slice(6, 14), own);
     await app.keys.refresh();
     return key;
@@ -136,6 +150,44 @@ describeOnStacks('budgets of a key and its group', (stack) => {
     expect(refused[0]?.json.error.message).to.contain('is free and this request may cost 0.04 USD');
     for (const answer of answers) if (answer.status === 202) expect(await ended(answer)).to.equal('completed');
     expect(await budgetsOf(key)).to.containSubset([{ used: 0.08, left: 0.02 }]);
+  });
+
+  const item = (id: number) => `https://invented.example/item/${id}`;
+  const extract = (key: string, url: string, more: object = {}) => post(key, '/v1/extract', { url, ...more });
+  const codeOf = ({ status, json }: Answer) => [status, json.error?.code];
+  const REFUSED = [429, 'insufficient_quota'];
+
+  it('hold the highest price of a link until its end: failed ones cost nothing, and requests are not counted', async () => {
+    const key = await makeKey('0.005 USD/month');
+    expect((await extract(key, item(404))).status).to.equal(422);
+    expect(await budgetsOf(key)).to.containSubset([{ used: 0, left: 0.005 }]);
+    const answers = await Promise.all([1, 2, 3].map((id) => extract(key, item(id))));
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 200, 429]);
+    const refused = answers.find(({ status }) => status === 429);
+    expect(refused?.json.error.message).to.contain('of which 0.001 USD is free and this request may cost 0.002 USD');
+    expect(refused?.headers.get('x-should-retry')).to.equal('false');
+    expect(await budgetsOf(key)).to.containSubset([{ used: 0.004, left: 0.001 }]);
+    const ofRequests = await makeKey('1 requests/day');
+    for (const id of [4, 5]) expect((await extract(ofRequests, item(id))).status).to.equal(200);
+    const euros = await extract(await makeKey('5 EUR/month'), LINK);
+    expect(codeOf(euros)).to.deep.equal(REFUSED);
+    expect(euros.json.error.message).to.contain('no price in EUR is known for links of invented');
+  });
+
+  it('hold the sum of a batch, and charge a link job when it is submitted', async () => {
+    const key = await makeKey('0.026 USD/month');
+    const urls = [LINK, item(404), 'not a link', productLink(1)];
+    const batch = await post(key, '/v1/extract/batch', { urls });
+    expect([batch.status, batch.json.succeeded, batch.json.queued, batch.json.failed]).to.deep.equal([200, 1, 1, 2]);
+    expect(batch.headers.get('x-mediagate-cost')).to.equal(null);
+    expect(await budgetsOf(key)).to.containSubset([{ used: 0.012, left: 0.014 }]);
+    const oembed = `/v1/oembed?url=${encodeURIComponent(LINK)}`;
+    expect((await app.request(oembed, { headers: { authorization: `Bearer ${key}` } })).status).to.equal(200);
+    expect(codeOf(await post(key, '/v1/extract/batch', { urls }))).to.deep.equal(REFUSED);
+    const job = await extract(key, productLink(2), { force_async: true });
+    expect(job.status, job.text).to.be.below(300);
+    expect(await budgetsOf(key)).to.containSubset([{ used: 0.024, left: 0.002 }]);
+    expect(codeOf(await extract(key, productLink(3), { force_async: true }))).to.deep.equal(REFUSED);
   });
 
   it('hold the price of speech by its characters', async () => {

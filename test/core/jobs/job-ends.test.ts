@@ -74,6 +74,7 @@ for (const engine of engines) {
           model: 'gen-img-2',
           units: 1,
           usage: '{"inputTokens":5,"outputTokens":2}',
+          cost: null,
           at: finishedAt,
         },
       ]);

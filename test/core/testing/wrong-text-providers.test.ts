@@ -71,10 +71,14 @@ function ask(call: TextCall, { http, options: { key = '' } }: Context): Promise<
 }
 
 async function refusal({ status, body }: HttpStream): Promise<GatewayError> {
-  for await (const _piece of body);
+  let said = '';
+  for await (const piece of body) said += Buffer.from(piece).toString();
+  const upstream = { status, message: said.replaceAll(KEY, '…') };
+  if (status === 429) return new GatewayError('upstream_rate_limited', 'It limits us.', { upstream });
+  if (status === 409) return new GatewayError('upstream_conflict', 'It conflicts.', { upstream });
   if (status === 400) return new GatewayError('context_length_exceeded', 'It is too long.');
   if ([401, 402, 403].includes(status)) return new GatewayError('upstream_auth_error', 'It does not serve us.');
-  return new GatewayError(status === 429 ? 'upstream_rate_limited' : 'upstream_error', 'It failed.');
+  return new GatewayError('upstream_error', 'It failed.');
 }
 
 async function answer({ stream }: TextCall, { headers, body }: HttpStream): Promise<TextReply> {
@@ -275,6 +279,10 @@ describe('the testing kit for text providers', () => {
           error.code === 'upstream_rate_limited' ? new GatewayError('upstream_error', 'No.') : error,
         ),
         finds: ['HTTP 429 is named'],
+      },
+      'a limit and a conflict without the words of the vendor': {
+        send: telling((error) => (error.upstream ? new GatewayError(error.code, error.message) : error)),
+        finds: ['HTTP 429 is named', 'HTTP 409 is named'],
       },
       "a caller's fault called a failure": {
         send: telling((error) =>

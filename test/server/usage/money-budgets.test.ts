@@ -11,6 +11,10 @@ import { until } from '../../support/until.js';
 const prices = createPrices({
   currency: 'USD',
   models: { 'm-5.5': { input: 0.15, output: 2.5 }, 'm-audio': { characters: 15 }, free: { input: 0, output: 0 } },
+  links: [
+    { platform: 'photo', method: 'browser', price: 0.003 },
+    { platform: 'photo', price: 0.001 },
+  ],
 });
 const demand = async () => ({ input: 1_000, hiddenInput: 0, output: 2_000, minOutput: 256, choices: 1 });
 /** Of that demand: 150 for the input and 5,000 for the output. */
@@ -111,6 +115,63 @@ for (const engine of engines) {
       const spent = await create(0);
       await ask(spent, state, 'free');
       expect(await rejection(ask(spent))).to.include({ code: 'insufficient_quota' });
+    });
+
+    const extract = (id: string, from = state, links: readonly string[] = ['photo']) => {
+      const reserve = { budgetId: null, furtherBudgets: [id], tokens: 0, uses: { links } };
+      return from.admissions.admit({ ...CHAT, route: '/v1/extract', model: links.at(-1) ?? '', reserve });
+    };
+
+    it('are never overspent by a hundred links at once over two nodes, some in batches', async () => {
+      const other = await place.open({ clock, rateLimitClock: clock, prices });
+      const limit = 70_000;
+      const id = await create(limit);
+      let [admitted, spent] = [0, 0];
+      async function request(index: number): Promise<void> {
+        const from = index % 2 === 0 ? state : other;
+        const links = index % 10 === 0 ? 3 : 1;
+        const { reservation = '' } = await extract(id, from, Array(links).fill('photo'));
+        admitted += 1;
+        const { costUsed = 0, costReserved = 0 } = (await state.budgets.find(id)) ?? {};
+        expect(costUsed + costReserved).to.be.at.most(limit);
+        const cost = links * (index % 3 === 0 ? 3_000 : 1_000);
+        spent += cost;
+        from.admissions.release(reservation, cost);
+        from.admissions.release(reservation, cost);
+      }
+      for (const outcome of await Promise.allSettled(Array.from({ length: 100 }, (_, index) => request(index)))) {
+        if (outcome.status === 'rejected') expect(outcome.reason).to.include({ code: 'insufficient_quota' });
+      }
+      for (const each of [state, other]) await each.admissions.flush();
+      expect(admitted).to.be.within(15, 99);
+      expect(await state.budgets.find(id)).to.include({ costReserved: 0, costUsed: spent, requestsUsed: 0 });
+      expect(spent).to.be.at.most(limit);
+    });
+
+    it('count links in money alone, and refuse those without a price in words', async () => {
+      const id = await create(6_000, { requestLimit: 0, tokenLimit: 0 });
+      const { reservation = '' } = await extract(id);
+      expect(await state.budgets.find(id)).to.include({ costReserved: 3_000, requestsUsed: 0 });
+      expect(await rejection(extract(id, state, ['photo', 'photo']))).to.include({ code: 'insufficient_quota' });
+      state.admissions.release(reservation, 0);
+      await state.admissions.flush();
+      expect(await state.budgets.find(id)).to.include({ costReserved: 0, costUsed: 0, requestsUsed: 0 });
+      expect(String(await rejection(extract(id, state, ['photo', 'clips'])))).to.contain(
+        'no price in USD is known for links of clips',
+      );
+      const ofTokens = await create(0, { costLimit: null, currency: null, tokenLimit: 0 });
+      expect(await extract(ofTokens)).to.deep.equal({});
+      expect(await extract('budget_gone')).to.deep.equal({});
+    });
+
+    it('hold the cost of links of a killed process', async () => {
+      const dying = await create(3_000);
+      const silent = await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 1_000_000 });
+      await extract(dying, silent);
+      clock.advance(60_000);
+      await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 300 });
+      await until(async () => (await state.budgets.find(dying))?.costReserved === 0);
+      expect(await state.budgets.find(dying)).to.include({ costUsed: 3_000, requestsUsed: 0 });
     });
 
     it('count audio by what it is sent, and hold what a killed process may have used', async () => {

@@ -79,6 +79,15 @@ describe('prices', () => {
     expect(PRICES.linkCostOf('photo', 'browser')).to.equal(5_000);
     expect(PRICES.linkCostOf('photo', 'page+browser')).to.equal(5_000);
     expect(PRICES.linkCostOf('photo', 'api')).to.equal(null);
+    const highest = (...links: string[]) => PRICES.highestCostOf({ model: 'any', links });
+    expect(highest('clip_shop')).to.equal(10_000);
+    expect(highest('clip_shop', 'photo', 'photo')).to.equal(20_000);
+    expect(highest()).to.equal(0);
+    const [dear, cheap] = [{ price: 5 }, { platform: 'photo', price: 1 }];
+    const table = (links: { price: number }[]) => createPrices({ currency: 'USD', links });
+    expect(table([cheap, dear]).highestCostOf({ model: '', links: ['photo', 'clip_shop'] })).to.equal(6_000_000);
+    expect(table([cheap]).highestCostOf({ model: '', links: ['photo', 'clip_shop'] })).to.equal(null);
+    expect([PRICES, table([])].map(({ hasLinkPrices }) => hasLinkPrices)).to.deep.equal([true, false]);
   });
 
   it('has a price of the tokens of input images', () => {
