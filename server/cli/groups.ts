@@ -6,7 +6,6 @@ import type { Records } from '../state.js';
 import {
   addUp,
   type BudgetState,
-  encodeCounts,
   encodeSharedBudget,
   renderBudget,
   renderSharedLeft,
@@ -15,7 +14,8 @@ import {
 import { ALERT_SIGNER, createWebhookSecrets } from '../webhooks/index.js';
 import { CommandFailure, CommandMistake, print, printJson, withNewState, withState } from './command.js';
 import { changedBudgets } from './key-changes.js';
-import { renderCounts } from './usage.js';
+import { checkCurrency } from './keys.js';
+import { describeCounts, renderCounts } from './usage.js';
 import { noteOf, operatorActor } from './users.js';
 
 const NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
@@ -33,6 +33,7 @@ export async function createGroupCommand(settings: Settings, name: string, optio
   const amounts = changedBudgets(options.budget ?? ['none']);
   const by = { actor: operatorActor(), ...noteOf(options.note) };
   const budgets = await withNewState(settings, async (state) => {
+    await checkCurrency(state, amounts);
     try {
       await state.budgets.createGroup(name);
     } catch (error) {
@@ -73,7 +74,10 @@ async function changeBudgets(
 ): Promise<number> {
   const amounts = changedBudgets(budget);
   const by = { actor: operatorActor(), ...noteOf(note) };
-  const budgets = await withState(settings, (state) => state.budgets.change({ ...owner, budgets: amounts, ...by }));
+  const budgets = await withState(settings, async (state) => {
+    await checkCurrency(state, amounts);
+    return state.budgets.change({ ...owner, budgets: amounts, ...by });
+  });
   if (json) printJson({ [owner.scope]: owner.subject, budgets: encodeAll(budgets) });
   else {
     const text = amounts.map(renderBudget).join(', ') || 'none';
@@ -122,7 +126,7 @@ export async function showGroupCommand(
   { json }: { json?: boolean },
 ): Promise<number> {
   const to = dayOf(systemClock.now());
-  const { group, usage } = await withState(settings, async (state) => {
+  const { group, usage, currency } = await withState(settings, async (state) => {
     const found = await findGroup(state, name);
     const keys = (await state.keys.list()).filter(({ groupName }) => groupName === name);
     const budgets = await state.budgets.of({ scope: 'group', subject: name });
@@ -130,20 +134,20 @@ export async function showGroupCommand(
     for (const { id } of keys) {
       used.set(id, addUp(await state.usage.totals({ keyId: id, from: `${to.slice(0, 8)}01`, to })));
     }
-    return { group: { ...found, keys, budgets }, usage: used };
+    return { group: { ...found, keys, budgets }, usage: used, currency: await state.usage.currency() };
   });
   const usageOf = ({ id }: ApiKeyRecord) => usage.get(id) ?? addUp([]);
   if (json) {
     const keys = group.keys.map((key) => ({
       id: key.id,
       name: key.name,
-      usage_this_month: encodeCounts(usageOf(key)),
+      usage_this_month: describeCounts(usageOf(key), currency),
     }));
     printJson({ ...describe(group), keys });
   } else {
     const left = group.budgets.map(renderSharedLeft).join('; ') || 'unlimited';
     print(`group    ${name}\nleft     ${left}\ncreated  ${isoTime(group.createdAt)}\n`);
-    const rows = group.keys.map((key) => [key.id, sanitizeForTerminal(key.name), renderCounts(usageOf(key))]);
+    const rows = group.keys.map((key) => [key.id, sanitizeForTerminal(key.name), renderCounts(usageOf(key), currency)]);
     if (rows.length > 0) print(`\n${renderTable(['KEY', 'NAME', 'THIS MONTH'], rows)}\n`);
   }
   return 0;

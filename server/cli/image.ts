@@ -15,6 +15,8 @@ export interface ImageFlags {
   size?: string;
   /** Files or https links of input images. */
   ref?: readonly string[];
+  /** File or https link of a mask: its transparent pixels are the part of the first input image to change. */
+  mask?: string;
   /** A file or a folder, see {@link readTarget}. Default: this folder. */
   output?: string;
 }
@@ -22,7 +24,7 @@ export interface ImageFlags {
 const ACCOUNT = 'local';
 const POLL_MS = 500;
 const INTERRUPTED_EXIT_CODE = 130;
-const OPTIONS = { size: '--size', model: '--model', image: '--ref' };
+const OPTIONS = { size: '--size', model: '--model', image: '--ref', mask: '--mask' };
 
 /** Makes one image through a job, as the routes do, and prints the name of its file. Ctrl-C cancels the job. */
 export async function imageCommand(settings: Settings, prompt: string, flags: ImageFlags): Promise<number> {
@@ -31,7 +33,8 @@ export async function imageCommand(settings: Settings, prompt: string, flags: Im
     model: flags.model,
     prompt,
     size: flags.size,
-    image: await Promise.all((flags.ref ?? []).map(readReference)),
+    image: await Promise.all((flags.ref ?? []).map((reference) => readReference(reference, '--ref'))),
+    ...(flags.mask !== undefined && { mask: await readReference(flags.mask, '--mask') }),
     output_format: target.format,
   };
   const logger = openQuietLogger(settings);
@@ -93,10 +96,10 @@ async function make({ images }: Gateway, settings: Settings, { body, target }: O
       else job = await images.wait(job.id, ACCOUNT, { timeoutMs: POLL_MS });
     }
     if (job.state === 'cancelled') return undefined;
-    const picture = job.image && (await images.content(job.image));
-    if (!job.image || !picture) throw new CommandFailure(reasonOf(job));
+    const content = job.image && (await images.content(job.image));
+    if (!job.image || !content) throw new CommandFailure(reasonOf(job));
     const file = target.fileFor(job.image.name);
-    await write(file, picture, { settings, image: job.image });
+    await write(file, content, { settings, image: job.image });
     return file;
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
@@ -122,7 +125,7 @@ async function write(file: string, { body }: StoredBody, { settings, image }: Sa
       image.source === 'local_cache' ? path.join(dataDir, 'files', image.name) : `${image.name} in the object store`;
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandFailure(
-      `The picture was created, but ${file} could not be written: ${reason}. For ${imageFileHours} hours it is stored as ${target}.`,
+      `The image was created, but ${file} could not be written: ${reason}. For ${imageFileHours} hours it is stored as ${target}.`,
     );
   }
 }
@@ -133,15 +136,15 @@ function describe({ state, queuePosition, startedAt }: ImageJob): string {
 }
 
 function reasonOf({ error }: ImageJob): string {
-  if (!error) return 'The picture no longer exists.';
+  if (!error) return 'The image no longer exists.';
   return error.reason === undefined ? error.message : `${error.message} (${error.reason})`;
 }
 
 /** A file becomes a data URI, as clients send it; its media type is ignored. */
-async function readReference(reference: string): Promise<string> {
+async function readReference(reference: string, option: '--ref' | '--mask'): Promise<string> {
   if (/^https?:\/\//.test(reference)) return reference;
   const bytes = await readFile(reference).catch((cause: Error) => {
-    throw new CommandMistake(`--ref ${reference} cannot be read: ${cause.message}`);
+    throw new CommandMistake(`${option} ${reference} cannot be read: ${cause.message}`);
   });
   return `data:image/png;base64,${bytes.toString('base64')}`;
 }

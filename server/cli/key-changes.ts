@@ -6,18 +6,12 @@ import { type ApiKeyRecord, createKey, describeLimits, hashKey, type KeyChange }
 import { isSiteAccount } from '../limits/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
-import {
-  addUp,
-  type BudgetAmount,
-  encodeBudget,
-  encodeCounts,
-  renderBudget,
-  type UsageCounts,
-} from '../usage/index.js';
+import { addUp, type BudgetAmount, encodeBudget, renderBudget, type UsageCounts } from '../usage/index.js';
 import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withState } from './command.js';
 import {
   asMistake,
   budgetAmounts,
+  checkCurrency,
   describeKey,
   expiryOf,
   findKey,
@@ -31,7 +25,7 @@ import {
   rpmOf,
   stateOf,
 } from './keys.js';
-import { renderCounts } from './usage.js';
+import { describeCounts, renderCounts } from './usage.js';
 import { noteOf, operatorActor } from './users.js';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -73,6 +67,7 @@ export async function updateKeyCommand(settings: Settings, named: string, option
   const by = { actor: operatorActor(), ...noteOf(options.note) };
   const { record, budget, budgets } = await withState(settings, async (state) => {
     const found = await findKey(state, id);
+    if (amounts) await checkCurrency(state, amounts);
     if (grant ?? rpm ?? models) Object.assign(change, await limitsOf(settings, found, options));
     if (properties.some((option) => option !== undefined)) {
       await state.keys.update({ id, change, ...by }).catch((error) => {
@@ -206,6 +201,8 @@ const MAX_ROWS = 20;
 
 interface Shown extends Listed {
   today: UsageCounts;
+  /** Of the costs. Undefined: there never were prices. */
+  currency: string | undefined;
   audit: readonly AuditEntry[];
 }
 
@@ -216,32 +213,33 @@ export async function showKeyCommand(settings: Settings, named: string, { json }
   const shown = await withState(settings, async (state): Promise<Shown> => {
     const record = await findKey(state, id);
     const { budgetId } = record;
-    const [budget, budgets, totals, audit] = await Promise.all([
+    const [budget, budgets, totals, currency, audit] = await Promise.all([
       budgetId === null ? undefined : state.budgets.find(budgetId),
       state.budgets.ofKey(record),
       state.usage.totals({ keyId: id, from: day, to: day }),
+      state.usage.currency(),
       state.audit.list({ subject: id, limit: MAX_ROWS }),
     ]);
-    return { record, budget, budgets, today: addUp(totals), audit };
+    return { record, budget, budgets, today: addUp(totals), currency, audit };
   });
   if (json) printJson(describe(shown));
   else print(render(shown));
   return 0;
 }
 
-function describe({ record, budget, budgets, today, audit }: Shown) {
+function describe({ record, budget, budgets, today, currency, audit }: Shown) {
   return {
     ...describeKey({ record, budget, budgets }),
     image_daily_limit: record.imageDailyLimit,
     suspended_at: isoTime(record.suspendedAt),
     replaced_by: record.replacedBy,
     budget: budget ? { id: budget.id, ...encodeBudget(budget) } : null,
-    usage_today: encodeCounts(today),
+    usage_today: describeCounts(today, currency),
     audit: audit.map(({ at, ...entry }) => ({ at: isoTime(at), ...entry })),
   };
 }
 
-function render({ record, budget, budgets, today, audit }: Shown): string {
+function render({ record, budget, budgets, today, currency, audit }: Shown): string {
   const { rpm, models, imageDailyLimit, replacedBy, revokedAt, suspendedAt } = record;
   const facts = [
     ['key', record.id],
@@ -256,7 +254,7 @@ function render({ record, budget, budgets, today, audit }: Shown): string {
     ...(record.priority === undefined ? [] : [['priority', record.priority]]),
     ['left', sanitizeForTerminal(renderAllLeft({ budget, budgets }))],
     ['images', imageDailyLimit === null ? 'the setting of the gateway' : `${imageDailyLimit} a day`],
-    ['today', renderCounts(today)],
+    ['today', renderCounts(today, currency)],
     ['created', isoTime(record.createdAt)],
     ['expires', isoTime(record.expiresAt) ?? 'never'],
     ['last used', isoTime(record.lastUsedAt) ?? 'never'],

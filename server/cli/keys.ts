@@ -85,6 +85,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   const made = createKeyRecord(wanted, pepper, systemClock.now());
   const { key } = made;
   const { record, budgets } = await withNewState(settings, async (state) => {
+    await checkCurrency(state, amounts);
     const { group: groupName } = options;
     const shared = await state.budgets.shared({ accountId, groupName }).catch(asMistake);
     const { id, createdAt } = made.record;
@@ -264,6 +265,18 @@ export function budgetAmounts(given: readonly string[]): BudgetAmount[] {
   const kinds = amounts.map(({ unit, resets, currency }) => [unit, resets, currency].join());
   if (new Set(kinds).size === kinds.length) return amounts;
   throw new CommandMistake('--budget may be given once for each unit and period.');
+}
+
+/** Requests under a budget in a currency without prices would all be refused. @throws CommandMistake */
+export async function checkCurrency(
+  { usage }: Pick<Records, 'usage'>,
+  amounts: readonly BudgetAmount[],
+): Promise<void> {
+  const inMoney = amounts.find(({ currency }) => currency !== null);
+  const ofPrices = inMoney && (await usage.currency());
+  if (ofPrices === undefined || inMoney?.currency === ofPrices) return;
+  const why = `--budget is in ${inMoney?.currency}, but the prices are in ${ofPrices} (PRICES_FILE, PRICES_CURRENCY).`;
+  throw new CommandMistake(`${why} Give the amount in ${ofPrices}.`);
 }
 
 /** The error of a group that does not exist, about its option. */

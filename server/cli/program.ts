@@ -31,9 +31,7 @@ The exit code is 1 where a method that should answer does not, or gives less.`;
 /** The commands. Each loads only what it needs: `keys list` opens no plugin, `--help` no database. */
 export function createProgram(): Command {
   const program = new Command('mediagate')
-    .description(
-      'Turns public links into structured data and prompts into pictures, over HTTP or from the command line.',
-    )
+    .description('Turns public links into structured data and prompts into images, over HTTP or from the command line.')
     .version(PACKAGE_VERSION)
     .addHelpText('after', START_HELP)
     .configureOutput({ outputError: (complaint, write) => write(pointToSetting(complaint)) })
@@ -82,9 +80,10 @@ export function createProgram(): Command {
 
   program
     .command('image')
-    .description('create one picture without a server and print its path')
-    .argument('<prompt>', 'description of the picture')
+    .description('create one image without a server and print its path')
+    .argument('<prompt>', 'description of the image')
     .option('--ref <file>', 'input image: a file or an https link; up to four times', collect)
+    .option('--mask <file>', 'PNG file or https link: its transparent pixels are the part of the first --ref to change')
     .option('--size <size>', 'canvas, e.g. 1024x1536, or auto (default: 1024x1024)')
     .option('--model <name>', 'image model', 'gen-img-2')
     .option('-o, --output <file>', 'a folder, or a file: .png, .jpg or .webp chooses the format (default: here)')

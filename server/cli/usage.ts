@@ -100,7 +100,8 @@ function describe({ names, counts }: Row, columns: readonly Column[], currency: 
   return { ...ofRow, ...describeCounts(counts, currency) };
 }
 
-function describeCounts(counts: UsageCounts, currency: string | undefined) {
+/** Counts in the `--json` output. @param currency Of the costs. Undefined: there never were prices. */
+export function describeCounts(counts: UsageCounts, currency: string | undefined) {
   return { ...encodeCounts(counts, currency !== undefined), ...(currency !== undefined && { currency }) };
 }
 
@@ -153,7 +154,7 @@ function otherCounts({ seconds, characters, images }: UsageCounts): string[] {
 }
 
 /** In one line: `12 requests (1 failed), 3,400 tokens in, 210 out, 2 images`. */
-export function renderCounts(counts: UsageCounts): string {
+export function renderCounts(counts: UsageCounts, currency?: string): string {
   const { requests, failed, inputTokens, outputTokens } = counts;
   const all = requests === 1 ? '1 request' : `${grouped(requests)} requests`;
   const tokens = inputTokens + outputTokens > 0;
@@ -161,5 +162,6 @@ export function renderCounts(counts: UsageCounts): string {
     failed > 0 ? `${all} (${grouped(failed)} failed)` : all,
     ...(tokens ? [`${grouped(inputTokens)} tokens in`, `${grouped(outputTokens)} out`] : []),
     ...otherCounts(counts),
+    ...(currency !== undefined && counts.priced > 0 ? [`${renderCost(counts)} ${currency}`] : []),
   ].join(', ');
 }

@@ -294,6 +294,7 @@ describe('the command line', () => {
       [['image', 'a tug', '--size', 'big'], '--size must be'],
       [['image', 'a tug', '--model', 'none'], '--model: There is no image model'],
       [['image', 'a tug', '--ref', at('none.png')], '--ref'],
+      [['image', 'a tug', '--mask', at('none.png')], '--mask'],
       [['image', 'a tug', '-o', at('tug.gif')], 'must end in .png, .jpg, .jpeg or .webp'],
       [['image', 'a tug', '-o', at('tug')], 'must end in .png'],
       [['image', 'a tug', '-o', at('none/tug.png')], `there is no folder ${at('none')}`],
