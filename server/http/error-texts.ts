@@ -362,9 +362,10 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
     action: 'Wait until some of the jobs have ended.',
   },
   insufficient_quota: {
-    meaning: 'The requests or tokens of the plan are used up, or the plan has ended.',
+    meaning:
+      'A budget of the plan, key, account or group is used up or has ended, or a price is missing for a budget of money.',
     cause: '`GET /v1/usage` shows what is left.',
-    action: 'Wait for the next period, or buy a plan.',
+    action: 'Wait for the next period, buy a plan, or ask the operator for a larger budget.',
   },
   queue_full: {
     meaning: 'A queue of the gateway is full.',

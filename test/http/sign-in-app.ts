@@ -82,7 +82,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
   });
   if (!identity) throw new Error('the app was started without accounts');
   const started = identity;
-  if (!options.withoutUsers) await app.state.users.signIn(EARLIER_USER);
+  if (!issuer && !options.withoutUsers) await app.state.users.signIn(EARLIER_USER);
 
   const begin = (browser: BrowserSession, path = '/signin') => browser.open(app.url + path);
 
