@@ -6,7 +6,7 @@ import { isGatewayError } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
 import { describeLinks, describeListening } from '../http/index.js';
 import { isWritingModel } from '../models/index.js';
-import { PlansFileError } from '../plans/index.js';
+import { MODEL_NOTES, PlansFileError } from '../plans/index.js';
 import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, type Settings, SettingsError } from '../settings/index.js';
 import { PricesError } from '../usage/index.js';
 import { describeEntries } from './plugins.js';
@@ -223,11 +223,15 @@ export interface SampleRequest {
   needsNetwork?: boolean;
 }
 
+const BUILT_IN_CHATS: readonly string[] = MODEL_NOTES.chat.models;
+
 /** One example request for each available capability; those that work offline first. */
 export function samplesOf(gateway: Pick<Gateway, 'platforms' | 'models'>): SampleRequest[] {
   const modelOf = (kind: string) => gateway.models().find((model) => model.kind === kind)?.id;
   const image = modelOf('image');
-  const text = gateway.models().find(isWritingModel)?.id;
+  // The operator's own names first: a server of one's own rarely has the built-in ones.
+  const texts = gateway.models().filter(isWritingModel);
+  const text = (texts.find(({ id }) => !BUILT_IN_CHATS.includes(id)) ?? texts[0])?.id;
   return [
     ...(text === undefined
       ? []
