@@ -1,7 +1,7 @@
 import type { Attempt, ErrorCode } from '../runtime/index.js';
 import type { AudioOperation } from './audio-provider.js';
 import type { MethodState, ProbeLink } from './extractor.js';
-import type { Plugin, UpstreamCheck } from './plugin.js';
+import type { Need, Plugin, UpstreamCheck } from './plugin.js';
 import type { UpstreamState } from './services.js';
 import type { TextRoute } from './text-provider.js';
 import { field, optional, type Static, type TObject, Type } from './typebox.js';
@@ -121,6 +121,8 @@ export interface PluginStatus {
   reason?: string;
   /** The environment variable that caused the failure. */
   badVariable?: string;
+  /** What the plugin needs and this machine lacks, if it failed for that. */
+  unmet?: Need;
   /** Environment variables that its entry names, and those that enable entries used in place of this one. */
   variables: { readonly names: readonly string[]; readonly switchOff: readonly string[] };
   provides: readonly string[];

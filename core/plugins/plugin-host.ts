@@ -96,6 +96,7 @@ interface Loaded {
   state: PluginState;
   reason?: string;
   badVariable?: string;
+  unmet?: NonNullable<PluginStatus['unmet']>;
   /** Variables that enable entries before this fallback. */
   switchOff: readonly string[];
   plugin?: Plugin;
@@ -123,7 +124,9 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     const checked = checkOptions(plugin, entry);
     for (const need of plugin.needs ?? []) {
       const reason = options.unmet(need);
-      if (reason) throw new Error(`it needs ${need === 'browser' ? 'a browser' : need}: ${reason}`);
+      if (!reason) continue;
+      loaded.unmet = need;
+      throw new Error(`it needs ${need === 'browser' ? 'a browser' : need}: ${reason}`);
     }
     const { scope, context } = createInstanceContext(root, {
       id: loaded.id,
@@ -263,6 +266,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         state: loaded.state,
         ...(loaded.reason !== undefined && { reason: loaded.reason }),
         ...(loaded.badVariable !== undefined && { badVariable: loaded.badVariable }),
+        ...(loaded.unmet !== undefined && { unmet: loaded.unmet }),
         variables: { names: loaded.entry.variables?.names ?? [], switchOff: loaded.switchOff },
         provides: loaded.plugin?.provides ?? [],
         serves: loaded.state === 'ready' ? registry.servedBy(loaded.id) : [],

@@ -376,8 +376,11 @@ function asFinding({ ok, detail, advice }: UpstreamFinding): Finding {
 function adviceFor(failed: readonly PluginStatus[]): string {
   const variables = new Set(failed.flatMap(({ badVariable }) => badVariable ?? []));
   const correct = variables.size > 0 ? [`Correct ${[...variables].join(', ')} in the environment.`] : [];
-  const isFileAtFault = variables.size === 0 || failed.some(({ badVariable }) => badVariable === undefined);
-  return [...correct, ...(isFileAtFault ? [CHECK_FILE] : [])].join(' ');
+  const needs = new Set(failed.flatMap(({ unmet }) => unmet ?? []));
+  const lacking = [...needs].map((need) => `The line "${need}" says how to get what is missing.`);
+  const isExplained = ({ badVariable, unmet }: PluginStatus) => badVariable !== undefined || unmet !== undefined;
+  const isFileAtFault = failed.length === 0 || !failed.every(isExplained);
+  return [...correct, ...lacking, ...(isFileAtFault ? [CHECK_FILE] : [])].join(' ');
 }
 
 /** Names methods that this machine or the settings lack: their data is then missing. */

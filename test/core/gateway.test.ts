@@ -79,6 +79,7 @@ describe('createGateway', () => {
     expect(status.empty?.reason).to.match(/"provides" lists extractor/);
     expect(status.future?.reason).to.match(/version 2/);
     expect(status.browsing?.reason).to.match(/needs a browser/);
+    expect(status.browsing).to.include({ unmet: 'browser' });
     expect(status.good).to.include({ state: 'ready' });
     expect(status.again?.reason).to.match(/invented is served by the entry "good" already/);
     expect(status.off).to.include({ state: 'disabled' });

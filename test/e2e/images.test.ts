@@ -118,7 +118,7 @@ describeOnStacks('images end to end', (stack) => {
       await symlink('/dev/full', full);
       const { code, stdout, stderr } = await gateway.command('image', 'A quiet harbour', ...size, '-o', full);
       expect([code, stdout]).to.deep.equal([1, '']);
-      expect(stderr).to.match(/^mediagate: The picture was created, but .*full\.png could not be written: ENOSPC.*\n$/);
+      expect(stderr).to.match(/^mediagate: The image was created, but .*full\.png could not be written: ENOSPC.*\n$/);
       const [, kept = ''] = /is stored as (\S+)/.exec(stderr) ?? [];
       const served = await gateway.request(`/v1/images/files/${path.basename(kept).replace(/\.$/, '')}`);
       expect(served.status, stderr).to.equal(200);
