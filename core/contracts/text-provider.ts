@@ -1,5 +1,6 @@
 import type { Usage } from './documents.js';
 import type { UpstreamState } from './services.js';
+import { Type } from './typebox.js';
 
 /** Routes on which a model writes text. `messages` is Anthropic's format, the others are OpenAI's. */
 export type WritingRoute = 'chat_completions' | 'responses' | 'messages';
@@ -12,6 +13,41 @@ export type ResponsesTask = 'compact' | 'input_tokens';
 
 /** Reasoning efforts of the format, weakest first. */
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+
+/** Fields that the options of text providers share: of a model, and of an upstream. Spread them. */
+export const TextOptionFields = {
+  model: {
+    id: Type.String({
+      pattern: '^[\\w.:/@+-]{1,200}$',
+      title: 'a name of letters, digits and _ . : / @ + -',
+      description: 'Public name of the model.',
+    }),
+    model: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'Name of the model at upstreams that state no `model`. Default: the public name.',
+      }),
+    ),
+    contextLength: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: 'Tokens of input and output together, for `GET /v1/models`; not enforced. Default: not known.',
+      }),
+    ),
+  },
+  upstream: {
+    model: Type.Optional(
+      Type.String({ minLength: 1, description: 'Name of all models at this upstream. Default: as each model says.' }),
+    ),
+    weight: Type.Number({
+      minimum: 0,
+      maximum: 1_000,
+      default: 1,
+      description: 'Share of the requests in relation to the other upstreams. 0: only while no other upstream works.',
+    }),
+  },
+} as const;
 
 /**
  * Passes text requests to a model. The open wire format is the domain here: bytes go in and come out unchanged, so

@@ -132,6 +132,23 @@ export const RestMsSchema = Type.Integer({
   description: 'Milliseconds of the first cool-down of an upstream that keeps failing.',
 });
 
+/** Times that the options of text providers share. Spread them. */
+export const TextTimeFields = {
+  budgetMs: Type.Integer({
+    minimum: 1_000,
+    maximum: 600_000,
+    default: 590_000,
+    description: 'Milliseconds until an answer begins, over all tries; less than the `timeoutMs` of the entry.',
+  }),
+  idleMs: Type.Integer({
+    minimum: 1,
+    maximum: 3_600_000,
+    default: 300_000,
+    description: 'Most milliseconds that an upstream may be silent in the middle of an answer.',
+  }),
+  restMs: RestMsSchema,
+};
+
 /** The header of a key; none without one. */
 export function bearerToken(apiKey: string | undefined): Readonly<Record<string, string>> {
   return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };

@@ -11,14 +11,15 @@ import {
   GatewayError,
   type PluginContext,
   REASONING_EFFORTS,
-  RestMsSchema,
   readUpstreamRequestId,
   replaceFields,
   type Static,
   sumUpstreamStates,
   type TextCall,
   type TextModel,
+  TextOptionFields,
   type TextProvider,
+  TextTimeFields,
   type TryFailure,
   Type,
   taskFailure,
@@ -40,24 +41,7 @@ const MaxOutputTokensSchema = Type.Integer({ minimum: 1, maximum: 100_000_000 })
 
 const ModelSchema = Type.Object(
   {
-    id: Type.String({
-      pattern: '^[\\w.:/@+-]{1,200}$',
-      title: 'a name of letters, digits and _ . : / @ + -',
-      description: 'Public name of the model.',
-    }),
-    model: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description: 'Name of the model at upstreams that state no `model`. Default: the public name.',
-      }),
-    ),
-    contextLength: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1_000_000_000,
-        description: 'Tokens of input and output together, for `GET /v1/models`; not enforced. Default: not known.',
-      }),
-    ),
+    ...TextOptionFields.model,
     efforts: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), { description: 'Default: `efforts` of the provider.' }),
     ),
@@ -81,15 +65,7 @@ const UpstreamSchema = Type.Object(
       minLength: 1,
       description: 'Key of the API. Default: none is sent.',
     }),
-    model: Type.Optional(
-      Type.String({ minLength: 1, description: 'Name of all models at this upstream. Default: as each model says.' }),
-    ),
-    weight: Type.Number({
-      minimum: 0,
-      maximum: 1_000,
-      default: 1,
-      description: 'Share of the requests in relation to the other upstreams. 0: only while no other upstream works.',
-    }),
+    ...TextOptionFields.upstream,
     name: Type.Optional(
       Type.String({ pattern: '^[\\w.-]{1,40}$', description: 'Name in the log. Default: its number.' }),
     ),
@@ -118,19 +94,7 @@ const OptionsSchema = Type.Object(
       description: 'Maximum output tokens of an answer, for chats that state none.',
     },
     upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16, description: 'Servers that have the models.' }),
-    budgetMs: Type.Integer({
-      minimum: 1_000,
-      maximum: 600_000,
-      default: 590_000,
-      description: 'Milliseconds until an answer begins, over all tries; less than the `timeoutMs` of the entry.',
-    }),
-    idleMs: Type.Integer({
-      minimum: 1,
-      maximum: 3_600_000,
-      default: 300_000,
-      description: 'Most milliseconds that an upstream may be silent in the middle of an answer.',
-    }),
-    restMs: RestMsSchema,
+    ...TextTimeFields,
   },
   strict,
 );

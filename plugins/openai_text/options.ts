@@ -3,10 +3,11 @@ import {
   BearerKeySchema,
   REASONING_EFFORTS,
   type ResponsesTask,
-  RestMsSchema,
   type Static,
   type TextModel,
+  TextOptionFields,
   type TextRoute,
+  TextTimeFields,
   Type,
   UpstreamUrlSchema,
 } from 'mediagate/plugin';
@@ -26,15 +27,7 @@ const UpstreamSchema = Type.Object(
     /** Base address, e.g. `https://api.openai.com/v1`; `/chat/completions` and `/responses` are put behind it. */
     url: UpstreamUrlSchema,
     apiKey: BearerKeySchema,
-    model: Type.Optional(
-      Type.String({ minLength: 1, description: 'Name of all models at this upstream. Default: as each model says.' }),
-    ),
-    weight: Type.Number({
-      minimum: 0,
-      maximum: 1_000,
-      default: 1,
-      description: 'Share of the requests in relation to the other upstreams. 0: only while no other upstream works.',
-    }),
+    ...TextOptionFields.upstream,
     routes: RoutesSchema,
     name: Type.Optional(
       Type.String({
@@ -78,11 +71,7 @@ const EffortsSchema = Type.Array(Type.String({ minLength: 1 }));
 
 const ModelSchema = Type.Object(
   {
-    id: Type.String({
-      pattern: '^[\\w.:/@+-]{1,200}$',
-      title: 'a name of letters, digits and _ . : / @ + -',
-      description: 'Public name of the model.',
-    }),
+    ...TextOptionFields.model,
     upstream: Type.Optional(
       Type.String({
         minLength: 1,
@@ -96,23 +85,10 @@ const ModelSchema = Type.Object(
           'Upstreams that have the model, in place of `upstream`: the first one that works answers or, if one has a `weight`, they share the requests.',
       }),
     ),
-    model: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description: 'Name of the model at upstreams that state no `model`. Default: the public name.',
-      }),
-    ),
     routes: Type.Optional({
       ...ModelRoutesSchema,
       description: 'Routes of the model. Default: `routes` of the provider.',
     }),
-    contextLength: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1_000_000_000,
-        description: 'Tokens of input and output together, for `GET /v1/models`; not enforced. Default: not known.',
-      }),
-    ),
     efforts: Type.Optional({ ...EffortsSchema, description: 'Default: `efforts` of the provider.' }),
     maxOutputTokens: Type.Optional({
       ...MaxOutputTokensSchema,
@@ -153,19 +129,7 @@ export const OptionsSchema = Type.Object(
         'Field of a chat that limits its output, for servers that know only one, such as `max_tokens`. Default: the field that the client sent, otherwise `max_completion_tokens`.',
     }),
     upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16, description: 'Servers that have the models.' }),
-    budgetMs: Type.Integer({
-      minimum: 1_000,
-      maximum: 600_000,
-      default: 590_000,
-      description: 'Milliseconds until an answer begins, over all tries; less than the `timeoutMs` of the entry.',
-    }),
-    idleMs: Type.Integer({
-      minimum: 1,
-      maximum: 3_600_000,
-      default: 300_000,
-      description: 'Most milliseconds that an upstream may be silent in the middle of an answer.',
-    }),
-    restMs: RestMsSchema,
+    ...TextTimeFields,
   },
   strict,
 );

@@ -13,23 +13,19 @@ import {
 import { keyOf } from '../keys/index.js';
 import { ImageJobSchema } from './image-answers.js';
 import { IMAGE_ROUTE } from './image-request.js';
-import { encodeImageJob } from './images.js';
+import { encodeImageJob, STATUS } from './images.js';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 
 /** State in the API → state of the job. */
-const STATES: Readonly<Record<string, JobState>> = {
-  queued: 'queued',
-  generating: 'running',
-  completed: 'completed',
-  failed: 'failed',
-  cancelled: 'cancelled',
-};
+const STATES: ReadonlyMap<string, JobState> = new Map(
+  Object.entries(STATUS).map(([state, status]) => [status, state as JobState]),
+);
 
 /** What each parameter accepts, for error messages. */
 const ACCEPTED = {
-  status: Object.keys(STATES).join(', '),
+  status: [...STATES.keys()].join(', '),
   limit: `a whole number from 1 to ${MAX_LIMIT}`,
   after: 'the id of a job of this account',
 };
@@ -77,7 +73,7 @@ export function imageListRoutes({ gateway, polls, clock, baseUrl }: ServerContex
       summary: 'List image jobs',
       description: "Returns the image jobs of the key's account, newest first, in pages.",
       query: {
-        status: { schema: OneOf(...Object.keys(STATES)), description: 'Only jobs in this state. Default: all.' },
+        status: { schema: OneOf(...STATES.keys()), description: 'Only jobs in this state. Default: all.' },
         limit: {
           schema: Type.Integer({ minimum: 1, maximum: MAX_LIMIT }),
           description: `Maximum number of jobs. Default ${DEFAULT_LIMIT}.`,
@@ -97,7 +93,7 @@ export function imageListRoutes({ gateway, polls, clock, baseUrl }: ServerContex
 function readPage({ query }: ParamsContext) {
   const refuse = (param: string) => fieldError({ path: param }, ACCEPTED);
   const { status, limit = String(DEFAULT_LIMIT), after } = query;
-  const state = typeof status === 'string' && Object.hasOwn(STATES, status) ? STATES[status] : undefined;
+  const state = typeof status === 'string' ? STATES.get(status) : undefined;
   if (status !== undefined && state === undefined) throw refuse('status');
   if (after !== undefined && typeof after !== 'string') throw refuse('after');
   const count = typeof limit === 'string' && /^\d{1,3}$/.test(limit) ? Number(limit) : 0;

@@ -253,7 +253,8 @@ const SLOW_POLL_AFTER_SECONDS = 10;
 const SLOW_AFTER_MS = 60_000;
 const DEEP_IN_QUEUE = 20;
 
-const STATUS: Readonly<Record<JobState, string>> = {
+/** State of a job → state in the API. */
+export const STATUS: Readonly<Record<JobState, string>> = {
   queued: 'queued',
   running: 'generating',
   completed: 'completed',
