@@ -158,13 +158,13 @@ export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, 
 
 /**
  * Reads the form of an audio route. The file exists until `use` has ended.
- * @param audioFields Field names of the audio file; the first one is named if it is missing.
+ * @param fields Names of the audio file, the first of which is named if it is missing; and of what must be exact.
  * @throws GatewayError `missing_required_parameter`, and as {@link useAudioForm}.
  */
 export async function useUpload(
   context: RequestContext,
   { gateway, uploads, audioMaxBytes }: ServerContext,
-  audioFields: readonly [string, ...string[]],
+  { audioFields, exact }: { audioFields: readonly [string, ...string[]]; exact: readonly string[] },
   use: (upload: AudioUpload) => Promise<void>,
 ): Promise<void> {
   const { req: request, res: response } = context;
@@ -172,6 +172,7 @@ export async function useUpload(
   const form = {
     audio: gateway.audio,
     audioFields,
+    exact,
     maxBytes: audioMaxBytes,
     budget: uploads,
     owner: quotaSubject(keyOf(context)),

@@ -119,23 +119,28 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
       body,
       answers,
       async handler(context) {
-        await useUpload(context, server, ['file'], async ({ fields, audio, ...keyed }) => {
-          const input = decodeTranscription(fields, operation);
-          await workOnAudio(context, server, {
-            ...keyed,
-            route: path,
-            model: input.call.model,
-            operation,
-            uses: { seconds: audio.seconds },
-            ignored: input.ignored,
-            isWhole: !input.stream,
-            ask: (signal) => gateway.audio[operation]({ ...input.call, audio, signal }),
-            encode(transcript) {
-              const { contentType, text } = encodeTranscript(transcript, input, operation);
-              return { contentType, body: Buffer.from(text) };
-            },
-          });
-        });
+        await useUpload(
+          context,
+          server,
+          { audioFields: ['file'], exact: [...FIELDS, 'language', 'file'] },
+          async ({ fields, audio, ...keyed }) => {
+            const input = decodeTranscription(fields, operation);
+            await workOnAudio(context, server, {
+              ...keyed,
+              route: path,
+              model: input.call.model,
+              operation,
+              uses: { seconds: audio.seconds },
+              ignored: input.ignored,
+              isWhole: !input.stream,
+              ask: (signal) => gateway.audio[operation]({ ...input.call, audio, signal }),
+              encode(transcript) {
+                const { contentType, text } = encodeTranscript(transcript, input, operation);
+                return { contentType, body: Buffer.from(text) };
+              },
+            });
+          },
+        );
       },
     });
   });

@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { findInexactField, type InexactField } from '../../core/text/index.js';
 import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.js';
 import {
   type BriefParts,
   createJsonScan,
+  type ExactFields,
   fingerprintOf,
   type JsonBody,
   type JsonScan,
@@ -45,6 +47,8 @@ export interface BodyReaderOptions {
   owner: string;
   /** The only fields that are used of a body above 256 KiB. Default: all. */
   fields?: readonly string[];
+  /** The fields that must exist once and in their exact letters. Default: any fields may be repeated. */
+  exact?: ExactFields;
 }
 
 /**
@@ -156,21 +160,28 @@ async function takeJson(
   const { bytes, release, onBytes } = await takeBody(request, response, options, JSON_TYPE, scan);
   try {
     if (bytes.length > LARGE_BYTES || scan.values() > LARGE_VALUES) {
-      const { fields, owner } = options;
+      const { fields, owner, exact } = options;
       // Before it is parsed: an object of so many fields takes twenty times the memory of its text.
       if (!fields && scan.fields() > MAX_FIELDS) orRefuse({ refusal: `The body has more than ${MAX_FIELDS} fields.` });
       // Even a short one is work for a thread.
       onBytes(Number.POSITIVE_INFINITY);
       // A small body may share its memory with the next request of its connection.
       const own = bytes.length > BIG_BYTES ? bytes : Buffer.from(new Uint8Array(bytes).buffer);
-      const whole = await parseInWorker(owner, own, { ...plan, fields, longStrings: scan.longStrings });
+      const whole = await parseInWorker(owner, own, {
+        ...plan,
+        ...(exact && { exact: { read: exact, names: scan.names() } }),
+        fields,
+        longStrings: scan.longStrings,
+      });
       if ('refusal' in whole.parsed) freeMemory(whole.bytes);
       const large = orRefuse(whole.parsed);
-      const { fingerprint, brief } = large;
+      const { fingerprint, brief, inexact } = large;
+      refuseInexact(inexact);
       const value = restoreCuts(large, whole.bytes);
       return { bytes: whole.bytes, value, fingerprint, release, ...(brief && { brief }) };
     }
     const value = orRefuse(parseObject(bytes));
+    if (options.exact) refuseInexact(findInexactField(value, bytes, scan.names(), options.exact));
     return { bytes, value, fingerprint: plan.fingerprinted ? fingerprintOf(value) : '', release };
   } catch (error) {
     release();
@@ -238,6 +249,17 @@ export function countRefusals(
 function orRefuse<Value>(parsed: Parsed<Value>): Value {
   if ('refusal' in parsed) throw new GatewayError('invalid_json', parsed.refusal);
   return parsed.value;
+}
+
+/** @throws GatewayError `invalid_value`. */
+function refuseInexact(field: InexactField | undefined): void {
+  if (!field) return;
+  const { param, name, isRepeated } = field;
+  const shown = param.slice(0, 200);
+  const message = isRepeated
+    ? `${shown} is sent twice; send it once.`
+    : `${shown} must be written in small letters: ${name}.`;
+  throw new GatewayError('invalid_value', message, { param: shown });
 }
 
 function checkType(request: IncomingMessage, mediaType: string): void {

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type { BusboyHeaders, BusboyInstance } from '@fastify/busboy';
 import type { Audio, UploadedAudio } from '../../core/audio/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
+import { isVariant } from '../../core/text/index.js';
 import { brokenOff, countRefusals, refuseCoding, tooLarge } from './body.js';
 import type { BodyBudget, BodyReservation } from './body-budget.js';
 import { fingerprintOf } from './json-body.js';
@@ -30,6 +31,8 @@ export interface FileFormOptions {
   fingerprinted: boolean;
   /** Fields that are files also if the part has no file name. Default: none. */
   unnamedFiles?: readonly string[];
+  /** The fields that must be in their exact letters. Default: any letters. */
+  exact?: readonly string[];
 }
 
 export interface FormOptions extends Omit<FileFormOptions, 'fileFields' | 'unnamedFiles'> {
@@ -180,6 +183,7 @@ async function readForm<Files>(
   try {
     await whole;
     const files = await collector.received();
+    refuseVariants(fields, limits.exact);
     const fingerprint = hashes
       ? fingerprintOf({ fields: Object.fromEntries(fields), files: Object.fromEntries(hashes) })
       : '';
@@ -192,6 +196,15 @@ async function readForm<Files>(
     request.unpipe(parser);
     // Discards bytes after the form: unread, they would hide a disconnect.
     request.resume();
+  }
+}
+
+/** @throws GatewayError `invalid_value`. */
+function refuseVariants(fields: FormFields, exact: readonly string[] = []): void {
+  const known = new Set(exact);
+  for (const name of fields.keys()) {
+    if (known.has(name) || !isVariant(name, known)) continue;
+    throw invalid(name.slice(0, 200), 'The names of fields are written in small letters.');
   }
 }
 
