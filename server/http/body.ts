@@ -1,7 +1,9 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { findInexactField, type InexactField } from '../../core/text/index.js';
 import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.js';
+import { type CheckStage, decodeBody, readCodings } from './body-coding.js';
 import {
   type BriefParts,
   createJsonScan,
@@ -209,6 +211,7 @@ async function takeBody(
   scan?: JsonScan,
 ): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void; onBytes: (bytes: number) => void }> {
   checkType(request, mediaType);
+  const codings = readCodings(request, response);
   const announced = request.headers['content-length'];
   const expected = announced === undefined ? undefined : Number(announced);
   const refusals = countRefusals(response, budget, owner);
@@ -216,7 +219,13 @@ async function takeBody(
   if (expected !== undefined && expected > maxBytes) throw tooLarge(maxBytes, setting);
   if (request.headers.expect !== undefined) response.writeContinue();
   const limits = { maxBytes, setting, maxValues, expected, budget, owner, scan, onBytes: refusals };
-  return { ...(await readBytes(request, limits)), onBytes: refusals };
+  if (!codings) return { ...(await readBytes(request, limits)), onBytes: refusals };
+  const decoded = await decodeBody(request, codings, checkStage(maxBytes, setting));
+  try {
+    return { ...(await readBytes(decoded, { ...limits, expected: undefined })), onBytes: refusals };
+  } finally {
+    decoded.destroy();
+  }
 }
 
 /**
@@ -263,7 +272,6 @@ function refuseInexact(field: InexactField | undefined): void {
 }
 
 function checkType(request: IncomingMessage, mediaType: string): void {
-  refuseCoding(request.headers);
   const { 'content-type': type = '' } = request.headers;
   if (type === mediaType) return;
   const [, ...parameters] = type.split(';');
@@ -275,12 +283,6 @@ function checkType(request: IncomingMessage, mediaType: string): void {
 
 function mediaTypeOf(type = ''): string {
   return (type.split(';', 1)[0] ?? '').trim().toLowerCase();
-}
-
-/** @throws GatewayError `unsupported_media_type`. */
-export function refuseCoding({ 'content-encoding': coding }: IncomingHttpHeaders): void {
-  if (coding === undefined) return;
-  throw new GatewayError('unsupported_media_type', 'Send the body without a Content-Encoding.');
 }
 
 export function tooLarge(maxBytes: number, setting?: string): GatewayError {
@@ -323,13 +325,21 @@ export function areTooSmall(chunks: number, bytes: number): boolean {
   return chunks > MAX_SMALL_CHUNKS && bytes < chunks * SMALL_CHUNK_BYTES;
 }
 
+/** Limits what a coded body is decoded from. */
+export function checkStage(maxBytes: number, setting?: string): CheckStage {
+  return (bytes, chunks) => {
+    if (bytes > maxBytes) throw tooLarge(maxBytes, setting);
+    if (areTooSmall(chunks, bytes)) throw tooSmallChunks();
+  };
+}
+
 function tooSmallChunks(): GatewayError {
   const message = `The body comes in too many small chunks; send chunks of ${SMALL_CHUNK_BYTES} bytes or more.`;
   return new GatewayError('bad_request', message);
 }
 
 function readBytes(
-  request: IncomingMessage,
+  request: Readable,
   limits: ReadLimits,
 ): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
   const { maxBytes, setting, maxValues, expected, budget, owner, scan, onBytes } = limits;
@@ -380,7 +390,7 @@ function readBytes(
     };
     // Every request closes; an error takes longer to make than the check.
     const breakOff = (cause?: Error) => {
-      if (!isOver) fail(brokenOff(cause));
+      if (!isOver) fail(isGatewayError(cause) ? cause : brokenOff(cause));
     };
     request.on('data', take).on('end', finish).on('close', breakOff).on('error', breakOff);
   });

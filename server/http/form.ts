@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { BusboyHeaders, BusboyInstance } from '@fastify/busboy';
 import type { Audio, UploadedAudio } from '../../core/audio/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { isVariant } from '../../core/text/index.js';
-import { brokenOff, countRefusals, refuseCoding, tooLarge } from './body.js';
+import { brokenOff, checkStage, countRefusals, tooLarge } from './body.js';
 import type { BodyBudget, BodyReservation } from './body-budget.js';
+import { decodeBody, readCodings } from './body-coding.js';
 import { fingerprintOf } from './json-body.js';
 import type { RequestContext } from './koa-app.js';
 
@@ -126,6 +127,7 @@ async function useForm<Files, Result>(
   use: (form: Form<Files>) => Promise<Result>,
 ): Promise<Result> {
   checkType(request);
+  const codings = readCodings(request, response);
   const { budget, owner } = options;
   const maxBytes = options.maxBytes + FRAME_BYTES;
   const announced = request.headers['content-length'];
@@ -138,14 +140,14 @@ async function useForm<Files, Result>(
   try {
     if (request.headers.expect !== undefined) response.writeContinue();
     const limits = { ...options, formBytes: maxBytes, reservation, onBytes };
-    return await use(await readForm(request, limits, collect, slow.promise));
+    const source = codings ? await decodeBody(request, codings, checkStage(maxBytes)) : request;
+    return await use(await readForm({ request, source }, limits, collect, slow.promise));
   } finally {
     reservation.release();
   }
 }
 
 function checkType(request: IncomingMessage): void {
-  refuseCoding(request.headers);
   if (!isFileForm(request)) {
     throw new GatewayError('unsupported_media_type', 'Send the body as Content-Type: multipart/form-data.');
   }
@@ -163,23 +165,23 @@ type Fail = (error: unknown) => void;
 
 /** @param slow Rejects if the form arrives too slowly. */
 async function readForm<Files>(
-  request: IncomingMessage,
+  { request, source }: { request: IncomingMessage; source: Readable },
   limits: ReadLimits,
   collect: Collect<Files>,
   slow: Promise<never>,
 ): Promise<Form<Files>> {
-  const parser = await openParser(request, limits.unnamedFiles ?? []);
+  const parser = await openParser(request.headers, limits.unnamedFiles ?? []);
   const { promise: whole, resolve, reject: fail } = Promise.withResolvers<void>();
   const fields = collectFields(parser, fail);
   const hashes = limits.fingerprinted ? new Map<string, string[]>() : undefined;
   const collector = collect(parser, fail, hashes);
-  const unwatch = watch(request, limits, fail);
+  const unwatch = watch(source, limits, fail);
   parser
     .on('partsLimit', () => fail(new GatewayError('bad_request', `The form has more than ${MAX_PARTS} parts.`)))
     .on('error', (cause) => fail(new GatewayError('bad_request', 'The form is incomplete or invalid.', { cause })))
     .on('finish', resolve);
   slow.catch(fail);
-  request.pipe(parser);
+  source.pipe(parser);
   try {
     await whole;
     const files = await collector.received();
@@ -193,7 +195,8 @@ async function readForm<Files>(
     throw error;
   } finally {
     unwatch();
-    request.unpipe(parser);
+    source.unpipe(parser);
+    if (source !== request) source.destroy();
     // Discards bytes after the form: unread, they would hide a disconnect.
     request.resume();
   }
@@ -208,11 +211,11 @@ function refuseVariants(fields: FormFields, exact: readonly string[] = []): void
   }
 }
 
-async function openParser(request: IncomingMessage, fileFields: readonly string[]): Promise<BusboyInstance> {
+async function openParser(headers: IncomingHttpHeaders, fileFields: readonly string[]): Promise<BusboyInstance> {
   const { Busboy } = await import('@fastify/busboy');
   try {
     return new Busboy({
-      headers: request.headers as BusboyHeaders,
+      headers: headers as BusboyHeaders,
       limits: {
         parts: MAX_PARTS,
         fieldSize: MAX_FIELD_BYTES,
@@ -310,7 +313,7 @@ function hashInto(hashes: Map<string, string[]>, name: string, stream: Readable)
 }
 
 /** Counts the bytes of the form as they arrive, and makes sure that it ends. */
-function watch(request: IncomingMessage, { formBytes, reservation, onBytes }: ReadLimits, fail: Fail): () => void {
+function watch(source: Readable, { formBytes, reservation, onBytes }: ReadLimits, fail: Fail): () => void {
   let bytes = 0;
   const count = (chunk: Uint8Array) => {
     bytes += chunk.length;
@@ -324,12 +327,12 @@ function watch(request: IncomingMessage, { formBytes, reservation, onBytes }: Re
   };
   const arrived = () => reservation.arrived();
   const broken = (cause?: Error) => {
-    if (!request.readableEnded) fail(brokenOff(cause));
+    if (!source.readableEnded) fail(isGatewayError(cause) ? cause : brokenOff(cause));
   };
-  request.on('data', count).on('end', arrived).on('close', broken).on('error', broken);
+  source.on('data', count).on('end', arrived).on('close', broken).on('error', broken);
   return () => {
     arrived();
-    request.off('data', count).off('end', arrived).off('close', broken).off('error', broken);
+    source.off('data', count).off('end', arrived).off('close', broken).off('error', broken);
   };
 }
 

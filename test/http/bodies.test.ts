@@ -128,7 +128,7 @@ describe('request bodies', () => {
       { 'content-type': 'application/json; charset=utf-16' },
       { 'content-type': 'application/jsonp' },
       { 'content-type': '' },
-      { 'content-encoding': 'identity' },
+      { 'content-encoding': 'compress' },
     ];
     for (const headers of refused) {
       const answer = await send(body, headers);
@@ -137,7 +137,7 @@ describe('request bodies', () => {
         'unsupported_media_type',
       ]);
     }
-    expect((await send(gzipSync(body), { 'content-encoding': 'gzip' })).status).to.equal(415);
+    expect((await send(gzipSync(body), { 'content-encoding': 'lzw' })).status).to.equal(415);
     const free = await app.makeKey();
     for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']) {
       expect((await app.extract(free, body, { 'content-type': type })).status, type).to.equal(200);
