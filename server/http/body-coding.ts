@@ -129,15 +129,15 @@ async function isRaw(source: Readable): Promise<boolean> {
 /** Undefined if there is none. */
 function firstByte(source: Readable): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const look = () => {
+    const peek = () => {
       const chunk: Uint8Array | null = source.read();
       if (chunk === null) return;
-      source.off('readable', look);
+      source.off('readable', peek);
       source.unshift(chunk);
       resolve(chunk[0]);
     };
     const end = () => resolve(undefined);
-    source.on('readable', look).once('end', end).once('close', end).once('error', end);
-    look();
+    source.on('readable', peek).once('end', end).once('close', end).once('error', end);
+    peek();
   });
 }
