@@ -130,10 +130,10 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
               route: path,
               model: input.call.model,
               operation,
-              uses: { seconds: audio.seconds },
+              audio,
               ignored: input.ignored,
               isWhole: !input.stream,
-              ask: (signal) => gateway.audio[operation]({ ...input.call, audio, signal }),
+              ask: (signal, heard = audio) => gateway.audio[operation]({ ...input.call, audio: heard, signal }),
               encode(transcript) {
                 const { contentType, text } = encodeTranscript(transcript, input, operation);
                 return { contentType, body: Buffer.from(text) };
