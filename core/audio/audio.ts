@@ -49,6 +49,8 @@ export interface AudioExchange<Answer> {
 export interface AudioModelMatch {
   /** Name of the plugin, if it only replaces a provider that is not configured. */
   standIn?: string;
+  /** As {@link AudioModel.takesOptions}. */
+  takesOptions: boolean;
 }
 
 export interface TranscriptionResult extends Transcript {
@@ -160,7 +162,8 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
       const { entry, contribution } = findModel(registry, model, operation);
       if (input !== undefined) checkLength(input, longestText(contribution, model));
       const { standIn } = host.policy(entry);
-      return standIn === undefined ? {} : { standIn };
+      const takesOptions = contribution.models.find(({ id }) => id === model)?.takesOptions ?? false;
+      return { takesOptions, ...(standIn !== undefined && { standIn }) };
     },
     transcribe: (call) => transcribeWith('transcribe', call),
     translate: (call) => transcribeWith('translate', call),

@@ -184,15 +184,24 @@ export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, 
   audio: UploadedAudio;
 }
 
+/** Names of fields of a form. */
+interface UploadFields {
+  /** The audio file; the first one is named if it is missing. */
+  audioFields: readonly [string, ...string[]];
+  /** Those that must be in their exact letters. */
+  exact: readonly string[];
+  /** Those that may have 1 MiB. Default: none. */
+  longFields?: readonly string[];
+}
+
 /**
  * Reads the form of an audio route. The file exists until `use` has ended.
- * @param fields Names of the audio file, the first of which is named if it is missing; and of what must be exact.
  * @throws GatewayError `missing_required_parameter`, and as {@link useAudioForm}.
  */
 export async function useUpload(
   context: RequestContext,
   { gateway, uploads, audioMaxBytes }: ServerContext,
-  { audioFields, exact }: { audioFields: readonly [string, ...string[]]; exact: readonly string[] },
+  { audioFields, ...names }: UploadFields,
   use: (upload: AudioUpload) => Promise<void>,
 ): Promise<void> {
   const { req: request, res: response } = context;
@@ -200,7 +209,7 @@ export async function useUpload(
   const form = {
     audio: gateway.audio,
     audioFields,
-    exact,
+    ...names,
     maxBytes: audioMaxBytes,
     budget: uploads,
     owner: quotaSubject(keyOf(context)),

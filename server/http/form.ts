@@ -13,6 +13,7 @@ import type { RequestContext } from './koa-app.js';
 
 const MAX_PARTS = 20;
 const MAX_FIELD_BYTES = 64 * 1024;
+const MAX_LONG_FIELD_BYTES = 1024 * 1024;
 const MAX_PART_HEADER_BYTES = 8 * 1024;
 const MAX_PART_HEADERS = 16;
 /** For fields and everything between the parts. */
@@ -32,6 +33,8 @@ export interface FileFormOptions {
   fingerprinted: boolean;
   /** Fields that are files also if the part has no file name. Default: none. */
   unnamedFiles?: readonly string[];
+  /** Fields that may have 1 MiB; others have 64 KiB. Default: none. */
+  longFields?: readonly string[];
   /** The fields that must be in their exact letters. Default: any letters. */
   exact?: readonly string[];
 }
@@ -172,7 +175,7 @@ async function readForm<Files>(
 ): Promise<Form<Files>> {
   const parser = await openParser(request.headers, limits.unnamedFiles ?? []);
   const { promise: whole, resolve, reject: fail } = Promise.withResolvers<void>();
-  const fields = collectFields(parser, fail);
+  const fields = collectFields(parser, fail, limits.longFields);
   const hashes = limits.fingerprinted ? new Map<string, string[]>() : undefined;
   const collector = collect(parser, fail, hashes);
   const unwatch = watch(source, limits, fail);
@@ -218,7 +221,7 @@ async function openParser(headers: IncomingHttpHeaders, fileFields: readonly str
       headers: headers as BusboyHeaders,
       limits: {
         parts: MAX_PARTS,
-        fieldSize: MAX_FIELD_BYTES,
+        fieldSize: MAX_LONG_FIELD_BYTES,
         headerSize: MAX_PART_HEADER_BYTES,
         headerPairs: MAX_PART_HEADERS,
       },
@@ -229,11 +232,16 @@ async function openParser(headers: IncomingHttpHeaders, fileFields: readonly str
   }
 }
 
-function collectFields(parser: BusboyInstance, fail: Fail): ReadonlyMap<string, readonly string[]> {
+function collectFields(
+  parser: BusboyInstance,
+  fail: Fail,
+  longFields: readonly string[] = [],
+): ReadonlyMap<string, readonly string[]> {
   const fields = new Map<string, string[]>();
   parser.on('field', (name: string | undefined, value, _isNameCut, isCut) => {
     if (name === undefined) return;
-    if (isCut) fail(invalid(name, `A field is longer than ${MAX_FIELD_BYTES} bytes.`));
+    const maxBytes = longFields.includes(name) ? MAX_LONG_FIELD_BYTES : MAX_FIELD_BYTES;
+    if (isCut || Buffer.byteLength(value) > maxBytes) fail(invalid(name, `A field is longer than ${maxBytes} bytes.`));
     fields.set(name, [...(fields.get(name) ?? []), value]);
   });
   return fields;
