@@ -107,7 +107,7 @@ export function speechRoutes(server: ServerContext): Route[] {
           model: call.model,
           operation: 'changeVoice',
           audio,
-          ask: (signal, heard = audio) => gateway.audio.changeVoice({ ...call, audio: heard, signal }),
+          ask: (signal, recording = audio) => gateway.audio.changeVoice({ ...call, audio: recording, signal }),
           encode: encodeAudio,
         });
       },

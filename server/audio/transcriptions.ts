@@ -153,7 +153,7 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
               audio,
               ignored,
               isWhole: !input.stream,
-              ask: (signal, heard = audio) => gateway.audio[operation]({ ...call, audio: heard, signal }),
+              ask: (signal, recording = audio) => gateway.audio[operation]({ ...call, audio: recording, signal }),
               encode(transcript) {
                 const { contentType, text } = encodeTranscript(transcript, input, operation);
                 return { contentType, body: Buffer.from(text) };
