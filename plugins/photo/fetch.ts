@@ -114,7 +114,7 @@ export function createRequests(http: HttpClient, siteConfig: SiteConfig) {
       const variables =
         name === 'post'
           ? { media_id: mediaId }
-          : { shortcode, fetch_tagged_user_count: null, hoisted_comment_id: null };
+          : { shortcode, __relay_internal__pv__PolarisAIGMMediaWebLabelEnabledrelayprovider: false };
       const response = await send({
         url: name === 'post' ? urls.postQuery : urls.shortcodeQuery,
         method: 'POST',
