@@ -179,7 +179,7 @@ const MAX_OPEN = 100;
 
 /**
  * The elements with `itemprop` or `itemscope` that are open while a page is read. Their ends tell the parser where a
- * described item ends, whatever the element is. All other elements are only counted, to find the right end.
+ * described item ends, of any kind. All other elements are only counted, to find the right end.
  */
 class OpenItems {
   /** Innermost last, each with the number of elements of its name that are open within it. */
