@@ -27,6 +27,13 @@ export interface AudioUpload {
 }
 
 export interface UploadedAudio extends AudioInputFile {
+  /**
+   * Decodes the whole file, in at most two minutes, for its length in seconds; `seconds` is only what the file states.
+   * Undefined without ffmpeg.
+   * @throws GatewayError `invalid_value` if it is longer than three hours, or only a part of it can be decoded,
+   *   `queue_full`; the signal's reason.
+   */
+  measure(signal: AbortSignal): Promise<number | undefined>;
   /** Must be called when the file is no longer used. */
   remove(): Promise<void>;
 }

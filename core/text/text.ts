@@ -52,6 +52,8 @@ import { createChatReader, createMessagesReader, createResponsesReader } from '.
 
 /** Maximum delay of a deadline, in milliseconds. */
 const MAX_TICK_MS = 250;
+/** The vectors of 2,048 texts, as many as a request may have: 3,072 numbers of 20 characters each. */
+const MAX_VECTOR_BYTES = 128 * 1024 * 1024;
 const TIMES: ExchangeTimes = { keepAliveMs: 15_000, idleMs: 300_000, totalMs: 3_600_000 };
 
 export interface TextsOptions {
@@ -301,6 +303,7 @@ export function createTexts(parts: TextsParts): TextService {
       },
       readerOf,
       isResponse: route === 'responses',
+      ...(!isWriting(route) && { maxWholeBytes: MAX_VECTOR_BYTES }),
       onWhole({ id, itemIds, open }, reply) {
         remember(id, reply);
         if (isStored) for (const itemId of itemIds) rememberItem(itemId, owner);
