@@ -20,6 +20,7 @@ import { isReadable, outcomeOfPage, outcomeOfPlayer, type ReadOptions } from './
 import { itemOf, parseOembed, parseVideo } from './read/public-apis.js';
 import { channelId } from './read/values.js';
 import { readWatchPage } from './read/watch-page.js';
+import { resolveVideoLink } from './resolve.js';
 
 const options = Type.Object(
   {
@@ -57,7 +58,7 @@ export default definePlugin<typeof options>({
   options,
   /** @throws TypeError if `options.siteConfig` does not fit the shipped one. */
   setup(context) {
-    const { apiKey, region } = context.options;
+    const { apiKey, region, language } = context.options;
     const siteConfig = siteConfigOf(context.options.siteConfig);
     const requests = createRequests(context.http, siteConfig, context.options);
     const readOptions = { siteConfig, region };
@@ -69,6 +70,7 @@ export default definePlugin<typeof options>({
       linkForms: LINK_FORMS,
       mediaHosts: ['.googlevideo.com'],
       match: matchVideo,
+      resolve: (call) => resolveVideoLink({ http: context.http, siteConfig, language }, call),
       embed: ({ id }) => ({ url: `https://www.youtube.com/embed/${id}`, width: 560, height: 315 }),
       probeLinks,
       methods: createMethods(requests, readOptions, Boolean(apiKey)),

@@ -1,0 +1,2 @@
+export { type MatchLink, matchPasted } from './link-match.js';
+export { parseLinkText } from './link-text.js';
