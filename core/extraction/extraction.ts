@@ -102,7 +102,12 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   const results = createResultCache({ cache, clock, ttlMs: options.cacheTtlMs });
   const flights = createSingleFlight<CachedResult>();
   const walks = createSingleFlight<string>();
-  const walked = new LRUCache<string, string>({ max: 10_000, ttl: SHORT_LINK_MS });
+  const walked = new LRUCache<string, string>({
+    max: 10_000,
+    ttl: SHORT_LINK_MS,
+    ttlResolution: 0,
+    perf: { now: () => clock.monotonic() },
+  });
 
   /**
    * Results of `match` by the link as sent and by the parsed link, including refusals. One request needs the result

@@ -1,5 +1,5 @@
 import { GatewayError, isGatewayError } from '../../runtime/index.js';
-import { isPlainUrl, pathSegments } from '../scraping/scraping.js';
+import { isPlainUrl, pathSegments } from '../scraping/index.js';
 import { parseLinkText } from './link-text.js';
 import { wrappedIn } from './link-wrappers.js';
 
@@ -77,7 +77,7 @@ function matchAnyCase<Found>(url: URL, match: MatchLink<Found>, linkForms: () =>
   try {
     return match(url);
   } catch (error) {
-    const isRefused = isGatewayError(error) && error.code === 'unsupported_link';
+    const isRefused = isGatewayError(error) && /^unsupported_(?:link|platform)$/.test(error.code);
     const other = isRefused && /[A-Z]/.test(url.pathname) ? lowerWords(url, linkForms()) : undefined;
     if (!other) throw error;
     try {

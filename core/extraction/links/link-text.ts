@@ -3,7 +3,7 @@ import { GatewayError } from '../../runtime/index.js';
 /*
  * Reads a link as people paste it: with white space, invisible characters, brackets, Markdown or HTML around it, HTML
  * entities, without its scheme, with a second question mark. It makes no request, and takes linear time. A link that a
- * reader and a parser could take for different addresses is refused. A plain link costs one regular expression.
+ * reader and a parser could take for different addresses is refused. A plain link costs a few regular expressions.
  */
 
 /** Maximum length of an accepted link, in characters. */
@@ -14,9 +14,11 @@ const MAX_PASSES = 8;
 const EXPECTED = 'Send an absolute http or https link of a supported platform.';
 
 const SCHEME = /^https?:\/\//i;
-/** What a plain link has none of; all else is read character by character. */
-const UNUSUAL =
-  /^(?!https?:\/\/(?!https?:))|[^!-~]|["<>\\^`{|}]|&(?:[a-z]{2,4}|#x?[\da-f]{1,6});|%(?:26|3f)|\?[^?]*\?|[^\w/=&%#+$~@-]$|%(?:0[9ad]|2[0279c]|3[ce]|5d|a0|8[b-f]|bf)$/i;
+/** A character or a sequence that a plain link has none of. */
+const UNUSUAL = /[^!#-;=?-[\]_a-z~]|&(?:[a-z]{2,4}|#x?[\da-f]{1,6});|%(?:26|3[Ff])|\?[^?]*\?/;
+/** Letters and signs that a plain link ends in, and encoded ones that it does not end in. */
+const USUAL_END = /[\w/=&%#+$~@-]$/;
+const UNUSUAL_END = /%(?:0[9ad]|2[0279c]|3[ce]|5d|a0|8[b-f]|bf)$/i;
 // URL parsers silently drop some control characters, and silently convert a backslash. U+202D and U+202E turn text round.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
 const MISLEADING = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u202d\u202e\\]/;
@@ -31,14 +33,23 @@ export function parseLinkText(text: unknown): URL {
   const sent = text.trim();
   if (sent === '') throw invalid(`url is empty. ${EXPECTED}`);
   if (sent.length > MAX_LINK_LENGTH) throw invalid(`url is longer than ${MAX_LINK_LENGTH} characters.`);
-  return parsePlain(UNUSUAL.test(sent) ? cleanLink(sent) : sent);
+  return parsePlain(isPlain(sent) ? sent : cleanLink(sent));
+}
+
+function isPlain(link: string): boolean {
+  return (
+    /^https?:\/\/(?!https?:)/i.test(link) &&
+    !UNUSUAL.test(link) &&
+    USUAL_END.test(link.slice(-1)) &&
+    !UNUSUAL_END.test(link.slice(-3))
+  );
 }
 
 function parsePlain(link: string): URL {
   if (!/^https?:\/\/[^/]/i.test(link)) throw invalid(`url does not begin with http:// or https://. ${EXPECTED}`);
   const url = URL.parse(link);
   if (!url) throw invalid(`url is not a valid URL. ${EXPECTED}`);
-  const [, authority = ''] = /^https?:\/\/([^/?#]*)/i.exec(link) ?? [];
+  const authority = link.slice(link.indexOf('//') + 2).split(/[/?#]/, 1)[0] ?? '';
   if (authority.includes('@')) {
     throw invalid('url has user information before the host, which public links do not have.');
   }

@@ -1,11 +1,11 @@
-import { pathSegments } from '../scraping/scraping.js';
+import { pathSegments } from '../scraping/index.js';
 
 /*
  * Addresses that stand around a link: redirects to other sites, login pages and consent forms that have the link in a
  * parameter. It is a closed list of exact hosts and paths. Nothing is requested.
  */
 
-interface Wrapper {
+export interface Wrapper {
   /** As in "The link is a redirect". */
   kind: string;
   hosts: readonly string[];
@@ -33,7 +33,7 @@ const GOOGLE_DOMAINS =
   'com de fr es it nl pl pt ro se ch at be ca cz dk fi no gr hu ie ru cl ae co.uk co.in co.jp co.kr co.id co.th co.za com.au com.br com.mx com.ar com.tr com.vn com.ua com.hk com.tw com.sg com.my com.ph com.pk com.bd com.eg com.sa com.ng com.co com.pe';
 const GOOGLE = GOOGLE_DOMAINS.split(' ').flatMap((domain) => [`google.${domain}`, `www.google.${domain}`]);
 
-const WRAPPERS: readonly Wrapper[] = [
+export const WRAPPERS: readonly Wrapper[] = [
   {
     kind: REDIRECT,
     hosts: [...FACEBOOK, 'l.facebook.com', 'lm.facebook.com', 'l.messenger.com', 'l.workplace.com', 'l.wl.co'],
