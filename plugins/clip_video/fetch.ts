@@ -15,7 +15,7 @@ import {
   resolveShortLink,
   type SiteConfigOverride,
 } from 'mediagate/plugin';
-import { isShop, itemIdIn, matchClip } from './links.js';
+import { canonicalUrl, isShop, itemIdIn, matchClip } from './links.js';
 import shipped from './site-config.json' with { type: 'json' };
 
 /** What the platform changes now and then: addresses, markers, status codes, phrases. */
@@ -124,7 +124,7 @@ export async function resolveClipLink(
   { http, siteConfig }: Omit<RequestOptions, 'language'>,
   { link, signal }: ResolveCall,
 ): Promise<URL> {
-  return resolveShortLink({
+  const end = await resolveShortLink({
     http,
     link,
     match: matchClip,
@@ -144,4 +144,7 @@ export async function resolveClipLink(
         : undefined,
     signal,
   });
+  // Some redirects omit the author's name, without which a link names no item.
+  const id = isShop(end) || matchAddress(matchClip, end) ? undefined : itemIdIn(end);
+  return id ? new URL(canonicalUrl(id)) : end;
 }

@@ -24,7 +24,7 @@ const BARE_CODE = /^Z[A-Za-z0-9]{6,23}$/;
 
 /** Segments that an item's id follows. */
 const ITEM_SEGMENTS: ReadonlySet<string> = new Set(['video', 'photo', 'v']);
-/** What precedes `video` and `photo`, if anything: the author, whose name the platform does not need, or a share page. */
+/** What precedes `video` and `photo`: the author, whose name may be empty, or a share page. */
 const BEFORE_ITEM = /^(?:(?:@|%40).*|share)$/i;
 const PLAYERS: ReadonlySet<string> = new Set(['embed', 'player']);
 /** First segments of addresses that may name an item outside of the path. */
@@ -66,7 +66,6 @@ export const LINK_FORMS = [
   'https://www.tiktok.com/@{user}/video/{id}',
   'https://www.tiktok.com/@{user}/photo/{id}',
   'https://www.tiktok.com/@/video/{id}',
-  'https://www.tiktok.com/video/{id}',
   'https://m.tiktok.com/v/{id}.html',
   'https://www.tiktok.com/embed/{id}',
   'https://www.tiktok.com/embed/v2/{id}',
@@ -88,7 +87,7 @@ export function canonicalUrl(id: string): string {
   return `https://www.tiktok.com/@i/video/${id}`;
 }
 
-/** The id in an address of the platform's own, such as a redirect. */
+/** The id in an address of the platform's own, such as a redirect, which may leave the author out. */
 export function itemIdIn(url: URL): string | undefined {
   return SITE_HOSTS.has(url.hostname) && isPlainUrl(url) ? idOf(url, pathSegments(url)) : undefined;
 }
@@ -112,10 +111,10 @@ export function matchClip(url: URL): LinkMatch {
   return link ?? { unsupported: kindOf(segments, short) };
 }
 
-/** False for a link like `/tag/video/{id}`, which names a hashtag and no item. */
+/** False for a link like `/video/{id}`, which the platform's redirects may have, or `/tag/video/{id}`. */
 function isNamed(segments: readonly string[]): boolean {
   const place = segments.findIndex((segment) => segment === 'video' || segment === 'photo');
-  return place <= 0 || PLAYERS.has(segments[0] ?? '') || BEFORE_ITEM.test(segments[place - 1] ?? '');
+  return place < 0 || PLAYERS.has(segments[0] ?? '') || BEFORE_ITEM.test(segments[place - 1] ?? '');
 }
 
 function idOf(url: URL, segments: readonly string[]): string | undefined {
@@ -151,7 +150,7 @@ function kindOf(segments: readonly string[], short: boolean): string {
   const [first = '', second] = segments;
   if (short) return 'a short link without a code';
   if (first === '') return 'the home page';
-  if (!isNamed(segments)) return kindOfPage(KINDS, first) ?? 'another page of the site';
+  if (!isNamed(segments)) return kindOfPage(KINDS, first) ?? "an item's link without its author";
   if (segments.some((segment) => ITEM_SEGMENTS.has(segment))) return 'a link without a proper item id';
   const user = first.startsWith('@') || /^%40/i.test(first) || second?.startsWith('@');
   // The last segment is the most precise: `/@user/live`.

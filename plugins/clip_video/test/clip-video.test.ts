@@ -327,12 +327,11 @@ describeExtractor({
     [`https://www.tiktok.com/@%E6%B8%AF/video/${item}/`]: item,
     [`https://m.tiktok.com/@harbour.notes/video/${item}`]: item,
     [`https://www.tiktok.com/en/@harbour.notes/video/${item}`]: item,
-    // The platform needs no author's name.
+    // The platform takes an empty name.
     [`https://www.tiktok.com/@/video/${item}`]: item,
     [`https://www.tiktok.com/@/photo/${item}?_r=1`]: item,
     [`https://www.tiktok.com/%40/video/${item}`]: item,
-    [`https://www.tiktok.com/video/${item}`]: item,
-    [`https://m.tiktok.com/photo/${item}`]: item,
+    [`https://www.tiktok.com/en/@/video/${item}`]: item,
     [`https://lite.tiktok.com/@harbour.notes/video/${item}`]: item,
     [`https://m.tiktok.com/v/${item}.html?_r=1`]: item,
     [`https://m.tiktok.com/v/${item}`]: item,
@@ -375,6 +374,8 @@ describeExtractor({
     'https://www.tiktok.com/@harbour.notes/live',
     'https://www.tiktok.com/@harbour.notes/playlist/Tugs-7000000000000000001',
     'https://www.tiktok.com/@harbour.notes/collection/Tugs-7000000000000000001',
+    `https://www.tiktok.com/video/${item}`,
+    `https://m.tiktok.com/photo/${item}`,
     `https://www.tiktok.com/tag/video/${item}`,
     'https://www.tiktok.com/@harbour.notes/video/',
     'https://www.tiktok.com/@harbour.notes/video/latest',
