@@ -45,7 +45,14 @@ import {
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
 import { createAuth } from './keys/index.js';
 import { extractBatchRoutes, extractRoutes, oembedRoutes } from './links/index.js';
-import { embeddingRoutes, messageRoutes, modelRoutes, storedResponseRoutes, textRoutes } from './models/index.js';
+import {
+  createModelPaths,
+  embeddingRoutes,
+  messageRoutes,
+  modelRoutes,
+  storedResponseRoutes,
+  textRoutes,
+} from './models/index.js';
 import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
 import { openApiRoutes } from './openapi/index.js';
 import { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payments/index.js';
@@ -76,7 +83,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   };
   return assemble(createRoutes(server, accounts), {
     ...dependencies,
-    unrouted: (route) => (accounts ? [createPlay(accounts, route), markVisits] : []),
+    unrouted: (route) => [...(accounts ? [createPlay(accounts, route), markVisits] : []), createModelPaths(route)],
     guardOf,
   });
 }

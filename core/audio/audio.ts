@@ -27,6 +27,13 @@ export interface AudioUpload {
 }
 
 export interface UploadedAudio extends AudioInputFile {
+  /**
+   * Decodes the whole file, in at most two minutes, for its length in seconds; `seconds` is only what the file states.
+   * Undefined without ffmpeg.
+   * @throws GatewayError `invalid_value` if it is longer than three hours, or only a part of it can be decoded,
+   *   `queue_full`; the signal's reason.
+   */
+  measure(signal: AbortSignal): Promise<number | undefined>;
   /** Must be called when the file is no longer used. */
   remove(): Promise<void>;
 }
@@ -42,6 +49,8 @@ export interface AudioExchange<Answer> {
 export interface AudioModelMatch {
   /** Name of the plugin, if it only replaces a provider that is not configured. */
   standIn?: string;
+  /** As {@link AudioModel.takesOptions}. */
+  takesOptions: boolean;
 }
 
 export interface TranscriptionResult extends Transcript {
@@ -153,7 +162,8 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
       const { entry, contribution } = findModel(registry, model, operation);
       if (input !== undefined) checkLength(input, longestText(contribution, model));
       const { standIn } = host.policy(entry);
-      return standIn === undefined ? {} : { standIn };
+      const takesOptions = contribution.models.find(({ id }) => id === model)?.takesOptions ?? false;
+      return { takesOptions, ...(standIn !== undefined && { standIn }) };
     },
     transcribe: (call) => transcribeWith('transcribe', call),
     translate: (call) => transcribeWith('translate', call),

@@ -29,6 +29,11 @@ export interface AudioModel {
   operations: readonly AudioOperation[];
   /** Maximum input text in characters. Default 4,096, as in the open format. */
   maxCharacters?: number;
+  /**
+   * Whether {@link TranscribeCall.options} and {@link TranscribeCall.speakers} are sent to the vendor. Default false: the
+   * options are ignored, and a request for speakers is refused.
+   */
+  takesOptions?: boolean;
 }
 
 interface AudioCall {
@@ -53,13 +58,21 @@ export interface AudioInputFile {
 
 export interface TranscribeCall extends AudioCall {
   audio: AudioInputFile;
-  /** ISO 639-1, lower case; transcription only. */
+  /** Code of two or three letters (ISO 639), lower case, without a region; transcription only. */
   language?: string;
   prompt?: string;
   /** 0 to 1. */
   temperature?: number;
   /** Finest requested timestamps. Default `segment`. */
   granularity?: 'segment' | 'word';
+  /** Whether to tell who speaks in each segment. Default false. Only for models with {@link AudioModel.takesOptions}. */
+  speakers?: boolean;
+  /**
+   * Further fields of the open format, as form texts in order: `chunking_strategy`, `include[]`,
+   * `known_speaker_names[]`, `known_speaker_references[]`. Default: none. Only for models with
+   * {@link AudioModel.takesOptions}.
+   */
+  options?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface Transcript {
@@ -71,6 +84,8 @@ export interface Transcript {
   /** In order of time; empty if the model returns no times. */
   segments: readonly TranscriptSegment[];
   words?: readonly TranscriptWord[];
+  /** Log probabilities of the tokens, as the vendor reports them. Default: none. */
+  logprobs?: readonly unknown[];
   /** Default: the seconds of audio. */
   usage?: Usage;
   /** Fields of the call that the model does not support and that were ignored. */
@@ -82,6 +97,8 @@ export interface TranscriptSegment {
   start: number;
   end: number;
   text: string;
+  /** Who speaks, as the model names them: `A`, or one of the known names. Default: not known. */
+  speaker?: string;
   /** What the model reports about its own work. Default: nothing. */
   details?: SegmentDetails;
 }

@@ -1,5 +1,6 @@
 export { correctionOf } from './background.js';
 export { createEventTexts } from './events.js';
+export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
 export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
 export type {
   BackgroundStart,

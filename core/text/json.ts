@@ -61,7 +61,7 @@ export function replaceFields(body: Uint8Array, changes: Readonly<Record<string,
   return Buffer.concat(pieces);
 }
 
-const QUOTE = 0x22;
+export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const COMMA = 0x2c;
@@ -171,6 +171,16 @@ export function walkTexts(bytes: Uint8Array, start: number, end: number, visitor
   }
 }
 
+/** Whether an object or a list opens. */
+export function isOpener(byte: number): boolean {
+  return (byte | BRACKET_TO_BRACE) === OPEN_BRACE;
+}
+
+/** Whether an object or a list closes. */
+export function isCloser(byte: number): boolean {
+  return (byte | BRACKET_TO_BRACE) === CLOSE_BRACE;
+}
+
 /** Undefined if the bytes end before. */
 function orCut(endOf: typeof endOfText, bytes: Uint8Array, start: number): number | undefined {
   try {
@@ -226,7 +236,7 @@ function endOfNest(bytes: Uint8Array, start: number): number {
 }
 
 /** @returns Index after the closing quote of the text with its opening quote at `start`. */
-function endOfText(bytes: Uint8Array, start: number): number {
+export function endOfText(bytes: Uint8Array, start: number): number {
   let at = start + 1;
   while (at < bytes.length) {
     for (const stop = Math.min(at + SHORT_TEXT, bytes.length); at < stop; at += 1) {

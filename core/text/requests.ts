@@ -7,6 +7,7 @@ import type {
   WritingRoute,
 } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
+import { LIMIT_CONTAINERS, LIMIT_NAMES } from './exact-fields.js';
 import { type JsonValue, replaceFields } from './json.js';
 import type { PromptSample } from './tokens.js';
 
@@ -242,28 +243,53 @@ export function previousResponseOf({ previous_response_id: previous }: JsonRecor
   throw new GatewayError('invalid_value', 'previous_response_id must be a text.', { param: 'previous_response_id' });
 }
 
-/** Fields that state the maximum tokens of an answer, for each choice. The first is the present one. */
-const LIMIT_FIELDS: Readonly<Record<WritingRoute, readonly string[]>> = {
-  chat_completions: ['max_completion_tokens', 'max_tokens'],
-  responses: ['max_output_tokens'],
-  messages: ['max_tokens'],
+/** The field that states the maximum tokens of an answer, for each choice. */
+const LIMIT_FIELDS: Readonly<Record<WritingRoute, string>> = {
+  chat_completions: 'max_completion_tokens',
+  responses: 'max_output_tokens',
+  messages: 'max_tokens',
 };
 
 /** Maximum tokens of an answer, over all its choices: at most 10^12. */
 export function maxOutputTokens(parsed: JsonRecord, route: TextRoute): number {
   if (!isWriting(route)) return 0;
-  return Math.min((statedMax(parsed, route) ?? DEFAULT_OUTPUT_TOKENS) * choicesOf(parsed, route), MAX_TOKENS);
+  return Math.min((statedMax(parsed) ?? DEFAULT_OUTPUT_TOKENS) * choicesOf(parsed, route), MAX_TOKENS);
 }
 
-function statedMax(parsed: JsonRecord, route: WritingRoute): number | undefined {
-  const counts = LIMIT_FIELDS[route].map((name) => parsed[name]).filter(isCount);
-  // Upstreams differ in which of the two they use: many know only the older one.
-  return counts.length > 0 ? Math.max(...counts) : undefined;
+const LIMITS: ReadonlyMap<string, 'limit' | 'container'> = new Map([
+  ...LIMIT_NAMES.map((name) => [name, 'limit'] as const),
+  ...LIMIT_CONTAINERS.map((name) => [name, 'container'] as const),
+]);
+
+function statedMax(parsed: JsonRecord): number | undefined {
+  let most: number | undefined;
+  // Upstreams differ in which of them they use: many know only an older one, or one of their own.
+  for (const name in parsed) {
+    const kind = LIMITS.get(name);
+    if (kind === undefined) continue;
+    const value = parsed[name];
+    const stated = kind === 'limit' ? value : statedMax(recordOf(value) ?? {});
+    if (isCount(stated)) most = Math.max(most ?? 0, stated);
+  }
+  return most;
 }
 
-function choicesOf({ n }: JsonRecord, route: TextRoute): number {
-  return route === 'chat_completions' && isCount(n) ? n : 1;
+/** Choices that the upstream writes; of the best of several, it writes all. */
+function choicesOf({ n, best_of: tried }: JsonRecord, route: TextRoute): number {
+  if (route !== 'chat_completions') return 1;
+  return Math.max(isCount(n) ? n : 1, isCount(tried) ? tried : 1);
 }
+
+/** @throws GatewayError `invalid_value` if a number of choices is no whole number. */
+export function checkChoices(parsed: JsonRecord): void {
+  for (const param of CHOICE_FIELDS) {
+    const count = parsed[param];
+    if (count === undefined || count === null || isCount(count)) continue;
+    throw new GatewayError('invalid_value', `${param} must be a whole number from 1.`, { param });
+  }
+}
+
+const CHOICE_FIELDS = ['n', 'best_of'] as const;
 
 /** What a token budget must reserve for a request with that input. */
 export function demandOf(
@@ -274,7 +300,7 @@ export function demandOf(
 ): TokenDemand {
   if (!isWriting(route)) return { input, hiddenInput: 0, output: 0, minOutput: 0, choices: 1 };
   const choices = choicesOf(parsed, route);
-  const perChoice = statedMax(parsed, route) ?? most;
+  const perChoice = statedMax(parsed) ?? most;
   const continues = [parsed.previous_response_id, parsed.conversation].some((id) => id !== undefined && id !== null);
   return {
     input,
@@ -307,16 +333,44 @@ export function limitOutput(
   { route, output, field }: { route: WritingRoute; output: number; field?: string },
 ): { body: Uint8Array; parsed: JsonRecord } {
   const perChoice = Math.max(1, Math.floor(output / choicesOf(parsed, route)));
-  const sent = LIMIT_FIELDS[route].filter((name) => parsed[name] !== undefined);
+  const sent = LIMIT_NAMES.filter((name) => parsed[name] !== undefined);
   const names = route === 'chat_completions' && field !== undefined ? [...new Set([...sent, field])] : sent;
-  if (names.length === 0) names.push(LIMIT_FIELDS[route][0] as string);
-  const limits = Object.fromEntries(
+  const isKnown = names.some(
+    (name) => name === LIMIT_FIELDS[route] || (route === 'chat_completions' && name === OLDER),
+  );
+  // A server that does not know the field that was sent reads that of the format.
+  if (!isKnown && field === undefined) names.push(LIMIT_FIELDS[route]);
+  const limits = { ...limitsIn(parsed, perChoice), ...lowered(parsed, names, perChoice) };
+  return { body: replaceFields(body, limits), parsed: { ...parsed, ...limits } };
+}
+
+/** The older field of a chat. */
+const OLDER = 'max_tokens';
+
+/** The limits among the fields, at most so high, and those in fields that have further ones. */
+function limitsIn(fields: JsonRecord, most: number): Record<string, JsonValue> {
+  const changes = lowered(
+    fields,
+    LIMIT_NAMES.filter((name) => fields[name] !== undefined),
+    most,
+  );
+  for (const name of LIMIT_CONTAINERS) {
+    const inner = recordOf(fields[name]);
+    const nested = inner ? limitsIn(inner, most) : {};
+    if (inner && Object.keys(nested).length > 0) {
+      changes[name] = { ...(inner as Readonly<Record<string, JsonValue>>), ...nested };
+    }
+  }
+  return changes;
+}
+
+function lowered(fields: JsonRecord, names: readonly string[], most: number): Record<string, JsonValue> {
+  return Object.fromEntries(
     names.map((name) => {
-      const stated = parsed[name];
-      return [name, isCount(stated) ? Math.min(stated, perChoice) : perChoice];
+      const stated = fields[name];
+      return [name, isCount(stated) ? Math.min(stated, most) : most];
     }),
   );
-  return { body: replaceFields(body, limits), parsed: { ...parsed, ...limits } };
 }
 
 /** Estimates the tokens of a body by its length; at least 1. */

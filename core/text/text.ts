@@ -24,6 +24,7 @@ import { createWatch, type EstimatedAnswer, type ExchangeTimes, startExchange } 
 import {
   askForUsage,
   type BackgroundStart,
+  checkChoices,
   checkEffort,
   demandOf,
   inputTokensOf,
@@ -150,6 +151,7 @@ export function createTexts(parts: TextsParts): TextService {
     const found = modelFor(id, route, task);
     const stream = isWriting(route) && streamOf(parsed);
     if (isWriting(route)) checkEffort(parsed, route, found.model);
+    if (route === 'chat_completions') checkChoices(parsed);
     const previous = route === 'responses' ? await previousOf(previousResponseOf(parsed), owner) : undefined;
     const maxOutput = maxOutputTokens(parsed, route);
     const sent =

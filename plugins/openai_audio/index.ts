@@ -80,7 +80,7 @@ function createOpenaiAudioProvider(context: PluginContext<Options>): AudioProvid
   };
 
   return {
-    models,
+    models: models.map((model) => ({ ...model, takesOptions: true })),
     upstreams: () => all.states(),
     transcribe: transcribe('transcribe'),
     translate: transcribe('translate'),

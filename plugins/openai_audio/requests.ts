@@ -136,7 +136,7 @@ interface WireRequest {
   body: string | BodySource;
 }
 
-export type TranscriptFormat = Upstream['transcripts'];
+export type TranscriptFormat = Upstream['transcripts'] | 'diarized_json';
 
 /** @param model the upstream's name of it. */
 export function encodeTranscription(
@@ -147,6 +147,7 @@ export function encodeTranscription(
 ): WireRequest {
   const { audio, prompt, temperature } = call;
   const language = task === 'transcribe' ? call.language : undefined;
+  const options = task === 'transcribe' ? call.options : undefined;
   const isTimed = task === 'transcribe' && format === 'verbose_json' && call.granularity === 'word';
   const fields = {
     model,
@@ -156,6 +157,7 @@ export function encodeTranscription(
     ...(temperature !== undefined && { temperature: String(temperature) }),
     // Segments are what is given without it; with words alone there would be none.
     ...(isTimed && { 'timestamp_granularities[]': ['word', 'segment'] }),
+    ...options,
   };
   const file = { name: 'file', fileName: audio.filename, contentType: audio.contentType, content: audio };
   const path = task === 'transcribe' ? '/audio/transcriptions' : '/audio/translations';
@@ -191,6 +193,11 @@ const PARAMS = new Set([
   'prompt',
   'temperature',
   'timestamp_granularities',
+  'response_format',
+  'chunking_strategy',
+  'include',
+  'known_speaker_names',
+  'known_speaker_references',
   'input',
   'voice',
   'speed',

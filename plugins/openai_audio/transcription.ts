@@ -47,11 +47,11 @@ export function createTranscription(): Transcription {
 
   async function ask(exchange: Exchange, task: Task, call: TranscribeCall): Promise<Transcript> {
     const { upstream, model } = exchange;
-    const format = formatOf(upstream, model);
+    const format = askedFormatOf(call) ?? formatOf(upstream, model);
     const request = encodeTranscription(task, call, modelName(exchange), format);
     let lacksTimes = false;
     const refuse = (refusal: UpstreamRefusal) => {
-      lacksTimes = format !== 'json' && refusesTimes(refusal);
+      lacksTimes = format === 'verbose_json' && refusesTimes(refusal);
       if (!lacksTimes) return refusalFailure(refusal, exchange);
       untimed.set(upstream, (untimed.get(upstream) ?? new Set()).add(model));
       return new TryFailure(noWords(), { again: 'elsewhere', counts: false });
@@ -72,6 +72,13 @@ export function createTranscription(): Transcription {
     suits: (upstream, task, call) => !isWordly(task, call) || formatOf(upstream, call.model) === 'verbose_json',
     ask,
   };
+}
+
+/** Some parts of an answer exist in one format only. */
+function askedFormatOf({ speakers, options = {} }: TranscribeCall): TranscriptFormat | undefined {
+  if (speakers) return 'diarized_json';
+  const included = [...(options.include ?? []), ...(options['include[]'] ?? [])];
+  return included.includes('logprobs') ? 'json' : undefined;
 }
 
 export function noWords(): GatewayError {
@@ -97,6 +104,7 @@ function readTranscript(json: unknown): Transcript | undefined {
   const text = at(json, 'text');
   if (typeof text !== 'string') return undefined;
   const words = listAt(json, 'words').flatMap(readWord);
+  const logprobs = listAt(json, 'logprobs');
   const usage = openaiUsage(json);
   const language = asString(at(json, 'language'));
   const durationSeconds = amount(at(json, 'duration')) ?? usage?.seconds;
@@ -104,6 +112,7 @@ function readTranscript(json: unknown): Transcript | undefined {
     text,
     segments: listAt(json, 'segments').flatMap(readSegment).sort(byTime),
     ...(words.length > 0 && { words: words.sort(byTime) }),
+    ...(logprobs.length > 0 && { logprobs }),
     ...(language && { language }),
     ...(durationSeconds !== undefined && { durationSeconds }),
     ...(usage && { usage }),
@@ -115,7 +124,10 @@ function readSegment(node: unknown): TranscriptSegment[] {
   const text = at(node, 'text');
   if (!times || typeof text !== 'string') return [];
   const details = readDetails(node);
-  return [{ ...times, text, ...(Object.keys(details).length > 0 && { details }) }];
+  const speaker = asString(at(node, 'speaker'));
+  return [
+    { ...times, text, ...(speaker !== undefined && { speaker }), ...(Object.keys(details).length > 0 && { details }) },
+  ];
 }
 
 function readWord(node: unknown): TranscriptWord[] {

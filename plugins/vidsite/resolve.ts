@@ -8,6 +8,7 @@ import {
   type HttpResponse,
   matchAddress,
   metaTags,
+  navigationHeaders,
   type ResolveCall,
   requireSuccess,
 } from 'mediagate/plugin';
@@ -31,17 +32,7 @@ export async function resolveVideoLink(
   const isAt = (marks: readonly string[], text: string) => marks.some((mark) => text.includes(mark));
   const end = await followRedirects<URL>(http, {
     url: link.url,
-    headers: {
-      'user-agent': siteConfig.userAgent,
-      accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8',
-      'accept-language': acceptLanguage(language),
-      cookie: siteConfig.cookie,
-      'upgrade-insecure-requests': '1',
-      'sec-fetch-dest': 'document',
-      'sec-fetch-mode': 'navigate',
-      'sec-fetch-site': 'none',
-      'sec-fetch-user': '?1',
-    },
+    headers: { ...navigationHeaders(siteConfig.userAgent, acceptLanguage(language)), cookie: siteConfig.cookie },
     signal,
     onRedirect(target) {
       if (isAt(markers.captcha, target.href)) throw refused('bot_check', 'redirected to a captcha');

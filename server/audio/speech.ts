@@ -51,17 +51,18 @@ const CHANGER = '/v1/audio/voice-changer';
 /** Audio made by models: speech, converted voices, sound effects. */
 export function speechRoutes(server: ServerContext): Route[] {
   const { gateway, bodies } = server;
-  const readBody = (context: RequestContext, key: string | undefined) =>
+  const readBody = (context: RequestContext, key: string | undefined, { properties }: { properties: object }) =>
     readJson(context.req, context.res, {
       maxBytes: MAX_SPEECH_BODY_BYTES,
       budget: bodies,
       owner: quotaSubject(keyOf(context)),
       fingerprinted: key !== undefined,
+      exact: Object.keys(properties),
     });
 
   async function speak(context: RequestContext): Promise<void> {
     const key = readIdempotencyKey(context.req.headers);
-    const { value, fingerprint } = await readBody(context, key);
+    const { value, fingerprint } = await readBody(context, key, SpeechBodySchema);
     const { call, events, ignored } = decodeSpeech(value);
     await workOnAudio(context, server, {
       route: SPEECH,
@@ -79,7 +80,7 @@ export function speechRoutes(server: ServerContext): Route[] {
 
   async function generateSound(context: RequestContext): Promise<void> {
     const key = readIdempotencyKey(context.req.headers);
-    const { value, fingerprint } = await readBody(context, key);
+    const { value, fingerprint } = await readBody(context, key, SoundBodySchema);
     const call = decodeEffect(value);
     await workOnAudio(context, server, {
       route: EFFECTS,
@@ -94,18 +95,23 @@ export function speechRoutes(server: ServerContext): Route[] {
   }
 
   async function changeVoice(context: RequestContext): Promise<void> {
-    await useUpload(context, server, ['audio', 'file'], async ({ fields, audio, ...keyed }) => {
-      const call = decodeVoiceChange(fields);
-      await workOnAudio(context, server, {
-        ...keyed,
-        route: CHANGER,
-        model: call.model,
-        operation: 'changeVoice',
-        uses: { seconds: audio.seconds },
-        ask: (signal) => gateway.audio.changeVoice({ ...call, audio, signal }),
-        encode: encodeAudio,
-      });
-    });
+    await useUpload(
+      context,
+      server,
+      { audioFields: ['audio', 'file'], exact: KNOWN_FIELDS },
+      async ({ fields, audio, ...keyed }) => {
+        const call = decodeVoiceChange(fields);
+        await workOnAudio(context, server, {
+          ...keyed,
+          route: CHANGER,
+          model: call.model,
+          operation: 'changeVoice',
+          audio,
+          ask: (signal, recording = audio) => gateway.audio.changeVoice({ ...call, audio: recording, signal }),
+          encode: encodeAudio,
+        });
+      },
+    );
   }
 
   return [

@@ -83,7 +83,11 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
     type: 'multipart/form-data',
     schema: Type.Object({
       ...FORM_FIELDS,
-      language: optional(Text, 'Language of the audio (ISO 639-1). Not for translations. Default: detected.', 'en'),
+      language: optional(
+        Text,
+        'Language of the audio: a code of two or three letters, also with a region. Not for translations. Default: detected.',
+        'en',
+      ),
       prompt: optional(Text, `Text that comes before the audio, as a hint; at most ${MAX_TEXT_LENGTH} characters.`),
       response_format: optional(
         Type.Union(TRANSCRIPTION_FORMATS.map((one) => Type.Literal(one))),
@@ -92,6 +96,16 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
       'timestamp_granularities[]': optional(
         Type.Array(OneOf('segment', 'word')),
         'Times that `verbose_json` includes. Default `segment`.',
+      ),
+      'include[]': optional(
+        Type.Array(Text),
+        'Further parts of the answer, such as `logprobs`, if the model has them.',
+      ),
+      chunking_strategy: optional(Text, 'How the audio is cut, such as `auto`, if the model can choose.'),
+      'known_speaker_names[]': optional(Type.Array(Text), 'Names of speakers, with `diarized_json`.'),
+      'known_speaker_references[]': optional(
+        Type.Array(Text),
+        'Samples of their voices as data URIs, in the same order; at most 1 MiB each.',
       ),
       temperature: optional(Type.Number({ minimum: 0, maximum: 1 }), 'Temperature of the model, from 0 to 1.'),
       stream: optional(Type.Boolean(), 'Send the text as server-sent events. Default false.'),
@@ -119,23 +133,34 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
       body,
       answers,
       async handler(context) {
-        await useUpload(context, server, ['file'], async ({ fields, audio, ...keyed }) => {
-          const input = decodeTranscription(fields, operation);
-          await workOnAudio(context, server, {
-            ...keyed,
-            route: path,
-            model: input.call.model,
-            operation,
-            uses: { seconds: audio.seconds },
-            ignored: input.ignored,
-            isWhole: !input.stream,
-            ask: (signal) => gateway.audio[operation]({ ...input.call, audio, signal }),
-            encode(transcript) {
-              const { contentType, text } = encodeTranscript(transcript, input, operation);
-              return { contentType, body: Buffer.from(text) };
-            },
-          });
-        });
+        await useUpload(
+          context,
+          server,
+          {
+            audioFields: ['file'],
+            exact: [...FIELDS, 'language', 'file', 'chunking_strategy', ...OPTION_LISTS],
+            longFields: ['known_speaker_references', 'known_speaker_references[]'],
+          },
+          async ({ fields, audio, ...keyed }) => {
+            const input = decodeTranscription(fields, operation);
+            const { takesOptions } = gateway.audio.match(input.call.model, operation);
+            const { call, ignored } = fitOptions(input, takesOptions);
+            await workOnAudio(context, server, {
+              ...keyed,
+              route: path,
+              model: input.call.model,
+              operation,
+              audio,
+              ignored,
+              isWhole: !input.stream,
+              ask: (signal, recording = audio) => gateway.audio[operation]({ ...call, audio: recording, signal }),
+              encode(transcript) {
+                const { contentType, text } = encodeTranscript(transcript, input, operation);
+                return { contentType, body: Buffer.from(text) };
+              },
+            });
+          },
+        );
       },
     });
   });
@@ -155,7 +180,10 @@ export function encodeTranscript(
   task: Task,
 ): EncodedTranscript {
   if (input.stream)
-    return { contentType: 'text/event-stream; charset=utf-8', text: [...encodeEvents(transcript)].join('') };
+    return {
+      contentType: 'text/event-stream; charset=utf-8',
+      text: [...encodeEvents(transcript, input.format)].join(''),
+    };
   return ENCODERS[input.format](transcript, input, task);
 }
 
@@ -170,12 +198,28 @@ const ENCODERS: Readonly<
     (transcript: TranscriptionResult, input: TranscriptionInput, task: Task) => EncodedTranscript
   >
 > = {
-  json: (transcript) => json({ text: transcript.text, usage: usageOf(transcript) }),
+  json: ({ logprobs, ...transcript }) =>
+    json({ text: transcript.text, ...(logprobs && { logprobs }), usage: usageOf(transcript) }),
   text: ({ text }) => ({ contentType: 'text/plain; charset=utf-8', text: `${text}\n` }),
   srt: (transcript) => ({ contentType: 'application/x-subrip; charset=utf-8', text: encodeSrt(transcript) }),
   vtt: (transcript) => ({ contentType: 'text/vtt; charset=utf-8', text: encodeVtt(transcript) }),
   verbose_json: (transcript, input, task) => json(verbose(transcript, input, task)),
+  diarized_json: (transcript, _input, task) =>
+    json({
+      task,
+      duration: toMilliseconds(transcript.durationSeconds),
+      text: transcript.text,
+      segments: transcript.segments.map(describeSpoken),
+      usage: usageOf(transcript),
+    }),
 };
+
+/** A segment with its speaker, in a document and as an event. */
+function describeSpoken({ start, end, text, speaker }: TranscriptSegment, index: number) {
+  const id = `seg_${index + 1}`;
+  const type = 'transcript.text.segment';
+  return { type, id, start: toMilliseconds(start), end: toMilliseconds(end), text, speaker: speaker ?? null };
+}
 
 function verbose(transcript: TranscriptionResult, { call, granularities }: TranscriptionInput, task: Task) {
   const { text, language, durationSeconds, segments, words } = transcript;
@@ -213,7 +257,10 @@ function describeSegment({ start, end, text, details = {} }: TranscriptSegment, 
 }
 
 /** The segments, then the whole text. */
-function* encodeEvents(transcript: TranscriptionResult): Generator<string> {
+function* encodeEvents(transcript: TranscriptionResult, format: TranscriptionFormat): Generator<string> {
+  if (format === 'diarized_json') {
+    for (const segment of transcript.segments.map(describeSpoken)) yield `data: ${JSON.stringify(segment)}\n\n`;
+  }
   for (const delta of deltasOf(transcript))
     yield `data: ${JSON.stringify({ type: 'transcript.text.delta', delta })}\n\n`;
   yield `data: ${JSON.stringify({ type: 'transcript.text.done', text: transcript.text, usage: usageOf(transcript) })}\n\n`;
@@ -234,7 +281,7 @@ function toMilliseconds(seconds: number): number {
   return Math.round(seconds * 1000) / 1000;
 }
 
-export const TRANSCRIPTION_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
+export const TRANSCRIPTION_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'] as const;
 export type TranscriptionFormat = (typeof TRANSCRIPTION_FORMATS)[number];
 type Granularity = 'segment' | 'word';
 
@@ -258,6 +305,33 @@ const FIELDS: ReadonlySet<string> = new Set([
   'timestamp_granularities[]',
   'stream',
 ]);
+/** Fields that only some vendors know. */
+const OPTION_LISTS = ['include', 'known_speaker_names', 'known_speaker_references'].flatMap((name) => [
+  name,
+  `${name}[]`,
+]);
+/** SDKs send an object as a field for each of its members: `chunking_strategy[type]`. */
+const CHUNKING = /^chunking_strategy(?:\[[a-z_]{1,40}\])?$/;
+
+function isOption(name: string): boolean {
+  return OPTION_LISTS.includes(name) || CHUNKING.test(name);
+}
+
+/**
+ * Leaves the options out, and names them, if the model does not take them.
+ * @throws GatewayError `unsupported_value` if it cannot tell speakers apart.
+ */
+function fitOptions(
+  { call, ignored }: TranscriptionInput,
+  takesOptions: boolean,
+): Pick<TranscriptionInput, 'call' | 'ignored'> {
+  if (takesOptions) return { call, ignored };
+  const { options = {}, speakers, ...others } = call;
+  if (!speakers) return { call: others, ignored: [...ignored, ...Object.keys(options)] };
+  const param = 'response_format';
+  const message = `The model ${call.model} does not tell speakers apart: response_format must not be diarized_json.`;
+  throw new GatewayError('unsupported_value', message, { param });
+}
 
 /**
  * Reads the fields of a transcription or a translation.
@@ -274,34 +348,54 @@ export function decodeTranscription(fields: FormFields, task: 'transcribe' | 'tr
   const temperature = readTemperature(fieldOf(fields, 'temperature'));
   const format = oneOf('response_format', TRANSCRIPTION_FORMATS, fieldOf(fields, 'response_format') ?? 'json');
   const granularities = readGranularities(fields, format);
+  const isTranscription = task === 'transcribe';
+  if (format === 'diarized_json' && !isTranscription) {
+    throw invalid('response_format', 'another format than diarized_json, which translations do not have');
+  }
+  const options = isTranscription ? [...fields].filter(([name]) => isOption(name)) : [];
   const call = {
     model,
     granularity: granularities.includes('word') ? ('word' as const) : ('segment' as const),
     ...(language !== undefined && { language }),
     ...(prompt !== undefined && { prompt }),
     ...(temperature !== undefined && { temperature }),
+    ...(format === 'diarized_json' && { speakers: true }),
+    ...(options.length > 0 && { options: Object.fromEntries(options) }),
   };
   return {
     call,
     format,
     granularities,
     stream: oneOf('stream', ['true', 'false'], fieldOf(fields, 'stream') ?? 'false') === 'true',
-    ignored: [...fields.keys()].filter((name) => !FIELDS.has(name) && !(name === 'language' && task === 'transcribe')),
+    ignored: [...fields.keys()].filter(
+      (name) => !FIELDS.has(name) && !(isTranscription && (name === 'language' || isOption(name))),
+    ),
   };
 }
 
 /** Loaded on first use: it takes longer than most of the gateway's files. */
 let languages: Intl.DisplayNames | undefined;
 
+/** Of three letters, a provider may know more than this machine. */
 function isLanguage(code: string): boolean {
   languages ??= new Intl.DisplayNames('en', { type: 'language', fallback: 'none' });
-  return /^[a-z]{2}$/.test(code) && languages.of(code) !== undefined;
+  return code.length === 3 || languages.of(code) !== undefined;
 }
 
+/** A code, and a script or a region, which no transcription needs. */
+const LANGUAGE = /^([a-z]{2,3})(?:[-_](?:[a-z]{2,4}|\d{3})){0,2}$/;
+
+/** @returns The code alone: that of two letters where the language has one. */
 function readLanguage(text: string | undefined): string | undefined {
-  const code = text?.toLowerCase();
-  if (code === undefined || isLanguage(code)) return code;
-  throw invalid('language', 'a language code of two letters (ISO 639-1), e.g. "en"');
+  const sent = text?.toLowerCase();
+  if (sent === undefined || sent === 'auto') return undefined;
+  const [, code] = LANGUAGE.exec(sent) ?? [];
+  if (code === undefined || !isLanguage(code)) {
+    throw invalid('language', 'a language code of two or three letters, e.g. "en", "yue" or "pt-BR"');
+  }
+  if (code.length === 2) return code;
+  const { language } = new Intl.Locale(code);
+  return language.length === 2 ? language : code;
 }
 
 function readTemperature(text: string | undefined): number | undefined {

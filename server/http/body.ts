@@ -1,9 +1,13 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { findInexactField, type InexactField } from '../../core/text/index.js';
 import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.js';
+import { type CheckStage, decodeBody, readCodings } from './body-coding.js';
 import {
   type BriefParts,
   createJsonScan,
+  type ExactFields,
   fingerprintOf,
   type JsonBody,
   type JsonScan,
@@ -45,6 +49,8 @@ export interface BodyReaderOptions {
   owner: string;
   /** The only fields that are used of a body above 256 KiB. Default: all. */
   fields?: readonly string[];
+  /** The fields that must exist once and in their exact letters. Default: any fields may be repeated. */
+  exact?: ExactFields;
 }
 
 /**
@@ -156,21 +162,28 @@ async function takeJson(
   const { bytes, release, onBytes } = await takeBody(request, response, options, JSON_TYPE, scan);
   try {
     if (bytes.length > LARGE_BYTES || scan.values() > LARGE_VALUES) {
-      const { fields, owner } = options;
+      const { fields, owner, exact } = options;
       // Before it is parsed: an object of so many fields takes twenty times the memory of its text.
       if (!fields && scan.fields() > MAX_FIELDS) orRefuse({ refusal: `The body has more than ${MAX_FIELDS} fields.` });
       // Even a short one is work for a thread.
       onBytes(Number.POSITIVE_INFINITY);
       // A small body may share its memory with the next request of its connection.
       const own = bytes.length > BIG_BYTES ? bytes : Buffer.from(new Uint8Array(bytes).buffer);
-      const whole = await parseInWorker(owner, own, { ...plan, fields, longStrings: scan.longStrings });
+      const whole = await parseInWorker(owner, own, {
+        ...plan,
+        ...(exact && { exact: { read: exact, names: scan.names() } }),
+        fields,
+        longStrings: scan.longStrings,
+      });
       if ('refusal' in whole.parsed) freeMemory(whole.bytes);
       const large = orRefuse(whole.parsed);
-      const { fingerprint, brief } = large;
+      const { fingerprint, brief, inexact } = large;
+      refuseInexact(inexact);
       const value = restoreCuts(large, whole.bytes);
       return { bytes: whole.bytes, value, fingerprint, release, ...(brief && { brief }) };
     }
     const value = orRefuse(parseObject(bytes));
+    if (options.exact) refuseInexact(findInexactField(value, bytes, scan.names(), options.exact));
     return { bytes, value, fingerprint: plan.fingerprinted ? fingerprintOf(value) : '', release };
   } catch (error) {
     release();
@@ -198,6 +211,7 @@ async function takeBody(
   scan?: JsonScan,
 ): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void; onBytes: (bytes: number) => void }> {
   checkType(request, mediaType);
+  const codings = readCodings(request, response);
   const announced = request.headers['content-length'];
   const expected = announced === undefined ? undefined : Number(announced);
   const refusals = countRefusals(response, budget, owner);
@@ -205,7 +219,13 @@ async function takeBody(
   if (expected !== undefined && expected > maxBytes) throw tooLarge(maxBytes, setting);
   if (request.headers.expect !== undefined) response.writeContinue();
   const limits = { maxBytes, setting, maxValues, expected, budget, owner, scan, onBytes: refusals };
-  return { ...(await readBytes(request, limits)), onBytes: refusals };
+  if (!codings) return { ...(await readBytes(request, limits)), onBytes: refusals };
+  const decoded = await decodeBody(request, codings, checkStage(maxBytes, setting));
+  try {
+    return { ...(await readBytes(decoded, { ...limits, expected: undefined })), onBytes: refusals };
+  } finally {
+    decoded.destroy();
+  }
 }
 
 /**
@@ -240,8 +260,18 @@ function orRefuse<Value>(parsed: Parsed<Value>): Value {
   return parsed.value;
 }
 
+/** @throws GatewayError `invalid_value`. */
+function refuseInexact(field: InexactField | undefined): void {
+  if (!field) return;
+  const { param, name, isRepeated } = field;
+  const shown = param.slice(0, 200);
+  const message = isRepeated
+    ? `${shown} is sent twice; send it once.`
+    : `${shown} must be written in small letters: ${name}.`;
+  throw new GatewayError('invalid_value', message, { param: shown });
+}
+
 function checkType(request: IncomingMessage, mediaType: string): void {
-  refuseCoding(request.headers);
   const { 'content-type': type = '' } = request.headers;
   if (type === mediaType) return;
   const [, ...parameters] = type.split(';');
@@ -253,12 +283,6 @@ function checkType(request: IncomingMessage, mediaType: string): void {
 
 function mediaTypeOf(type = ''): string {
   return (type.split(';', 1)[0] ?? '').trim().toLowerCase();
-}
-
-/** @throws GatewayError `unsupported_media_type`. */
-export function refuseCoding({ 'content-encoding': coding }: IncomingHttpHeaders): void {
-  if (coding === undefined) return;
-  throw new GatewayError('unsupported_media_type', 'Send the body without a Content-Encoding.');
 }
 
 export function tooLarge(maxBytes: number, setting?: string): GatewayError {
@@ -301,13 +325,21 @@ export function areTooSmall(chunks: number, bytes: number): boolean {
   return chunks > MAX_SMALL_CHUNKS && bytes < chunks * SMALL_CHUNK_BYTES;
 }
 
+/** Limits what a coded body is decoded from. */
+export function checkStage(maxBytes: number, setting?: string): CheckStage {
+  return (bytes, chunks) => {
+    if (bytes > maxBytes) throw tooLarge(maxBytes, setting);
+    if (areTooSmall(chunks, bytes)) throw tooSmallChunks();
+  };
+}
+
 function tooSmallChunks(): GatewayError {
   const message = `The body comes in too many small chunks; send chunks of ${SMALL_CHUNK_BYTES} bytes or more.`;
   return new GatewayError('bad_request', message);
 }
 
 function readBytes(
-  request: IncomingMessage,
+  request: Readable,
   limits: ReadLimits,
 ): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
   const { maxBytes, setting, maxValues, expected, budget, owner, scan, onBytes } = limits;
@@ -358,7 +390,7 @@ function readBytes(
     };
     // Every request closes; an error takes longer to make than the check.
     const breakOff = (cause?: Error) => {
-      if (!isOver) fail(brokenOff(cause));
+      if (!isOver) fail(isGatewayError(cause) ? cause : brokenOff(cause));
     };
     request.on('data', take).on('end', finish).on('close', breakOff).on('error', breakOff);
   });

@@ -342,8 +342,8 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   unsupported_media_type: {
     meaning: 'The body has a content type that the route does not accept.',
-    cause: 'The header `Content-Type` is missing or wrong, or the body is compressed.',
-    action: 'Send the content type that the message names, without `Content-Encoding`.',
+    cause: 'The header `Content-Type` is missing or wrong, or the body has a coding that is not accepted.',
+    action: 'Send the content type that the message names; a compressed body as gzip, deflate, br or zstd.',
   },
   // Limits of this gateway
   rate_limit_exceeded: {

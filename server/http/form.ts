@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { BusboyHeaders, BusboyInstance } from '@fastify/busboy';
 import type { Audio, UploadedAudio } from '../../core/audio/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
-import { brokenOff, countRefusals, refuseCoding, tooLarge } from './body.js';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { isVariant } from '../../core/text/index.js';
+import { brokenOff, checkStage, countRefusals, tooLarge } from './body.js';
 import type { BodyBudget, BodyReservation } from './body-budget.js';
+import { decodeBody, readCodings } from './body-coding.js';
 import { fingerprintOf } from './json-body.js';
 import type { RequestContext } from './koa-app.js';
 
 const MAX_PARTS = 20;
 const MAX_FIELD_BYTES = 64 * 1024;
+const MAX_LONG_FIELD_BYTES = 1024 * 1024;
 const MAX_PART_HEADER_BYTES = 8 * 1024;
 const MAX_PART_HEADERS = 16;
 /** For fields and everything between the parts. */
@@ -30,6 +33,10 @@ export interface FileFormOptions {
   fingerprinted: boolean;
   /** Fields that are files also if the part has no file name. Default: none. */
   unnamedFiles?: readonly string[];
+  /** Fields that may have 1 MiB; others have 64 KiB. Default: none. */
+  longFields?: readonly string[];
+  /** The fields that must be in their exact letters. Default: any letters. */
+  exact?: readonly string[];
 }
 
 export interface FormOptions extends Omit<FileFormOptions, 'fileFields' | 'unnamedFiles'> {
@@ -123,6 +130,7 @@ async function useForm<Files, Result>(
   use: (form: Form<Files>) => Promise<Result>,
 ): Promise<Result> {
   checkType(request);
+  const codings = readCodings(request, response);
   const { budget, owner } = options;
   const maxBytes = options.maxBytes + FRAME_BYTES;
   const announced = request.headers['content-length'];
@@ -135,14 +143,14 @@ async function useForm<Files, Result>(
   try {
     if (request.headers.expect !== undefined) response.writeContinue();
     const limits = { ...options, formBytes: maxBytes, reservation, onBytes };
-    return await use(await readForm(request, limits, collect, slow.promise));
+    const source = codings ? await decodeBody(request, codings, checkStage(maxBytes)) : request;
+    return await use(await readForm({ request, source }, limits, collect, slow.promise));
   } finally {
     reservation.release();
   }
 }
 
 function checkType(request: IncomingMessage): void {
-  refuseCoding(request.headers);
   if (!isFileForm(request)) {
     throw new GatewayError('unsupported_media_type', 'Send the body as Content-Type: multipart/form-data.');
   }
@@ -160,26 +168,27 @@ type Fail = (error: unknown) => void;
 
 /** @param slow Rejects if the form arrives too slowly. */
 async function readForm<Files>(
-  request: IncomingMessage,
+  { request, source }: { request: IncomingMessage; source: Readable },
   limits: ReadLimits,
   collect: Collect<Files>,
   slow: Promise<never>,
 ): Promise<Form<Files>> {
-  const parser = await openParser(request, limits.unnamedFiles ?? []);
+  const parser = await openParser(request.headers, limits.unnamedFiles ?? []);
   const { promise: whole, resolve, reject: fail } = Promise.withResolvers<void>();
-  const fields = collectFields(parser, fail);
+  const fields = collectFields(parser, fail, limits.longFields);
   const hashes = limits.fingerprinted ? new Map<string, string[]>() : undefined;
   const collector = collect(parser, fail, hashes);
-  const unwatch = watch(request, limits, fail);
+  const unwatch = watch(source, limits, fail);
   parser
     .on('partsLimit', () => fail(new GatewayError('bad_request', `The form has more than ${MAX_PARTS} parts.`)))
     .on('error', (cause) => fail(new GatewayError('bad_request', 'The form is incomplete or invalid.', { cause })))
     .on('finish', resolve);
   slow.catch(fail);
-  request.pipe(parser);
+  source.pipe(parser);
   try {
     await whole;
     const files = await collector.received();
+    refuseVariants(fields, limits.exact);
     const fingerprint = hashes
       ? fingerprintOf({ fields: Object.fromEntries(fields), files: Object.fromEntries(hashes) })
       : '';
@@ -189,20 +198,30 @@ async function readForm<Files>(
     throw error;
   } finally {
     unwatch();
-    request.unpipe(parser);
+    source.unpipe(parser);
+    if (source !== request) source.destroy();
     // Discards bytes after the form: unread, they would hide a disconnect.
     request.resume();
   }
 }
 
-async function openParser(request: IncomingMessage, fileFields: readonly string[]): Promise<BusboyInstance> {
+/** @throws GatewayError `invalid_value`. */
+function refuseVariants(fields: FormFields, exact: readonly string[] = []): void {
+  const known = new Set(exact);
+  for (const name of fields.keys()) {
+    if (known.has(name) || !isVariant(name, known)) continue;
+    throw invalid(name.slice(0, 200), 'The names of fields are written in small letters.');
+  }
+}
+
+async function openParser(headers: IncomingHttpHeaders, fileFields: readonly string[]): Promise<BusboyInstance> {
   const { Busboy } = await import('@fastify/busboy');
   try {
     return new Busboy({
-      headers: request.headers as BusboyHeaders,
+      headers: headers as BusboyHeaders,
       limits: {
         parts: MAX_PARTS,
-        fieldSize: MAX_FIELD_BYTES,
+        fieldSize: MAX_LONG_FIELD_BYTES,
         headerSize: MAX_PART_HEADER_BYTES,
         headerPairs: MAX_PART_HEADERS,
       },
@@ -213,11 +232,16 @@ async function openParser(request: IncomingMessage, fileFields: readonly string[
   }
 }
 
-function collectFields(parser: BusboyInstance, fail: Fail): ReadonlyMap<string, readonly string[]> {
+function collectFields(
+  parser: BusboyInstance,
+  fail: Fail,
+  longFields: readonly string[] = [],
+): ReadonlyMap<string, readonly string[]> {
   const fields = new Map<string, string[]>();
   parser.on('field', (name: string | undefined, value, _isNameCut, isCut) => {
     if (name === undefined) return;
-    if (isCut) fail(invalid(name, `A field is longer than ${MAX_FIELD_BYTES} bytes.`));
+    const maxBytes = longFields.includes(name) ? MAX_LONG_FIELD_BYTES : MAX_FIELD_BYTES;
+    if (isCut || Buffer.byteLength(value) > maxBytes) fail(invalid(name, `A field is longer than ${maxBytes} bytes.`));
     fields.set(name, [...(fields.get(name) ?? []), value]);
   });
   return fields;
@@ -297,7 +321,7 @@ function hashInto(hashes: Map<string, string[]>, name: string, stream: Readable)
 }
 
 /** Counts the bytes of the form as they arrive, and makes sure that it ends. */
-function watch(request: IncomingMessage, { formBytes, reservation, onBytes }: ReadLimits, fail: Fail): () => void {
+function watch(source: Readable, { formBytes, reservation, onBytes }: ReadLimits, fail: Fail): () => void {
   let bytes = 0;
   const count = (chunk: Uint8Array) => {
     bytes += chunk.length;
@@ -311,12 +335,12 @@ function watch(request: IncomingMessage, { formBytes, reservation, onBytes }: Re
   };
   const arrived = () => reservation.arrived();
   const broken = (cause?: Error) => {
-    if (!request.readableEnded) fail(brokenOff(cause));
+    if (!source.readableEnded) fail(isGatewayError(cause) ? cause : brokenOff(cause));
   };
-  request.on('data', count).on('end', arrived).on('close', broken).on('error', broken);
+  source.on('data', count).on('end', arrived).on('close', broken).on('error', broken);
   return () => {
     arrived();
-    request.off('data', count).off('end', arrived).off('close', broken).off('error', broken);
+    source.off('data', count).off('end', arrived).off('close', broken).off('error', broken);
   };
 }
 

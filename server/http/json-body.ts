@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import type { PromptSample, VendorField } from '../../core/text/index.js';
+import type { InexactField, PromptSample, VendorField } from '../../core/text/index.js';
 
 export const MAX_DEPTH = 64;
 /** Longer fields are omitted from a brief body. */
@@ -93,7 +93,24 @@ export interface LargeBodyPlan {
   fields?: readonly string[];
   /** Whether to omit fields of more than 8 KiB; a sample of the prompt is returned instead. Default false. */
   brief?: boolean;
+  /** The fields that must exist once and in their exact letters. Default: none. */
+  exact?: {
+    read: ExactFields;
+    /** Number of names of fields in the bytes. */
+    names: number;
+  };
 }
+
+/** Of a text request, at every depth; otherwise these of the outermost depth. */
+export type ExactFields = 'text' | readonly string[];
+
+/** Finds the first field that is repeated, or written in other letters. */
+export type FindInexact = (
+  value: Readonly<Record<string, unknown>>,
+  bytes: Uint8Array,
+  names: number,
+  read: ExactFields,
+) => InexactField | undefined;
 
 /** What the thread finds in the whole of a brief body. */
 export interface BriefParts {
@@ -110,6 +127,7 @@ export interface LargeBody extends JsonBody {
   cuts: readonly (readonly [start: number, end: number])[];
   /** Set for a brief body. */
   brief?: BriefParts;
+  inexact?: InexactField;
 }
 
 /**
@@ -119,7 +137,7 @@ export interface LargeBody extends JsonBody {
 export function parseLargeBody(
   bytes: Buffer,
   plan: LargeBodyPlan,
-  readBrief: (value: Record<string, unknown>) => BriefParts,
+  { readBrief, findInexact }: { readBrief(value: Record<string, unknown>): BriefParts; findInexact: FindInexact },
 ): Parsed<LargeBody> {
   if (!isUtf8(bytes)) return { refusal: 'The body is not valid UTF-8.' };
   const mark = `cut:${randomBytes(12).toString('hex')}:`;
@@ -145,11 +163,13 @@ export function parseLargeBody(
   if (!plan.fields && Object.keys(value).length > MAX_FIELDS) {
     return { refusal: `The body has more than ${MAX_FIELDS} fields.` };
   }
+  const inexact = plan.exact && findInexact(value, bytes, plan.exact.names, plan.exact.read);
   const tooLong = plan.brief && NEEDED.find((name) => JSON.stringify(value[name] ?? null).length > BRIEF_BYTES);
   if (tooLong) return { refusal: `The field "${tooLong}" is longer than ${BRIEF_BYTES} bytes.` };
   const fingerprint = plan.fingerprinted ? fingerprintOf(value, { bytes, mark, cuts }) : '';
   const brief = plan.brief ? readBrief(value) : undefined;
-  return { value: { value: reduce(value, plan), fingerprint, mark, cuts, ...(brief && { brief }) } };
+  const found = { ...(brief && { brief }), ...(inexact && { inexact }) };
+  return { value: { value: reduce(value, plan), fingerprint, mark, cuts, ...found } };
 }
 
 /** Restores the long strings of a large body, in place. */
@@ -245,6 +265,8 @@ export interface JsonScan {
   values(): number;
   /** Fields of the object so far, including repeated ones. */
   fields(): number;
+  /** Names of fields so far, over all depths. */
+  names(): number;
   /** Offsets of the quotes around each string of at least 16 KiB. */
   readonly longStrings: readonly (readonly [start: number, end: number])[];
 }
@@ -259,7 +281,7 @@ const MANY_ESCAPES = 8;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Class of a byte outside a string: 0 nothing, 1 a quote, 2 opens, 3 closes, 4 separates. */
+/** Class of a byte outside a string: 0 nothing, 1 a quote, 2 opens, 3 closes, 4 separates values, 5 ends a name. */
 const MEANING = new Uint8Array(256);
 MEANING[QUOTE] = 1;
 MEANING[0x7b] = 2;
@@ -267,11 +289,13 @@ MEANING[0x5b] = 2;
 MEANING[0x7d] = 3;
 MEANING[0x5d] = 3;
 MEANING[0x2c] = 4;
+MEANING[COLON] = 5;
 
 export function createJsonScan({ maxValues, maxDepth }: JsonScanLimits): JsonScan {
   const longStrings: [number, number][] = [];
   let values = 1;
   let fields = 1;
+  let names = 0;
   let depth = 0;
   let offset = 0;
   /** Start of the string that continues in the next chunk; -1 outside strings. */
@@ -320,7 +344,7 @@ export function createJsonScan({ maxValues, maxDepth }: JsonScanLimits): JsonSca
 
   return {
     push(bytes) {
-      const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+      const chunk = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
       let index = stringStart === -1 ? 0 : skipString(chunk, 0);
       while (index < chunk.length) {
         const meaning = MEANING[chunk[index] ?? 0];
@@ -334,6 +358,7 @@ export function createJsonScan({ maxValues, maxDepth }: JsonScanLimits): JsonSca
           values += 1;
           if (depth > maxDepth) return 'depth';
         } else if (meaning === 3) depth -= 1;
+        else if (meaning === 5) names += 1;
         else {
           values += 1;
           if (depth === 1) fields += 1;
@@ -344,6 +369,7 @@ export function createJsonScan({ maxValues, maxDepth }: JsonScanLimits): JsonSca
     },
     values: () => values,
     fields: () => fields,
+    names: () => names,
     longStrings,
   };
 }

@@ -1,7 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
-import { findVendorFields, samplePrompt } from '../../core/text/index.js';
+import { findInexactField, findVendorFields, samplePrompt } from '../../core/text/index.js';
 import { parseLargeBody } from './json-body.js';
 import type { ParseAnswer, ParseOrder } from './json-threads.js';
 
@@ -17,9 +17,9 @@ try {
 /** A parser thread: parses the large bodies that it receives, one after the other, and returns their bytes. */
 parentPort?.on('message', ({ bytes, plan }: ParseOrder) => {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const parsed = parseLargeBody(whole, plan, (value) => ({
-    prompt: samplePrompt(value),
-    vendorFields: findVendorFields(value),
-  }));
+  const parsed = parseLargeBody(whole, plan, {
+    readBrief: (value) => ({ prompt: samplePrompt(value), vendorFields: findVendorFields(value) }),
+    findInexact: findInexactField,
+  });
   parentPort?.postMessage({ parsed, bytes } satisfies ParseAnswer, [bytes.buffer]);
 });

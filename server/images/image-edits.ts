@@ -83,6 +83,7 @@ export const useEditBody: UseImageBody = (server, context, submit) => {
     owner,
     fileFields: [...IMAGE_FIELDS_OF_FORM, MASK],
     fingerprinted: true,
+    exact: Object.keys(EditFormSchema.properties),
   };
   return useFileForm(request, response, form, ({ fields, files, fingerprint }) =>
     submit({ ...decodeForm(fields, files, rule), fingerprint }),

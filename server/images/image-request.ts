@@ -336,7 +336,7 @@ export function decodeStreamed(value: Readonly<Record<string, unknown>>, rule: S
 
 /** @param fields The fields that are read of a large body. */
 export function imageBodyLimits({ bodies }: ServerContext, context: RequestContext, fields: readonly string[]) {
-  return { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: quotaSubject(keyOf(context)), fields };
+  return { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: quotaSubject(keyOf(context)), fields, exact: fields };
 }
 
 /**

@@ -1,7 +1,7 @@
 export { embeddingRoutes } from './embeddings.js';
 export { messageRoutes } from './messages.js';
 export { encodeModel, isWritingModel, orderModels } from './model-list.js';
-export { modelRoutes, storedResponseRoutes } from './models.js';
+export { createModelPaths, modelRoutes, storedResponseRoutes } from './models.js';
 export {
   type ClosableStoredResponses,
   createBackgroundResponses,

@@ -34,7 +34,7 @@ type JsonRecord = Readonly<Record<string, unknown>>;
 
 const MESSAGES = '/v1/messages';
 const COUNT_TOKENS = '/v1/messages/count_tokens';
-const LIMITS = { setting: 'TEXT_MAX_BYTES', maxValues: 50_000 };
+const LIMITS = { setting: 'TEXT_MAX_BYTES', maxValues: 50_000, exact: 'text' } as const;
 /** Counting uses no tokens, but it is refused if the budget is used up. */
 const MIN_TOKENS = 1;
 

@@ -4,6 +4,7 @@ import {
   AnyObject,
   Count,
   defineRoute,
+  type Middleware,
   Nullable,
   OneOf,
   type ParamsContext,
@@ -152,6 +153,22 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       },
     }),
   ];
+}
+
+const MODELS = '/v1/models/';
+
+/**
+ * For requests without a route: ids with slashes, as SDKs of some languages send them, belong to the route of one model.
+ * @param route Looks up a route again.
+ */
+export function createModelPaths(route: Middleware): Middleware {
+  return (context, next) => {
+    const { path } = context;
+    const id = path.startsWith(MODELS) ? path.slice(MODELS.length) : '';
+    if (!id.includes('/')) return next();
+    context.path = `${MODELS}${id.replaceAll('/', '%2F')}`;
+    return route(context, next);
+  };
 }
 
 const ROUTE = '/v1/responses/:id';

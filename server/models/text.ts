@@ -26,7 +26,7 @@ import type { AdmittedWork } from '../usage/index.js';
 import type { ClosableStoredResponses } from './response-store.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
-const LIMITS = { setting: 'TEXT_MAX_BYTES', maxValues: 500_000, brief: true };
+const LIMITS = { setting: 'TEXT_MAX_BYTES', maxValues: 500_000, brief: true, exact: 'text' } as const;
 
 /** Errors of every model request. */
 export const MODEL_ERRORS = [

@@ -189,6 +189,18 @@ export function healthRoutes(health: Health): Route[] {
     }),
     defineRoute({
       ...common,
+      path: '/api/hello',
+      answers: {
+        200: { description: 'The process answers.', schema: Type.Object({ message: field(Text, 'A greeting.') }) },
+      },
+      summary: 'Reachability for coding agents',
+      description: 'Answers 200. Claude Code asks it, by HEAD, whether its base URL can be reached.',
+      handler(context) {
+        context.body = { message: 'hello' };
+      },
+    }),
+    defineRoute({
+      ...common,
       path: '/health/live',
       endpoint: 'healthLive',
       summary: 'Liveness',

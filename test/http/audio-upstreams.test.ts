@@ -30,7 +30,16 @@ describe('audio routes before upstreams', () => {
       ELEVENLABS_API_KEY: KEY,
       ELEVENLABS_URL: vendor.baseUrl,
     });
-    const audio = plugins.filter(({ use }) => /_audio$/.test(String(use)));
+    const audio = [
+      ...plugins.filter(({ use }) => /_audio$/.test(String(use))),
+      {
+        use: 'mediagate/plugins/openai_audio',
+        options: {
+          upstreams: [{ url: upstream.baseUrl }],
+          models: [{ id: 'stt-speakers', operations: ['transcribe'], upstreamModel: 'gpt-4o-transcribe-diarize' }],
+        },
+      },
+    ];
     const trustedOrigins = [upstream.origin, vendor.origin];
     // The real client: what is sent is the point here.
     app = await startApp({ gateway: { plugins: audio, trustedOrigins, services: { http: undefined } } });
@@ -61,6 +70,103 @@ describe('audio routes before upstreams', () => {
     expect(heard.words).to.have.length(8);
     expect(upstream.requests[0]?.members.model).to.equal('whisper-large-v3-turbo');
     expect(upstream.requests[0]?.files[0]?.bytes.equals(await makeSound('wav', 2))).to.equal(true);
+  });
+
+  it('languages of two and three letters pass, without their region', async () => {
+    const sent: Record<string, string | undefined> = {
+      'zh-CN': 'zh',
+      pt_BR: 'pt',
+      'zh-Hant-TW': 'zh',
+      'es-419': 'es',
+      EN: 'en',
+      yue: 'yue',
+      haw: 'haw',
+      eng: 'en',
+      deu: 'de',
+      auto: undefined,
+    };
+    for (const [language, expected] of Object.entries(sent)) {
+      upstream.reset();
+      await client.audio.transcriptions.create({ file: await wav(), model: 'stt-large-v3', language });
+      expect(upstream.requests[0]?.members.language, language).to.equal(expected);
+    }
+    for (const language of ['e', 'english', 'xx', 'en-', 'zh CN', '12']) {
+      const refused = await rejection(
+        client.audio.transcriptions.create({ file: await wav(), model: 'stt-large-v3', language }),
+      );
+      expect(refused, language).to.include({ status: 400, code: 'invalid_value', param: 'language' });
+    }
+  });
+
+  it('speakers, chunks and log probabilities are asked of the upstream, and come back', async () => {
+    const known = {
+      known_speaker_names: ['agent'],
+      known_speaker_references: [`data:audio/wav;base64,${'A'.repeat(200_000)}`],
+    };
+    const spoken = (await client.audio.transcriptions.create({
+      file: await wav(),
+      model: 'stt-speakers',
+      response_format: 'diarized_json',
+      chunking_strategy: 'auto',
+      ...known,
+    })) as unknown as { segments: object[]; duration: number; usage: object };
+    expect(upstream.requests[0]?.members).to.deep.include({
+      response_format: 'diarized_json',
+      chunking_strategy: 'auto',
+      'known_speaker_names[]': known.known_speaker_names[0],
+      'known_speaker_references[]': known.known_speaker_references[0],
+    });
+    expect(spoken)
+      .to.include({ task: 'transcribe', text: HEARD })
+      .and.to.have.keys('task', 'duration', 'text', 'segments', 'usage');
+    expect(spoken.segments.map((segment) => ({ ...segment, start: 0, end: 0 }))).to.deep.equal([
+      {
+        type: 'transcript.text.segment',
+        id: 'seg_1',
+        start: 0,
+        end: 0,
+        text: 'Six small boats left the harbour.',
+        speaker: 'agent',
+      },
+      { type: 'transcript.text.segment', id: 'seg_2', start: 0, end: 0, text: ' Nobody waved.', speaker: 'B' },
+    ]);
+    const events = await client.audio.transcriptions.create({
+      file: await wav(),
+      model: 'stt-speakers',
+      response_format: 'diarized_json',
+      chunking_strategy: { type: 'server_vad', threshold: 0.4 },
+      stream: true,
+    });
+    const types: string[] = [];
+    for await (const event of events) types.push(event.type);
+    expect(types).to.include.members(['transcript.text.segment', 'transcript.text.done']);
+    expect(upstream.requests[1]?.members).to.deep.include({
+      'chunking_strategy[type]': 'server_vad',
+      'chunking_strategy[threshold]': '0.4',
+    });
+    const { logprobs } = await client.audio.transcriptions.create({
+      file: await wav(),
+      model: 'stt-large-v3',
+      response_format: 'json',
+      include: ['logprobs'],
+    });
+    expect(upstream.requests[2]?.members['include[]']).to.equal('logprobs');
+    expect(logprobs).to.deep.equal([{ token: 'Six', logprob: -0.1, bytes: [83, 105, 120] }]);
+    const refused = await rejection(
+      client.audio.transcriptions.create({
+        file: await wav(),
+        model: 'stt-large-v3',
+        response_format: 'diarized_json',
+      }),
+    );
+    expect(refused).to.include({ status: 400, param: 'response_format' });
+    // Times are still asked of the model that has no speakers.
+    const timed = await client.audio.transcriptions.create({
+      file: await wav(),
+      model: 'stt-large-v3',
+      response_format: 'verbose_json',
+    });
+    expect(timed.segments).to.have.length(2);
   });
 
   it('a translation comes as subtitles too', async () => {

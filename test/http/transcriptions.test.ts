@@ -49,6 +49,26 @@ describe('transcriptions and translations over HTTP', () => {
     });
   }
 
+  it('ignores and names the fields that a model cannot have, but refuses to name no speakers', async () => {
+    const fields = { chunking_strategy: 'auto', 'include[]': 'logprobs', 'known_speaker_names[]': ['a', 'b'] };
+    const { status, headers } = await ask(fields);
+    expect([status, headers.get('x-ignored-params')]).to.deep.equal([
+      200,
+      'chunking_strategy, include[], known_speaker_names[]',
+    ]);
+    expect(lastCall()).not.to.have.property('options');
+    const { length } = app.audio.calls;
+    const refused = await ask({ response_format: 'diarized_json' });
+    expect([refused.status, refused.json.error.code, refused.json.error.param]).to.deep.equal([
+      400,
+      'unsupported_value',
+      'response_format',
+    ]);
+    const translated = await ask({ response_format: 'diarized_json' }, TRANSLATIONS);
+    expect([translated.status, translated.json.error.code]).to.deep.equal([400, 'invalid_value']);
+    expect(app.audio.calls).to.have.length(length);
+  });
+
   it('answers JSON by default, with the seconds heard', async () => {
     const { headers, json } = await ask();
     expect(headers.get('content-type')).to.equal('application/json; charset=utf-8');
@@ -135,7 +155,7 @@ describe('transcriptions and translations over HTTP', () => {
 
   it('names what nobody looks at, in a line that stays short', async () => {
     const asked = { 'include[]': 'logprobs', chunking_strategy: 'auto', hotwords: ['x', 'y'] };
-    expect((await ask(asked)).headers.get('x-ignored-params')).to.equal('include[], chunking_strategy, hotwords');
+    expect((await ask(asked)).headers.get('x-ignored-params')).to.equal('hotwords, include[], chunking_strategy');
     expect((await ask({ language: 'de' }, TRANSLATIONS)).headers.get('x-ignored-params')).to.equal('language');
     expect((await ask({ language: 'de', ['x'.repeat(2_000)]: '' })).headers.get('x-ignored-params')).to.equal(null);
   });
@@ -164,7 +184,7 @@ describe('transcriptions and translations over HTTP', () => {
     ['a language that is none', { language: 'qq' }, 400, 'invalid_value', 'language'],
     ['too hot', { temperature: '1.1' }, 400, 'invalid_value', 'temperature'],
     ['no number', { temperature: '1e-1' }, 400, 'invalid_value', 'temperature'],
-    ['another format', { response_format: 'diarized_json' }, 400, 'invalid_value', 'response_format'],
+    ['another format', { response_format: 'xml' }, 400, 'invalid_value', 'response_format'],
     [
       'times without verbose JSON',
       { 'timestamp_granularities[]': 'word' },

@@ -7,7 +7,7 @@ import { soundSeconds } from './vendor-sounds.js';
 export const HEARD = 'Six small boats left the harbour. Nobody waved.';
 
 const EXTENSIONS = ['flac', 'm4a', 'mp3', 'mp4', 'mpeg', 'mpga', 'oga', 'ogg', 'wav', 'webm'];
-const FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt'];
+const FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'];
 
 interface Heard {
   text: string;
@@ -32,6 +32,13 @@ export async function answerTranscription(
     return refuse('file', `Unrecognized file format. Supported formats: ${JSON.stringify(EXTENSIONS)}`);
   }
   if (typeof format !== 'string' || !FORMATS.includes(format)) return refuse('response_format', 'Invalid format.');
+  const isDiarizing = model.endsWith('-diarize');
+  if (format === 'diarized_json' && !isDiarizing) {
+    return refuse('response_format', `response_format 'diarized_json' is not compatible with model '${model}'.`);
+  }
+  if (isDiarizing && members.chunking_strategy === undefined && members['chunking_strategy[type]'] === undefined) {
+    return refuse('chunking_strategy', 'chunking_strategy is required for diarization models');
+  }
   if (!timed && format !== 'json' && format !== 'text') {
     const message = `response_format '${format}' is not compatible with model '${model}-api-ev3'. Use 'json' or 'text' instead.`;
     return refuse('response_format', message, 'unsupported_value');
@@ -40,7 +47,7 @@ export async function answerTranscription(
     return refuse('timestamp_granularities', "It needs response_format 'verbose_json'.");
   }
   if (task === 'translate' && language !== undefined) return refuse('language', 'Unrecognized parameter: language.');
-  if (language !== undefined && !/^[a-z]{2}$/.test(String(language))) {
+  if (language !== undefined && !/^(?:[a-z]{2}|yue|haw)$/.test(String(language))) {
     return refuse(
       'language',
       `Invalid language '${language}'. Language parameter must be specified in ISO-639-1 format.`,
@@ -55,7 +62,12 @@ export async function answerTranscription(
   }
   const heard = hear(Math.round(seconds * 100) / 100);
   if (stream === 'true') return events(heard);
-  return encode(heard, format, task, granularities.map(String));
+  const textsOf = (name: string) => [members[name] ?? []].flat().map(String);
+  return encode(heard, format, task, {
+    granularities: granularities.map(String),
+    include: textsOf('include[]'),
+    speakers: textsOf('known_speaker_names[]'),
+  });
 }
 
 function hear(seconds: number): Heard {
@@ -80,10 +92,20 @@ function encode(
   { text, seconds, segments, words }: Heard,
   format: string,
   task: string,
-  granularities: readonly string[],
+  { granularities, include, speakers }: Readonly<Record<'granularities' | 'include' | 'speakers', readonly string[]>>,
 ): Delivery {
   const usage = { type: 'duration', seconds: Math.ceil(seconds) };
-  if (format === 'json') return json({ text, usage });
+  if (format === 'json') {
+    const logprobs = [{ token: 'Six', logprob: -0.1, bytes: [83, 105, 120] }];
+    return json({ text, ...(include.includes('logprobs') && { logprobs }), usage });
+  }
+  if (format === 'diarized_json') {
+    const named = segments.map((one, index) => {
+      const speaker = speakers[index] ?? 'AB'.charAt(index);
+      return { type: 'transcript.text.segment', id: `seg_${index}`, ...one, speaker };
+    });
+    return json({ task, duration: seconds, text, segments: named, usage });
+  }
   if (format === 'text') return plain(`${text}\n`);
   if (format === 'srt') {
     const cues = segments.map(

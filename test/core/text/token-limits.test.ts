@@ -76,6 +76,27 @@ describe('the limit that an upstream is sent', () => {
     );
   });
 
+  it('counts and replaces the fields that some servers read in its place', () => {
+    const route = 'chat_completions';
+    for (const name of ['n_predict', 'num_predict', 'max_tokens_to_sample', 'max_new_tokens', 'maxOutputTokens']) {
+      expect(demandOf({ [name]: 90_000 }, route, MODEL, NO_INPUT).output, name).to.equal(90_000);
+      expect(limited(`{"${name}":90000}`, 300), name).to.equal(`{"${name}":300,"max_completion_tokens":300}`);
+      expect(limited(`{"max_tokens":5,"${name}":-1}`, 300), name).to.equal(`{"max_tokens":5,"${name}":300}`);
+    }
+    expect(demandOf({ options: { num_predict: 70_000 } }, route, MODEL, NO_INPUT).output).to.equal(70_000);
+    expect(limited('{"max_tokens":9,"options":{"num_predict":70000,"seed":1}}', 300)).to.equal(
+      '{"max_tokens":9,"options":{"num_predict":300,"seed":1}}',
+    );
+    expect(limited('{"max_tokens":9,"extra_body":{"options":{"num_predict":70000}}}', 300)).to.equal(
+      '{"max_tokens":9,"extra_body":{"options":{"num_predict":300}}}',
+    );
+    expect(limited('{"max_tokens":9000,"input":"a"}', 300, undefined, 'responses')).to.equal(
+      '{"max_tokens":300,"input":"a","max_output_tokens":300}',
+    );
+    expect(demandOf({ best_of: 4, max_tokens: 1_000 }, route, MODEL, NO_INPUT)).to.include({ output: 4_000 });
+    expect(limited('{"best_of":4,"max_tokens":1000}', 2_000)).to.equal('{"best_of":4,"max_tokens":500}');
+  });
+
   it('is also written to the field that the provider names', () => {
     expect(limited('{"max_completion_tokens":100}', 100, 'max_tokens')).to.equal(
       '{"max_completion_tokens":100,"max_tokens":100}',
