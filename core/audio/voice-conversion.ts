@@ -7,6 +7,7 @@ import {
   type Container,
   type Ffmpeg,
   PCM_RATE,
+  type Probe,
   type ScratchFolders,
   SNIFF_BYTES,
   sniffContainer,
@@ -97,6 +98,8 @@ function toFailure(error: unknown): Error {
 }
 
 const MAX_SECONDS = 3 * 3600;
+/** For the length of a file, including the time in the queue; three hours of audio take about twenty seconds. */
+const MEASURE_MS = 120_000;
 const ACCEPTED = 'flac, mp3, mp4, mpeg, mpga, m4a, ogg, wav, webm';
 
 interface AudioType {
@@ -139,7 +142,7 @@ export function createAudioUploads({ scratch, ffmpeg }: AudioUploadsOptions) {
         },
       );
       if (seconds !== undefined && seconds > MAX_SECONDS) {
-        throw invalid(param, `${param} is longer than ${MAX_SECONDS / 3600} hours.`);
+        throw tooLong(param);
       }
       return {
         path: file,
@@ -147,6 +150,7 @@ export function createAudioUploads({ scratch, ffmpeg }: AudioUploadsOptions) {
         contentType: type.contentType,
         filename: `sound.${type.extension}`,
         ...(seconds !== undefined && { seconds }),
+        measure: (signal) => measure({ input: file, container, signal }, param, ffmpeg),
         remove: () => folder.remove(),
       };
     } catch (error) {
@@ -155,6 +159,20 @@ export function createAudioUploads({ scratch, ffmpeg }: AudioUploadsOptions) {
       throw diskFailure(error);
     }
   };
+}
+
+/** Decodes the whole file: its headers may state any duration. */
+async function measure(probe: Probe, param: string, ffmpeg: Ffmpeg | undefined): Promise<number | undefined> {
+  if (!ffmpeg) return undefined;
+  const deadline = AbortSignal.timeout(MEASURE_MS);
+  const signal = AbortSignal.any([probe.signal, deadline]);
+  const seconds = await ffmpeg.measure({ ...probe, signal, maxSeconds: MAX_SECONDS }).catch((error: unknown) => {
+    probe.signal.throwIfAborted();
+    if (deadline.aborted) throw invalid(param, `The length of ${param} cannot be found within ${MEASURE_MS / 1000} s.`);
+    throw isGatewayError(error) && error.code === 'audio_unavailable' ? unreadable(param, error) : error;
+  });
+  if (seconds > MAX_SECONDS) throw tooLong(param);
+  return seconds;
 }
 
 /** A file that is no audio is refused at its first bytes, before the rest is read. */
@@ -191,6 +209,10 @@ function judge(head: Uint8Array, param: string): Container {
   const container = sniffContainer(head);
   if (container && TYPES[container]) return container;
   throw invalid(param, `${param} is not audio in an accepted format: ${ACCEPTED}.`);
+}
+
+function tooLong(param: string): GatewayError {
+  return invalid(param, `${param} is longer than ${MAX_SECONDS / 3600} hours.`);
 }
 
 function unreadable(param: string, cause: GatewayError): GatewayError {

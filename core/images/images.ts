@@ -309,9 +309,10 @@ export function createImages(options: ImageServiceOptions): ImageService {
 
   return {
     async submit(request): Promise<ImageSubmission> {
-      const { model, prompt, size, delivery, owner, requestId = null, webhookUrl } = request;
+      const { prompt, size, delivery, owner, requestId = null, webhookUrl } = request;
+      const model = registry.resolve(request.model);
       const { keyId, group, groupShare, priority } = request;
-      checkModel(registry, request);
+      checkModel(registry, { ...request, model });
       const checked = await references.check(request.references, request.mask);
       const terms = request.terms === undefined ? {} : { terms: request.terms };
       const origin = requestId === null ? {} : { requestId };

@@ -120,9 +120,13 @@ export interface ConversionReport {
   hasPictures: boolean;
   /** The source was truncated. */
   cutShort: boolean;
+  /** The source has audio that ffmpeg did not read: a track that begins later, or a second file after the first. */
+  isPartial: boolean;
 }
 
 const MAX_MESSAGE_BYTES = 8192;
+/** The third is the form of older versions: the name of the file, and the error. */
+const UNREAD = /New audio stream|Error during demuxing|^(?!Error).*: Invalid argument$|[Dd]uplicated? MOOV/m;
 
 /**
  * Parses ffmpeg's messages. They quote the source, so no message reaches a client or a log: only what was recognized.
@@ -143,6 +147,7 @@ export function createReportReader() {
       return {
         ...(seconds && { declaredSeconds: Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) }),
         hasPictures: /^ {2}Stream #0:\d+.*: Video: /m.test(head),
+        isPartial: UNREAD.test(head) || UNREAD.test(tail),
         cutShort: /: partial file$|\] File ended prematurely|Truncated/m.test(tail),
       };
     },

@@ -4,6 +4,7 @@ import type { SpeechFormat } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { type Container, PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
+import { createLengthCounter, lengthOptions } from './audio-length.js';
 import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
 
 /** Bytes of MP3 per second: a constant rate, so that the duration follows from the length. */
@@ -27,6 +28,11 @@ export interface Probe {
   input: string;
   container: Container;
   signal: AbortSignal;
+}
+
+export interface Measurement extends Probe {
+  /** Decoding ends soon after this length. */
+  maxSeconds: number;
 }
 
 export interface SpeechConversion {
@@ -73,6 +79,12 @@ export interface Ffmpeg {
    */
   probe(probe: Probe): Promise<ConversionReport>;
   /**
+   * Decodes a whole file, which takes about a second for ten minutes of audio, to find its length. Headers are ignored.
+   * @returns Seconds of its longest track; more than `maxSeconds` if it is longer.
+   * @throws GatewayError as {@link toMp3}; `audio_unavailable` also if only a part of the file can be decoded.
+   */
+  measure(measurement: Measurement): Promise<number>;
+  /**
    * Converts a stream of audio to another format.
    * @throws GatewayError as {@link toMp3}; what the source throws.
    */
@@ -88,6 +100,8 @@ export interface Ffmpeg {
 const FILES_AT_A_TIME = 2;
 /** Speech arrives hardly faster than real time: ffmpeg mostly waits for it. */
 const STREAMS_AT_A_TIME = 16;
+/** Of uploads whose length is paid for. */
+const LENGTHS_AT_A_TIME = 2;
 const MAX_WAITING = 16;
 /** Audio decoders. Those for pictures, which are most of ffmpeg, are not even opened. */
 const DECODERS =
@@ -103,6 +117,7 @@ const FIRST_SOUND = ['-map', '0:a:0', '-map_metadata', '-1', '-map_chapters', '-
 export function createFfmpeg(path: string): Ffmpeg {
   const files = createQueue(FILES_AT_A_TIME);
   const streams = createQueue(STREAMS_AT_A_TIME);
+  const lengths = createQueue(LENGTHS_AT_A_TIME);
   return {
     toMp3: (conversion) =>
       files(async () => runFfmpeg({ ...conversion, path, parameters: await mp3Parameters(conversion) })),
@@ -115,6 +130,7 @@ export function createFfmpeg(path: string): Ffmpeg {
           signal: probe.signal,
         }),
       ),
+    measure: async (measurement) => measure(path, measurement, lengths),
     convertSpeech: ({ source, ...conversion }) =>
       streams(async () =>
         runFfmpeg({ ...conversion, path, parameters: await speechParameters(conversion), feed: source }),
@@ -130,6 +146,38 @@ function createQueue(atATime: number) {
     if (limit.pendingCount < MAX_WAITING) return limit(() => inSpan({ name: 'ffmpeg' }, run));
     throw new GatewayError('queue_full', 'Too many audio files are waiting to be converted.');
   };
+}
+
+/** Stops the decoder at the first packet beyond the maximum, so that a file of years costs no more than one of hours. */
+async function measure(
+  path: string,
+  { signal, ...measurement }: Measurement,
+  queue: ReturnType<typeof createQueue>,
+): Promise<number> {
+  const counter = createLengthCounter();
+  const enough = new AbortController();
+  const write = async (chunk: Uint8Array) => {
+    counter.add(chunk);
+    if (counter.seconds() > measurement.maxSeconds) enough.abort();
+  };
+  try {
+    const { isPartial } = await queue(async () =>
+      runFfmpeg({
+        path,
+        parameters: await lengthParameters(measurement),
+        write,
+        signal: AbortSignal.any([signal, enough.signal]),
+      }),
+    );
+    if (isPartial) {
+      const message = 'The file has audio that begins after its first part: it cannot be measured.';
+      throw new GatewayError('audio_unavailable', message, { retryable: false });
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!enough.signal.aborted) throw error;
+  }
+  return counter.seconds();
 }
 
 /**
@@ -189,6 +237,21 @@ async function probeParameters({ input, container }: Probe): Promise<readonly st
     .outputOptions(['-sn', '-dn', ...FIRST_SOUND])
     .format('null')
     .output('-')
+    ._getArguments();
+}
+
+async function lengthParameters({ input, container, maxSeconds }: Omit<Measurement, 'signal'>) {
+  const options = lengthOptions(container, maxSeconds + 1);
+  return (await createCommand())
+    .input(input)
+    .inputFormat(container)
+    .inputOptions(QUIET)
+    .inputOptions([...onlyThisFile(container), ...options.input])
+    .noVideo()
+    .outputOptions(['-sn', '-dn', '-map', '0:a', '-map_metadata', '-1', '-map_chapters', '-1', '-threads', '1'])
+    .outputOptions(options.output)
+    .format('framecrc')
+    .output('pipe:1')
     ._getArguments();
 }
 

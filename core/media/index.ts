@@ -9,7 +9,7 @@ export {
   sniffContainer,
   wavHeader,
 } from './audio-formats.js';
-export { createFfmpeg, type Ffmpeg, MP3_BYTES_PER_SECOND } from './ffmpeg.js';
+export { createFfmpeg, type Ffmpeg, MP3_BYTES_PER_SECOND, type Probe } from './ffmpeg.js';
 export {
   type ConversionReport,
   createGrowingFile,

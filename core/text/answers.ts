@@ -224,11 +224,12 @@ export function sampleAnswer(bytes: Buffer, isResponse: boolean): TextSample {
   return written.isEmpty && hasManyValues(bytes) ? sampleBytes([bytes]) : written.take();
 }
 
-function hasManyValues(bytes: Buffer): boolean {
-  if (bytes.length <= MAX_VALUES) return false;
+/** @param ratio Of the whole answer to these bytes. */
+export function hasManyValues(bytes: Buffer, ratio = 1): boolean {
+  if (bytes.length * ratio <= MAX_VALUES) return false;
   let values = 0;
   for (const byte of bytes) if (byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) values += 1;
-  return values > MAX_VALUES;
+  return values * ratio > MAX_VALUES;
 }
 
 /** Bytes given to a reader before the event loop continues: an upstream decides how much work they are. */

@@ -1,22 +1,15 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { cleanRequestId } from '../plugins/index.js';
 import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
-import {
-  AnswerStream,
-  type BodyReader,
-  PullStream,
-  readWholeAnswer,
-  sampleAnswer,
-  type WholeAnswer,
-} from './answers.js';
+import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeAnswer } from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
+import { AnswerBytes, readLargeAnswer } from './large-answers.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import type { TextSample } from './tokens.js';
 
 /** Failures after which an upstream may have done its work without answering. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
-/** An answer that is no stream is sent when it is complete, so that a broken one is a clean error. */
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 /** Header fields that only the gateway sets. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
@@ -60,6 +53,8 @@ export interface ExchangeOptions {
   readerOf(reply: TextReply): EventReader;
   /** Whether it belongs to the responses route. */
   isResponse: boolean;
+  /** An answer that is no stream is sent when it is complete, so that a broken one is a clean error. Default 32 MiB. */
+  maxWholeBytes?: number;
   /** Called with a response that is no stream. */
   onWhole(response: WholeResponse, reply: TextReply): void;
   background?: TextExchange['background'];
@@ -102,8 +97,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   readonly #options: ExchangeOptions;
   readonly #flow = new AbortController();
   readonly #startedAt: number;
-  readonly #received: Uint8Array[] = [];
-  #receivedBytes = 0;
+  readonly #received = new AnswerBytes();
   #resolve: (answer: TextAnswer) => void = () => {};
   #reject: (failure: GatewayError) => void = () => {};
   #end: (outcome: TextOutcome) => void = () => {};
@@ -202,12 +196,11 @@ class Exchange implements TextExchange, Watched, BodyReader {
   /** Bytes of an answer that is no stream. */
   take(chunk: Uint8Array): void {
     this.#receive();
-    this.#receivedBytes += chunk.length;
-    if (this.#receivedBytes > MAX_WHOLE_BYTES) {
+    if (this.#received.length + chunk.length > (this.#options.maxWholeBytes ?? MAX_WHOLE_BYTES)) {
       this.fail(new GatewayError('upstream_error', 'The answer of the model is too long.'));
       return;
     }
-    this.#received.push(chunk);
+    this.#received.add(chunk);
     this.#body?.ask(this);
   }
 
@@ -217,8 +210,18 @@ class Exchange implements TextExchange, Watched, BodyReader {
 
   finish(): void {
     if (this.#isOver || !this.#reply) return;
+    const reply = this.#reply;
+    const { isResponse } = this.#options;
+    const wording = this.#wordingOf(reply);
+    this.#isRead = true;
+    if (this.#received.isLarge) {
+      readLargeAnswer(this.#received, { ...wording, isResponse, isSampled: true })
+        .then((whole) => this.#endWhole(reply, whole))
+        .catch((error: unknown) => this.fail(error));
+      return;
+    }
     try {
-      this.#readWhole(this.#reply, asOne(this.#received));
+      this.#endWhole(reply, readWholeAnswer(this.#received.whole(), wording, isResponse));
     } catch (error) {
       this.fail(error);
     }
@@ -237,11 +240,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const hasBegun = this.#reply !== undefined && !this.#isRefused;
     const outcome = { complete: false, failure };
     if (hasBegun || this.#isAborted || GIVEN_UP.has(failure.code))
-      this.#endEstimated(
-        sampleAnswer(asOne(this.#received), this.#options.isResponse),
-        this.#options.continuesAlone,
-        outcome,
-      );
+      this.#endEstimated(this.#received.sample(this.#options.isResponse), this.#options.continuesAlone, outcome);
     else this.#end(outcome);
     this.#reject(failure);
   }
@@ -287,9 +286,9 @@ class Exchange implements TextExchange, Watched, BodyReader {
     else this.#endEstimated(sample, failure !== undefined && this.#options.continuesAlone, rest, reader.firstUsage?.());
   }
 
-  #readWhole(reply: TextReply, bytes: Buffer): void {
-    this.#isRead = true;
-    const whole = readWholeAnswer(bytes, this.#wordingOf(reply), this.#options.isResponse);
+  #endWhole(reply: TextReply, whole: WholeAnswer): void {
+    // Its caller has left while a thread read it.
+    if (this.#isOver) return;
     const { id, itemIds, open, usage, refusal } = whole;
     if (refusal) {
       this.#isRefused = true;
@@ -354,11 +353,6 @@ function isStream({ headers }: TextReply, asked: boolean): boolean {
   const type = headers['content-type'] ?? '';
   if (type.startsWith('text/event-stream')) return true;
   return asked && !/\b(json|html|xml)\b/.test(type);
-}
-
-function asOne(chunks: readonly Uint8Array[]): Buffer {
-  const [only] = chunks;
-  return chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
 }
 
 function late(message: string): GatewayError {

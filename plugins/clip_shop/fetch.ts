@@ -5,6 +5,7 @@ import {
   type LinkRef,
   loadSiteConfig,
   matchAddress,
+  navigationHeaders,
   type PluginContext,
   readStatus,
   type SiteConfigOverride,
@@ -27,6 +28,7 @@ export type PageForm = 'shopPage' | 'wwwPage' | 'sharePage';
 
 /** The URL of a product's page, made of its id and its market alone. */
 export function pageUrl({ urls, defaultRegion }: SiteConfig, form: PageForm, { id, region }: LinkRef): string {
+  if (form === 'shopPage' && region === 'ID') return fillUrl(urls.indonesianPage, { id });
   const regional = { shopPage: urls.shopPage, wwwPage: urls.wwwRegionPage, sharePage: urls.shareRegionPage };
   const market = region ?? defaultRegion;
   const values = { id, region: market.toLowerCase(), REGION: market.toUpperCase() };
@@ -35,16 +37,7 @@ export function pageUrl({ urls, defaultRegion }: SiteConfig, form: PageForm, { i
 
 /** Fetches one form of a product's page with the headers of a browser's navigation. */
 export function createPageFetch({ http, options }: PluginContext<ClipShopOptions>, siteConfig: SiteConfig) {
-  const headers = {
-    'user-agent': siteConfig.userAgent,
-    accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
-    'accept-language': options.acceptLanguage,
-    'upgrade-insecure-requests': '1',
-    'sec-fetch-dest': 'document',
-    'sec-fetch-mode': 'navigate',
-    'sec-fetch-site': 'none',
-    'sec-fetch-user': '?1',
-  };
+  const headers = navigationHeaders(siteConfig.userAgent, options.acceptLanguage);
 
   return async function fetchPage(form: PageForm, link: LinkRef, signal: AbortSignal): Promise<ShopOutcome> {
     const end = await followRedirects<ShopOutcome>(http, {

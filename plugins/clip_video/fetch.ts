@@ -9,6 +9,7 @@ import {
   type HttpResponse,
   loadSiteConfig,
   matchAddress,
+  navigationHeaders,
   type ResolveCall,
   readCookies,
   requireSuccess,
@@ -56,9 +57,13 @@ export interface RequestOptions {
 export function createRequests({ http, siteConfig, language }: RequestOptions) {
   const { urls, origin, userAgent } = siteConfig;
   const browser = { 'user-agent': userAgent, 'accept-language': acceptLanguage(language) };
-  const html = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
-  const get = (name: keyof SiteConfig['urls'], id: string, signal: AbortSignal, headers = browser) =>
-    http.request({ url: fillUrl(urls[name], { id }), headers, signal });
+  const html = navigationHeaders(userAgent, browser['accept-language']);
+  const get = (
+    name: keyof SiteConfig['urls'],
+    id: string,
+    signal: AbortSignal,
+    headers: Record<string, string> = browser,
+  ) => http.request({ url: fillUrl(urls[name], { id }), headers, signal });
 
   return {
     async page(id: string, signal: AbortSignal): Promise<PageReply | Failure> {
@@ -130,11 +135,7 @@ export async function resolveClipLink(
     match: matchClip,
     isOwn: (url) => isShop(url) || matchClip(url) !== undefined,
     isItem: (url) => isShop(url) || itemIdIn(url) !== undefined || matchAddress(matchClip, url)?.kind === 'video',
-    headers: {
-      'user-agent': siteConfig.userAgent,
-      accept: 'text/html,*/*;q=0.8',
-      'accept-language': acceptLanguage('en'),
-    },
+    headers: navigationHeaders(siteConfig.userAgent, acceptLanguage('en')),
     login: { isPage: (url) => isLogin(url, siteConfig), parameter: 'redirect_url' },
     refusal: (url) =>
       isClosedRegion(url, siteConfig)

@@ -13,6 +13,7 @@ import {
   loadSiteConfig,
   matchAddress,
   metaTags,
+  navigationHeaders,
   outcomeError,
   readCookies,
   readStatus,
@@ -46,8 +47,9 @@ export type Requests = ReturnType<typeof createRequests>;
 export function createRequests(http: HttpClient, siteConfig: SiteConfig) {
   const { urls, queries, origin } = siteConfig;
   const browser = { 'user-agent': siteConfig.userAgent, 'accept-language': siteConfig.acceptLanguage };
-  const navigation = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
-  const api = { ...browser, accept: '*/*', 'x-ig-app-id': siteConfig.appId, 'x-asbd-id': siteConfig.asbdId };
+  const navigation = navigationHeaders(siteConfig.userAgent, siteConfig.acceptLanguage);
+  const script = { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'same-origin' };
+  const api = { ...browser, ...script, accept: '*/*', 'x-ig-app-id': siteConfig.appId, 'x-asbd-id': siteConfig.asbdId };
   const address = (template: string, { shortcode, mediaId }: PostIdentity) => fillUrl(template, { shortcode, mediaId });
 
   /** Sends a request that must not be redirected. */
@@ -114,7 +116,7 @@ export function createRequests(http: HttpClient, siteConfig: SiteConfig) {
       const variables =
         name === 'post'
           ? { media_id: mediaId }
-          : { shortcode, fetch_tagged_user_count: null, hoisted_comment_id: null };
+          : { shortcode, __relay_internal__pv__PolarisAIGMMediaWebLabelEnabledrelayprovider: false };
       const response = await send({
         url: name === 'post' ? urls.postQuery : urls.shortcodeQuery,
         method: 'POST',

@@ -1,5 +1,6 @@
 import {
   audioSource,
+  type Clock,
   definePlugin,
   type Extractor,
   extractorFrom,
@@ -72,7 +73,7 @@ function createPhotoExtractor(context: PluginContext<{ siteConfig?: SiteConfigOv
     probeLinks,
     resolve: requests.resolveShareLink,
     begin: ({ link }) => ({ identity: identityOf(link.id) }),
-    methods: createMethods(requests, siteConfig),
+    methods: createMethods(requests, siteConfig, context.clock),
     isEnough: (readings) => hasAuthorAndContent(readings) && hasAllFiles(readings),
     isWorthwhile,
     assemble: (run) => assemble(run, run.call.state.identity),
@@ -99,9 +100,10 @@ type PostMethod = ItemMethod<PostReading, PostState>;
 /**
  * The methods, best first. The page has the whole post, or only its tags; an embed has all images and exact counters; the
  * queries of the site's own code have everything if the site accepts them. If nothing was extracted, the ruling says why.
- * Only the ruling is definitive: the site says that a post is removed also if it does not want to show it.
+ * Only the ruling is definitive: the site says that a post is removed also if it does not want to show it. An embed that is
+ * broken and a null of a query that has not worked lately are no votes: both also stand for posts that exist.
  */
-function createMethods(requests: Requests, siteConfig: SiteConfig): PostMethod[] {
+function createMethods(requests: Requests, siteConfig: SiteConfig, clock: Clock): PostMethod[] {
   const method = (
     name: string,
     settings: Pick<PostMethod, 'cost' | 'definitive' | 'usable'>,
@@ -123,9 +125,20 @@ function createMethods(requests: Requests, siteConfig: SiteConfig): PostMethod[]
     });
   }
 
+  /** Query → monotonic time until which an empty reply of it is a sign that the post is gone. */
+  const provenUntil = new Map<string, number>();
+
   const query = (name: 'post' | 'shortcode') => async (state: PostState, signal: AbortSignal) => {
     const session = await sessionFor(state, signal);
-    return readReply(await requests.query(name, state.identity, session, signal), state.identity, siteConfig);
+    const reply = await requests.query(name, state.identity, session, signal);
+    const outcome = readReply(reply, state.identity, siteConfig);
+    if (outcome.kind === 'found') provenUntil.set(name, clock.monotonic() + PROVEN_MS);
+    // The site retires queries without notice, and a retired one answers null for every post.
+    const isProven = clock.monotonic() < (provenUntil.get(name) ?? 0);
+    if (outcome.kind === 'definitive' && outcome.code === 'removed' && !isProven) {
+      return refused('an empty answer of a query that has not shown a post lately');
+    }
+    return outcome;
   };
 
   return [
@@ -158,6 +171,9 @@ function createMethods(requests: Requests, siteConfig: SiteConfig): PostMethod[]
     }),
   ];
 }
+
+/** Milliseconds for which a query that showed a post counts as working. */
+const PROVEN_MS = 6 * 3_600_000;
 
 const REMOVED = restricted('removed', 'HTTP 404');
 

@@ -7,6 +7,7 @@ import {
   type LinkRef,
   loadSiteConfig,
   matchAddress,
+  navigationHeaders,
   outcomeError,
   requireSuccess,
   resolveShortLink,
@@ -28,12 +29,7 @@ export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
 /** The requests that the site receives. Each throws a GatewayError if the site does not reply. */
 export function createFetch(http: HttpClient, siteConfig: SiteConfig, language: string) {
   const { urls, markers } = siteConfig;
-  const headers = {
-    'user-agent': siteConfig.userAgent,
-    // Without these the site serves a shell that holds no data.
-    ...siteConfig.headers,
-    'accept-language': acceptLanguage(language),
-  };
+  const headers = navigationHeaders(siteConfig.userAgent, acceptLanguage(language));
 
   /** A page of the item. Redirects are followed within the site, but not to a login form or a check. */
   async function page(address: string, signal: AbortSignal): Promise<PageReply> {

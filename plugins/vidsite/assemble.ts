@@ -13,11 +13,13 @@ import { largerFirst } from './read/values.js';
 
 /** Methods whose refusal is the reason why a video cannot be played. */
 const RESTRICTING = ['innertube_player', 'innertube_microformat', 'watch_page'];
+/** Notes of a reply that has no files. */
+const NOTES_WITHOUT_FILES = ['sabr_only', 'media_ciphered', 'unplayable'];
 /** Methods that show the owner as the page does. */
 const PAGE_METHODS = ['innertube_next', 'watch_page'];
 
 /** @throws GatewayError `private` if a method says so: then nothing of the video is shown. */
-export function assemble(run: ItemRun<PartialPost>): Omit<Extraction, 'method'> {
+export function assemble(run: ItemRun<PartialPost, unknown>): Omit<Extraction, 'method'> {
   refusePrivate(run);
   const parts = alignParts(run.parts);
   const data = orderPictures(mergePosts(withDefaults(parts, run.call.link.id)));
@@ -29,7 +31,7 @@ export function assemble(run: ItemRun<PartialPost>): Omit<Extraction, 'method'> 
   };
 }
 
-function refusePrivate({ call, attempts }: ItemRun<PartialPost>): void {
+function refusePrivate({ call, attempts }: ItemRun<PartialPost, unknown>): void {
   for (const [method, outcome] of call.outcomes) {
     if (method === 'oembed' || outcome.kind !== 'definitive' || outcome.code !== 'private') continue;
     throw new GatewayError('private', 'The item is private.', { reason: outcome.reason, attempts });
@@ -98,14 +100,17 @@ function orderPictures(data: PostData): PostData {
   return { ...data, media: { ...data.media, image_urls } };
 }
 
-function limitationsOf(data: PostData, { limitations, restriction, call }: ItemRun<PartialPost>): string[] {
+function limitationsOf(data: PostData, { limitations, restriction, call }: ItemRun<PartialPost, unknown>): string[] {
   const refusals = RESTRICTING.flatMap((method) => {
     const outcome = call.outcomes.get(method);
     return outcome?.kind === 'definitive' ? [limitationFor(outcome.code)] : [];
   });
   const files = (data.media.entries ?? []).filter(({ kind }) => kind !== 'image' && kind !== 'subtitle');
+  const notes = [...(restriction ? [limitationFor(restriction.code)] : []), ...refusals, ...limitations];
+  // One client had none of the files that another one has.
+  const isOvercome = (note: string) => files.length > 0 && NOTES_WITHOUT_FILES.includes(note);
   return limitationNotes(
-    { limitations: [...(restriction ? [limitationFor(restriction.code)] : []), ...refusals, ...limitations] },
+    { limitations: notes.filter((note) => !isOvercome(note)) },
     data,
     data.common.live_status === 'live' && 'live_now',
     files.length === 0 && 'metadata_only',

@@ -2,11 +2,13 @@ import {
   acceptLanguage,
   asString,
   at,
+  type Clock,
   fillUrl,
   type HttpClient,
   type HttpRequest,
   type HttpResponse,
   loadSiteConfig,
+  navigationHeaders,
   outcomeError,
   requireSuccess,
   type SiteConfigOverride,
@@ -22,27 +24,54 @@ export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
   return loadSiteConfig(shipped, override);
 }
 
-/** The client that a request to the platform's internal API names. */
-export type Client = SiteConfig['clients']['web'];
+/** The client that a request to the platform's internal API names, with the fields that this client sends. */
+export interface Client {
+  id: number;
+  name: string;
+  version: string;
+  userAgent: string;
+  /** Device and system. */
+  fields: Readonly<Record<string, string>>;
+}
 
 export type Requests = ReturnType<typeof createRequests>;
+
+/** Milliseconds for which a visitor id is used. */
+const VISITOR_MS = 6 * 3_600_000;
+const VISITOR_ID = /^[\w%=.-]{10,1000}$/;
+const VISITOR_IN_PAGE = /"(?:VISITOR_DATA|visitorData)"\s*:\s*"([^"]{10,1000})"/;
+const EMBED_FLAGS_IN_PAGE = /"encryptedHostFlags"\s*:\s*"([\w%=.-]{1,2000})"/;
 
 /**
  * The requests to the site, for an interface language (BCP 47), a market (ISO 3166-1 alpha-2), and with the key of the
  * official API. Each throws a GatewayError for a status other than success.
+ *
+ * The site gives each visitor an id, in pages and in replies. Requests to the internal API carry the latest one, as those of
+ * the site's own clients do. It is renewed after six hours, and after the site refused a request that carried it.
  */
 export function createRequests(
   http: HttpClient,
   siteConfig: SiteConfig,
-  { language, region, apiKey = '' }: { language: string; region: string; apiKey?: string },
+  {
+    language,
+    region,
+    apiKey = '',
+    clock,
+  }: { language: string; region: string; apiKey?: string | undefined; clock: Pick<Clock, 'monotonic'> },
 ) {
-  const browser = {
-    'user-agent': siteConfig.userAgent,
-    'accept-language': acceptLanguage(language),
-    cookie: siteConfig.cookie,
-  };
+  const { userAgent, cookie } = siteConfig;
+  const browser = { 'user-agent': userAgent, 'accept-language': acceptLanguage(language), cookie };
+  const navigation = { ...navigationHeaders(userAgent, acceptLanguage(language)), cookie };
   const urlOf = (name: keyof SiteConfig['urls'], id: string) =>
     fillUrl(siteConfig.urls[name], { id, language, region });
+  let visitor: { id: string; until: number } | undefined;
+
+  const visitorId = () => (visitor && clock.monotonic() < visitor.until ? visitor.id : undefined);
+  function keepVisitor(value: unknown): void {
+    const id = asString(value);
+    if (id === undefined || !VISITOR_ID.test(id) || visitorId() !== undefined) return;
+    visitor = { id, until: clock.monotonic() + VISITOR_MS };
+  }
 
   async function json(request: HttpRequest): Promise<unknown> {
     const response = await http.request(request);
@@ -52,39 +81,92 @@ export function createRequests(
     return requireSuccess(response, isQuotaSpent ? { 403: 'upstream_rate_limited' } : {}).json();
   }
 
+  async function page(
+    name: 'watchPage' | 'embedPage',
+    id: string,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ) {
+    const response = await http.request({ url: urlOf(name, id), headers, signal });
+    if (siteConfig.markers.captcha.some((mark) => response.headers.location?.includes(mark))) {
+      throw outcomeError({ kind: 'transient', code: 'bot_check', reason: 'redirected to a captcha' });
+    }
+    const html = requireSuccess(response).text();
+    keepVisitor(VISITOR_IN_PAGE.exec(html)?.[1]?.replace(/\\u003d/gi, '='));
+    return html;
+  }
+
+  async function innertube(
+    name: 'player' | 'microformat' | 'next',
+    client: Client,
+    id: string,
+    signal: AbortSignal,
+    more: Readonly<Record<string, unknown>> = {},
+  ): Promise<unknown> {
+    const visitorData = visitorId();
+    const { context: moreContext, ...moreFields } = more;
+    const { name: clientName, version: clientVersion, userAgent, fields } = client;
+    const own = { clientName, clientVersion, ...fields, userAgent, hl: language, gl: region };
+    const zone = { timeZone: 'UTC', utcOffsetMinutes: 0 };
+    const reply = await json({
+      url: urlOf(name, id),
+      method: 'POST',
+      headers: {
+        ...browser,
+        'user-agent': userAgent,
+        'content-type': 'application/json',
+        origin: siteConfig.origin,
+        'x-youtube-client-name': String(client.id),
+        'x-youtube-client-version': clientVersion,
+        ...(visitorData !== undefined && { 'x-goog-visitor-id': visitorData }),
+      },
+      body: JSON.stringify({
+        context: {
+          client: { ...own, ...zone, ...(visitorData !== undefined && { visitorData }) },
+          ...(moreContext as object | undefined),
+        },
+        ...moreFields,
+        videoId: id,
+        contentCheckOk: true,
+        racyCheckOk: true,
+      }),
+      signal,
+    });
+    keepVisitor(at(reply, 'responseContext', 'visitorData'));
+    return reply;
+  }
+
   return {
     /** A reply of the internal API of the site's player and pages. */
-    innertube(name: 'player' | 'microformat' | 'next', client: Client, id: string, signal: AbortSignal) {
-      return json({
-        url: urlOf(name, id),
-        method: 'POST',
-        headers: {
-          ...browser,
-          'user-agent': client.userAgent,
-          'content-type': 'application/json',
-          origin: siteConfig.origin,
-          'x-youtube-client-name': String(client.id),
-          'x-youtube-client-version': client.version,
-        },
-        body: JSON.stringify({
-          context: { client: { clientName: client.name, clientVersion: client.version, hl: language, gl: region } },
-          videoId: id,
-          contentCheckOk: true,
-          racyCheckOk: true,
-        }),
-        signal,
+    innertube: (name: 'player' | 'microformat' | 'next', client: Client, id: string, signal: AbortSignal) =>
+      innertube(name, client, id, signal),
+
+    /** The reply that the player of another site's page gets. */
+    async embeddedPlayer(id: string, signal: AbortSignal): Promise<unknown> {
+      const headers = {
+        ...navigation,
+        'sec-fetch-dest': 'iframe',
+        'sec-fetch-site': 'cross-site',
+        referer: siteConfig.embeddingSite,
+      };
+      const html = await page('embedPage', id, headers, signal);
+      const flags = EMBED_FLAGS_IN_PAGE.exec(html)?.[1];
+      return innertube('player', siteConfig.clients.embedded, id, signal, {
+        context: { thirdParty: { embedUrl: siteConfig.embeddingSite } },
+        ...(flags && { playbackContext: { contentPlaybackContext: { encryptedHostFlags: flags } } }),
       });
     },
 
-    /** The HTML of the watch page. */
-    async watchPage(id: string, signal: AbortSignal): Promise<string> {
-      const headers = { ...browser, accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
-      const response = await http.request({ url: urlOf('watchPage', id), headers, signal });
-      if (siteConfig.markers.captcha.some((mark) => response.headers.location?.includes(mark))) {
-        throw outcomeError({ kind: 'transient', code: 'bot_check', reason: 'redirected to a captcha' });
-      }
-      return requireSuccess(response).text();
+    /** The id that the next request carries; undefined before the first reply. */
+    visitorId,
+
+    /** Forgets a visitor id that the site has refused, unless another one is in use by now. */
+    dropVisitor(refused: string | undefined): void {
+      if (visitor?.id === refused) visitor = undefined;
     },
+
+    /** The HTML of the watch page. */
+    watchPage: (id: string, signal: AbortSignal): Promise<string> => page('watchPage', id, navigation, signal),
 
     /** The response, also for other statuses. */
     oembed(id: string, signal: AbortSignal): Promise<HttpResponse> {

@@ -6,20 +6,22 @@ import {
   GatewayError,
   type ItemCall,
   type ItemMethod,
+  isGatewayError,
   type PartialPost,
   readStatus,
   Type,
   UpstreamKeySchema,
 } from 'mediagate/plugin';
 import { assemble } from './assemble.js';
-import { type Client, createRequests, type Requests, siteConfigOf } from './fetch.js';
+import { type Client, createRequests, type Requests, type SiteConfig, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchVideo } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { chooseAudio } from './read/formats.js';
-import { isReadable, outcomeOfPage, outcomeOfPlayer, type ReadOptions } from './read/outcomes.js';
+import { isReadable, outcomeOfPage, outcomeOfPlayer, type ReadOptions, type VideoOutcome } from './read/outcomes.js';
 import { itemOf, parseOembed, parseVideo } from './read/public-apis.js';
 import { channelId } from './read/values.js';
 import { readWatchPage } from './read/watch-page.js';
+import { resolveVideoLink } from './resolve.js';
 
 const options = Type.Object(
   {
@@ -57,20 +59,22 @@ export default definePlugin<typeof options>({
   options,
   /** @throws TypeError if `options.siteConfig` does not fit the shipped one. */
   setup(context) {
-    const { apiKey, region } = context.options;
+    const { apiKey, region, language } = context.options;
     const siteConfig = siteConfigOf(context.options.siteConfig);
-    const requests = createRequests(context.http, siteConfig, context.options);
+    const requests = createRequests(context.http, siteConfig, { ...context.options, clock: context.clock });
     const readOptions = { siteConfig, region };
     const { player } = siteConfig.clients;
 
-    const extractor = extractorFrom<PartialPost>(context, {
+    const extractor = extractorFrom<PartialPost, VideoState>(context, {
       platform: 'vidsite',
       displayName: 'YouTube',
       linkForms: LINK_FORMS,
       mediaHosts: ['.googlevideo.com'],
       match: matchVideo,
+      resolve: (call) => resolveVideoLink({ http: context.http, siteConfig, language }, call),
       embed: ({ id }) => ({ url: `https://www.youtube.com/embed/${id}`, width: 560, height: 315 }),
       probeLinks,
+      begin: () => ({}),
       methods: createMethods(requests, readOptions, Boolean(apiKey)),
       isEnough: isComplete,
       isWorthwhile: isReadable,
@@ -79,42 +83,95 @@ export default definePlugin<typeof options>({
       async resolveAudio({ link, signal }) {
         const reply = await requests.innertube('player', player, link.id, signal);
         const outcome = outcomeOfPlayer(reply, link.id, readOptions);
-        if (outcome.kind !== 'found') {
-          const { code, reason } = outcome;
-          throw new GatewayError(code, 'The platform does not give the audio of the video.', { reason });
+        const file = audioIn(reply, outcome, siteConfig);
+        if (file) return audioSource(file, { headers: { 'user-agent': player.userAgent } });
+        const state: VideoState = {};
+        noteEmbeddable(state, reply);
+        if (mayAskEmbedded(outcome.kind === 'transient' ? [] : (outcome.found ?? []), [outcome], state)) {
+          // Whatever it answers instead of a file, the first reply is the reason.
+          const embedded = await requests.embeddedPlayer(link.id, signal).catch(() => undefined);
+          signal.throwIfAborted();
+          const other = audioIn(embedded, outcomeOfPlayer(embedded, link.id, readOptions), siteConfig);
+          if (other) return audioSource(other, { headers: { 'user-agent': siteConfig.clients.embedded.userAgent } });
         }
-        // The reply may have files that the outcome omits, since the video is restricted or live.
-        const listed = new Set(outcome.found.flatMap((post) => post.media?.entries?.map(({ url }) => url) ?? []));
-        const file = chooseAudio(at(reply, 'streamingData'), siteConfig.audioItags);
-        return audioSource(file && listed.has(file.url) ? file : undefined, {
-          headers: { 'user-agent': player.userAgent },
-        });
+        if (outcome.kind === 'found') return audioSource(undefined);
+        const { code, reason } = outcome;
+        throw new GatewayError(code, 'The platform does not give the audio of the video.', { reason });
       },
     });
     return { extractors: [extractor] };
   },
 });
 
+/** What the methods of one call share. */
+interface VideoState {
+  /** Whether other sites may show the video, as far as a reply says. */
+  embeddable?: boolean;
+  /** The watch page, fetched once. */
+  watchPage?: Promise<string>;
+}
+
+type VideoCall = ItemCall<PartialPost, VideoState>;
+
+function noteEmbeddable(state: VideoState, reply: unknown): void {
+  const stated = at(reply, 'playabilityStatus', 'playableInEmbed');
+  if (typeof stated === 'boolean') state.embeddable = stated && state.embeddable !== false;
+}
+
+/** The audio file of a reply; only one that the outcome lists: it omits those of restricted and live videos. */
+function audioIn(reply: unknown, outcome: VideoOutcome, { audioItags }: SiteConfig) {
+  if (outcome.kind !== 'found') return undefined;
+  const listed = new Set(outcome.found.flatMap((post) => post.media?.entries?.map(({ url }) => url) ?? []));
+  const file = chooseAudio(at(reply, 'streamingData'), audioItags);
+  return file && listed.has(file.url) ? file : undefined;
+}
+
 /**
  * The methods, best first. The player reply has the files and the video's own data, the microformat its exact times and
  * flags, the `next` reply the page around it; the three run at the same time. The page is fetched for missing data, and
- * if the API refuses a request that the page may serve.
+ * if the API refuses a request that the page may serve. The player of other sites is asked for public videos of which no
+ * reply has files, and never after a refusal.
  */
-function createMethods(requests: Requests, readOptions: ReadOptions, hasApiKey: boolean): ItemMethod<PartialPost>[] {
+function createMethods(
+  requests: Requests,
+  readOptions: ReadOptions,
+  hasApiKey: boolean,
+): ItemMethod<PartialPost, VideoState>[] {
   const { player, web } = readOptions.siteConfig.clients;
   const innertube = (
     name: 'player' | 'microformat' | 'next',
     client: Client,
     read: typeof outcomeOfPlayer,
-  ): ItemMethod<PartialPost> => ({
+  ): ItemMethod<PartialPost, VideoState> => ({
     name: `innertube_${name}`,
     cost: 1,
     definitive: false,
     group: 'innertube',
-    async run({ link: { id } }, signal) {
-      return read(await requests.innertube(name, client, id, signal), id, readOptions);
+    async run({ link: { id }, state }, signal) {
+      const reply = await requests.innertube(name, client, id, signal);
+      noteEmbeddable(state, reply);
+      return read(reply, id, readOptions);
     },
   });
+
+  const watchPage = (state: VideoState, id: string, signal: AbortSignal): Promise<string> => {
+    state.watchPage ??= requests.watchPage(id, signal);
+    return state.watchPage;
+  };
+
+  /** The player reply. If the site refuses a visitor id that it gave earlier, or wants one, the page gives a new one. */
+  async function runPlayer(call: VideoCall, signal: AbortSignal): Promise<VideoOutcome> {
+    const { state, link } = call;
+    const carried = requests.visitorId();
+    const attempt = () => innertube('player', player, outcomeOfPlayer).run(call, signal) as Promise<VideoOutcome>;
+    const outcome = await attempt();
+    if (outcome.kind !== 'transient' || outcome.code !== 'bot_check') return outcome;
+    requests.dropVisitor(carried);
+    // The page's own failure is that of its method.
+    if (requests.visitorId() === undefined) await watchPage(state, link.id, signal).catch(() => undefined);
+    const renewed = requests.visitorId();
+    return renewed === undefined || renewed === carried ? outcome : attempt();
+  }
 
   return [
     {
@@ -128,19 +185,37 @@ function createMethods(requests: Requests, readOptions: ReadOptions, hasApiKey: 
         return { kind: 'found', found: parseVideo(video, await channelOf(video, requests, signal), id) };
       },
     },
-    innertube('player', player, outcomeOfPlayer),
+    { ...innertube('player', player, outcomeOfPlayer), run: runPlayer },
     {
       ...innertube('microformat', web, outcomeOfPlayer),
       usable: ({ outcomes }) => outcomes.get('data_api')?.kind !== 'found',
     },
     innertube('next', web, (next, id) => outcomeOfPage(undefined, next, id, readOptions)),
     {
+      name: 'innertube_embedded',
+      cost: 2,
+      definitive: false,
+      usable: ({ found, outcomes, state }) => mayAskEmbedded(found(), [...outcomes.values()], state),
+      async run({ link: { id } }, signal) {
+        try {
+          const outcome = outcomeOfPlayer(await requests.embeddedPlayer(id, signal), id, readOptions);
+          if (outcome.kind === 'found' && hasFiles(outcome.found)) return outcome;
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!isGatewayError(error)) throw error;
+        }
+        return { kind: 'transient', code: 'upstream_refused', reason: 'the player of other sites has no files either' };
+      },
+    },
+    {
       name: 'watch_page',
       cost: 3,
       definitive: true,
       usable: (call) => !isSettled(call),
-      async run({ link: { id } }, signal) {
-        return readWatchPage(await requests.watchPage(id, signal), id, readOptions);
+      async run({ link: { id }, state }, signal) {
+        const html = await watchPage(state, id, signal);
+        state.embeddable ??= /"playableInEmbed"\s*:\s*true/.test(html) || undefined;
+        return readWatchPage(html, id, readOptions);
       },
     },
     {
@@ -172,8 +247,46 @@ async function channelOf(video: unknown, requests: Requests, signal: AbortSignal
   }
 }
 
+/** Limitations and refusals after which no other client is asked: that would be another identity to pass a refusal. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'age_restricted',
+  'bot_check',
+  'drm',
+  'geo_blocked',
+  'live_offline',
+  'live_upcoming',
+  'login_required',
+  'media_refused',
+  'members_only',
+  'paid',
+  'private',
+  'processing',
+  'under_review',
+  'upstream_rate_limited',
+]);
+
+/** Whether a public video that other sites may show has no file in any reply so far, and no reply refused it. */
+function mayAskEmbedded(
+  posts: readonly PartialPost[],
+  outcomes: readonly VideoOutcome[],
+  { embeddable }: VideoState,
+): boolean {
+  const notes = outcomes.flatMap((outcome) => [
+    ...(outcome.kind === 'transient' ? [] : (outcome.limitations ?? [])),
+    ...(outcome.kind === 'found' ? [] : [outcome.code]),
+  ]);
+  const isAnswered = outcomes.some(({ kind }) => kind !== 'transient');
+  return isAnswered && embeddable === true && !hasFiles(posts) && !notes.some((note) => REFUSALS.has(note));
+}
+
+function hasFiles(posts: readonly PartialPost[]): boolean {
+  return posts.some(({ media }) =>
+    media?.entries?.some(({ kind }) => kind === 'video' || kind === 'audio' || kind === 'manifest'),
+  );
+}
+
 /** Further methods are worthwhile until the files, the counters of the page and the date are known. */
-function isComplete(posts: readonly PartialPost[], { outcomes }: ItemCall<PartialPost>): boolean {
+function isComplete(posts: readonly PartialPost[], { outcomes, state }: VideoCall): boolean {
   const answered = (...methods: string[]) =>
     methods.some((method) => {
       const outcome = outcomes.get(method);
@@ -183,12 +296,13 @@ function isComplete(posts: readonly PartialPost[], { outcomes }: ItemCall<Partia
     isReadable(posts) &&
     posts.some((post) => post.common?.published_at) &&
     answered('innertube_player', 'watch_page') &&
-    answered('innertube_next', 'watch_page', 'data_api')
+    answered('innertube_next', 'watch_page', 'data_api') &&
+    (outcomes.has('innertube_embedded') || !mayAskEmbedded(posts, [...outcomes.values()], state))
   );
 }
 
 /** Two methods that agree that a video is gone or private make further ones unnecessary. */
-function isSettled({ outcomes }: ItemCall<PartialPost>): boolean {
+function isSettled({ outcomes }: VideoCall): boolean {
   const refusals = [...outcomes.values()].filter((outcome) => outcome.kind === 'definitive');
   return ['removed', 'private'].some((code) => refusals.filter((refusal) => refusal.code === code).length > 1);
 }

@@ -30,8 +30,9 @@ import {
   type OutgoingAnswer,
   readIdempotencyKey,
 } from '../idempotency/index.js';
-import { followKey, keyOf, quotaSubject } from '../keys/index.js';
+import { type ApiKeyRecord, followKey, keyOf, quotaSubject } from '../keys/index.js';
 import { MODEL_ERRORS, ModelId } from '../models/index.js';
+import type { Prices } from '../usage/index.js';
 
 /** The first request of players, which asks for the whole file. */
 const WHOLE = 'bytes=0-';
@@ -100,13 +101,18 @@ export interface AudioWork<Answer> extends KeyedRequest {
   /** The text to be spoken. */
   input?: string;
   /** What it uses at most, for a budget of money. Default: not known, and such a budget refuses it. */
-  uses?: { characters?: number; seconds?: number };
+  uses?: { characters?: number };
+  /** The recording that it hears. Default: none. */
+  audio?: UploadedAudio;
   /** Names of ignored fields in the request. Default: none. */
   ignored?: readonly string[];
   /** Whether the answer is complete when it is sent, so that its cost is known. Default false. */
   isWhole?: boolean;
-  /** Calls the model, until the signal aborts. */
-  ask(signal: AbortSignal): AudioExchange<Answer & { ignored?: readonly string[] }>;
+  /**
+   * Calls the model, until the signal aborts.
+   * @param audio The recording, with its measured length if that is paid for.
+   */
+  ask(signal: AbortSignal, audio: UploadedAudio | undefined): AudioExchange<Answer & { ignored?: readonly string[] }>;
   encode(answer: Answer): OutgoingAnswer;
 }
 
@@ -116,7 +122,7 @@ const MIN_TOKENS = 1;
 /** Admits a valid request, records its usage, and sends its answer; or repeats the stored answer. */
 export async function workOnAudio<Answer>(
   context: RequestContext,
-  { gateway, usage, answers, keys }: ServerContext,
+  { gateway, usage, answers, keys, prices }: ServerContext,
   {
     route,
     key,
@@ -125,6 +131,7 @@ export async function workOnAudio<Answer>(
     operation,
     input,
     uses = {},
+    audio: upload,
     ignored = [],
     isWhole,
     ask,
@@ -133,23 +140,44 @@ export async function workOnAudio<Answer>(
 ): Promise<void> {
   const { res: response } = context;
   const { standIn } = gateway.audio.match(model, operation, input);
-  const request = { route, model, tokens: MIN_TOKENS, uses, spendsTokens: false, outlivesClient: key !== undefined };
+  const request = { route, model, tokens: MIN_TOKENS, spendsTokens: false, outlivesClient: key !== undefined };
+  const isPaid = isPaidByLength(prices, model, keyOf(context));
   const { ended, leave } = followKey(keys, keyOf(context).id);
   try {
-    await answers.answer(context, { route, key, fingerprint, ended }, ({ signal, send }) =>
-      usage.admitted(context, request, async (work) => {
-        const exchange = ask(signal);
+    await answers.answer(context, { route, key, fingerprint, ended }, async ({ signal, send }) => {
+      const audio = upload && isPaid ? await measured(upload, signal) : upload;
+      const admission = { ...request, uses: audio ? { ...uses, seconds: audio.seconds } : uses };
+      await usage.admitted(context, admission, async (work) => {
+        const exchange = ask(signal, audio);
         work.uses(exchange.ended);
         const answer = await exchange.answer;
         if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
         nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
         if (isWhole) await work.sendCost?.();
         await send(encode(answer));
-      }),
-    );
+      });
+    });
   } finally {
     leave();
   }
+}
+
+/** Whether money may depend on the length of a recording: by the price of a second, or in a budget. */
+function isPaidByLength(
+  prices: Prices | undefined,
+  model: string,
+  { budgetId, furtherBudgets }: Pick<ApiKeyRecord, 'budgetId' | 'furtherBudgets'>,
+): boolean {
+  if (!prices) return false;
+  const costOf = (seconds: number) => prices.highestCostOf({ model, inputTokens: 0, characters: 0, seconds });
+  return budgetId !== null || furtherBudgets !== undefined || costOf(0) !== costOf(3_600);
+}
+
+/** The recording with the length that it really has; without ffmpeg it is not known. */
+async function measured(audio: UploadedAudio, signal: AbortSignal): Promise<UploadedAudio> {
+  const { seconds: _stated, ...rest } = audio;
+  const seconds = await audio.measure(signal);
+  return seconds === undefined ? rest : { ...rest, seconds };
 }
 
 export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, Pick<AudioForm, 'fields'> {

@@ -106,8 +106,8 @@ export function speechRoutes(server: ServerContext): Route[] {
           route: CHANGER,
           model: call.model,
           operation: 'changeVoice',
-          uses: { seconds: audio.seconds },
-          ask: (signal) => gateway.audio.changeVoice({ ...call, audio, signal }),
+          audio,
+          ask: (signal, recording = audio) => gateway.audio.changeVoice({ ...call, audio: recording, signal }),
           encode: encodeAudio,
         });
       },

@@ -150,10 +150,10 @@ export function transcriptionRoutes(server: ServerContext): Route[] {
               route: path,
               model: input.call.model,
               operation,
-              uses: { seconds: audio.seconds },
+              audio,
               ignored,
               isWhole: !input.stream,
-              ask: (signal) => gateway.audio[operation]({ ...call, audio, signal }),
+              ask: (signal, recording = audio) => gateway.audio[operation]({ ...call, audio: recording, signal }),
               encode(transcript) {
                 const { contentType, text } = encodeTranscript(transcript, input, operation);
                 return { contentType, body: Buffer.from(text) };

@@ -368,7 +368,7 @@ export async function submitImage(
           rateLimit,
           idempotency,
           ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
-          budgets: jobBudgetsOf(key, highestUseOf(image)),
+          budgets: jobBudgetsOf(key, highestUseOf({ ...image, model: gateway.resolveModel(image.model) })),
         }),
       });
     const idempotency = rememberAs(fingerprint);

@@ -6,6 +6,7 @@ import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
 import { measureGrowth } from './growth.js';
 import { measureImages } from './images.js';
+import { measureLargeAnswers } from './large-answers.js';
 import { measureLoad } from './load.js';
 import type { Figure } from './measure.js';
 import { measureMemory } from './memory.js';
@@ -31,6 +32,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   images: measureImages,
   speech: measureSpeech,
   text: measureText,
+  answers: measureLargeAnswers,
   soak: measureSoak,
   growth: measureGrowth,
   nodes: measureNodes,

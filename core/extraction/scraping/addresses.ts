@@ -37,6 +37,24 @@ export function acceptLanguage(language: string): string {
   return `${language},en;q=${language.startsWith('en-') ? '0.9' : '0.8'}`;
 }
 
+/**
+ * The headers that a browser sends when a person opens a page by its address. Sites answer pages without data to requests
+ * that lack the `sec-fetch` fields. Requests of scripts and APIs have other headers.
+ * @param language - value of `accept-language`, see {@link acceptLanguage}.
+ */
+export function navigationHeaders(userAgent: string, language: string): Record<string, string> {
+  return {
+    'user-agent': userAgent,
+    accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+    'accept-language': language,
+    'upgrade-insecure-requests': '1',
+    'sec-fetch-dest': 'document',
+    'sec-fetch-mode': 'navigate',
+    'sec-fetch-site': 'none',
+    'sec-fetch-user': '?1',
+  };
+}
+
 const ABSOLUTE = /^https?:\/\/[^/?#\s]\S*$/i;
 
 /**

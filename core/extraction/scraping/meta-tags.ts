@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import type { CheerioAPI, load } from 'cheerio/slim';
-import { GatewayError } from '../../runtime/index.js';
 import { indexOfTag } from './page-json.js';
 
 /** Maximum characters of tags passed to the HTML parser; real pages have a tenth of it. */
@@ -24,8 +23,8 @@ function parseHtml(html: string): CheerioAPI {
 /**
  * The metadata of a page: `property`, `name` or `itemprop` → content (`href` or `src` if there is none), first value
  * each; besides `title` (the title element, unless a tag of that name came first) and `canonical`. Properties of an
- * inner item are prefixed with its name: `author.name`. Only the tags are parsed, never the page; script text is
- * skipped.
+ * inner item are prefixed with its name: `author.name`. A counter is also listed by its action:
+ * `interactionStatistic.WatchAction`. Only the tags are parsed, never the page; script text is skipped.
  */
 export function metaTags(html: string): ReadonlyMap<string, string> {
   // One element around them: selecting among many at the top takes time by the square of their number.
@@ -37,6 +36,7 @@ export function metaTags(html: string): ReadonlyMap<string, string> {
     if (key && text && !found.has(key)) found.set(key, Buffer.from(text).toString());
   };
   const ownerOf = createOwners();
+  const counters = new Map<Nested, { action?: string; count?: string }>();
   $('meta, link, [itemprop]').each((_index, element) => {
     const { content, href, src, property, name, rel, itemprop, itemscope } = element.attribs;
     const value = content ?? href ?? src;
@@ -44,10 +44,19 @@ export function metaTags(html: string): ReadonlyMap<string, string> {
     if (rel?.toLowerCase() === 'canonical') add('canonical', value);
     if (!itemprop || itemscope !== undefined) return;
     const owner = ownerOf(element);
-    add(owner ? `${owner}.${itemprop}` : itemprop, value);
+    add(owner ? `${owner.attribs?.itemprop}.${itemprop}` : itemprop, value);
+    if (!owner) return;
+    if (itemprop === 'interactionType') counters.set(owner, { ...counters.get(owner), action: actionOf(value) });
+    if (itemprop === 'userInteractionCount') counters.set(owner, { ...counters.get(owner), count: value });
   });
+  for (const [owner, { action, count }] of counters) if (action) add(`${owner.attribs?.itemprop}.${action}`, count);
   add('title', $('title').first().text());
   return found;
+}
+
+/** `WatchAction` of `https://schema.org/WatchAction`. */
+function actionOf(type: string | undefined): string | undefined {
+  return /(?:^|\/)(\w{1,40})\/?$/.exec(type?.trim() ?? '')?.[1];
 }
 
 interface Nested {
@@ -56,14 +65,14 @@ interface Nested {
 }
 
 /**
- * Finds the property of the item that an element belongs to. Each ancestor is visited once in total: pages can nest
- * without limit.
+ * Finds the inner item that an element belongs to; undefined for the page's own. Each ancestor is visited once in total:
+ * pages can nest without limit.
  */
-function createOwners(): (element: Nested) => string | undefined {
-  const owners = new Map<Nested, string | undefined>();
+function createOwners(): (element: Nested) => Nested | undefined {
+  const owners = new Map<Nested, Nested | undefined>();
   return (element) => {
     const passed: Nested[] = [];
-    let owner: string | undefined;
+    let owner: Nested | undefined;
     for (let at = element.parent; at; at = at.parent) {
       if (owners.has(at)) {
         owner = owners.get(at);
@@ -71,7 +80,7 @@ function createOwners(): (element: Nested) => string | undefined {
       }
       passed.push(at);
       if (at.attribs?.itemprop === undefined || at.attribs.itemscope === undefined) continue;
-      owner = at.attribs.itemprop;
+      owner = at;
       break;
     }
     for (const ancestor of passed) owners.set(ancestor, owner);
@@ -108,7 +117,7 @@ function collectTags(html: string): string {
   let tags = '';
   let from = 0;
   let titled = false;
-  let described = false;
+  const items = new OpenItems();
   while (tags.length < MAX_TAGS) {
     const open = html.indexOf('<', from);
     if (open < 0) break;
@@ -141,15 +150,60 @@ function collectTags(html: string): string {
       const text = close < 0 ? '' : html.slice(end, Math.min(close, end + MAX_TAG));
       tags += `${tag}${text}</title>`;
     } else {
-      const property = !closing && /\sitemprop\s*=/i.test(tag);
-      described ||= property;
-      // Spans mark where a described item ends; most links are to files of the page.
-      const isRelevant =
-        name === 'meta' || (name === 'link' && TELLING_LINK.test(tag)) || (name === 'span' && described);
-      if (property || isRelevant) tags += tag;
+      const isItem = items.pass(name, tag, closing) || (!closing && /\sitemprop\s*=/i.test(tag));
+      // Most links are to files of the page.
+      if (isItem || name === 'meta' || (name === 'link' && TELLING_LINK.test(tag))) tags += tag;
     }
   }
   return tags;
+}
+
+/** Elements without content, which have no end. */
+const VOID = new Set([
+  'area',
+  'base',
+  'br',
+  'col',
+  'embed',
+  'hr',
+  'img',
+  'input',
+  'link',
+  'meta',
+  'source',
+  'track',
+  'wbr',
+]);
+const MAX_OPEN = 100;
+
+/**
+ * The elements with `itemprop` or `itemscope` that are open while a page is read. Their ends tell the parser where a
+ * described item ends, of any kind. All other elements are only counted, to find the right end.
+ */
+class OpenItems {
+  /** Innermost last, each with the number of elements of its name that are open within it. */
+  readonly #open: { name: string; inner: number }[] = [];
+
+  /** Whether a tag begins or ends such an element, so that the parser must see it. */
+  pass(name: string, tag: string, closing: boolean): boolean {
+    if (VOID.has(name)) return false;
+    const index = this.#open.findLastIndex((one) => one.name === name);
+    const last = this.#open[index];
+    if (closing) {
+      if (!last) return false;
+      last.inner -= 1;
+      if (last.inner >= 0) return false;
+      // What is still open within it ends as well.
+      this.#open.length = index;
+      return true;
+    }
+    if (/\sitem(?:prop|scope)(?:[\s=>/]|$)/i.test(tag)) {
+      if (this.#open.length < MAX_OPEN) this.#open.push({ name, inner: 0 });
+      return true;
+    }
+    if (last) last.inner += 1;
+    return false;
+  }
 }
 
 function after(html: string, text: string, from: number): number {
@@ -172,38 +226,4 @@ function tagEnd(html: string, from: number): number | undefined {
     }
   }
   return undefined;
-}
-
-/** Maximum length of an accepted link, in characters. */
-const MAX_LINK_LENGTH = 2048;
-
-const EXPECTED = 'Send an absolute http or https link of a supported platform.';
-
-// URL parsers silently drop control characters and inner white space, and silently convert a backslash.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
-const MISLEADING = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\ufeff\\]/;
-
-/**
- * Parses a submitted link; refuses it if a reader and a parser could see different hosts in it.
- * @throws GatewayError `invalid_url` with `param: 'url'`.
- */
-export function parseLinkText(text: unknown): URL {
-  if (typeof text !== 'string') throw invalid(`url must be a string. ${EXPECTED}`);
-  const link = text.trim();
-  if (link === '') throw invalid(`url is empty. ${EXPECTED}`);
-  if (link.length > MAX_LINK_LENGTH) throw invalid(`url is longer than ${MAX_LINK_LENGTH} characters.`);
-  if (MISLEADING.test(link)) throw invalid('url has white space, a control character or a backslash.');
-  if (!/^https?:\/\/[^/]/i.test(link)) throw invalid(`url does not begin with http:// or https://. ${EXPECTED}`);
-  const url = URL.parse(link);
-  if (!url) throw invalid(`url is not a valid URL. ${EXPECTED}`);
-  if (url.username || url.password || /^https?:\/\/[^/?#]*@/i.test(link)) {
-    throw invalid('url has user information before the host, which public links do not have.');
-  }
-  if (url.port) throw invalid('url has a port, which public links do not have.');
-  if (url.hostname.endsWith('.')) url.hostname = url.hostname.replace(/\.+$/, '');
-  return url;
-}
-
-function invalid(message: string): GatewayError {
-  return new GatewayError('invalid_url', message, { param: 'url' });
 }

@@ -6,6 +6,7 @@ export {
   fillUrl,
   isPlainUrl,
   kindOfPage,
+  navigationHeaders,
   pathSegments,
   queryValue,
 } from './addresses.js';

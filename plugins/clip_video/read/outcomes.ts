@@ -62,11 +62,14 @@ function transient(code: TransientCode, reason: string): Failure {
   return { kind: 'transient', code, reason };
 }
 
-/** The outcome of the embedded player's page. If an item is removed or private, it shows nothing and does not tell which. */
+/**
+ * The outcome of the embedded player's page. If it shows nothing, the item is removed, private or not to be embedded, and
+ * the page does not say which: that is no sign of removal.
+ */
 export function outcomeOfEmbed(html: string, id: string, siteConfig: SiteConfig): ClipOutcome {
   const outcome = outcomeOfPage(html, id, siteConfig);
   if (outcome.kind === 'transient' && !outcome.cause && /"isError"\s*:\s*true/.test(html)) {
-    return { kind: 'definitive', code: 'removed', reason: 'the embedded player does not show the item' };
+    return transient('upstream_refused', 'the embedded player does not show the item');
   }
   return outcome;
 }

@@ -11,16 +11,7 @@ import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../links.js';
 import { bestImage, postMedia, videoEntry } from './media.js';
 import { readPageBlobs } from './page.js';
-import {
-  asUsername,
-  buildPost,
-  OTHER_POST,
-  type PostOutcome,
-  type PostReading,
-  profileUrl,
-  refused,
-  restricted,
-} from './post.js';
+import { asUsername, buildPost, OTHER_POST, type PostOutcome, type PostReading, profileUrl, refused } from './post.js';
 import { findReadings } from './reply.js';
 
 /** Reads the embed of a post: its data, what its markup shows, or why it has neither. */
@@ -36,9 +27,9 @@ export function readEmbedPage(html: string, identity: PostIdentity, siteConfig: 
   if (found.length > 0) return { kind: 'found', found };
   const contains = (list: readonly string[]) => list.some((marker) => html.includes(marker));
   if (contains(brokenEmbed)) {
-    // The same text is shown for a removed post and for one that is not for everybody.
+    // The site shows this page for removed and private posts, and for posts whose owners switched embedding off.
     const message = /<div class="ebmMessage">([^<]{1,300})</.exec(html)?.[1];
-    return restricted('removed', message?.trim());
+    return refused(message?.trim() || 'the embed does not show the post');
   }
   if (contains(loginPage)) return refused('a login page in place of the embed');
   if (searches.some((search) => search.otherPostOnly) || html.includes('class="Embed')) return OTHER_POST;

@@ -15,16 +15,30 @@ export type Replies = Partial<Record<'page' | 'embed' | 'query' | 'info' | 'ruli
 
 /** Extracts the post of a shortcode from invented replies. */
 export async function extract(replies: Replies, code = CODE) {
+  return (await setUpSite(replies)).extract(code);
+}
+
+/**
+ * Sets up one extractor, whose site sends invented replies.
+ * @returns `extract` reads a post by its shortcode; `requests` lists what the site received.
+ */
+export async function setUpSite(replies: Replies | (() => Replies)) {
   const http = createFakeHttp(({ url }) => {
+    const now = typeof replies === 'function' ? replies() : replies;
     const { pathname } = new URL(url);
     if (pathname === '/') return HOME;
-    if (pathname.startsWith('/api/v1/web/get_ruling')) return replies.ruling ?? LOGIN;
-    if (pathname.startsWith('/api/v1/media/')) return replies.info ?? LOGIN;
-    if (pathname.includes('graphql')) return replies.query ?? LOGIN;
-    return (pathname.includes('/embed') ? replies.embed : replies.page) ?? LOGIN;
+    if (pathname.startsWith('/api/v1/web/get_ruling')) return now.ruling ?? LOGIN;
+    if (pathname.startsWith('/api/v1/media/')) return now.info ?? LOGIN;
+    if (pathname.includes('graphql')) return now.query ?? LOGIN;
+    return (pathname.includes('/embed') ? now.embed : now.page) ?? LOGIN;
   });
   const extractor = extractorOf(await setUpPlugin({ plugin: photo, http }));
-  const link = matchedLink(extractor.match(new URL(`${SITE}/p/${code}/`)));
-  if (!link) throw new Error('the link does not match');
-  return extractor.extract({ link, options: {}, signal: new AbortController().signal });
+  return {
+    requests: http.requests,
+    async extract(code = CODE) {
+      const link = matchedLink(extractor.match(new URL(`${SITE}/p/${code}/`)));
+      if (!link) throw new Error('the link does not match');
+      return extractor.extract({ link, options: {}, signal: new AbortController().signal });
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
 import { readEmbedMarkup } from '../read/embed.js';
-import { CODE, extract, MEDIA_ID, type Replies, SITE } from './extract.js';
+import { CODE, extract, MEDIA_ID, type Replies, SITE, setUpSite } from './extract.js';
 
 async function codeOf(ways: Replies, code?: string): Promise<string> {
   const error = await extract(ways, code).catch((reason: unknown) => reason);
@@ -54,6 +54,74 @@ describe('photo: posts that are not shown', () => {
 
   it('are private where their link has a key and leads to the form to log in', async () => {
     expect(await codeOf({}, `${CODE}aBcDeFgHiJkLmNoPqRsTuVwXyZ01`)).to.equal('private');
+  });
+});
+
+describe('photo: replies that are no sign of removal', () => {
+  const NULL_QUERY = { body: { data: { xdt_shortcode_media: null } } };
+  const BROKEN_EMBED = { body: '<html><div class="EmbedIsBroken"><div class="ebmMessage">Broken</div></div></html>' };
+  const pages: Readonly<Record<string, Replies['page']>> = {
+    'a login page': undefined,
+    'an empty shell': { body: '<html><head><title>Instagram</title></head><body></body></html>' },
+    'a page without tags': { body: '<html></html>' },
+  };
+  const embeds: Readonly<Record<string, Replies['embed']>> = {
+    'a broken embed': BROKEN_EMBED,
+    'a login page': undefined,
+    'an embed of media that is blocked': { body: '<html><div class="EmbedBrokenMedia"></div></html>' },
+    'no such page': { status: 404 },
+  };
+  const queries: Readonly<Record<string, Replies['query']>> = {
+    'a null': NULL_QUERY,
+    'an empty list': { body: { data: { xdt_api__v1__media__shortcode__web_info: { items: [] } } } },
+    'a login page': undefined,
+  };
+  for (const [shown, page] of Object.entries(pages)) {
+    for (const [embedded, embed] of Object.entries(embeds)) {
+      for (const [answered, query] of Object.entries(queries)) {
+        it(`are ${shown}, ${embedded} as embed and ${answered} of a query`, async () => {
+          const replies = { ...(page && { page }), ...(embed && { embed }), ...(query && { query }) };
+          expect(await codeOf(replies)).to.equal('upstream_refused');
+        });
+      }
+    }
+  }
+
+  it('are signs once the query has shown a post', async () => {
+    const media = {
+      pk: MEDIA_ID,
+      code: CODE,
+      user: { username: 'a.name' },
+      caption: { text: 'A' },
+      like_count: 4,
+      taken_at: 1,
+    };
+    let query: Replies['query'] = { body: { data: { xdt_shortcode_media: media } } };
+    const site = await setUpSite(() => ({ query: query ?? {} }));
+    const codeNow = () =>
+      site.extract().then(
+        () => 'found',
+        ({ code }: GatewayError) => code,
+      );
+    expect(await codeNow()).to.equal('found');
+    query = NULL_QUERY;
+    expect(await codeNow()).to.equal('removed');
+  });
+
+  it('do not outweigh a page that is not there', async () => {
+    const gone = { page: { status: 404 }, embed: BROKEN_EMBED, query: NULL_QUERY };
+    expect(await codeOf(gone)).to.equal('removed');
+  });
+
+  it('come from the query that the site uses in 2026', async () => {
+    const site = await setUpSite({ query: NULL_QUERY });
+    await site.extract().catch(() => {});
+    const sent = site.requests.map(({ body }) => new URLSearchParams(String(body ?? '')));
+    const query = sent.find((form) => form.get('doc_id') === '27128499623469141');
+    expect(JSON.parse(query?.get('variables') ?? '')).to.deep.equal({
+      shortcode: CODE,
+      __relay_internal__pv__PolarisAIGMMediaWebLabelEnabledrelayprovider: false,
+    });
   });
 });
 

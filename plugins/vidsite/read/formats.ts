@@ -15,13 +15,23 @@ import {
 import { siteUrl } from './values.js';
 
 const HLS = 'application/vnd.apple.mpegurl';
+/** Tags of the first and second field of a protocol buffer, where they are texts or messages. */
+const FIRST_FIELD = 0x0a;
+const SECOND_FIELD = 0x12;
 
 /** Reads `streamingData`. Files without a URL (ciphered, or streamed by the player only) are not listed. */
 export function parseFormats(streamingData: unknown) {
   const formats = readFormats(streamingData);
   const manifests = readManifests(streamingData);
-  const files = formats.flatMap(({ url, fetchable, entry }) => (url && fetchable ? [{ url, ...entry }] : []));
-  const video = files.filter((file) => file.has_video).sort(betterFirst);
+  // The true files first: an enlarged one has more pixels and shows no more.
+  const listed = [...formats].sort((one, other) => Number(one.isEnlarged) - Number(other.isEnlarged));
+  const files = listed.flatMap(({ url, fetchable, entry, isEnlarged }) =>
+    url && fetchable ? [{ isEnlarged, file: { url, ...entry } }] : [],
+  );
+  const video = files
+    .filter(({ file }) => file.has_video)
+    .sort((one, other) => Number(one.isEnlarged) - Number(other.isEnlarged) || betterFirst(one.file, other.file))
+    .map(({ file }) => file);
   const whole = video.filter((file) => file.has_audio);
   const tracks = formats.filter(({ entry }) => entry.language);
   const spoken = tracks.find((track) => track.isOriginalTrack) ?? tracks.find((track) => track.isDefaultTrack);
@@ -32,7 +42,7 @@ export function parseFormats(streamingData: unknown) {
       entries: [
         ...whole,
         ...video.filter((file) => !file.has_audio),
-        ...files.filter(({ has_video }) => !has_video),
+        ...files.flatMap(({ file }) => (file.has_video ? [] : [file])),
         ...manifests,
       ],
     },
@@ -48,6 +58,7 @@ export function chooseAudio(streamingData: unknown, itags: readonly number[]): M
   const rank = (format: Format) => {
     const place = itags.indexOf(format.itag ?? -1);
     return [
+      format.isEnlarged ? 1 : 0,
       format.entry.has_video ? 1 : 0,
       format.isOriginalTrack ? 0 : format.isDefaultTrack ? 1 : 2,
       format.isCompressed ? 1 : 0,
@@ -82,7 +93,15 @@ function readFormat(format: JsonRecord) {
   const has_audio = !has_video || (codecs?.includes(',') ?? false) || format.audioQuality !== undefined;
   const track = asRecord(format.audioTrack);
   const isCompressed = format.isDrc === true;
-  const label = [asString(track?.displayName), isCompressed && 'even loudness'].filter(Boolean).join(', ');
+  const tags = readTags(format, url);
+  const isEnlarged = tags.includes('sr=1');
+  const label = [
+    asString(track?.displayName),
+    isCompressed && 'even loudness',
+    isEnlarged && 'enlarged by the platform',
+  ]
+    .filter(Boolean)
+    .join(', ');
   const milliseconds = asNumber(format.approxDurationMs) ?? 0;
   const [, audioQuality] = /^AUDIO_QUALITY_(\w+)$/.exec(asString(format.audioQuality) ?? '') ?? [];
   const entry: Omit<MediaEntry, 'url'> = {
@@ -112,10 +131,32 @@ function readFormat(format: JsonRecord) {
     ciphered: !url && (format.signatureCipher ?? format.cipher) !== undefined,
     protectedContent,
     isDefaultTrack: track?.audioIsDefault !== false,
-    // `xtags` is a protocol buffer in base64 with the kind of the track in plain ASCII.
-    isOriginalTrack: Buffer.from(asString(format.xtags) ?? '', 'base64').includes('original'),
+    isOriginalTrack: tags.includes('acont=original'),
     isCompressed,
+    isEnlarged,
   };
+}
+
+/**
+ * The tags of a file, such as `acont=original` and `sr=1` (enlarged by the platform). `xtags` is a protocol buffer in
+ * base64, a list of pairs of texts; the URL has the same as `acont=original:lang=en`.
+ */
+function readTags(format: JsonRecord, url: string | undefined): string[] {
+  const bytes = Buffer.from(asString(format.xtags) ?? '', 'base64');
+  const written = url === undefined ? undefined : queryValue(url, 'xtags')?.replace(/%3d/gi, '=');
+  return [...readPairs(bytes), ...`${written ?? ''}:${bytes.toString('latin1')}`.split(/:|%3a/i)];
+}
+
+/** Reads a list of messages whose first two fields are texts, as `name=value`; what follows something else is left out. */
+function readPairs(bytes: Buffer): string[] {
+  const pairs: string[] = [];
+  const textAt = (at: number) => bytes.toString('latin1', at + 2, at + 2 + (bytes[at + 1] ?? 0));
+  for (let at = 0; bytes[at] === FIRST_FIELD && bytes[at + 2] === FIRST_FIELD; at += 2 + (bytes[at + 1] ?? 0)) {
+    const name = textAt(at + 2);
+    const second = at + 4 + name.length;
+    if (bytes[second] === SECOND_FIELD) pairs.push(`${name}=${textAt(second)}`);
+  }
+  return pairs;
 }
 
 /** Media URLs have their expiry time and the client's IP address in the query, manifests in the path. */

@@ -1,4 +1,5 @@
 import {
+  asCount,
   at,
   findJsonAfter,
   metaTags,
@@ -69,7 +70,9 @@ function parseTags(html: string, id: string): PartialPost | undefined {
   const url = first('author.url');
   const channel = channelId(first('channelId')) ?? channelIdIn(url);
   const thumbnail = siteUrl(first('og:image', 'thumbnailUrl'));
-  const views = first('interactionCount', 'userInteractionCount');
+  const countOf = (...names: string[]) => asCount(first(...names));
+  const views = countOf('interactionStatistic.WatchAction', 'interactionCount', 'userInteractionCount');
+  const likes = countOf('interactionStatistic.LikeAction');
   const familySafe = { true: true, false: false }[first('isFamilyFriendly')?.toLowerCase() ?? ''];
   return {
     common: {
@@ -84,7 +87,7 @@ function parseTags(html: string, id: string): PartialPost | undefined {
       age_limit: familySafe === false ? 18 : undefined,
     },
     ids: videoIds(id, channel),
-    metrics: { views: views && /^\d{1,15}$/.test(views) ? Number(views) : undefined },
+    metrics: { views, likes },
     ...(thumbnail && { media: { image_urls: [thumbnail] } }),
   };
 }

@@ -305,6 +305,33 @@ describe('vidsite: files', () => {
     }
   });
 
+  it('lists files that the platform has enlarged after all true ones, and says so', () => {
+    const file = (itag: number, height: number, more: object = {}) => ({
+      itag,
+      url: `https://rr1.googlevideo.com/videoplayback?itag=${itag}`,
+      mimeType: 'video/mp4; codecs="avc1.64001f"',
+      height,
+      width: (height * 16) / 9,
+      ...more,
+    });
+    const enlarged = [
+      file(1, 2160, {
+        xtags: Buffer.from([0x0a, 7, 0x0a, 2, ...Buffer.from('sr'), 0x12, 1, ...Buffer.from('1')]).toString('base64'),
+      }),
+      file(2, 1440, { url: 'https://rr1.googlevideo.com/videoplayback?itag=2&xtags=lang%3Den%3Asr%3D1' }),
+      file(3, 1080, { url: 'https://rr1.googlevideo.com/videoplayback?itag=3&xtags=sr=1' }),
+    ];
+    const { media } = parseFormats({ adaptiveFormats: [...enlarged, file(4, 480), file(5, 720)] });
+    const itags = (urls: readonly string[]) => urls.map((url) => Number(/itag=(\d+)/.exec(url)?.[1]));
+    expect(itags(media.video_urls)).to.deep.equal([5, 4, 1, 2, 3]);
+    expect(itags(media.entries.map(({ url }) => url))).to.deep.equal([5, 4, 1, 2, 3]);
+    expect(media.entries.map(({ label }) => label)).to.deep.equal([
+      undefined,
+      undefined,
+      ...Array(3).fill('enlarged by the platform'),
+    ]);
+  });
+
   it('takes the audio of the original track, not of a dubbed or levelled one', () => {
     const original = Buffer.from('acont=original').toString('base64');
     const formats = [

@@ -38,11 +38,73 @@ describe('vidsite: requests', () => {
       cookie: 'SOCS=CAI',
     });
     expect(JSON.parse(String(request?.body))).to.deep.equal({
-      context: { client: { clientName: 'VISIONOS', clientVersion: '1.02', hl: 'nl', gl: 'BE' } },
+      context: {
+        client: {
+          clientName: 'VISIONOS',
+          clientVersion: '1.02',
+          deviceMake: 'Apple',
+          deviceModel: 'RealityDevice17,1',
+          osName: 'visionOS',
+          osVersion: '26.5.23O471',
+          userAgent: request?.headers?.['user-agent'],
+          hl: 'nl',
+          gl: 'BE',
+          timeZone: 'UTC',
+          utcOffsetMinutes: 0,
+        },
+      },
       videoId: 'Tugs0fOst3n',
       contentCheckOk: true,
       racyCheckOk: true,
     });
+  });
+
+  it('carry the visitor id of the latest reply, in the body and as a header', async () => {
+    const http = createFakeHttp(() => ({ body: { responseContext: { visitorData: 'CgtvZnRoZXJlcGx5' } } }));
+    const extractor = extractorOf(await setUpPlugin({ plugin: vidsite, http }));
+    await extractor.extract(callFor(extractor, 'Tugs0fOst3n')).catch(() => {});
+    const first = http.requests.length;
+    await extractor.extract(callFor(extractor, 'Other0fOst3')).catch(() => {});
+    const sent = http.requests.slice(first).filter(({ url }) => String(url).includes('/youtubei/'));
+    expect(sent).to.have.length.at.least(3);
+    for (const { headers, body } of sent) {
+      expect(headers).to.include({ 'x-goog-visitor-id': 'CgtvZnRoZXJlcGx5' });
+      expect(JSON.parse(String(body)).context.client.visitorData).to.equal('CgtvZnRoZXJlcGx5');
+    }
+  });
+
+  it('get a new visitor id from the page where the site refuses the one they carry', async () => {
+    const refusal = { playabilityStatus: { status: 'LOGIN_REQUIRED', reason: 'Sign in to confirm you’re not a bot' } };
+    const ids: (string | undefined)[] = [];
+    const http = createFakeHttp(({ url, headers, body }) => {
+      if (String(url).includes('/watch?'))
+        return { body: '<script>ytcfg.set({"VISITOR_DATA":"CgtuZXdGcm9tUGFnZQ%3D%3D"})</script>' };
+      if (!String(url).includes('/player') || !String(body).includes('VISIONOS')) return { status: 500 };
+      ids.push(headers?.['x-goog-visitor-id']);
+      return { body: ids.length === 1 ? { ...refusal, responseContext: {} } : refusal };
+    });
+    const extractor = extractorOf(await setUpPlugin({ plugin: vidsite, http }));
+    const error = await extractor.extract(callFor(extractor, 'Tugs0fOst3n')).catch(({ code }: GatewayError) => code);
+    expect(error).to.equal('bot_check');
+    // Once more with the new id, and not a third time; the page was fetched once.
+    expect(ids).to.deep.equal([undefined, 'CgtuZXdGcm9tUGFnZQ%3D%3D']);
+    expect(http.requests.filter(({ url }) => String(url).includes('/watch?'))).to.have.length(1);
+  });
+
+  it('look like a navigation where they fetch a page', async () => {
+    const http = createFakeHttp(() => ({ status: 404 }));
+    const extractor = extractorOf(await setUpPlugin({ plugin: vidsite, http }));
+    await extractor.extract(callFor(extractor, 'Tugs0fOst3n')).catch(() => {});
+    const page = http.requests.find(({ url }) => String(url).includes('/watch?'));
+    expect(page?.headers).to.include({
+      'sec-fetch-dest': 'document',
+      'sec-fetch-mode': 'navigate',
+      'sec-fetch-site': 'none',
+      'sec-fetch-user': '?1',
+      'upgrade-insecure-requests': '1',
+    });
+    const api = http.requests.find(({ url }) => String(url).includes('/youtubei/'));
+    expect(api?.headers).not.to.have.property('sec-fetch-user');
   });
 
   it('end after the API where two of its answers agree that an item is gone', async () => {
@@ -74,6 +136,84 @@ describe('vidsite: requests', () => {
       expect(headers).to.include({ 'x-goog-api-key': 'invented-key' });
     }
   });
+});
+
+describe('vidsite: the player of other sites', () => {
+  const ID = 'K1dsHarbour';
+  const details = { videoId: ID, title: 'Tugs for kids', author: 'Harbour', channelId: 'UC0123456789012345678901' };
+  const file = {
+    itag: 18,
+    url: 'https://rr1.googlevideo.com/videoplayback?itag=18',
+    mimeType: 'video/mp4; codecs="avc1.42001E, mp4a.40.2"',
+    height: 360,
+  };
+  const ok = { status: 'OK', playableInEmbed: true };
+  const first = (playabilityStatus: object) => ({ playabilityStatus, videoDetails: details });
+
+  async function run(player: object, embedded: object = { ...first(ok), streamingData: { formats: [file] } }) {
+    const http = createFakeHttp(({ url, body }) => {
+      if (String(url).includes('/embed/'))
+        return { body: '<script>{"encryptedHostFlags":"AD5ZflagsOfEmbed"}</script>' };
+      if (!String(url).includes('/player')) return { status: 500 };
+      return { body: String(body).includes('WEB_EMBEDDED_PLAYER') ? embedded : player };
+    });
+    const extractor = extractorOf(await setUpPlugin({ plugin: vidsite, http }));
+    const result = await extractor.extract(callFor(extractor, ID)).catch((error: GatewayError) => error);
+    return {
+      result,
+      asked: http.requests.filter(({ body }) => String(body).includes('WEB_EMBEDDED_PLAYER')),
+      extractor,
+    };
+  }
+
+  it('gives the files of a public video of which the first reply has none', async () => {
+    for (const state of [ok, { status: 'UNPLAYABLE', playableInEmbed: true, reason: 'Not here' }]) {
+      const { result, asked } = await run(first(state));
+      expect('data' in result && 'media' in result.data && result.data.media.video_urls).to.deep.equal([file.url]);
+      expect('limitations' in result && result.limitations).not.to.include.members(['sabr_only']);
+      expect(JSON.parse(String(asked[0]?.body))).to.deep.include({
+        playbackContext: { contentPlaybackContext: { encryptedHostFlags: 'AD5ZflagsOfEmbed' } },
+      });
+      expect(JSON.parse(String(asked[0]?.body)).context).to.deep.include({
+        thirdParty: { embedUrl: 'https://www.example.com/' },
+      });
+      expect(asked[0]?.headers).to.include({ 'x-youtube-client-name': '56' });
+    }
+  });
+
+  it('gives the audio too', async () => {
+    const { extractor } = await run(first(ok));
+    const audio = await extractor.resolveAudio?.(callFor(extractor, ID));
+    expect(audio?.url).to.equal(file.url);
+  });
+
+  const refused: readonly [what: string, player: object][] = [
+    ['an age limit', first({ status: 'LOGIN_REQUIRED', playableInEmbed: true, reason: 'Sign in to confirm your age' })],
+    ['a private video', first({ status: 'LOGIN_REQUIRED', playableInEmbed: true, reason: 'Private video' })],
+    [
+      'members',
+      first({
+        status: 'UNPLAYABLE',
+        playableInEmbed: true,
+        reason: 'Join this channel to get access to members-only content',
+      }),
+    ],
+    ['a price', first({ status: 'UNPLAYABLE', playableInEmbed: true, reason: 'This video requires payment to watch' })],
+    ['a login', first({ status: 'LOGIN_REQUIRED', playableInEmbed: true })],
+    [
+      'a check of the client',
+      first({ status: 'LOGIN_REQUIRED', playableInEmbed: true, reason: 'Sign in to confirm you’re not a bot' }),
+    ],
+    ['an owner who forbids embedding', first({ status: 'OK', playableInEmbed: false })],
+    ['nothing that says that it may be embedded', first({ status: 'OK' })],
+    ['files of its own', { ...first(ok), streamingData: { formats: [file] } }],
+  ];
+  for (const [what, player] of refused) {
+    it(`is not asked where the first reply has ${what}`, async () => {
+      const { asked } = await run(player);
+      expect(asked).to.deep.equal([]);
+    });
+  }
 });
 
 describe('vidsite: audio', () => {

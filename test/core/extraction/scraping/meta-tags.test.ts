@@ -40,6 +40,40 @@ describe('metaTags', () => {
     expect(Object.fromEntries(metaTags(spans))).to.deep.equal({ 'author.name': 'Tom', name: 'Film', 'og:url': '/1' });
   });
 
+  it('ends a described item with its element, whatever the element is', () => {
+    for (const name of ['div', 'section', 'span', 'ul', 'article']) {
+      const html = `<${name} id="watch" itemscope><${name} itemprop="author" itemscope><${name}><b>by</b></${name}>
+        <${name} itemprop="note" content="x">n</${name}><meta itemprop="name" content="Tom"></${name}>
+        <meta itemprop="datePublished" content="2026-05-04"><${name} itemprop="place" itemscope><img itemprop="image" src="/i.png">
+        <link itemprop="url" href="/here"></${name}><meta content="Music" itemprop="genre"></${name}>`;
+      expect(Object.fromEntries(metaTags(html)), name).to.deep.equal({
+        'author.note': 'x',
+        'author.name': 'Tom',
+        datePublished: '2026-05-04',
+        'place.image': '/i.png',
+        'place.url': '/here',
+        genre: 'Music',
+      });
+    }
+  });
+
+  it('ends inner items that are never closed with the outer one', () => {
+    const html = `<div itemscope itemprop="outer"><p itemprop="inner" itemscope><meta itemprop="a" content="1"></div>
+      <meta itemprop="b" content="2">`;
+    expect(Object.fromEntries(metaTags(html))).to.deep.equal({ 'inner.a': '1', b: '2' });
+  });
+
+  it('lists counters by their action', () => {
+    const counter = (action: string, count: number) => `<div itemprop="interactionStatistic" itemscope
+      itemtype="https://schema.org/InteractionCounter"><meta itemprop="interactionType"
+      content="https://schema.org/${action}"><meta itemprop="userInteractionCount" content="${count}"></div>`;
+    const tags = metaTags(`<div itemscope>${counter('LikeAction', 31)}${counter('WatchAction', 4711)}
+      <meta itemprop="datePublished" content="2026-05-04"></div>`);
+    expect(tags.get('interactionStatistic.WatchAction')).to.equal('4711');
+    expect(tags.get('interactionStatistic.LikeAction')).to.equal('31');
+    expect(tags.get('datePublished')).to.equal('2026-05-04');
+  });
+
   it('finds tags behind megabytes of script', () => {
     const late = `<head><script>${'x<y;'.repeat(500_000)}</script><meta name="late" content="yes"></head>`;
     expect(metaTags(late).get('late')).to.equal('yes');
@@ -58,6 +92,8 @@ describe('metaTags', () => {
       "<a '>",
       '<',
       '<i itemprop=a>',
+      '<div itemscope>',
+      '<div itemscope></div><p>',
     ]) {
       metaTags(piece.repeat(1_000_000 / piece.length));
     }
