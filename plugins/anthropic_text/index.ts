@@ -72,7 +72,10 @@ const UpstreamSchema = Type.Object(
     }),
     ...TextOptionFields.upstream,
     name: Type.Optional(
-      Type.String({ pattern: '^[\\w.-]{1,40}$', description: 'Name in the log and for `models`. Default: its number.' }),
+      Type.String({
+        pattern: '^[\\w.-]{1,40}$',
+        description: 'Name in the log and for `models`. Default: its number.',
+      }),
     ),
   },
   strict,
