@@ -28,12 +28,15 @@ import { canServe, modelsOf, type Options, OptionsSchema, type ServedModel, type
 import {
   checkTextUpstreams,
   NoResponses,
+  NoSuchForm,
   responsesFailure,
   storedFailure,
   storedRequest,
   textRequest,
   translatedFailure,
+  vectorsFailure,
   type WireRequest,
+  withoutForm,
 } from './upstream.js';
 
 /** Text from any server of the OpenAI chat-completions or responses format. */
@@ -100,6 +103,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
   /** Upstreams of a model that refused a response and answered a chat → monotonic milliseconds until that counts. */
   const chatOnly = new Map<Upstream, number>();
+  /** Upstreams that refused a form of vectors. */
+  const oneForm = new Set<Upstream>();
   const all = new Map(modelsOf(options).map((model) => [model.model.id, withFailOver(model)]));
 
   function withFailOver(model: ServedModel): Served {
@@ -171,6 +176,23 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     return replyOf(reply);
   }
 
+  /** Asks for vectors in the upstream's own form where it refuses the one that the client wants. */
+  async function askForVectors(asked: Asked, call: TextCall, tried: Try): Promise<TextReply> {
+    const { upstream, remainingMs } = tried;
+    const end = clock.monotonic() + remainingMs;
+    if (!oneForm.has(upstream)) {
+      try {
+        return await ask({ ...asked, refuse: vectorsFailure }, tried);
+      } catch (error) {
+        if (!(error instanceof NoSuchForm) || call.parsed.encoding_format === undefined) throw error;
+      }
+    }
+    const request = () => textRequest(withoutForm(call), upstream);
+    const reply = await ask({ ...asked, request }, { ...tried, remainingMs: end - clock.monotonic() });
+    oneForm.add(upstream);
+    return reply;
+  }
+
   const run = (model: string, upstreams: Upstreams<Upstream>, asked: Asked): Promise<TextReply> =>
     upstreams.run({
       ...asked,
@@ -209,6 +231,13 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         ...(stream && { firstBytesMs: PATIENCE_MS }),
       };
       const upstreamsOfCall = task === 'input_tokens' ? looking : answering;
+      if (route === 'embeddings') {
+        return upstreamsOfCall.run({
+          ...asked,
+          model,
+          ask: (upstream, remainingMs, hasOther) => askForVectors(asked, call, { upstream, remainingMs, hasOther }),
+        });
+      }
       if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
       const { outputLimitField } = servedBy(model).model;
       let translation: ChatTranslation | undefined;
