@@ -108,8 +108,10 @@ export interface Gateway extends AsyncDisposable {
   checkUpstreams(signal?: AbortSignal): Promise<readonly CheckedUpstream[]>;
   /** Whether the needs of plugins are met on this machine. */
   meets(need: Need): boolean;
-  /** Models of every ready provider. */
+  /** Models of every ready provider, and then their further names. */
   models(): readonly ReadyModel[];
+  /** The id of the model with this name; the name itself if it is an id, or unknown. */
+  resolveModel(name: string): string;
   imageProvider(model: string): ImageProvider | undefined;
   audioProvider(model: string, operation: AudioOperation): AudioProvider | undefined;
   textProvider(model: string): { provider: TextProvider; model: TextModel } | undefined;
@@ -228,10 +230,11 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
     checkUpstreams: (given) => host.checkUpstreams(given),
     meets: (need) => (need === 'browser' ? get(BROWSER).available : ffmpeg !== undefined),
     models: () => registry.models(),
-    imageProvider: (model) => registry.imageProvider(model)?.contribution,
-    audioProvider: (model, operation) => registry.audioProvider(model, operation)?.contribution,
+    resolveModel: (name) => registry.resolve(name),
+    imageProvider: (model) => registry.imageProvider(registry.resolve(model))?.contribution,
+    audioProvider: (model, operation) => registry.audioProvider(registry.resolve(model), operation)?.contribution,
     textProvider(model) {
-      const found = registry.textProvider(model);
+      const found = registry.textProvider(registry.resolve(model));
       return found && { provider: found.contribution, model: found.model };
     },
     identityProvider() {

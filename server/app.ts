@@ -75,9 +75,9 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const auth = createAuth({ keys, failures: createFixedWindowLimiter(clock), addressOf, siteUrl });
   const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.account.site);
   const guardOf: GuardOf = (route) => {
-    const { path, grant, apiKeyHeader } = route;
+    const { path, grant, apiKeyHeader, advice } = route;
     if (grant === 'none' || grant === 'signature') return undefined;
-    if (grant !== 'session') return auth({ grant, apiKeyHeader });
+    if (grant !== 'session') return auth({ grant, apiKeyHeader, advice });
     if (!ofSession) throw new Error(`${path} needs accounts, but this app has none`);
     return ofSession(route);
   };
@@ -291,6 +291,7 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
     audioMaxBytes: dependencies.audioMaxBytes ?? AUDIO_MAX_BYTES,
     textMaxBytes: dependencies.textMaxBytes ?? TEXT_MAX_BYTES,
     messagesEnabled: dependencies.messagesEnabled ?? false,
+    modelAliases: dependencies.modelAliases ?? true,
     accountImageDailyLimit: dependencies.accountImageDailyLimit ?? dependencies.imageDailyLimit,
     accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,
     addressOf: createAddressOf(trustedProxies),

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { createGateway, type Gateway, type GatewayServices } from 'mediagate';
 import type { ModelPrices, PluginEntry } from '../core/contracts/index.js';
 import type { Jobs } from '../core/jobs/index.js';
-import { readPluginConfig } from '../core/plugins/index.js';
+import { entriesBefore, readPluginConfig, resolveAliases, servesOf } from '../core/plugins/index.js';
 import { type Logger, systemClock } from '../core/runtime/index.js';
 import {
   checkExecutables,
@@ -65,7 +65,9 @@ export async function readPricesOf(
   const enabled = entries.filter((entry) => entry.enabled !== false);
   const ranked = [...enabled.filter(({ fallback }) => !fallback), ...enabled.filter(({ fallback }) => fallback)];
   const models: Record<string, ModelPrices> = Object.assign({}, ...ranked.reverse().map(({ prices }) => prices));
-  return readPrices({ file: settings.pricesFile, currency: settings.pricesCurrency, models });
+  const used = enabled.filter((entry) => !entriesBefore(entry, enabled).length);
+  const aliases = resolveAliases(used.map((entry) => ({ ...entry, served: servesOf(entry) })));
+  return readPrices({ file: settings.pricesFile, currency: settings.pricesCurrency, models, aliases });
 }
 
 /** OIDC_ISSUER provides the sign-in, so a fallback plugin for it is not loaded. */

@@ -232,6 +232,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     webhooks: events,
   } = state;
   const usage = createUsageService({
+    resolveModel: (name) => gateway.resolveModel(name),
     admissions: metrics?.watchAdmissions(admissions) ?? admissions,
     clock: keys.clock,
     prices,
@@ -298,8 +299,15 @@ const ACCOUNT_IMAGE_DAILY_LIMIT = 100;
 
 /** Settings that routes read. */
 function limitsOf({ metricsPublic: publicMetrics, ...settings }: Settings) {
-  const { anyImageSize, imageDailyLimit, audioMaxBytes, textMaxBytes, messagesEnabled, refusedBodiesPerMinute } =
-    settings;
+  const {
+    anyImageSize,
+    imageDailyLimit,
+    audioMaxBytes,
+    textMaxBytes,
+    messagesEnabled,
+    modelAliases,
+    refusedBodiesPerMinute,
+  } = settings;
   const { siteUrl, trustedProxies, corsOrigins } = settings;
   const accountImageDailyLimit = settings.accountImageDailyLimit ?? imageDailyLimit ?? ACCOUNT_IMAGE_DAILY_LIMIT;
   const ofAccounts = { accountImageDailyLimit, accountQueueShare: settings.accountQueuePercent / 100 };
@@ -309,6 +317,7 @@ function limitsOf({ metricsPublic: publicMetrics, ...settings }: Settings) {
     audioMaxBytes,
     textMaxBytes,
     messagesEnabled,
+    modelAliases,
     refusedBodiesPerMinute,
   };
   return { ...limits, ...ofAccounts, siteUrl, trustedProxies, corsOrigins, publicMetrics };

@@ -112,6 +112,13 @@ export interface AudioServiceOptions {
   ffmpeg?: Ffmpeg;
 }
 
+/** What the gateway sets of a call. */
+interface CallLife {
+  /** Id of the model. */
+  model: string;
+  signal: AbortSignal;
+}
+
 interface InputCall {
   model: string;
   format: SpeechFormat;
@@ -125,12 +132,13 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
     operation: 'transcribe' | 'translate',
     call: TranscribeCall,
   ): AudioExchange<TranscriptionResult> {
-    const { model, audio } = call;
+    const { audio } = call;
+    const model = registry.resolve(call.model);
     const ask = async (): Promise<TranscriptionResult> => {
       const { entry, contribution } = findModel(registry, model, operation);
       const transcript = await inSpan(modelSpan(operation, model, entry), () =>
         host.call('audio', entry, call.signal, async (signal) =>
-          checkTranscript(offered(await contribution[operation]?.({ ...call, signal })), audio),
+          checkTranscript(offered(await contribution[operation]?.({ ...call, model, signal })), audio),
         ),
       );
       const usage = readReportedUsage(transcript.usage) ?? { seconds: transcript.durationSeconds };
@@ -142,14 +150,17 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
 
   function audio(
     operation: 'speak' | 'changeVoice' | 'generateSound',
-    { model, format, signal }: InputCall,
+    { model: asked, format, signal }: InputCall,
     counted: Usage,
-    make: (provider: AudioProvider, signal: AbortSignal) => Promise<AudioStream> | undefined,
+    make: (provider: AudioProvider, life: CallLife) => Promise<AudioStream> | undefined,
   ): AudioExchange<AudioResponse> {
+    const model = registry.resolve(asked);
     const open = async (): Promise<AudioResponse> => {
       const { entry, contribution } = findModel(registry, model, operation);
       const ask = (life: AbortSignal) =>
-        inSpan(modelSpan(operation, model, entry), async () => offered(await make(contribution, life)));
+        inSpan(modelSpan(operation, model, entry), async () =>
+          offered(await make(contribution, { model, signal: life })),
+        );
       return openAudioResponse({ host, entry, format, ask, counted, signal, ...media });
     };
     const answer = open();
@@ -158,7 +169,8 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
 
   return {
     receive: createAudioUploads({ scratch, ...media }),
-    match(model, operation, input) {
+    match(asked, operation, input) {
+      const model = registry.resolve(asked);
       const { entry, contribution } = findModel(registry, model, operation);
       if (input !== undefined) checkLength(input, longestText(contribution, model));
       const { standIn } = host.policy(entry);
@@ -168,14 +180,14 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
     transcribe: (call) => transcribeWith('transcribe', call),
     translate: (call) => transcribeWith('translate', call),
     speak: (call) =>
-      audio('speak', call, countCharacters(call.input), (provider, signal) => provider.speak?.({ ...call, signal })),
+      audio('speak', call, countCharacters(call.input), (provider, life) => provider.speak?.({ ...call, ...life })),
     changeVoice: (call) =>
-      audio('changeVoice', call, countSeconds(call.audio.seconds), (provider, signal) =>
-        provider.changeVoice?.({ ...call, signal }),
+      audio('changeVoice', call, countSeconds(call.audio.seconds), (provider, life) =>
+        provider.changeVoice?.({ ...call, ...life }),
       ),
     generateSound: (call) =>
-      audio('generateSound', call, countCharacters(call.text), (provider, signal) =>
-        provider.generateSound?.({ ...call, signal }),
+      audio('generateSound', call, countCharacters(call.text), (provider, life) =>
+        provider.generateSound?.({ ...call, ...life }),
       ),
   };
 }

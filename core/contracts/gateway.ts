@@ -37,6 +37,8 @@ export interface PluginEntry {
   trustedOrigins?: readonly string[];
   /** Variables that the entry names, if it was read from a file. Default: none. */
   variables?: EntryVariables;
+  /** Further names of its models. A name that a model has already, or an earlier entry, is left out. Default: none. */
+  aliases?: readonly ModelAlias[];
   /** Prices of its models, by model id, for the program that embeds the gateway. Default: none is known. */
   prices?: Readonly<Record<string, ModelPrices>>;
 }
@@ -96,6 +98,13 @@ export const ModelPricesSchema = Type.Object(
 );
 export type ModelPrices = Static<typeof ModelPricesSchema>;
 
+/** A further name of a model. */
+export interface ModelAlias {
+  name: string;
+  /** Id of the model. Default, also if the entry has no such model: the first model of the entry. */
+  of?: string;
+}
+
 /** Environment variables that an entry of plugins.config.json names. */
 export interface EntryVariables {
   /** All of them, set or not. */
@@ -146,12 +155,16 @@ export interface CheckedUpstream extends UpstreamCheck {
 /** A model of any kind that is ready. */
 export interface ReadyModel {
   id: string;
+  /** Set on a further name of a model: the id of the model. */
+  aliasOf?: string;
   kind: 'image' | 'audio' | 'text';
   entry: string;
   /** Of a text model. */
   routes?: readonly TextRoute[];
   /** Of a text model, in tokens. Default: not known. */
   contextLength?: number;
+  /** Of an image model: whether it accepts input images. */
+  takesImages?: boolean;
   /** Of an audio model. */
   operations?: readonly AudioOperation[];
 }

@@ -12,7 +12,15 @@ export {
   registerInstanceServices,
   STORAGE,
 } from './instance-services.js';
-export { importPlugin, PluginConfigError, parsePluginConfig, readPluginConfig, servesOf } from './plugin-config.js';
+export {
+  entriesBefore,
+  importPlugin,
+  PluginConfigError,
+  parsePluginConfig,
+  readPluginConfig,
+  resolveAliases,
+  servesOf,
+} from './plugin-config.js';
 export {
   CONTRIBUTION_CODES,
   cleanRequestId,

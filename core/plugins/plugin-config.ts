@@ -5,6 +5,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
   type EntryVariables,
+  type ModelAlias,
   type ModelPrices,
   ModelPricesSchema,
   type Plugin,
@@ -55,7 +56,9 @@ export function checkEntry({ use: _use, options, ...entry }: PluginEntry): void 
  */
 export function entriesBefore(fallback: PluginEntry, entries: readonly PluginEntry[]): PluginEntry[] {
   if (!fallback.fallback) return [];
-  const sharesModel = (entry: PluginEntry) => servesOf(entry).some((model) => servesOf(fallback).includes(model));
+  const wanted = servesOf(fallback);
+  const sharesModel = (entry: PluginEntry) =>
+    [...servesOf(entry), ...(entry.aliases ?? []).map(({ name }) => name)].some((model) => wanted.includes(model));
   const isFallback = (entry: PluginEntry) => entry.fallback === true;
   return [
     ...entries.filter((entry) => !isFallback(entry)),
@@ -75,6 +78,24 @@ export function servesOf({ serves, options }: Pick<PluginEntry, 'serves' | 'opti
   return Array.isArray(models) ? models.map((model: { id?: unknown } | null) => model?.id).filter(isText) : [];
 }
 
+/**
+ * The aliases of entries, with the ids that they stand for. The first entry with a name has it.
+ * @param all Entries that are used, in the order of the configuration, and the ids of their models.
+ */
+export function resolveAliases(
+  all: readonly { aliases?: readonly ModelAlias[]; served: readonly string[] }[],
+): Map<string, string> {
+  const ids = new Set(all.flatMap(({ served }) => served));
+  const found = new Map<string, string>();
+  for (const { aliases = [], served } of all) {
+    for (const { name, of } of aliases) {
+      const id = of !== undefined && served.includes(of) ? of : served[0];
+      if (id !== undefined && !ids.has(name) && !found.has(name)) found.set(name, id);
+    }
+  }
+  return found;
+}
+
 function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
@@ -82,6 +103,13 @@ function isText(value: unknown): value is string {
 const strict = { additionalProperties: false } as const;
 
 const VariableSchema = Type.Object({ $env: Type.String({ minLength: 1 }) }, strict);
+const AliasNameSchema = Type.Union([
+  Type.String({ minLength: 1 }),
+  Type.Object({ $env: Type.String({ minLength: 1 }), $default: Type.Optional(Type.String({ minLength: 1 })) }, strict),
+]);
+const AliasesSchema = Type.Array(
+  Type.Union([AliasNameSchema, Type.Object({ name: AliasNameSchema, of: Type.Optional(AliasNameSchema) }, strict)]),
+);
 const OptionsSchema = Type.Record(Type.String(), Type.Unknown());
 
 const EntrySchema = Type.Object(
@@ -92,13 +120,19 @@ const EntrySchema = Type.Object(
     models: Type.Optional(
       Type.Array(
         Type.Object(
-          { id: EntryIdSchema, options: Type.Optional(OptionsSchema), prices: Type.Optional(ModelPricesSchema) },
+          {
+            id: EntryIdSchema,
+            options: Type.Optional(OptionsSchema),
+            aliases: Type.Optional(AliasesSchema),
+            prices: Type.Optional(ModelPricesSchema),
+          },
           strict,
         ),
         { minItems: 1 },
       ),
     ),
     serves: Type.Optional(ServesSchema),
+    aliases: Type.Optional(AliasesSchema),
     fallback: Type.Optional(Type.Boolean()),
     enabled: Type.Optional(Type.Union([Type.Boolean(), VariableSchema])),
     required: Type.Optional(Type.Boolean()),
@@ -122,7 +156,8 @@ export class PluginConfigError extends Error {
 
 /**
  * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; if
- * it is not set the field is omitted, so the plugin's own default applies. As `enabled` it means whether the variable
+ * it is not set, it becomes `$default`, and without that the field is omitted, so the plugin's own default applies. A
+ * list of names becomes the values of all that are set, separated by commas. As `enabled` it means whether the variable
  * is set. An entry with `models` becomes one entry for each of them. `prices` of a model, also in the option `models`,
  * are in `prices` of its entry. Relative `use` paths become absolute. Entries that
  * name variables list them in `variables`.
@@ -179,8 +214,9 @@ function whyContradictory({ id, models, serves, fallback, options }: FileEntry):
 /** One entry for each model, which loads, fails and is listed by itself. */
 function expandModels({ models, ...entry }: FileEntry): OneEntry[] {
   if (!models) return [entry];
-  return models.map(({ id, options, prices }) => ({
+  return models.map(({ id, options, aliases, prices }) => ({
     ...entry,
+    ...(aliases && { aliases }),
     id,
     serves: [id],
     options: { ...entry.options, ...options },
@@ -214,7 +250,7 @@ function takePrices({ options, ...entry }: OneEntry, where: string): OneEntry {
 }
 
 function resolveEntry(
-  { enabled, options, ...entry }: OneEntry,
+  { enabled, options, aliases, ...entry }: OneEntry,
   environment: Readonly<Record<string, string | undefined>>,
   folder: string,
 ): PluginEntry {
@@ -231,6 +267,7 @@ function resolveEntry(
     return value;
   };
   const resolved = options && (substitute(options, read, []) as Record<string, unknown>);
+  const named = aliases?.flatMap((alias) => aliasOf(alias, (name) => read(name, ['aliases'])));
   const variables: EntryVariables = {
     names: [...names],
     ofOptions,
@@ -244,8 +281,21 @@ function resolveEntry(
       enabled: typeof enabled === 'object' ? Boolean(environment[enabled.$env]) : enabled,
     }),
     ...(resolved && { options: resolved }),
+    ...(named && { aliases: named }),
     ...(names.size > 0 && { variables }),
   };
+}
+
+type FileAlias = Static<typeof AliasesSchema>[number];
+
+/** Empty if the name is that of a variable that is not set. */
+function aliasOf(alias: FileAlias, read: (name: string) => string | undefined): ModelAlias[] {
+  if (typeof alias === 'object' && 'name' in alias) {
+    const [{ name: of } = { name: undefined }] = alias.of === undefined ? [] : aliasOf(alias.of, read);
+    return aliasOf(alias.name, read).map(({ name }) => ({ name, ...(of !== undefined && { of }) }));
+  }
+  const name = typeof alias === 'string' ? alias : (read(alias.$env) ?? alias.$default);
+  return name === undefined ? [] : [{ name }];
 }
 
 async function readText(file: string): Promise<string> {
@@ -282,8 +332,13 @@ function substitute(
   }
   if (typeof value !== 'object' || value === null) return value;
   const fields = Object.entries(value);
-  if (fields.length === 1 && fields[0]?.[0] === '$env' && typeof fields[0][1] === 'string') {
-    return read(fields[0][1], where);
+  const { $env: variable, $default: fallback } = value as Readonly<Record<string, unknown>>;
+  const isVariable = fields.every(([name]) => name === '$env' || name === '$default');
+  if (isVariable && typeof variable === 'string') return read(variable, where) ?? fallback;
+  if (isVariable && Array.isArray(variable) && variable.every(isText)) {
+    // The last one that is read is the one that messages name.
+    const values = variable.toReversed().map((name) => read(name, where));
+    return values.filter(isText).reverse().join(',') || fallback;
   }
   return Object.fromEntries(
     fields

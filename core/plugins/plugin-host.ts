@@ -245,9 +245,11 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
           fail(loaded, new Error(`the id "${loaded.id}" is used by an earlier instance`));
         } else {
           try {
-            registry.add(loaded.id, loaded.contributions ?? {}, (text) => loaded.hideOptions(text));
+            const { aliases = [], options: given } = loaded.entry;
+            registry.add(loaded.id, loaded.contributions ?? {}, (text) => loaded.hideOptions(text), aliases);
             loaded.state = 'ready';
-            loaded.hideOptions = createHideOptions(loaded.entry.options, [loaded.id, ...registry.servedBy(loaded.id)]);
+            const names = aliases.map(({ name }) => name);
+            loaded.hideOptions = createHideOptions(given, [loaded.id, ...names, ...registry.servedBy(loaded.id)]);
             ids.add(loaded.id);
           } catch (error) {
             fail(loaded, error);
@@ -373,7 +375,9 @@ function describeCheck({ id, entry }: Loaded, check: UpstreamCheck): CheckedUpst
   const { reason, remedy, option } = check;
   const redactAll = createRedaction(secretsIn(entry.options, ''));
   const { ofOptions = {}, ofUnset = {} } = entry.variables ?? {};
-  const variable = option === undefined ? undefined : (ofOptions[option] ?? ofUnset[option]);
+  // The models of all upstreams may have one variable.
+  const options = option?.endsWith('.model') ? [option, 'models'] : option === undefined ? [] : [option];
+  const [variable] = options.flatMap((one) => ofOptions[one] ?? ofUnset[one] ?? []);
   return {
     ...check,
     entry: id,

@@ -11,6 +11,7 @@ import type {
   LinkMatch,
   LinkRef,
   Logger,
+  ModelAlias,
   Plugin,
   ReadyModel,
   TextModel,
@@ -18,6 +19,7 @@ import type {
 } from '../contracts/index.js';
 import { isRecord, type JsonRecord } from '../extraction/scraping/index.js';
 import { createValidator, GatewayError } from '../runtime/index.js';
+import { resolveAliases } from './plugin-config.js';
 import { asError, type HideOptions } from './plugin-failure.js';
 
 /** What one plugin instance contributed, with the instance's id. */
@@ -26,27 +28,34 @@ export interface Registered<Contribution> {
   contribution: Contribution;
 }
 
+/** A text provider, with one of its models. */
+export type RegisteredText = Registered<TextProvider> & { model: TextModel };
+
 /** The registry of contributions. Filled while loading, read for every request. */
 export interface Registry {
   /**
    * @param hideOptions Redacts the instance's option values from what an extractor's `match` returns or throws.
+   * @param aliases Further names of its models. Default: none.
    * @throws Error if a platform or a model is served already; nothing is added then.
    */
-  add(entry: string, contributions: Contributions, hideOptions: HideOptions): void;
+  add(entry: string, contributions: Contributions, hideOptions: HideOptions, aliases?: readonly ModelAlias[]): void;
   remove(entry: string): void;
   readonly extractors: readonly Registered<Extractor>[];
   extractor(platform: string): Registered<Extractor> | undefined;
   /** @throws GatewayError `unsupported_platform`; `unsupported_link` if the link is of a platform but names no item. */
   matchLink(url: URL): { extractor: Registered<Extractor>; link: LinkRef };
+  /** The id of the model with this name: the name itself, unless it is an alias. The methods below take ids. */
+  resolve(name: string): string;
   imageProvider(model: string): Registered<ImageProvider> | undefined;
   audioProvider(model: string, operation: AudioOperation): Registered<AudioProvider> | undefined;
   /** Ids of the models that support this. */
   audioModels(operation: AudioOperation): string[];
-  textProvider(model: string): (Registered<TextProvider> & { model: TextModel }) | undefined;
+  textProvider(model: string): RegisteredText | undefined;
   readonly texts: readonly Registered<TextProvider>[];
   identityProvider(): Registered<IdentityProvider> | undefined;
   /** The image model of this id. */
   imageModel(model: string): ImageModel | undefined;
+  /** The models, and then their aliases. */
   models(): ReadyModel[];
   /** Platform keys and model ids of one instance, and `sign-in` for an identity provider. */
   servedBy(entry: string): string[];
@@ -55,6 +64,9 @@ export interface Registry {
 export function createRegistry(logger: Logger): Registry {
   const entries = new Map<string, Contributions>();
   const redactions = new Map<string, HideOptions>();
+  const namesOf = new Map<string, readonly ModelAlias[]>();
+  let aliases = new Map<string, string>();
+  let textModels = new Map<string, RegisteredText>();
   let extractors: Registered<Extractor>[] = [];
   let images: Registered<ImageProvider>[] = [];
   let audio: Registered<AudioProvider>[] = [];
@@ -72,6 +84,15 @@ export function createRegistry(logger: Logger): Registry {
     audio = collect((contributions) => contributions.audioProviders);
     text = collect((contributions) => contributions.textProviders);
     identity = collect((contributions) => contributions.identityProviders);
+    textModels = new Map(
+      text.flatMap((found) => found.contribution.models.map((model) => [model.id, { ...found, model }] as const)),
+    );
+    aliases = resolveAliases(
+      [...entries].map(([entry, contributions]) => ({
+        ...(namesOf.has(entry) && { aliases: namesOf.get(entry) }),
+        served: modelsServed(contributions),
+      })),
+    );
   }
 
   /** What only one instance may serve: for an audio model, each operation. */
@@ -103,9 +124,14 @@ export function createRegistry(logger: Logger): Registry {
     return new GatewayError('unsupported_link', hide(words), { platform, param: 'url' });
   }
 
-  const models: Registry['models'] = () => [
+  const ownModels: Registry['models'] = () => [
     ...images.flatMap(({ entry, contribution }) =>
-      contribution.models.map(({ id }) => ({ id, kind: 'image' as const, entry })),
+      contribution.models.map(({ id, maxReferences }) => ({
+        id,
+        kind: 'image' as const,
+        entry,
+        takesImages: maxReferences > 0,
+      })),
     ),
     ...audio.flatMap(({ entry, contribution }) =>
       contribution.models.map(({ id, operations }) => ({ id, kind: 'audio' as const, entry, operations })),
@@ -121,8 +147,16 @@ export function createRegistry(logger: Logger): Registry {
     ),
   ];
 
+  function models(): ReadyModel[] {
+    const own = ownModels();
+    const named = [...aliases].flatMap(([name, aliasOf]) =>
+      own.filter(({ id }) => id === aliasOf).map((model) => ({ ...model, id: name, aliasOf })),
+    );
+    return [...own, ...named];
+  }
+
   return {
-    add(entry, contributions, hideOptions) {
+    add(entry, contributions, hideOptions, names) {
       const taken = new Map([...entries].flatMap(([id, other]) => claimed(other).map((name) => [name, id] as const)));
       const fresh = new Set<string>();
       for (const name of claimed(contributions)) {
@@ -132,11 +166,13 @@ export function createRegistry(logger: Logger): Registry {
       }
       entries.set(entry, contributions);
       redactions.set(entry, hideOptions);
+      if (names) namesOf.set(entry, names);
       relist();
     },
     remove(entry) {
       entries.delete(entry);
       redactions.delete(entry);
+      namesOf.delete(entry);
       relist();
     },
     get extractors() {
@@ -171,13 +207,8 @@ export function createRegistry(logger: Logger): Registry {
       audio.flatMap(({ contribution }) =>
         contribution.models.filter(({ operations }) => operations.includes(operation)).map(({ id }) => id),
       ),
-    textProvider(model) {
-      for (const registered of text) {
-        const known = registered.contribution.models.find((candidate) => candidate.id === model);
-        if (known) return { ...registered, model: known };
-      }
-      return undefined;
-    },
+    textProvider: (model) => textModels.get(model),
+    resolve: (name) => aliases.get(name) ?? name,
     get texts() {
       return text;
     },
@@ -187,12 +218,15 @@ export function createRegistry(logger: Logger): Registry {
   };
 }
 
+function modelsServed({ imageProviders = [], audioProviders = [], textProviders = [] }: Contributions): string[] {
+  return [...imageProviders, ...audioProviders, ...textProviders].flatMap(({ models }) => models.map(({ id }) => id));
+}
+
 /** Platform keys, model ids, and `sign-in` for an identity provider. */
 export function namesServed(contributions: Contributions): string[] {
-  const { extractors = [], imageProviders = [], audioProviders = [], textProviders = [] } = contributions;
   return [
-    ...extractors.map(({ platform }) => platform),
-    ...[...imageProviders, ...audioProviders, ...textProviders].flatMap(({ models }) => models.map(({ id }) => id)),
+    ...(contributions.extractors ?? []).map(({ platform }) => platform),
+    ...modelsServed(contributions),
     ...(contributions.identityProviders ?? []).map(() => 'sign-in'),
   ];
 }
@@ -325,6 +359,8 @@ function checkMatch(match: LinkMatch): LinkMatch {
   if (match.unsupported !== undefined) mustBeText(match.unsupported, 'unsupported');
   else for (const name of ['kind', 'id', 'url']) mustBeText(match[name], `the match's ${name}`);
   if (match.access !== undefined) mustBeText(match.access, "the match's access");
+  if (match.moves !== undefined && typeof match.moves !== 'boolean')
+    throw new Error("the match's moves must be a boolean");
   return match;
 }
 

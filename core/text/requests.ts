@@ -31,8 +31,10 @@ export interface TextRequest {
 
 /** A request that is valid and not sent yet. */
 export interface PreparedText {
-  /** Public model id. */
+  /** Id of the model: what grants, prices and budgets are about. */
   readonly model: string;
+  /** The name that the request asks for, which answers have: the id, or an alias. */
+  readonly asked: string;
   /**
    * Maximum tokens of the request: its own, estimated by its length, and the maximum of the answer (1,024 if not
    * stated). Counting tokens costs none; 1 is reserved anyway, so that a caller without tokens is refused.

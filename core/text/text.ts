@@ -18,6 +18,7 @@ import type {
 import { modelSpan, openSpan, runAsEntry, usageAttributes } from '../observability/index.js';
 import type { InstancePolicy, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { inFormOf } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import type { EventReader } from './events.js';
 import { createWatch, type EstimatedAnswer, type ExchangeTimes, startExchange } from './exchange.js';
@@ -49,6 +50,7 @@ import {
   type TokenCounter,
 } from './tokens.js';
 import { createChatReader, createMessagesReader, createResponsesReader } from './usage-events.js';
+import { vectorFormOf } from './vectors.js';
 
 /** Maximum delay of a deadline, in milliseconds. */
 const MAX_TICK_MS = 250;
@@ -111,7 +113,7 @@ export function createTexts(parts: TextsParts): TextService {
   }
 
   function modelFor(id: string, route: TextRoute, task: ResponsesTask | undefined) {
-    const found = registry.textProvider(id);
+    const found = registry.textProvider(registry.resolve(id));
     if (found?.model.routes.includes(route) && does(found.contribution, task)) return found;
     const known = found ?? registry.models().find((model) => model.id === id);
     const [code, message] = known
@@ -149,8 +151,9 @@ export function createTexts(parts: TextsParts): TextService {
 
   async function prepare(request: TextRequest): Promise<PreparedText> {
     const { route, task, parsed, prompt, headers, owner, requestId } = request;
-    const id = modelOf(parsed);
-    const found = modelFor(id, route, task);
+    const asked = modelOf(parsed);
+    const found = modelFor(asked, route, task);
+    const { id } = found.model;
     const stream = isWriting(route) && streamOf(parsed);
     if (isWriting(route)) checkEffort(parsed, route, found.model);
     if (route === 'chat_completions') checkChoices(parsed);
@@ -174,6 +177,7 @@ export function createTexts(parts: TextsParts): TextService {
     const maxTokens = task === 'input_tokens' ? 1 : inputTokensOf(sent.body.length) + maxOutput;
     return readyToSend(id, maxTokens, {
       ...found,
+      asked,
       call,
       owner,
       requestId,
@@ -186,9 +190,10 @@ export function createTexts(parts: TextsParts): TextService {
 
   function readyToSend(model: string, maxTokens: number, sending: Sending): PreparedText {
     let left: Sending | undefined = sending;
-    const { call, sample } = sending;
+    const { call, sample, asked } = sending;
     return {
       model,
+      asked,
       maxTokens,
       ...(call.task !== 'input_tokens' && { demand: () => demandFor(call, sending.model, sample) }),
       send(reserved) {
@@ -221,6 +226,7 @@ export function createTexts(parts: TextsParts): TextService {
   /** A long request is released after sending: nothing here may keep it in memory during its answer. */
   function send(sending: Sending): TextExchange {
     const { entry, contribution: provider, owner, requestId, isStored, dropUsage, maxOutput, reserved } = sending;
+    const { asked: name } = sending;
     const { route, task, model, stream } = sending.call;
     let call: Sending['call'] | undefined = sending.call;
     const { body, parsed } = call;
@@ -232,7 +238,7 @@ export function createTexts(parts: TextsParts): TextService {
     let isStarting = false;
 
     function remember(id: string, { upstream }: TextReply): void {
-      if (isStored) responses?.remember({ id, owner, model, upstream, createdAt: clock.now() });
+      if (isStored) responses?.remember({ id, owner, model: name, upstream, createdAt: clock.now() });
     }
 
     async function startAlone(responseId: string, { upstream, status }: TextReply): Promise<void> {
@@ -260,7 +266,7 @@ export function createTexts(parts: TextsParts): TextService {
       const reader: EventReader = readerFor(route, {
         requestId,
         dropUsage,
-        model,
+        model: name,
         onResponseId(id) {
           remember(id, reply);
           if (continuesAlone && !reader.ended) startAlone(id, reply);
@@ -276,7 +282,7 @@ export function createTexts(parts: TextsParts): TextService {
     const exchange = startExchange({
       ...clockwork,
       askMs: terms.timeoutMs,
-      modelText: modelTextOf(model),
+      modelText: modelTextOf(name),
       standIn: terms.standIn,
       stream,
       async ask(flow) {
@@ -285,7 +291,8 @@ export function createTexts(parts: TextsParts): TextService {
         if (!asked) throw new Error('a request is asked once');
         try {
           const ask = () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
-          return checkReply(await (opened ? opened.run(ask) : ask()));
+          const reply = checkReply(await (opened ? opened.run(ask) : ask()));
+          return task === undefined && isWriting(route) && !continuesAlone ? inFormOf(reply, route, stream) : reply;
         } catch (error) {
           throw terms.failureOf('text', error, flow);
         }
@@ -298,6 +305,7 @@ export function createTexts(parts: TextsParts): TextService {
         logger.warn('an answer was interrupted', { ...fields, code: error.code, error });
       },
       readerOf,
+      vectors: route === 'embeddings' ? vectorFormOf(parsed) : undefined,
       isResponse: route === 'responses',
       ...(!isWriting(route) && { maxWholeBytes: MAX_VECTOR_BYTES }),
       onWhole({ id, itemIds, open }, reply) {
@@ -321,9 +329,10 @@ export function createTexts(parts: TextsParts): TextService {
   /** @param follows Whether the reported usage is to be counted. */
   function askStored(response: StoredAsked, follows: boolean): TextExchange | undefined {
     const { action, id: responseId, owner, model, upstream, query, requestId } = response;
-    const found = registry.textProvider(model);
+    const found = registry.textProvider(registry.resolve(model));
     const provider = found?.contribution;
     if (!found || !provider?.stored) return undefined;
+    const { id: modelId } = found.model;
     const terms = host.policy(found.entry);
     const exchange = startExchange({
       ...clockwork,
@@ -334,7 +343,7 @@ export function createTexts(parts: TextsParts): TextService {
       async ask(flow) {
         try {
           const reply = await runAsEntry(found.entry, () =>
-            provider.stored?.({ action, model, responseId, upstream, query, signal: flow }),
+            provider.stored?.({ action, model: modelId, responseId, upstream, query, signal: flow }),
           );
           if (!reply) throw new Error('a provider lost a method');
           if (action === 'delete') await responses?.forget(responseId, owner);
@@ -453,6 +462,8 @@ function endWith({ ended }: TextExchange, span: Span): void {
 /** A request on its way out. */
 interface Sending {
   entry: string;
+  /** The name of the model in the request: its id, or an alias. */
+  asked: string;
   contribution: TextProvider;
   model: TextModel;
   call: Omit<TextCall, 'signal'>;

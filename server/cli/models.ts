@@ -195,7 +195,9 @@ interface ListedModel {
 export async function listModelsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
   const logger = openCommandLogger(settings);
   try {
-    const models = await withGateway(settings, logger, async (gateway) => listModels(gateway));
+    const models = await withGateway(settings, logger, async (gateway) =>
+      listModels(gateway, settings.messagesEnabled),
+    );
     if (json) printJson(models);
     else print(`${renderTable(['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES'], models.map(rowOf))}\n`);
     return 0;
@@ -204,7 +206,7 @@ export async function listModelsCommand(settings: Settings, { json }: { json?: b
   }
 }
 
-function listModels(gateway: Gateway): ListedModel[] {
+function listModels(gateway: Gateway, messagesEnabled: boolean): ListedModel[] {
   const ready = gateway.models();
   const texts = new Map(gateway.text.models().map((model) => [model.id, model]));
   const mocks = new Set(gateway.plugins().flatMap(({ id, standIn }) => (standIn ? [id] : [])));
@@ -215,9 +217,9 @@ function listModels(gateway: Gateway): ListedModel[] {
       kind,
       provider: entry,
       mock: mocks.has(entry),
-      upstreams: texts.get(id)?.upstreams ?? [],
+      upstreams: texts.get(gateway.resolveModel(id))?.upstreams ?? [],
       context_length: contextLength ?? null,
-      routes: encodeModel(id, ready).routes,
+      routes: encodeModel(id, ready, messagesEnabled).routes,
     };
   });
 }
@@ -263,6 +265,7 @@ export async function testModelCommand(
 async function testModel(gateway: Gateway, id: string, request: boolean): Promise<TestResult[]> {
   const found = gateway.models().find((model) => model.id === id);
   if (!found) return [missing(gateway, id)];
+  const modelId = found.aliasOf ?? id;
   const provider = gateway.plugins().find((plugin) => plugin.id === found.entry);
   if (provider?.standIn) {
     const [variable] = provider.variables.switchOff;
@@ -270,7 +273,7 @@ async function testModel(gateway: Gateway, id: string, request: boolean): Promis
     return [{ ok: false, detail: `${id}: the mock ${provider.plugin} answers; no upstream is connected.`, advice }];
   }
   const checks = (await gateway.checkUpstreams()).filter(
-    ({ entry, models }) => entry === found.entry && models.includes(id),
+    ({ entry, models }) => entry === found.entry && models.includes(modelId),
   );
   const results = describeUpstreams(checks.map((check) => ({ ...check, models: [id] })));
   const isUsable = results.length === 0 || results.some(({ ok }) => ok);
@@ -293,7 +296,8 @@ const WORDS = 'Reply with the word OK.';
 
 /** Sends one short request to a model. */
 async function ask(gateway: Gateway, id: string, route: TextRoute): Promise<TestResult> {
-  const { outputLimitField = 'max_completion_tokens' } = gateway.text.models().find((model) => model.id === id) ?? {};
+  const { outputLimitField = 'max_completion_tokens' } =
+    gateway.text.models().find((model) => model.id === gateway.resolveModel(id)) ?? {};
   const bodies: Readonly<Record<TextRoute, object>> = {
     chat_completions: { messages: [{ role: 'user', content: WORDS }], [outputLimitField]: MAX_OUTPUT },
     responses: { input: WORDS, max_output_tokens: MAX_OUTPUT, store: false },

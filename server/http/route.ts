@@ -52,6 +52,8 @@ export interface Route {
   /** In the router's form: `/v1/images/jobs/:id`. */
   path: string;
   grant: RouteGrant;
+  /** What a key without the grant may do instead: a sentence for the error, if there is something. Default: nothing. */
+  advice?(grants: readonly string[]): string | undefined;
   /** Whether `X-API-Key` is accepted besides `Authorization: Bearer`. Default false. */
   apiKeyHeader?: boolean;
   /** Whether requests without a session are also accepted, with the grant `session`. Default: only on pages. */

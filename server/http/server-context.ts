@@ -32,6 +32,8 @@ export interface AppDependencies {
   textMaxBytes?: number;
   /** Whether the routes of Anthropic's format are enabled. Default false. */
   messagesEnabled?: boolean;
+  /** Whether the names of the service document are listed for models with names of their own. Default true. */
+  modelAliases?: boolean;
   /** Origins of pages that may call the API; `*` is every origin. Default: none. */
   corsOrigins?: readonly string[];
   /** Addresses and networks of proxies with a trusted `X-Forwarded-For`. Default: none. */
@@ -64,6 +66,7 @@ export interface ServerContext extends AppDependencies {
   audioMaxBytes: number;
   textMaxBytes: number;
   messagesEnabled: boolean;
+  modelAliases: boolean;
   accountQueueShare: number;
   addressOf: AddressOf;
   /** Budget of bodies in memory. */

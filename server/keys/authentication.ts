@@ -30,6 +30,8 @@ export interface RouteAuth {
    * Whether `X-API-Key` is accepted besides `Authorization: Bearer`; in Anthropic's format it always is. Default false.
    */
   apiKeyHeader?: boolean;
+  /** What a key without the grant may do instead. Default: nothing. */
+  advice?(grants: readonly string[]): string | undefined;
 }
 
 /** Checks the key and its grant, before the body is read. */
@@ -50,7 +52,7 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
     throw error;
   }
 
-  return ({ grant, apiKeyHeader = false }: RouteAuth): Middleware => {
+  return ({ grant, apiKeyHeader = false, advice }: RouteAuth): Middleware => {
     const wanted = grant === 'any' ? undefined : typeof grant === 'string' ? [grant] : grant;
     return (context: RequestContext, next: Next): Promise<unknown> => {
       const { playedKey } = context.state;
@@ -64,7 +66,9 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
       context.state.key = key;
       const { grants, rpm } = key;
       if (wanted && !wanted.some((one) => grants.includes(one))) {
-        throw new GatewayError('route_not_allowed', `This API key is not granted this route (${wanted.join(' or ')}).`);
+        const more = advice?.(grants);
+        const message = `This API key is not granted this route (${wanted.join(' or ')}).`;
+        throw new GatewayError('route_not_allowed', more === undefined ? message : `${message} ${more}`);
       }
       if (wanted && rpm === 0)
         throw new GatewayError('route_not_allowed', 'This API key may make 0 requests a minute.');

@@ -198,7 +198,7 @@ async function answerMessage(
   { prepared, converted }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
-  const { model, maxTokens: tokens, demand } = prepared;
+  const { model, asked, maxTokens: tokens, demand } = prepared;
   await usage.admitted(context, { route: MESSAGES, model, tokens, demand }, async (work) => {
     const exchange = prepared.send(work.reserved);
     work.uses(exchange.ended, undefined, () => exchange.isBroken === true);
@@ -213,7 +213,7 @@ async function answerMessage(
     const { stream, ignored, ...how } = converted;
     nameIgnored(context, ignored);
     const { requestId } = context.state;
-    const options = { ...how, model, exchange, requestId, monotonic: () => clock.monotonic() };
+    const options = { ...how, model: asked, exchange, requestId, monotonic: () => clock.monotonic() };
     const body = stream ? messageEvents(reply, options) : await wholeMessage(reply, options);
     if (!stream) await work.sendCost?.();
     await sendText(context, { ...inJson(reply), body });
@@ -268,7 +268,7 @@ const FORMATS: readonly TextRoute[] = ['messages', 'responses'];
 
 /** If a model has several formats, this one is used, otherwise the richer one. An unknown model is refused later. */
 function formatOf(gateway: Gateway, model: unknown) {
-  const found = gateway.text.models().find(({ id }) => id === model);
+  const found = typeof model === 'string' ? gateway.textProvider(model)?.model : undefined;
   const { routes = ['responses'], translated = [], efforts = [] } = found ?? {};
   const isNative = (format: TextRoute) => routes.includes(format) && !translated.includes(format);
   const route: TextRoute = FORMATS.find(isNative) ?? 'chat_completions';

@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/runtime/index.js';
 import { MODEL_NOTES } from '../plans/index.js';
 
 const { chat, audio, image } = MODEL_NOTES;
-/** The models of the service in display order; other models follow. */
+/** The models of the service document in display order; other models come first. */
 const ORDER: readonly string[] = [...chat.models, ...audio.map(({ model }) => model), image.listed, image.model];
 /** Seconds since 1970: the same on each node and at each start, since clients compare it. */
 export const CREATED = 1_781_481_600;
@@ -35,10 +35,16 @@ const AUDIO_PATHS: Readonly<Record<AudioOperation, string>> = {
   generateSound: '/v1/audio/sound-effects',
 };
 
-function pathsOf({ kind, routes = [], operations = [] }: ReadyModel): readonly string[] {
-  if (kind === 'image') return MODEL_NOTES.image.routes;
+const MESSAGES = '/v1/messages';
+const EDITS = '/v1/images/edits';
+const WRITING: readonly TextRoute[] = ['chat_completions', 'responses', 'messages'];
+
+function pathsOf(model: ReadyModel, messagesEnabled: boolean): readonly string[] {
+  const { kind, routes = [], operations = [], takesImages } = model;
+  if (kind === 'image') return [...MODEL_NOTES.image.routes, ...(takesImages ? [EDITS] : [])];
   const texts = routes.flatMap((route) => (route === 'messages' ? [] : TEXT_PATHS[route]));
-  return [...texts, ...operations.map((operation) => AUDIO_PATHS[operation])];
+  const hasMessages = messagesEnabled && routes.some((route) => WRITING.includes(route));
+  return [...texts, ...(hasMessages ? [MESSAGES] : []), ...operations.map((operation) => AUDIO_PATHS[operation])];
 }
 
 /** Whether it is a model for chats, and not only for embeddings or moderations. */
@@ -51,23 +57,37 @@ export function contextLengthOf(id: string, models: readonly ReadyModel[]): numb
   return models.find((model) => model.id === id && model.contextLength !== undefined)?.contextLength;
 }
 
-/** @param models The ready models; entries of the same id are one model. */
-export function encodeModel(id: string, models: readonly ReadyModel[]): ModelObject {
-  const routes = new Set(models.filter((model) => model.id === id).flatMap(pathsOf));
+/**
+ * @param models The ready models; entries of the same id are one model.
+ * @param messagesEnabled Whether models answer on `/v1/messages`.
+ */
+export function encodeModel(id: string, models: readonly ReadyModel[], messagesEnabled: boolean): ModelObject {
+  const own = models.filter((model) => model.id === id);
+  const routes = new Set(own.flatMap((model) => pathsOf(model, messagesEnabled)));
   const length = contextLengthOf(id, models);
   const lengths = length === undefined ? undefined : { context_length: length, max_model_len: length };
   return { id, object: 'model', created: CREATED, owned_by: 'gateway', routes: [...routes], ...lengths };
 }
 
 /** @param models The models that are ready; repetitions are allowed. */
-export function encodeModelList(models: readonly ReadyModel[]): { object: 'list'; data: ModelObject[] } {
-  return { object: 'list', data: orderModels(models.map(({ id }) => id)).map((id) => encodeModel(id, models)) };
+export function encodeModelList(
+  models: readonly ReadyModel[],
+  messagesEnabled: boolean,
+): { object: 'list'; data: ModelObject[] } {
+  const ids = orderModels(models.map(({ id }) => id));
+  return { object: 'list', data: ids.map((id) => encodeModel(id, models, messagesEnabled)) };
 }
 
-/** Each once. */
+/** Each once: the operator's own names first, then those of the service document. */
 export function orderModels(ids: readonly string[]): string[] {
-  const rank = (id: string) => (ORDER.indexOf(id) + ORDER.length + 1) % (ORDER.length + 1);
-  return [...new Set(ids)].sort((one, other) => rank(one) - rank(other));
+  return [...new Set(ids)].sort((one, other) => ORDER.indexOf(one) - ORDER.indexOf(other));
+}
+
+/** Without the names of the service document whose model has a name of its own. */
+export function withoutAliases(models: readonly ReadyModel[]): ReadyModel[] {
+  const idOf = ({ id, aliasOf = id }: ReadyModel) => aliasOf;
+  const named = new Set(models.filter(({ id }) => !ORDER.includes(id)).map(idOf));
+  return models.filter((model) => !ORDER.includes(model.id) || !named.has(idOf(model)));
 }
 
 type Query = Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -25,6 +25,7 @@ import {
   encodeModelPage,
   isWritingModel,
   orderModels,
+  withoutAliases,
 } from './model-list.js';
 import { endWithCaller, PASSED_ON, RESPONSE, RESPONSE_EVENTS, TEXT_ROUTE } from './text.js';
 
@@ -98,10 +99,15 @@ const FOR_ANTHROPIC = {
  * Lists the models of all kinds that are ready and allowed by the key's plan, regardless of the key's grants. Clients
  * of Anthropic's format, identified by its version header, get the models of that format, in that format.
  */
-export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[] {
+export function modelRoutes({ gateway, messagesEnabled, modelAliases }: ServerContext): Route[] {
   const common = {
     method: 'GET',
     grant: ['text', 'audio'],
+    advice(grants: readonly string[]) {
+      const ids = grants.includes('images') ? gateway.models().filter(({ kind }) => kind === 'image') : [];
+      if (ids.length === 0) return undefined;
+      return `Its image models: ${orderModels(ids.map(({ id }) => id)).join(', ')}.`;
+    },
     format: ({ req }: RequestContext) =>
       messagesEnabled && req.headers['anthropic-version'] !== undefined ? 'anthropic' : undefined,
     tag: 'Models',
@@ -109,7 +115,8 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
   } as const;
 
   function modelsFor({ state: { anthropic } }: RequestContext): readonly ReadyModel[] {
-    return anthropic ? gateway.models().filter(isWritingModel) : gateway.models();
+    const all = modelAliases ? gateway.models() : withoutAliases(gateway.models());
+    return anthropic ? all.filter(isWritingModel) : all;
   }
 
   return [
@@ -124,11 +131,11 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
       answers: { 200: { description: 'The list.', name: 'ModelList', schema: AnyModelList } },
       async handler(context) {
         const key = keyOf(context);
-        const models = modelsFor(context).filter(({ id }) => isModelAllowed(key, id));
+        const models = modelsFor(context).filter(({ id }) => isModelAllowed(key, id, gateway.resolveModel));
         const { anthropic } = context.state;
         context.body = anthropic
           ? encodeModelPage(orderModels(models.map(({ id }) => id)), models, context.query)
-          : encodeModelList(models);
+          : encodeModelList(models, messagesEnabled);
       },
     }),
     defineRoute({
@@ -148,8 +155,8 @@ export function modelRoutes({ gateway, messagesEnabled }: ServerContext): Route[
           const message = `There is no model "${id.slice(0, 100)}". GET /v1/models lists the models.`;
           throw new GatewayError('model_not_found', message, { param: 'model' });
         }
-        checkModel(keyOf(context), id);
-        context.body = context.state.anthropic ? describeModel(id, models) : encodeModel(id, models);
+        checkModel(keyOf(context), id, gateway.resolveModel);
+        context.body = context.state.anthropic ? describeModel(id, models) : encodeModel(id, models, messagesEnabled);
       },
     }),
   ];

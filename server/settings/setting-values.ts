@@ -119,7 +119,7 @@ export const PLUGIN_SETTING_DESCRIPTIONS: readonly SettingDescription[] = [
     name: 'TEXT_UPSTREAM_MODELS',
     default: 'none',
     description:
-      'Further text models of that server, separated by commas, e.g. `gpt-5.5,qwen3:32b`. Clients use the same names.',
+      'Text models of that server, separated by commas, e.g. `gpt-5.5,qwen3:32b`. Clients use the same names. `TEXT_UPSTREAM_MODEL` comes before them.',
   },
   {
     name: 'ANTHROPIC_UPSTREAM_URL',

@@ -320,6 +320,13 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ messagesEnabled: ['true', 'on'].includes(oneOf(text, ['true', 'false', 'on', 'off'])) }),
   },
   {
+    name: 'MODEL_ALIASES',
+    default: 'true',
+    description:
+      '`false` leaves names such as `m-5.5` out of `GET /v1/models` where they are aliases of a connected model. They still answer.',
+    read: (text) => ({ modelAliases: ['true', 'on'].includes(oneOf(text, ['true', 'false', 'on', 'off'])) }),
+  },
+  {
     name: 'PLANS_FILE',
     default: 'none',
     description: 'JSON file that changes and adds plans, prices and support contacts.',

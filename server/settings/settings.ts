@@ -80,6 +80,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   textMaxBytes: number;
   /** Whether the routes of Anthropic's format are enabled. */
   messagesEnabled: boolean;
+  /** Whether `GET /v1/models` lists the aliases of connected models. */
+  modelAliases: boolean;
   /** Default: the built-in plans. */
   plansFile?: string;
   /** Default: only the prices of the plugins file, if any. */
@@ -147,6 +149,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     audioMaxBytes: 26_214_400,
     textMaxBytes: 33_554_432,
     messagesEnabled: false,
+    modelAliases: true,
     freeTierPeriod: 'lifetime',
     freeTierGrants: [],
     paymentFormat: 'vietqr',

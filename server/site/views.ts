@@ -298,7 +298,7 @@ export interface PlaygroundView {
 export interface PlaygroundSources {
   account: { catalogue: Catalogue };
   state: { keys: Pick<ApiKeys, 'listOf'> };
-  gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider'>;
+  gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider' | 'resolveModel'>;
   clock: Clock;
   baseUrl(): string;
 }
@@ -329,9 +329,13 @@ function withheldOf(key: ApiKeyRecord, catalogue: Catalogue): PlaygroundView['wi
 }
 
 /** @param key Omits the models that it does not allow. Default: none is omitted. */
-function idsOf(gateway: Pick<Gateway, 'models'>, kind: 'image' | 'text' | 'audio', key?: ApiKeyRecord): string[] {
+function idsOf(
+  gateway: Pick<Gateway, 'models' | 'resolveModel'>,
+  kind: 'image' | 'text' | 'audio',
+  key?: ApiKeyRecord,
+): string[] {
   const models = gateway.models().filter((model) => model.kind === kind && (kind !== 'text' || isWritingModel(model)));
-  return orderModels(models.map(({ id }) => id).filter((id) => !key || isModelAllowed(key, id)));
+  return orderModels(models.map(({ id }) => id).filter((id) => !key || isModelAllowed(key, id, gateway.resolveModel)));
 }
 
 const JOB_STATES: Readonly<Record<JobState, readonly [words: string, tone: Tone]>> = {

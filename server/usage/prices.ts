@@ -330,6 +330,8 @@ export interface PriceSources {
   currency?: string;
   /** Prices of models in the plugins file. Default: none. */
   models?: Readonly<Record<string, ModelPrices>>;
+  /** Further name of a model → its id: a model without prices has those of its first alias with prices. Default: none. */
+  aliases?: ReadonlyMap<string, string>;
 }
 
 /**
@@ -337,10 +339,11 @@ export interface PriceSources {
  * @returns Undefined if there are none.
  * @throws PricesError
  */
-export async function readPrices({ file, currency, models = {} }: PriceSources): Promise<Prices | undefined> {
+export async function readPrices({ file, currency, models = {}, aliases }: PriceSources): Promise<Prices | undefined> {
   if (file === undefined) {
     if (Object.keys(models).length === 0) return undefined;
-    const table = { currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models };
+    const ofAll = withAliases(models, aliases);
+    const table = { currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models: ofAll };
     return within('the plugins file', () => createPrices(table));
   }
   const checked = validator.check(await readJson(file));
@@ -358,7 +361,19 @@ export async function readPrices({ file, currency, models = {} }: PriceSources):
     throw new PricesError(`${file}: models.${twice} has prices in the plugins file as well. Remove one of the two.`);
   }
   within('the plugins file', () => createPrices({ currency: table.currency, models }));
-  return within(file, () => createPrices({ ...table, models: { ...ofFile, ...models } }));
+  return within(file, () => createPrices({ ...table, models: withAliases({ ...ofFile, ...models }, aliases) }));
+}
+
+function withAliases(
+  models: Readonly<Record<string, ModelPrices>>,
+  aliases: ReadonlyMap<string, string> = new Map(),
+): Record<string, ModelPrices> {
+  const all = { ...models };
+  for (const [name, id] of aliases) {
+    const prices = models[name];
+    if (prices && !Object.hasOwn(all, id)) all[id] = prices;
+  }
+  return all;
 }
 
 /** Names the source of the prices in errors. */

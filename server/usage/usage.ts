@@ -117,20 +117,29 @@ export interface UsageServiceOptions {
   clock: Clock;
   /** As the admissions have them. Default: none. */
   prices?: Prices;
+  /** The id of the model with a name. Default: a name is an id. */
+  resolveModel?(name: string): string;
 }
 
-export function createUsageService({ admissions, clock, prices }: UsageServiceOptions): UsageService {
+export function createUsageService({
+  admissions,
+  clock,
+  prices,
+  resolveModel = (name) => name,
+}: UsageServiceOptions): UsageService {
   /** Requests that have ended but still have a pending usage. */
   let unsettled = 0;
   let allSettled: PromiseWithResolvers<void> | undefined;
 
   return {
-    async admitted(context, { route, model, tokens, demand, uses, spendsTokens, outlivesClient = false }, work) {
+    async admitted(context, request, work) {
+      const { route, tokens, demand, uses, spendsTokens, outlivesClient = false } = request;
+      const model = resolveModel(request.model);
       const { state, res: response } = context;
       const key = keyOf(context);
       const { id: keyId, accountId, budgetId, furtherBudgets } = key;
       const budgets = furtherBudgets ? { budgetId, furtherBudgets } : { budgetId };
-      checkModel(key, model);
+      checkModel(key, request.model, resolveModel);
       const rateLimit = consumeRequest({ key, family: 'model' });
       const reserve = budgetId === null && !furtherBudgets ? undefined : { ...budgets, tokens, demand, uses };
       const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
@@ -234,16 +243,22 @@ export function createUsageService({ admissions, clock, prices }: UsageServiceOp
   };
 }
 
-export function isModelAllowed({ models }: ApiKeyRecord, model: string): boolean {
-  return models === null || models.includes(model);
+/** A rule that names an alias allows its model, and all names of the model. */
+export function isModelAllowed({ models }: ApiKeyRecord, name: string, resolve: ResolveModel): boolean {
+  if (models === null) return true;
+  const id = resolve(name);
+  return models.some((allowed) => resolve(allowed) === id);
 }
 
+/** The id of the model with a name. */
+export type ResolveModel = (name: string) => string;
+
 /** @throws GatewayError `model_not_allowed` if the key does not allow the model. */
-export function checkModel(key: ApiKeyRecord, model: string): void {
-  if (isModelAllowed(key, model)) return;
+export function checkModel(key: ApiKeyRecord, model: string, resolve: ResolveModel): void {
+  if (isModelAllowed(key, model, resolve)) return;
   throw new GatewayError(
     'model_not_allowed',
-    `This API key may not use the model ${model}. GET /v1/models lists the allowed models.`,
+    `This API key may not use the model ${model.slice(0, 100)}. GET /v1/models lists the allowed models.`,
     { param: 'model' },
   );
 }

@@ -43,7 +43,7 @@ describe('checks of upstreams by doctor and the start', () => {
 
   it('say in doctor what works and which variable to correct', async () => {
     const connected = { TEXT_UPSTREAM_URL: texts.baseUrl, TEXT_UPSTREAM_KEY: KEY, TEXT_UPSTREAM_MODEL: 'llama3.2' };
-    const models = 'm-5.5, m-5.4, m-5.4-mini and 9 more';
+    const models = 'llama3.2';
     expect(await doctor({})).to.deep.equal([]);
     expect(await doctor(connected)).to.deep.equal([{ name: 'upstream', level: 'ok', detail: `${models}: reachable` }]);
     const [refused, absent, unknown, other] = await Promise.all([
@@ -52,8 +52,8 @@ describe('checks of upstreams by doctor and the start', () => {
       doctor({ ...connected, TEXT_UPSTREAM_MODEL: 'lama' }),
       doctor({ ...connected, TEXT_UPSTREAM_URL: texts.origin }),
     ]);
-    const warning = (detail: string, advice: string) => [
-      { name: 'upstream', level: 'warn', detail: `${models}: ${detail}`, advice },
+    const warning = (detail: string, advice: string, asked = models) => [
+      { name: 'upstream', level: 'warn', detail: `${asked}: ${detail}`, advice },
     ];
     expect(refused).to.deep.equal(
       warning('key refused. It refused the key with status 401.', 'Check TEXT_UPSTREAM_KEY.'),
@@ -62,7 +62,7 @@ describe('checks of upstreams by doctor and the start', () => {
       warning('key refused. It answered with status 401: it needs a key.', 'Check TEXT_UPSTREAM_KEY.'),
     );
     expect(unknown).to.deep.equal(
-      warning('unknown model. It does not list lama. It lists llama3.2.', 'Check TEXT_UPSTREAM_MODEL.'),
+      warning('unknown model. It does not list lama. It lists llama3.2.', 'Check TEXT_UPSTREAM_MODEL.', 'lama'),
     );
     expect(other).to.deep.equal(
       warning(

@@ -91,7 +91,7 @@ describe('models by configuration', () => {
     const { json: listed } = await app.request('/v1/models', { headers: { authorization: `Bearer ${key}` } });
     const routes = new Map(listed.data.map((model: { id: string; routes: string[] }) => [model.id, model.routes]));
     expect(routes.get('vectors')).to.deep.equal(['/v1/embeddings']);
-    expect(routes.get('ordered')).to.deep.equal([CHATS, '/v1/responses']);
+    expect(routes.get('ordered')).to.deep.equal([CHATS, '/v1/responses', '/v1/messages']);
   });
 
   it('have their context length in the lists where it is stated, and nothing of it elsewhere', async () => {

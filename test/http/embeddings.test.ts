@@ -182,7 +182,7 @@ describe('embeddings and moderations', () => {
       json.data.map((each: { id: string; routes: string[] }) => [each.id, each.routes]),
     );
     expect(routes).to.deep.equal({
-      'm-5.5': ['/v1/chat/completions', '/v1/responses'],
+      'm-5.5': ['/v1/chat/completions', '/v1/responses', '/v1/messages'],
       [model]: [EMBEDDINGS],
       'rate-1': [MODERATIONS],
     });

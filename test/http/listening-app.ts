@@ -74,6 +74,8 @@ export interface ListeningAppOptions {
   audioMaxBytes?: number;
   /** Default 32 MiB. */
   textMaxBytes?: number;
+  /** Whether the aliases of connected models are listed. Default true. */
+  modelAliases?: boolean;
   /** Whether the routes of Anthropic's format do anything. Default false. */
   messages?: boolean;
   clock?: Clock;
@@ -192,12 +194,18 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     trustedProxies: options.trustedProxies,
     corsOrigins: options.corsOrigins,
     messagesEnabled: options.messages,
+    ...(options.modelAliases !== undefined && { modelAliases: options.modelAliases }),
     textMaxBytes: options.textMaxBytes,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { rateLimits, budgets, admissions, usage: usageLog } = state;
-  const usage = createUsageService({ admissions: metrics?.watchAdmissions(admissions) ?? admissions, clock, prices });
+  const usage = createUsageService({
+    admissions: metrics?.watchAdmissions(admissions) ?? admissions,
+    clock,
+    prices,
+    resolveModel: (name) => gateway.resolveModel(name),
+  });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
   const answers = createIdempotencyService({
     answers: state.idempotentResponses,

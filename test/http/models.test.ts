@@ -29,10 +29,10 @@ describe('the list of models', () => {
     expect(Object.keys(json)).to.deep.equal(['object', 'data']);
     expect(json.object).to.equal('list');
     expect(json.data.map(({ id }: { id: string }) => id)).to.deep.equal([
+      'm-own',
       'm-5.5',
       'm-5.4',
       'code-auto-review',
-      'm-own',
     ]);
     for (const model of json.data) {
       expect(Object.keys(model)).to.deep.equal(['id', 'object', 'created', 'owned_by', 'routes']);
@@ -116,11 +116,11 @@ describe('the list of models', () => {
     it('has the text models, in pages', async () => {
       const { models } = clientOf(key);
       const first = await models.list({ limit: 3 });
-      expect(first).to.deep.include({ has_more: true, first_id: 'm-5.5', last_id: 'code-auto-review' });
+      expect(first).to.deep.include({ has_more: true, first_id: 'm-own', last_id: 'm-5.4' });
       expect(first.data[0]).to.deep.equal({
         type: 'model',
-        id: 'm-5.5',
-        display_name: 'm-5.5',
+        id: 'm-own',
+        display_name: 'm-own',
         created_at: '2026-06-15T00:00:00.000Z',
         lifecycle: 'active',
         deprecated_at: null,
@@ -135,14 +135,14 @@ describe('the list of models', () => {
         for await (const { id } of models.list(query)) ids.push(id);
         return ids;
       };
-      const all = ['m-5.5', 'm-5.4', 'code-auto-review', 'm-own'];
+      const all = ['m-own', 'm-5.5', 'm-5.4', 'code-auto-review'];
       for (const query of [{}, { limit: 1 }, { limit: 3 }, { lifecycle: ['active' as const] }]) {
         expect(await idsOf(query), JSON.stringify(query)).to.deep.equal(all);
       }
       expect(await idsOf({ lifecycle: ['retired'] })).to.deep.equal([]);
-      const { data, has_more: more } = await models.list({ before_id: 'm-own', limit: 2 });
-      expect([data.map(({ id }) => id), more]).to.deep.equal([['m-5.4', 'code-auto-review'], true]);
-      expect((await models.list({ before_id: 'm-5.5' })).data).to.deep.equal([]);
+      const { data, has_more: more } = await models.list({ before_id: 'code-auto-review', limit: 2 });
+      expect([data.map(({ id }) => id), more]).to.deep.equal([['m-5.5', 'm-5.4'], true]);
+      expect((await models.list({ before_id: 'm-own' })).data).to.deep.equal([]);
       expect(await models.retrieve('m-own')).to.include({ type: 'model', id: 'm-own' });
       for (const query of [
         { limit: 0 },

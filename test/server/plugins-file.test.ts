@@ -43,9 +43,11 @@ describe('a change of the plugins file', () => {
   });
 
   it('keeps the built-in file as it is, apart from the insertion', async () => {
-    const text = await readFile(path.join(packageRoot, 'plugins.config.json'), 'utf8');
+    const builtIn = await readFile(path.join(packageRoot, 'plugins.config.json'), 'utf8');
+    const entry = { id: 'listed', use: 'mediagate/plugins/openai_text', options: { models: [{ id: 'x'.repeat(99) }] } };
+    const text = appendToList(builtIn, ['plugins'], entry);
     const config = JSON.parse(text);
-    const index = config.plugins.findIndex(({ id }: { id?: string }) => id === 'openai_text');
+    const index = config.plugins.findIndex(({ id }: { id?: string }) => id === 'listed');
     const changed = appendToList(text, ['plugins', index, 'options', 'models'], model);
     config.plugins[index].options.models.push(model);
     expect(JSON.parse(changed)).to.deep.equal(config);
