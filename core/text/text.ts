@@ -18,6 +18,7 @@ import type {
 import { modelSpan, openSpan, runAsEntry, usageAttributes } from '../observability/index.js';
 import type { InstancePolicy, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { inFormOf } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import type { EventReader } from './events.js';
 import { createWatch, type EstimatedAnswer, type ExchangeTimes, startExchange } from './exchange.js';
@@ -49,6 +50,7 @@ import {
   type TokenCounter,
 } from './tokens.js';
 import { createChatReader, createMessagesReader, createResponsesReader } from './usage-events.js';
+import { vectorFormOf } from './vectors.js';
 
 /** Maximum delay of a deadline, in milliseconds. */
 const MAX_TICK_MS = 250;
@@ -289,7 +291,8 @@ export function createTexts(parts: TextsParts): TextService {
         if (!asked) throw new Error('a request is asked once');
         try {
           const ask = () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
-          return checkReply(await (opened ? opened.run(ask) : ask()));
+          const reply = checkReply(await (opened ? opened.run(ask) : ask()));
+          return task === undefined && isWriting(route) && !continuesAlone ? inFormOf(reply, route, stream) : reply;
         } catch (error) {
           throw terms.failureOf('text', error, flow);
         }
@@ -302,6 +305,7 @@ export function createTexts(parts: TextsParts): TextService {
         logger.warn('an answer was interrupted', { ...fields, code: error.code, error });
       },
       readerOf,
+      vectors: route === 'embeddings' ? vectorFormOf(parsed) : undefined,
       isResponse: route === 'responses',
       ...(!isWriting(route) && { maxWholeBytes: MAX_VECTOR_BYTES }),
       onWhole({ id, itemIds, open }, reply) {

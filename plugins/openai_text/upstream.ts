@@ -9,12 +9,11 @@ import {
   openaiError,
   type PluginContext,
   replaceFields,
-  resumeBody,
   type StoredResponseAction,
   type StoredResponseCall,
   type TextCall,
-  type TextReply,
   TryFailure,
+  taskFailure,
   textFailure,
   type UpstreamCheck,
   type UpstreamNames,
@@ -77,6 +76,25 @@ export function responsesFailure(refusal: UpstreamRefusal, upstream: UpstreamNam
   return lacksRoute(refusal, failure) ? new NoResponses(failure.error, failure.consequence) : failure;
 }
 
+/** An upstream refused the form of vectors that was asked for. */
+export class NoSuchForm extends TryFailure {}
+
+const FORM_FIELD = 'encoding_format';
+
+/** The same for embeddings, whose vectors the gateway can give the form that was asked for. */
+export function vectorsFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const failure = taskFailure(refusal, upstream, now);
+  const { param, message = '' } = openaiError(refusal);
+  const isRefused = refusal.status === 400 || refusal.status === 422;
+  const isForm = param === FORM_FIELD || /encoding_format|base64/i.test(message);
+  return isRefused && isForm ? new NoSuchForm(failure.error, failure.consequence) : failure;
+}
+
+/** A request for vectors in the upstream's own form. */
+export function withoutForm(call: TextCall): TextCall {
+  return { ...call, body: replaceFields(call.body, { [FORM_FIELD]: undefined }) };
+}
+
 /** Fields of a chat, and those of a response that they were made of. */
 const TRANSLATED_FIELDS: ReadonlyMap<string, string> = new Map([
   ['messages', 'input'],
@@ -94,26 +112,6 @@ export function translatedFailure(refusal: UpstreamRefusal, upstream: UpstreamNa
   if (param === undefined) return textFailure(refusal, upstream, now);
   const json = { error: { ...(at(refusal.json, 'error') as object), param } };
   return textFailure({ ...refusal, json }, upstream, now);
-}
-
-/** What servers answer with status 200 to a path that they do not have. */
-const NO_SUCH_PATH = /^\s*\{\s*"error"\s*:\s*"Unexpected endpoint/;
-const MAX_REFUSAL_BYTES = 1_000;
-
-/**
- * Reads the beginning of an answer that may be such a refusal.
- * @returns The body, unread.
- * @throws NoResponses
- */
-export async function checkRoute({ headers, body }: Pick<TextReply, 'headers' | 'body'>): Promise<TextReply['body']> {
-  if (!headers['content-type']?.startsWith('application/json')) return body;
-  const chunks = body[Symbol.asyncIterator]();
-  const first = await chunks.next();
-  const isShort = !first.done && first.value.length <= MAX_REFUSAL_BYTES;
-  if (!isShort || !NO_SUCH_PATH.test(Buffer.from(first.value).toString('latin1'))) return resumeBody(first, chunks);
-  await chunks.return?.();
-  const error = new GatewayError('upstream_error', 'The upstream does not know this model or address.');
-  throw new NoResponses(error, { again: 'elsewhere', counts: false });
 }
 
 /** Asks each upstream that has models for its list of them, all at once. */
