@@ -11,7 +11,8 @@ import { locked } from './account-plans.js';
  *
  * The erasure of an account keeps a keyed hash of issuer and subject, and what the current period's free allowance had
  * used: nothing else, and only until the period ends. The first sign-in of that identity moves it to the new account and
- * deletes the row. The secret of the hash is in no table, so that a copy of the database names nobody.
+ * deletes the row. The secret of the hash is in no table, so that a copy of the database
+ * identifies no person.
  */
 
 /** Secrets of the hash, newest first: at least one. Loaded when an identity is erased or new. */
@@ -108,9 +109,9 @@ function usedOf(row: BudgetRow): UsedBudget | undefined {
 /** Moves what an erased account of the identity had used to its new account. */
 export async function restoreAllowance({ transaction, accountId, hashes, at }: AllowanceChange): Promise<void> {
   const rows = await transaction.deleteFrom('erased_allowances').where('hash', 'in', hashes).returningAll().execute();
-  const [kept] = rows.filter(({ expiresAt }) => expiresAt > at);
-  if (!kept) return;
-  const { budget, jobs = [] } = JSON.parse(kept.used) as UsedAllowance;
+  const [row] = rows.filter(({ expiresAt }) => expiresAt > at);
+  if (!row) return;
+  const { budget, jobs = [] } = JSON.parse(row.used) as UsedAllowance;
   if (budget) {
     const { resets, currency } = budget;
     // The first key of the account resumes it, with the limits of the free tier.
