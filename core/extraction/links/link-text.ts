@@ -213,23 +213,20 @@ function repairQuery(link: string): string {
 }
 
 function repairParameter(parameter: string): string {
-  let done = '';
-  let value = '';
-  let separator = '';
   const named = parameter.includes('=') ? parameter : parameter.replace(/^([a-z_]{1,30})%3d/i, '$1=');
-  for (const part of named.split(/(\?|%26|%3f)/i)) {
-    if (part === '?' || /^%(?:26|3f)$/i.test(part)) {
-      separator = part;
-      continue;
-    }
-    const begins = separator === '?' || (separator !== '' && PARAMETER.test(part));
+  // Separators stand between the parts, at odd places.
+  const parts = named.split(/(\?|%26|%3f)/i);
+  const done: string[] = [];
+  let value = parts[0] ?? '';
+  for (let at = 1; at < parts.length; at += 2) {
+    const [separator = '', part = ''] = [parts[at], parts[at + 1]];
+    const begins = separator === '?' || PARAMETER.test(part);
     if (begins && !ADDRESS.test(value)) {
-      done += `${value}&`;
+      done.push(value);
       value = separator === '?' ? part : part.replace(/%3d/i, '=');
     } else value += separator + part;
-    separator = '';
   }
-  return done + value + separator;
+  return done.length === 0 ? value : `${done.join('&')}&${value}`;
 }
 
 function splitOnce(text: string, separator: string): [string, string?] {
