@@ -29,13 +29,16 @@ import {
   checkTextUpstreams,
   NoResponses,
   NoStreamOptions,
+  NoSuchForm,
   refusesStreamOptions,
   responsesFailure,
   storedFailure,
   storedRequest,
   textRequest,
   translatedFailure,
+  vectorsFailure,
   type WireRequest,
+  withoutForm,
   withoutStreamOptions,
 } from './upstream.js';
 
@@ -105,6 +108,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   const chatOnly = new Map<Upstream, number>();
   /** Upstreams that refused `stream_options` → monotonic milliseconds until that counts. */
   const withoutOptions = new Map<Upstream, number>();
+  /** Upstreams that refused a form of vectors. */
+  const oneForm = new Set<Upstream>();
   const all = new Map(modelsOf(options).map((model) => [model.model.id, withFailOver(model)]));
 
   function withFailOver(model: ServedModel): Served {
@@ -198,6 +203,23 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     return replyOf(reply);
   }
 
+  /** Asks for vectors in the upstream's own form where it refuses the one that the client wants. */
+  async function askForVectors(asked: Asked, call: TextCall, tried: Try): Promise<TextReply> {
+    const { upstream, remainingMs } = tried;
+    const end = clock.monotonic() + remainingMs;
+    if (!oneForm.has(upstream)) {
+      try {
+        return await ask({ ...asked, refuse: vectorsFailure }, tried);
+      } catch (error) {
+        if (!(error instanceof NoSuchForm) || call.parsed.encoding_format === undefined) throw error;
+      }
+    }
+    const request = () => textRequest(withoutForm(call), upstream);
+    const reply = await ask({ ...asked, request }, { ...tried, remainingMs: end - clock.monotonic() });
+    oneForm.add(upstream);
+    return reply;
+  }
+
   const run = (model: string, upstreams: Upstreams<Upstream>, asked: Asked): Promise<TextReply> =>
     upstreams.run({
       ...asked,
@@ -236,6 +258,13 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         ...(stream && { firstBytesMs: PATIENCE_MS }),
       };
       const upstreamsOfCall = task === 'input_tokens' ? looking : answering;
+      if (route === 'embeddings') {
+        return upstreamsOfCall.run({
+          ...asked,
+          model,
+          ask: (upstream, remainingMs, hasOther) => askForVectors(asked, call, { upstream, remainingMs, hasOther }),
+        });
+      }
       if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
       const { outputLimitField } = servedBy(model).model;
       let translation: ChatTranslation | undefined;

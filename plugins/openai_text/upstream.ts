@@ -13,6 +13,7 @@ import {
   type StoredResponseCall,
   type TextCall,
   TryFailure,
+  taskFailure,
   textFailure,
   type UpstreamCheck,
   type UpstreamNames,
@@ -90,6 +91,25 @@ export function withoutStreamOptions(request: WireRequest): WireRequest {
   return body instanceof Uint8Array
     ? { ...request, body: replaceFields(body, { stream_options: undefined }) }
     : request;
+}
+
+/** An upstream refused the form of vectors that was asked for. */
+export class NoSuchForm extends TryFailure {}
+
+const FORM_FIELD = 'encoding_format';
+
+/** The same for embeddings, whose vectors the gateway can give the form that was asked for. */
+export function vectorsFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const failure = taskFailure(refusal, upstream, now);
+  const { param, message = '' } = openaiError(refusal);
+  const isRefused = refusal.status === 400 || refusal.status === 422;
+  const isForm = param === FORM_FIELD || /encoding_format|base64/i.test(message);
+  return isRefused && isForm ? new NoSuchForm(failure.error, failure.consequence) : failure;
+}
+
+/** A request for vectors in the upstream's own form. */
+export function withoutForm(call: TextCall): TextCall {
+  return { ...call, body: replaceFields(call.body, { [FORM_FIELD]: undefined }) };
 }
 
 /** Fields of a chat, and those of a response that they were made of. */
