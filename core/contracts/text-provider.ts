@@ -170,6 +170,8 @@ export interface TextReply {
    * `readUpstreamRequestId`. Default: it sent none.
    */
   upstreamRequestId?: string;
+  /** All headers of the upstream: operators' keys get those about its limits. Default: none. */
+  vendorHeaders?: Readonly<Record<string, string>>;
   /**
    * Redacts an upstream's error message inside of its answer, so that callers may read it: without its names, addresses
    * and keys. Default: unchanged.

@@ -336,6 +336,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       headers: passed,
       standIn: this.#options.standIn,
       upstreamRequestId: this.#upstreamIdOf(reply),
+      vendorHeaders: reply.vendorHeaders,
       body,
     };
   }

@@ -76,6 +76,23 @@ export function responsesFailure(refusal: UpstreamRefusal, upstream: UpstreamNam
   return lacksRoute(refusal, failure) ? new NoResponses(failure.error, failure.consequence) : failure;
 }
 
+/** An upstream refused a chat for its `stream_options`. */
+export class NoStreamOptions extends TryFailure {}
+
+/** Whether the upstream refused a request because it does not know `stream_options`. */
+export function refusesStreamOptions({ status, json, text }: UpstreamRefusal, { body }: WireRequest): boolean {
+  if (status !== 400 && status !== 422) return false;
+  const isNamed = (text ?? JSON.stringify(json) ?? '').includes('stream_options');
+  return isNamed && body instanceof Uint8Array && withoutStreamOptions({ url: '', method: 'POST', body }).body !== body;
+}
+
+export function withoutStreamOptions(request: WireRequest): WireRequest {
+  const { body } = request;
+  return body instanceof Uint8Array
+    ? { ...request, body: replaceFields(body, { stream_options: undefined }) }
+    : request;
+}
+
 /** An upstream refused the form of vectors that was asked for. */
 export class NoSuchForm extends TryFailure {}
 

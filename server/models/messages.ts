@@ -292,8 +292,8 @@ function exactly({ bytes, parsed }: Pick<Sent, 'bytes' | 'parsed'>): JsonRecord 
 }
 
 /** Headers of an upstream describe its own format, so they are dropped. */
-function inJson({ status, standIn, upstreamRequestId }: TextAnswer): Omit<TextAnswer, 'body'> {
-  return { status, headers: { 'content-type': 'application/json' }, standIn, upstreamRequestId };
+function inJson({ status, standIn, upstreamRequestId, vendorHeaders }: TextAnswer): Omit<TextAnswer, 'body'> {
+  return { status, headers: { 'content-type': 'application/json' }, standIn, upstreamRequestId, vendorHeaders };
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */

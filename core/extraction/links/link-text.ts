@@ -15,13 +15,14 @@ const EXPECTED = 'Send an absolute http or https link of a supported platform.';
 
 const SCHEME = /^https?:\/\//i;
 /** A character or a sequence that a plain link has none of. */
-const UNUSUAL = /[^!#-;=?-[\]_a-z~]|&(?:[a-z]{2,4}|#x?[\da-f]{1,6});|%(?:26|3[Ff])|\?[^?]*\?/;
+const UNUSUAL = /[^!#-;=?-[\]_a-z~]|&(?:[a-z]{2,4}|#x?[\da-f]{1,6});|%(?:26|3[DdFf])|\?[^?]*\?/;
 /** Letters and signs that a plain link ends in, and encoded ones that it does not end in. */
 const USUAL_END = /[\w/=&%#+$~@-]$/;
 const UNUSUAL_END = /%(?:0[9ad]|2[0279c]|3[ce]|5d|a0|8[b-f]|bf)$/i;
 // URL parsers silently drop some control characters, and silently convert a backslash. U+202D and U+202E turn text round.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
 const MISLEADING = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u202d\u202e\\]/;
+const ONE_INVISIBLE = /^[\s\p{Default_Ignorable_Code_Point}]$/u;
 const INVISIBLE = /[\s\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
@@ -37,7 +38,10 @@ export function parseLinkText(text: unknown): URL {
 }
 
 function isPlain(link: string): boolean {
+  const query = link.indexOf('?');
+  const ampersand = link.indexOf('&');
   return (
+    (ampersand < 0 || (query >= 0 && query < ampersand)) &&
     /^https?:\/\/(?!https?:)/i.test(link) &&
     !UNUSUAL.test(link) &&
     USUAL_END.test(link.slice(-1)) &&
@@ -57,6 +61,7 @@ function parsePlain(link: string): URL {
   if (authority.includes('%') || (/[^!-~]/.test(authority) && !/(?:^|\.)xn--/.test(url.hostname))) {
     throw invalid(`url has a host in letters that only look like ${url.hostname}.`);
   }
+  if (!/^[\w.:[\]-]+$/.test(url.hostname)) throw invalid(`url has a host that is not valid. ${EXPECTED}`);
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.replace(/\.+$/, '');
   return url;
 }
@@ -125,17 +130,17 @@ function markdownTarget(rest: string): string {
 
 const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' };
 /** None of these can become a part of another reference. */
-const DECODED = new Set([' ', '"', "'", '(', ')', '+', ',', '-', '.', '/', ':', '<', '=', '>', '?', '_', '\u00a0']);
+const DECODED = new Set([' ', '"', "'", '(', ')', '+', ',', '-', '.', '/', ':', '<', '=', '>', '?', '_']);
 
 /** HTML entities: `&amp;`, also where it was encoded several times, and those of punctuation. */
 function decodeReferences(link: string): string {
   if (!link.includes('&')) return link;
   return link
     .replace(/&(?:amp;|#0{0,4}38;|#x0{0,4}26;)+/gi, '&')
-    .replace(/&(?:(lt|gt|quot|apos|nbsp)|#0{0,4}(\d{2,3})|#x0{0,4}([\da-f]{2}));/gi, (whole, name, decimal, hex) => {
+    .replace(/&(?:(lt|gt|quot|apos|nbsp)|#0{0,4}(\d{2,5})|#x0{0,4}([\da-f]{2,4}));/gi, (whole, name, decimal, hex) => {
       if (name) return NAMED[name.toLowerCase()] ?? whole;
       const character = String.fromCharCode(decimal ? Number(decimal) : Number.parseInt(hex, 16));
-      return DECODED.has(character) ? character : whole;
+      return DECODED.has(character) || ONE_INVISIBLE.test(character) ? character : whole;
     });
 }
 
@@ -144,9 +149,12 @@ const AFTER = new Set('<>[]{}"\'`*|,.;:!?«»‹›“”„‘’‚」』】�
 /** Encoded white space, quotes, brackets, commas and invisible characters. */
 const ENCODED_AFTER = /%(?:0[9ad]|2[0279c]|3[ce]|5d|c2%a0|e2%80%(?:8[b-f]|9[89cd])|ef%bb%bf)$/i;
 
-/** Without the brackets, quotes and punctuation around it. A closing bracket that the link opens itself stays. */
+/**
+ * Without the brackets, quotes and punctuation around it, and what follows a `<`, `>` or `"`, which no address has. A
+ * closing bracket that the link opens itself stays.
+ */
 function trimPunctuation(text: string): string {
-  const link = text.replace(BEFORE, '');
+  const link = text.replace(BEFORE, '').split(/[<>"]/, 1)[0] ?? '';
   let closing = 0;
   for (const character of link) closing += character === ')' ? 1 : character === '(' ? -1 : 0;
   let end = link.length;
@@ -167,6 +175,8 @@ const HOST = /^(?:[a-z0-9_-]+\.)+[a-z]{2,24}\.?(?::\d{1,5})?(?:[/?#]|$)/i;
 function withScheme(link: string): string {
   if (/^\/\/[^/]/.test(link)) return `https:${link}`;
   if (SCHEME.test(link)) return link.replace(/^(?:https?:\/\/)+(?=https?:\/\/)/i, '');
+  // Some programs join two slashes of a path.
+  if (/^https?:\/?[a-z0-9-]{1,63}\./i.test(link)) return link.replace(/^(https?:)\/?/i, '$1//');
   return HOST.test(link) ? `https://${link}` : link;
 }
 
@@ -185,41 +195,38 @@ const ADDRESS = /[:/]|%(?:2f|3a)/i;
 const PARAMETER = /^[a-z_]{1,30}(?:=|%3d)/i;
 
 /**
- * A second `?` begins a parameter, and so does an encoded `&` or `?` with a name and a value. In a value that is an
+ * The first `&` begins the query where no `?` does. A second `?` begins a parameter, and so does an encoded `&` or `?` with a name and a value. In a value that is an
  * address, they belong to that.
  */
 function repairQuery(link: string): string {
   const [, whole = link, hash = ''] = /^([^#]*)(.*)$/s.exec(link) ?? [];
-  const [path = '', query] = splitOnce(whole, '?');
-  const at = query === undefined ? path.search(/%3f[a-z_]{1,30}(?:=|%3d)/i) : -1;
-  if (at >= 0) {
-    const rest = path
-      .slice(at + 3)
-      .replace(/%3d/gi, '=')
-      .replace(/%26/gi, '&');
-    return `${path.slice(0, at)}?${rest}${hash}`;
-  }
-  if (query === undefined) return link;
-  return `${path}?${query.split('&').map(repairParameter).join('&')}${hash}`;
+  const [address = '', query] = splitOnce(whole, '?');
+  if (query !== undefined) return `${address}?${query.split('&').map(repairParameter).join('&')}${hash}`;
+  // What follows the host alone: a host is what it is.
+  const [, origin = '', path = ''] = /^(https?:\/\/[^/]+)(\/.*)$/is.exec(address) ?? [];
+  const at = path.search(/(?:&|%3f)[a-z_]{1,30}(?:=|%3d)/i);
+  if (at < 0) return link;
+  const isPlainSign = path[at] === '&';
+  const rest = path.slice(at + (isPlainSign ? 1 : 3));
+  const decoded = isPlainSign ? rest : rest.replace(/%3d/gi, '=').replace(/%26/gi, '&');
+  return `${origin}${path.slice(0, at)}?${decoded}${hash}`;
 }
 
 function repairParameter(parameter: string): string {
-  let done = '';
-  let value = '';
-  let separator = '';
-  for (const part of parameter.split(/(\?|%26|%3f)/i)) {
-    if (part === '?' || /^%(?:26|3f)$/i.test(part)) {
-      separator = part;
-      continue;
-    }
-    const begins = separator === '?' || (separator !== '' && PARAMETER.test(part));
+  const named = parameter.includes('=') ? parameter : parameter.replace(/^([a-z_]{1,30})%3d/i, '$1=');
+  // Separators stand between the parts, at odd places.
+  const parts = named.split(/(\?|%26|%3f)/i);
+  const done: string[] = [];
+  let value = parts[0] ?? '';
+  for (let at = 1; at < parts.length; at += 2) {
+    const [separator = '', part = ''] = [parts[at], parts[at + 1]];
+    const begins = separator === '?' || PARAMETER.test(part);
     if (begins && !ADDRESS.test(value)) {
-      done += `${value}&`;
+      done.push(value);
       value = separator === '?' ? part : part.replace(/%3d/i, '=');
     } else value += separator + part;
-    separator = '';
   }
-  return done + value + separator;
+  return done.length === 0 ? value : `${done.join('&')}&${value}`;
 }
 
 function splitOnce(text: string, separator: string): [string, string?] {
