@@ -28,6 +28,15 @@ export const TextOptionFields = {
         description: 'Name of the model at upstreams that state no `model`. Default: the public name.',
       }),
     ),
+    fallbacks: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        minItems: 1,
+        maxItems: 5,
+        uniqueItems: true,
+        description:
+          'Models of any provider that answer in place of this one while its upstreams fail, in this order. Default: none.',
+      }),
+    ),
     contextLength: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -105,6 +114,8 @@ export interface TextModel {
   outputLimitField?: string;
   /** Tokens of input and output together, for lists of models; not enforced. Default: not known. */
   contextLength?: number;
+  /** Ids of models that answer in its place while its upstreams fail, in this order. Default: none. */
+  fallbacks?: readonly string[];
   /** The upstreams that have the model. Only for the operator's commands: clients never see them. Default: not known. */
   upstreams?: readonly TextModelUpstream[];
 }
@@ -136,6 +147,8 @@ export interface TextCall {
    * Which upstream made the earlier response of this conversation: {@link TextReply.upstream} of then. Default: any.
    */
   upstream?: string;
+  /** Whether another model answers if this one fails, so that its upstreams may not be silent for long. Default false. */
+  hasFallback?: boolean;
   /** An abort closes the upstream request within 100 ms. */
   signal: AbortSignal;
 }
@@ -170,6 +183,8 @@ export interface TextReply {
    * `readUpstreamRequestId`. Default: it sent none.
    */
   upstreamRequestId?: string;
+  /** How often upstreams were asked for it. Default 1. */
+  tries?: number;
   /** All headers of the upstream: operators' keys get those about its limits. Default: none. */
   vendorHeaders?: Readonly<Record<string, string>>;
   /**

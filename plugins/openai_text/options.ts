@@ -176,6 +176,7 @@ function servedModel(
       ...(translated.length > 0 && { translated }),
       efforts: served.some((route) => WRITING.includes(route)) ? (one.efforts ?? options.efforts) : [],
       ...(contextLength !== undefined && { contextLength }),
+      ...(one.fallbacks && { fallbacks: one.fallbacks }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
       ...(outputLimitField !== undefined && { outputLimitField }),
       upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
