@@ -341,6 +341,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       upstreamRequestId: this.#upstreamIdOf(reply),
       vendorHeaders: reply.vendorHeaders,
       tries: reply.tries,
+      upstream: reply.upstream,
       body,
     };
   }

@@ -129,6 +129,8 @@ export interface TextAnswer {
   vendorHeaders?: Readonly<Record<string, string>> | undefined;
   /** How often upstreams were asked. Default 1. */
   tries?: number | undefined;
+  /** {@link TextReply.upstream}: for the operator's commands, never for clients. */
+  upstream?: string;
 }
 
 /** How it ended. */
