@@ -92,6 +92,11 @@ export interface TextModel {
    * field that the caller sent, otherwise `max_completion_tokens`.
    */
   outputLimitField?: string;
+  /**
+   * Field of a chat's messages in which the upstream wants the model's thoughts back, in turns with tool calls. Default
+   * `reasoning_content`; `none` for upstreams that take no thoughts.
+   */
+  reasoningField?: 'reasoning_content' | 'reasoning' | 'none';
   /** Tokens of input and output together, for lists of models; not enforced. Default: not known. */
   contextLength?: number;
   /** The upstreams that have the model. Only for the operator's commands: clients never see them. Default: not known. */
@@ -159,6 +164,8 @@ export interface TextReply {
    * `readUpstreamRequestId`. Default: it sent none.
    */
   upstreamRequestId?: string;
+  /** Fields of the request that the upstream cannot have and that were left out. Default: none. */
+  ignored?: readonly string[];
   /**
    * Redacts an upstream's error message inside of its answer, so that callers may read it: without its names, addresses
    * and keys. Default: unchanged.

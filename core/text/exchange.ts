@@ -333,6 +333,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       headers: passed,
       standIn: this.#options.standIn,
       upstreamRequestId: this.#upstreamIdOf(reply),
+      ...(reply.ignored && { ignored: reply.ignored }),
       body,
     };
   }

@@ -121,6 +121,8 @@ export interface TextAnswer {
   standIn?: string;
   /** The upstream's own id of the request. Default: it sent none. */
   upstreamRequestId?: string;
+  /** Fields of the request that were left out. Default: none. */
+  ignored?: readonly string[];
 }
 
 /** How it ended. */

@@ -11,6 +11,7 @@ import {
   Type,
   UpstreamUrlSchema,
 } from 'mediagate/plugin';
+import type { SystemMessages } from './system-messages.js';
 
 const strict = { additionalProperties: false } as const;
 
@@ -67,6 +68,10 @@ const ModelUpstreamSchema = Type.Object(
 
 const MaxOutputTokensSchema = Type.Integer({ minimum: 1, maximum: 100_000_000 });
 const OutputLimitFieldSchema = Type.String({ pattern: '^[A-Za-z_]{1,40}$' });
+const ReasoningFieldSchema = Type.Union(
+  (['reasoning_content', 'reasoning', 'none'] as const).map((name) => Type.Literal(name)),
+);
+const SystemMessagesSchema = Type.Union((['as_sent', 'system', 'first'] as const).map((name) => Type.Literal(name)));
 const EffortsSchema = Type.Array(Type.String({ minLength: 1 }));
 
 const ModelSchema = Type.Object(
@@ -98,6 +103,14 @@ const ModelSchema = Type.Object(
       ...OutputLimitFieldSchema,
       description: 'Default: `outputLimitField` of the provider.',
     }),
+    reasoningField: Type.Optional({
+      ...ReasoningFieldSchema,
+      description: 'Default: `reasoningField` of the provider.',
+    }),
+    systemMessages: Type.Optional({
+      ...SystemMessagesSchema,
+      description: 'Default: `systemMessages` of the provider.',
+    }),
   },
   strict,
 );
@@ -128,6 +141,17 @@ export const OptionsSchema = Type.Object(
       description:
         'Field of a chat that limits its output, for servers that know only one, such as `max_tokens`. Default: the field that the client sent, otherwise `max_completion_tokens`.',
     }),
+    reasoningField: Type.Optional({
+      ...ReasoningFieldSchema,
+      description:
+        "Field of a chat in which the upstream demands the model's thoughts back, for responses and messages that are sent as chats: `none` if it refuses thoughts. Default: `reasoning_content`, for thoughts that the client sends back in a turn with tool calls.",
+    }),
+    systemMessages: {
+      ...SystemMessagesSchema,
+      default: 'as_sent',
+      description:
+        'Messages of the system in chats: `as_sent`; `system` for servers that do not know the role `developer`; `first` for models that take one system message, at the beginning.',
+    },
     upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16, description: 'Servers that have the models.' }),
     ...TextTimeFields,
   },
@@ -153,6 +177,7 @@ export interface Upstream {
   publicModel: string;
   weight: number;
   routes: readonly TextRoute[];
+  systemMessages: SystemMessages;
 }
 
 /** A model that the provider serves. */
@@ -184,13 +209,14 @@ function servedModel(
 ): ServedModel {
   const { id, routes = options.routes ?? WRITING, contextLength } = one;
   const { maxOutputTokens = options.maxOutputTokens, outputLimitField = options.outputLimitField } = one;
+  const { reasoningField = options.reasoningField, systemMessages = options.systemMessages } = one;
   const choice = choiceOf(one, at);
   const upstreams = (choice ?? all.map(({ name }): Choice[number] => ({ name }))).map((chosen, index): Upstream => {
     const found = all.find(({ name, configured }) => name === chosen.name && (configured || !choice));
     if (!found) throw new Error(`${at}: no upstream has the "name" that upstream ${index + 1} of the model says`);
     const { configured: _, ...upstream } = found;
     const { model = upstream.model ?? one.model ?? id, weight = upstream.weight } = chosen;
-    return { ...upstream, model, weight, publicModel: id };
+    return { ...upstream, model, weight, publicModel: id, systemMessages };
   });
   const served = routes.filter((route) => upstreams.some((upstream) => canServe(upstream, route)));
   if (served.length === 0) throw new Error(`${at}: no upstream of the model has one of its routes`);
@@ -205,6 +231,7 @@ function servedModel(
       ...(contextLength !== undefined && { contextLength }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
       ...(outputLimitField !== undefined && { outputLimitField }),
+      ...(reasoningField !== undefined && { reasoningField }),
       upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
     },
     upstreams,
@@ -228,7 +255,7 @@ function choiceOf({ upstream, upstreams }: ModelOptions, at: string): Choice | u
   return choice;
 }
 
-interface Addressed extends Omit<Upstream, 'model' | 'publicModel'> {
+interface Addressed extends Omit<Upstream, 'model' | 'publicModel' | 'systemMessages'> {
   model?: string;
   /** Whether the name is a configured one, which models may use. */
   configured: boolean;

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { TextAnswer, TextExchange } from '../../core/text/index.js';
 import { addField, takeResponse } from './fast-path.js';
 import { hasCurrentCopy } from './file-response.js';
+import { nameIgnored } from './form.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
 
@@ -146,7 +147,8 @@ export function createHandOver(): HandOver {
 
 /** Sends the answer of a text model. Resolves when it is written, or the client has disconnected. */
 export async function sendText(context: RequestContext, answer: TextAnswer): Promise<void> {
-  const { body, standIn, upstreamRequestId } = answer;
+  const { body, standIn, upstreamRequestId, ignored } = answer;
+  if (ignored !== undefined) nameIgnored(context, ignored);
   if (standIn !== undefined) addField(context.res, 'x-mediagate-stand-in', standIn);
   if (upstreamRequestId !== undefined) {
     context.state.upstreamRequestId = upstreamRequestId;

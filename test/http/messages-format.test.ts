@@ -2,6 +2,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { TextCall } from 'mediagate';
 import { GatewayError } from '../../core/runtime/index.js';
+import { ToolNames } from '../../core/text/index.js';
 import { messageEvents } from '../../server/models/messages/answer.js';
 import { eventsOfBytes, readEvents } from '../support/event-reading.js';
 import { untilDayHasRoom } from '../support/same-day.js';
@@ -765,7 +766,14 @@ describe('messages in the formats of the models', () => {
         const body = Buffer.from(JSON.stringify(parsed));
         const prepared = await app.gateway.text.prepare({ route, parsed, body, owner: accountId, requestId: 'req_1' });
         const exchange = prepared.send();
-        const how = { route, model: MODELS[route], stops: [], includesThinking: false, requestId: 'req_1' };
+        const how = {
+          route,
+          model: MODELS[route],
+          stops: [],
+          includesThinking: false,
+          requestId: 'req_1',
+          names: new ToolNames(),
+        };
         const events = messageEvents(await exchange.answer, { ...how, exchange, monotonic: () => performance.now() });
         await events.next();
         await events.return();
@@ -791,7 +799,14 @@ describe('messages in the formats of the models', () => {
           leave: () => sent.leave(),
           abort: (error: GatewayError) => sent.abort(error),
         };
-        const how = { route, model: MODELS[route], stops: [], includesThinking: false, requestId: 'req_1' };
+        const how = {
+          route,
+          model: MODELS[route],
+          stops: [],
+          includesThinking: false,
+          requestId: 'req_1',
+          names: new ToolNames(),
+        };
         const texts: string[] = [];
         for await (const piece of messageEvents(await sent.answer, { ...how, exchange, monotonic: () => 0 })) {
           texts.push(piece.toString());

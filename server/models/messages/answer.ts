@@ -6,6 +6,7 @@ import {
   restoreNumbers,
   type TextAnswer,
   type TextExchange,
+  type ToolNames,
 } from '../../../core/text/index.js';
 import { anthropicTypeOf } from '../../http/index.js';
 import {
@@ -29,6 +30,7 @@ export interface MessageAnswerOptions {
   model: string;
   stops: readonly string[];
   includesThinking: boolean;
+  names: ToolNames;
   exchange: TextExchange;
   requestId: string;
   monotonic(): number;
@@ -130,10 +132,10 @@ interface Reading {
 }
 
 function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerOptions): Reading {
-  const { route, stops, includesThinking, exchange } = options;
+  const { route, stops, includesThinking, names, exchange } = options;
   const queue = createBlockQueue(sink, stops);
   const create = route === 'responses' ? createResponsesReader : createChatReader;
-  const reader = create({ queue, includesThinking });
+  const reader = create({ queue, includesThinking, names });
   const isDone = () => queue.stop !== undefined || queue.isOverfull;
 
   async function* pieces(): AsyncGenerator<Piece, void, undefined> {
