@@ -24,6 +24,7 @@ export {
 } from './net/fail-over.js';
 export * from './net/model-upstreams.js';
 export { encodeForm, type FilePart, type Form } from './net/multipart-form.js';
+export * from './net/text-upstreams.js';
 export { checkModelList, type ModelListCheck } from './net/upstream-check.js';
 export * from './net/upstream-failures.js';
 export { definePlugin } from './plugins/plugin-config.js';

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { createGateway, createLogger, type Gateway, type Plugin, readPluginConfig, systemClock } from 'mediagate';
 import * as pluginEntry from 'mediagate/plugin';
 import { AuthorSchema, MediaEntrySchema, PostDataSchema } from '../core/contracts/index.js';
+import { WRAPPERS } from '../core/extraction/links/index.js';
 import {
   DEFINITIVE_CODES,
   type DefinitiveCode,
@@ -95,12 +96,29 @@ describe('the tables of the pages equal the code', () => {
     expectTable('plugins', renderTable(['plugin', 'provides', 'what it does', 'options'], rows));
   });
 
-  it('platforms: link forms and methods of the extractors', () => {
-    const rows = gateway.platforms().map(({ key, name, linkForms, methods }) => {
-      const forms = linkForms.map((form) => `\`${form}\``).join(' ');
-      return [`\`${key}\``, name, forms, methods.map((method) => `\`${method.name}\``).join(' ')];
-    });
-    expectTable('platforms', renderTable(['platform', 'is', 'link forms', 'methods, best first'], rows));
+  it('platforms: methods of the extractors', () => {
+    const rows = gateway
+      .platforms()
+      .map(({ key, name, methods }) => [`\`${key}\``, name, methods.map((method) => `\`${method.name}\``).join(' ')]);
+    expectTable('platforms', renderTable(['platform', 'is', 'methods, best first'], rows));
+  });
+
+  it('link-forms: those of the extractors', () => {
+    const rows = gateway
+      .platforms()
+      .flatMap(({ key, name, linkForms }) => linkForms.map((form) => [`\`${form}\``, name, `\`${key}\``]));
+    expectTable('link-forms', renderTable(['form', 'is of', 'platform'], rows));
+  });
+
+  it('link-wrappers: addresses that the gateway takes a link out of', () => {
+    const code = (texts: readonly string[]) => texts.map((text) => `\`${text}\``).join(' ');
+    const rows = WRAPPERS.map(({ kind, hosts, paths, parameters }) => [
+      kind,
+      hosts.length > 20 ? `${code(hosts.slice(0, 2))} and ${hosts.length - 2} of other countries` : code(hosts),
+      code(paths.map((path) => `/${path}${path.endsWith('/') ? '*' : ''}`)),
+      code(parameters),
+    ]);
+    expectTable('link-wrappers', renderTable(['kind', 'hosts', 'paths', 'parameter'], rows));
   });
 
   async function declaredRoutes(): Promise<Route[]> {

@@ -26,6 +26,11 @@ export interface LinkRef {
   access?: string;
   /** The market, if the item differs by market (shop products): also part of the cache key. */
   region?: string;
+  /**
+   * For a short link that leads to another item from time to time, such as a channel's live stream: its target is
+   * cached for a minute instead of a day. Default false.
+   */
+  moves?: boolean;
 }
 
 /** A link of the platform that names no item. */
@@ -74,6 +79,8 @@ export interface Extractor {
    * Pure and synchronous, no I/O; never throws. Returns the link's identity; `{ unsupported }` if the host is this
    * platform's but the link names no item (a profile, a playlist, a search); undefined if the link is not of this
    * platform. The gateway makes the error `unsupported_link` of it. An error counts as no match and is logged.
+   * The URL is normalised: what people paste around a link is gone, and a redirect, login page or consent form is
+   * replaced by the link in it. A path word of `linkForms` in capitals is tried again in lower case.
    */
   match(url: URL): LinkMatch;
   /**

@@ -32,6 +32,11 @@ export interface ImageModel {
    * and the provider refuses such a call with `unsupported_value` and param `mask`.
    */
   takesMask?: boolean;
+  /**
+   * Further settings of {@link ImageCall.options} that it accepts, of those that servers of image models have: `seed`,
+   * `steps`, `negative_prompt` and so on. The gateway leaves out the others and names them. Default: none.
+   */
+  takes?: readonly string[];
   /** Formats in which it gives images. The gateway converts an image to any other that is asked for. */
   formats: readonly ImageFormat[];
 }
@@ -51,7 +56,8 @@ export interface ImageCall {
    */
   mask?: Media;
   /**
-   * Fields passed through: quality, background, output_format, output_compression, moderation, input_fidelity, user.
+   * Fields passed through: quality, background, output_format, output_compression, moderation, input_fidelity, user, and
+   * those in {@link ImageModel.takes}.
    */
   options: Readonly<Record<string, unknown>>;
   /** Asks for partial images. A model that makes none ignores it. Default: none are wanted. */

@@ -36,6 +36,17 @@ export const TextOptionFields = {
       }),
     ),
   },
+  /** Of a model, and of the whole provider. */
+  silence: {
+    firstByteSeconds: Type.Optional(
+      Type.Number({
+        minimum: 0.01,
+        maximum: 3_600,
+        description:
+          'Most seconds that an upstream may be silent before its answer begins, while another upstream of the model is left. Default: 30 for a stream, 120 with a reasoning effort from `high`; for a whole answer half of `budgetMs`.',
+      }),
+    ),
+  },
   upstream: {
     model: Type.Optional(
       Type.String({ minLength: 1, description: 'Name of all models at this upstream. Default: as each model says.' }),

@@ -24,9 +24,9 @@ import {
   isGatewayError,
   type Validator,
 } from '../runtime/index.js';
+import { matchPasted, parseLinkText } from './links/index.js';
 import type { AudioLinks } from './mp3-files.js';
 import { type CachedResult, createResultCache, createSingleFlight } from './result-cache.js';
-import { parseLinkText } from './scraping/index.js';
 
 /**
  * Together with the input of the job, everything of the request that changes the result, and nothing about the caller:
@@ -45,6 +45,7 @@ const MAX_SHORT_LINKS = 2;
 /** Maximum length of a cached link, in characters. */
 const MAX_CACHED_TEXT = 2_048;
 const SHORT_LINK_MS = 86_400_000;
+const MOVING_LINK_MS = 60_000;
 
 export interface ExtractionOptions {
   registry: Registry;
@@ -60,7 +61,7 @@ export interface ExtractionOptions {
   meter?: Meter;
 }
 
-/** From a link to a checked document: match → cache → single flight per link → extractor → check → audio link. */
+/** From a link, as people paste it, to a checked document: match → cache → single flight per link → extractor → check → audio link. */
 export interface ExtractionService {
   match(url: unknown): Target;
   extract(request: ExtractRequest): Promise<ExtractResult>;
@@ -101,7 +102,12 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
   const results = createResultCache({ cache, clock, ttlMs: options.cacheTtlMs });
   const flights = createSingleFlight<CachedResult>();
   const walks = createSingleFlight<string>();
-  const walked = new LRUCache<string, string>({ max: 10_000, ttl: SHORT_LINK_MS });
+  const walked = new LRUCache<string, string>({
+    max: 10_000,
+    ttl: SHORT_LINK_MS,
+    ttlResolution: 0,
+    perf: { now: () => clock.monotonic() },
+  });
 
   /**
    * Results of `match` by the link as sent and by the parsed link, including refusals. One request needs the result
@@ -122,10 +128,12 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     return known;
   }
 
+  const linkForms = () => registry.extractors.flatMap(({ contribution }) => contribution.linkForms);
+
   function matchOnce(url: URL): Target | GatewayError {
     let result: Target | GatewayError;
     try {
-      result = registry.matchLink(url);
+      result = matchPasted(url, (one) => registry.matchLink(one), linkForms);
     } catch (error) {
       if (!isGatewayError(error)) throw error;
       result = error;
@@ -147,7 +155,7 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
           return (await resolve.call(contribution, { link, signal: callSignal })).href;
         }),
       );
-      walked.set(key, leadsTo);
+      walked.set(key, leadsTo, link.moves ? { ttl: MOVING_LINK_MS } : {});
     }
     try {
       return match(leadsTo);

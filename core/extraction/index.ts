@@ -12,4 +12,5 @@ export {
   type ExtractionJobSummary,
   type ExtractionService,
 } from './extraction.js';
+export { matchPasted, parseLinkText } from './links/index.js';
 export { type AudioFiles, type AudioLinks, createAudioFiles, createAudioLinks } from './mp3-files.js';

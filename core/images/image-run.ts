@@ -40,6 +40,8 @@ export interface ImageResult {
   /** The quality that was asked for. */
   quality?: string;
   warnings?: readonly ImageWarning[];
+  /** Name of the plugin, if it only replaces a provider that is not configured. */
+  standIn?: string;
 }
 
 export interface ImageRunOptions {
@@ -92,7 +94,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     const provider = registry.imageProvider(model);
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
     // The plugin instance may be unloaded before the image is stored.
-    const { hideOptions } = host.policy(provider.entry);
+    const { hideOptions, standIn } = host.policy(provider.entry);
     const { mask, ...inputs } = await loadInputs(task, signal);
     const {
       usage: reported,
@@ -121,7 +123,11 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     if (impossible) logger.warn('a plugin reported an invalid usage', { entry: provider.entry, member: impossible });
     const { format, quality } = outputOf(task.options);
     const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
-    const image = await resultFiles.store(resultTarget, { raw, fit }, signal);
+    const image = await resultFiles.store(
+      resultTarget,
+      { raw, fit, ...(standIn !== undefined && { standIn }) },
+      signal,
+    );
     const shown = warnings?.map(({ setting, details }) => ({
       setting: hideOptions(setting),
       details: hideOptions(details),
@@ -133,6 +139,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       ...(seed !== undefined && { seed }),
       ...(typeof asked === 'string' && { quality: asked }),
       ...(shown && { warnings: shown }),
+      ...(standIn !== undefined && { standIn }),
     };
   }
 

@@ -99,6 +99,8 @@ export interface ImageJob {
   error: JobFailure | null;
   /** Once completed. */
   image?: FinishedImage;
+  /** Name of the plugin that makes or made the image, if it only replaces a provider that is not configured. */
+  standIn?: string;
 }
 
 export interface FinishedImage {
@@ -129,6 +131,8 @@ export interface FinishedImage {
 export interface ImageFile {
   file: FileStat;
   read(range?: ByteRange): Promise<StoredBody | undefined>;
+  /** Name of the plugin that made it, if it is a mock. */
+  standIn?: string;
 }
 
 /** Image jobs: each accepted request makes exactly one image. */
@@ -236,11 +240,18 @@ export function createImages(options: ImageServiceOptions): ImageService {
   const tidying = new Set<Promise<void>>();
   let running: JobWorkers | undefined;
 
+  /** Of the provider that makes images of the model now. */
+  function standInOf(model: string): string | undefined {
+    const provider = registry.imageProvider(model);
+    return provider && options.host.policy(provider.entry).standIn;
+  }
+
   function view(record: JobRecord): ImageJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, expiresAt, error } = record;
     const { model, delivery, requestId } = record.summary as ImageJobSummary;
+    const standIn = state === 'completed' ? (record.result as ImageResult).standIn : standInOf(model);
     const times = { createdAt, startedAt, finishedAt, expiresAt };
-    const job = { id, state, model, delivery, requestId, attempts, ...times, error };
+    const job = { id, state, model, delivery, requestId, attempts, ...times, error, ...(standIn && { standIn }) };
     if (state !== 'completed') return job;
     const { image, ...details } = record.result as ImageResult;
     return { ...job, image: { ...image, ...details } };

@@ -43,6 +43,8 @@ export interface Drawing {
   raw: Media;
   /** Calls `redraws` as soon as it is known that the image will differ from the original. */
   fit(redraws: () => void): Promise<FittedImage>;
+  /** Name of the plugin that made it, if it is a mock; the names of the files then say so. Default: it is none. */
+  standIn?: string;
 }
 
 export type StoredImage = Omit<FinishedImage, 'usage' | 'quality' | 'warnings'>;
@@ -78,11 +80,11 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
       const expiresAt = clock.now() + (isPublic ? publicMs : INLINE_RETENTION_MS);
       return { stem: isPublic ? newPublicStem(expiresAt) : newFileStem(), expiresAt, public: isPublic };
     },
-    async store(target, { raw, fit }, signal) {
+    async store(target, { raw, fit, standIn }, signal) {
       const prefix = target.public ? 'img' : 'inline';
       const expiresAt = new Date(target.expiresAt);
       const fileOf = (stem: string, { contentType, bytes: body }: Media) => {
-        return { name: fileName(prefix, stem, contentType), contentType, expiresAt, body };
+        return { name: fileName(prefix, stem + markOf(standIn), contentType), contentType, expiresAt, body };
       };
       const rawFile = fileOf(`${target.stem}_raw`, raw);
       let writingRaw: Promise<FileSource> | undefined;
@@ -113,7 +115,8 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
     async open(name) {
       const expiresAt = expiryOf(name);
       const file = expiresAt === undefined ? undefined : await storage.stat(name);
-      if (file) return { file, read: (range) => storage.read(name, range) };
+      const [, , standIn] = PUBLIC.exec(name) ?? [];
+      if (file) return { file, read: (range) => storage.read(name, range), ...(standIn !== undefined && { standIn }) };
       if (expiresAt !== undefined && expiresAt <= clock.now()) {
         throw new GatewayError('file_expired', 'This file has expired.');
       }
@@ -124,7 +127,12 @@ export function createResultFiles({ storage, clock, logger, publicMs }: ResultFi
 
 const RANDOM_BYTES = 16;
 const STEM_BYTES = RANDOM_BYTES + 8;
-const PUBLIC = /^img_([0-9a-f]{48})(?:_raw)?\.(?:png|jpg|webp|gif)$/;
+const PUBLIC = /^img_([0-9a-f]{48})(?:_raw)?(?:_by_([a-z0-9_-]{1,64}))?\.(?:png|jpg|webp|gif)$/;
+
+/** The end of a file's name that says which mock made it. */
+function markOf(standIn: string | undefined): string {
+  return standIn !== undefined && /^[a-z0-9_-]{1,64}$/.test(standIn) ? `_by_${standIn}` : '';
+}
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
   'image/png': 'png',

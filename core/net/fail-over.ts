@@ -66,8 +66,11 @@ export interface FailOverCall<Upstream, Result> {
   tokens?: number;
   /** Whether the upstream can do this work at all. Default: each can. */
   suits?(upstream: Upstream): boolean;
-  /** One try, within the remaining milliseconds. */
-  work(upstream: Upstream, remainingMs: number): Promise<Result>;
+  /**
+   * One try, within the remaining milliseconds.
+   * @param hasOther Whether another upstream that works is left for a next try.
+   */
+  work(upstream: Upstream, remainingMs: number, hasOther: boolean): Promise<Result>;
 }
 
 /** Several upstreams that do the same work; keeps the cool-down of each between calls. */
@@ -156,7 +159,8 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
       try {
         const attempt = { name: 'attempt', attributes: { 'mediagate.attempt': tries + 1 } };
         chosen.tries += 1;
-        const result = await inSpan(attempt, () => work(chosen.upstream, end - clock.monotonic()));
+        const hasOther = candidates.length > 1 && tries + 1 < max && hasOtherThan(chosen, candidates, notBefore, now);
+        const result = await inSpan(attempt, () => work(chosen.upstream, end - clock.monotonic(), hasOther));
         if (isProbe || breaker.state === 'closed') breaker.succeed();
         // A call that began before the limit says nothing about it.
         if (limit?.succeed() && chosen.limit === limit) chosen.limit = undefined;
@@ -237,6 +241,22 @@ function soonestOf<Upstream>(
   if (preferred.length > 0) return { soonest: now, ready: preferred.map(({ circuit }) => circuit) };
   const soonest = Math.min(...paced.map(({ at }) => at));
   return { soonest, ready: paced.filter(({ at }) => at === soonest).map(({ circuit }) => circuit) };
+}
+
+/** Whether another candidate has not failed this call, does not cool down and is not limited. */
+function hasOtherThan<Upstream>(
+  chosen: Circuit<Upstream>,
+  candidates: readonly Circuit<Upstream>[],
+  notBefore: Moment<Upstream>['notBefore'],
+  now: number,
+): boolean {
+  return candidates.some(
+    (circuit) =>
+      circuit !== chosen &&
+      circuit.breaker.state === 'closed' &&
+      (circuit.limit?.until ?? 0) <= now &&
+      !notBefore?.has(circuit),
+  );
 }
 
 function limited(waitMs: number): GatewayError {

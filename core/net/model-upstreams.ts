@@ -19,7 +19,6 @@ import {
   modelFailure,
   namesModeration,
   readRefusal,
-  readUpstreamRequestId,
   sanitizedWords,
   statusFailure,
   textStatusFailure,
@@ -52,8 +51,8 @@ export interface UpstreamCall<Upstream, Result>
   model: string;
   /** What may be tried if it is unknown whether the work was done. */
   lost: AfterLostAnswer | ((upstream: Upstream) => AfterLostAnswer);
-  /** One try, within the remaining milliseconds. */
-  ask(upstream: Upstream, remainingMs: number): Promise<Result>;
+  /** One try, within the remaining milliseconds. `hasOther` as in {@link FailOverCall.work}. */
+  ask(upstream: Upstream, remainingMs: number, hasOther: boolean): Promise<Result>;
 }
 
 /** The upstreams of a model. */
@@ -76,11 +75,13 @@ export function createUpstreams<Upstream>(options: UpstreamsOptions<Upstream>): 
         signal,
         tokens,
         suits,
-        work(upstream, remainingMs) {
+        work(upstream, remainingMs, hasOther) {
           const index = upstreams.indexOf(upstream);
           const member = names?.[index] ?? `upstreams.${index}`;
           const again = typeof lost === 'function' ? lost(upstream) : lost;
-          return tryUpstream({ logger, clock, model, member, signal, lost: again }, () => ask(upstream, remainingMs));
+          return tryUpstream({ logger, clock, model, member, signal, lost: again }, () =>
+            ask(upstream, remainingMs, hasOther),
+          );
         },
       }),
   };
@@ -207,92 +208,6 @@ export function resumeBody(
     },
   };
   return body;
-}
-
-/** As much as one answer may have, pictures in it included; nothing of it is kept. */
-const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
-
-/** A request to a text model. */
-export interface TextUpstreamRequest
-  extends Pick<HttpRequest, 'url' | 'method' | 'headers' | 'body' | 'signal' | 'idleMs'> {
-  /** Milliseconds until the status must be here. */
-  timeoutMs: number;
-  /** Milliseconds to wait for the first bytes of the body; the reader receives later ones. Default: no limit. */
-  firstBytesMs?: number;
-  /** Whether a stream may have no events. Default false. */
-  mayHaveNone?: boolean;
-}
-
-/**
- * Sends a request to a text model. Resolves when the first bytes of the answer are here, or `firstBytesMs` have passed.
- * @throws what `refuse` makes of a status that is no success; TryFailure for an HTML page or an empty body; the error of
- *   the HTTP client.
- */
-export async function askTextUpstream(
-  { http, clock }: { http: HttpClient; clock: Clock },
-  { firstBytesMs, mayHaveNone = false, ...request }: TextUpstreamRequest,
-  refuse: (refusal: UpstreamRefusal) => TryFailure,
-): Promise<Pick<HttpStream, 'status' | 'headers' | 'body'>> {
-  const response = await http.stream({ ...request, maxBytes: MAX_ANSWER_BYTES });
-  const { status, headers } = response;
-  if (status < 200 || status > 299) {
-    const failure = refuse(await readRefusal(response, clock));
-    const upstreamRequestId = readUpstreamRequestId(headers);
-    if (upstreamRequestId === undefined) throw failure;
-    throw new TryFailure(failure.error.with({ upstreamRequestId }), failure.consequence, failure.quotas);
-  }
-  if (headers['content-type']?.startsWith('text/html')) throw await htmlPage(response);
-  const mayBeEmpty = mayHaveNone && headers['content-type']?.startsWith('text/event-stream');
-  return { status, headers, body: await startBody(response.body, { clock, firstBytesMs, mayBeEmpty }) };
-}
-
-/** What a proxy, or a wrong address, answers with. */
-async function htmlPage({ body }: HttpStream): Promise<TryFailure> {
-  await body[Symbol.asyncIterator]().return?.();
-  const error = new GatewayError('upstream_changed', 'The upstream answered with an HTML page.');
-  return new TryFailure(error, { again: 'elsewhere', counts: true });
-}
-
-interface StartOptions {
-  clock: Clock;
-  /** Milliseconds to wait for the first bytes; the reader receives later ones. Default: no limit. */
-  firstBytesMs?: number;
-  /** Default false. */
-  mayBeEmpty?: boolean;
-}
-
-/**
- * A body whose first bytes are here, so that one that never begins can still be had elsewhere.
- * @throws TryFailure where it is empty and may not be; what reading it throws.
- */
-async function startBody(
-  body: AsyncIterable<Uint8Array>,
-  { clock, firstBytesMs, mayBeEmpty = false }: StartOptions,
-): Promise<AsyncIterableIterator<Uint8Array>> {
-  const chunks = body[Symbol.asyncIterator]();
-  const first = chunks.next();
-  const early = firstBytesMs === undefined ? await first : await within(first, firstBytesMs, clock);
-  if (early?.done && !mayBeEmpty) {
-    const error = new GatewayError('upstream_error', 'The upstream answered with an empty body.');
-    throw new TryFailure(error, { again: 'anywhere', counts: true });
-  }
-  return resumeBody(first, chunks);
-}
-
-/** Undefined where it takes longer. */
-async function within<Result>(work: Promise<Result>, ms: number, clock: Clock): Promise<Result | undefined> {
-  const done = new AbortController();
-  const late = clock.sleep(ms, done.signal).then(
-    () => undefined,
-    () => undefined,
-  );
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    done.abort();
-    // The reader gets the failure; without a reader, it must not end the process.
-    work.catch(() => undefined);
-  }
 }
 
 /** Codes and types of an upstream that does not serve us any more. */

@@ -359,6 +359,8 @@ function checkMatch(match: LinkMatch): LinkMatch {
   if (match.unsupported !== undefined) mustBeText(match.unsupported, 'unsupported');
   else for (const name of ['kind', 'id', 'url']) mustBeText(match[name], `the match's ${name}`);
   if (match.access !== undefined) mustBeText(match.access, "the match's access");
+  if (match.moves !== undefined && typeof match.moves !== 'boolean')
+    throw new Error("the match's moves must be a boolean");
   return match;
 }
 

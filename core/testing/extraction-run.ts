@@ -5,6 +5,7 @@ import { checkDocument, defaultRequestOptions } from '../extraction/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import type { ItemIds } from './decoys.js';
 import { called } from './limits.js';
+import { matchText } from './match-text.js';
 import { show } from './matchers.js';
 import { type CallOptions, contractErrorOf, type ModelDefinition, outcomeOf, runCall } from './models.js';
 import { createReplay, type Exchange, pluginFolder, readFixture } from './replay.js';
@@ -88,7 +89,7 @@ export function runSample(
     async (run, signal) => {
       const extractor = extractorOf(run.setup);
       const match = (url: URL) => called('match()', () => matchedLink(extractor.match(url)));
-      run.link = await match(new URL(sample.url));
+      run.link = await called('match()', () => matchText(extractor, sample.url));
       const { link: short } = run;
       if (short?.kind === 'short_link' && extractor.resolve) {
         const resolved = await called('resolve()', async () => extractor.resolve?.({ link: short, signal }));

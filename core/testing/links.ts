@@ -2,6 +2,7 @@ import assert from 'node:assert';
 import { type Extractor, type LinkRef, matchedLink, type ProbeLink } from '../contracts/index.js';
 import type { ExtractorDefinition } from './extraction-run.js';
 import { called } from './limits.js';
+import { matchText } from './match-text.js';
 import { show } from './matchers.js';
 import { contributionOf } from './models.js';
 import { type Rule, reportAll } from './runner.js';
@@ -47,6 +48,23 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
     },
   },
   {
+    name: 'matches its links as people paste them',
+    async run(definition) {
+      const extractor = await contributionOf(definition, extractorOf);
+      const problems = await called('match()', () =>
+        Object.keys(definition.links).flatMap((link) => {
+          const id = matchText(extractor, link)?.id;
+          // A link that does not match at all is the finding of another rule.
+          return (id === undefined ? [] : pastedForms(link)).flatMap((text) => {
+            const found = matchText(extractor, text)?.id;
+            return found === id ? [] : [`${show(abridged(text))}: expected ${show(id)}, got ${show(found)}`];
+          });
+        }),
+      );
+      reportAll(problems);
+    },
+  },
+  {
     name: 'refuses its own links that are not items',
     run: (definition) =>
       each(definition, definition.unsupported ?? [], ({ link, error, unsupported }) =>
@@ -87,6 +105,27 @@ export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
     },
   },
 ];
+
+/** One link as it comes out of mails, pages, messengers and redirects. */
+function pastedForms(link: string): string[] {
+  const { host, href } = new URL(link);
+  const bare = link.replace(/^https?:\/\//, '');
+  const around = encodeURIComponent(href.replace(/^http:/, 'https:'));
+  return [
+    `  ${link}\n`,
+    `<${link}>`,
+    `"${link}",`,
+    `[a link](${link}).`,
+    `\u200b${link.replace('/', '/\u200b')}\u2060`,
+    link.replaceAll('&', '&amp;'),
+    link.replace(host, host.toUpperCase()),
+    bare,
+    `//${bare}`,
+    `${link.slice(0, -3)}\r\n ${link.slice(-3)}`,
+    `https://www.google.com/url?sa=t&url=${around}&usg=x`,
+    `https://l.facebook.com/l.php?u=${encodeURIComponent(`https://consent.youtube.com/m?continue=${around}`)}&h=x`,
+  ];
+}
 
 /** What is read from JSON may have another form than its type. */
 function isProbeLink({ url, fills }: Partial<ProbeLink>): boolean {
@@ -141,7 +180,7 @@ function kindProblem(kind: unknown): string | undefined {
   return INHERITED.test(kind) ? `the kind is ${show(kind)}` : undefined;
 }
 
-const LINK_FIELDS = ['kind', 'id', 'url', 'region', 'access'] as const;
+const LINK_FIELDS = ['kind', 'id', 'url', 'region', 'access', 'moves'] as const;
 
 /** The access token counts: the gateway gives the canonical link to clients, who send it again. */
 function isSame(one: LinkRef, other: LinkRef | undefined): boolean {

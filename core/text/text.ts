@@ -18,6 +18,7 @@ import type {
 import { modelSpan, openSpan, runAsEntry, usageAttributes } from '../observability/index.js';
 import type { InstancePolicy, PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { inFormOf } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import type { EventReader } from './events.js';
 import { createWatch, type EstimatedAnswer, type ExchangeTimes, startExchange } from './exchange.js';
@@ -289,7 +290,8 @@ export function createTexts(parts: TextsParts): TextService {
         if (!asked) throw new Error('a request is asked once');
         try {
           const ask = () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
-          return checkReply(await (opened ? opened.run(ask) : ask()));
+          const reply = checkReply(await (opened ? opened.run(ask) : ask()));
+          return task === undefined && isWriting(route) && !continuesAlone ? inFormOf(reply, route, stream) : reply;
         } catch (error) {
           throw terms.failureOf('text', error, flow);
         }

@@ -6,14 +6,17 @@ import {
   at,
   callerFailure,
   checkModelList,
+  chooseUpstreams,
   createUpstreams,
   definePlugin,
   GatewayError,
+  ModelUpstreamFields,
   type PluginContext,
   REASONING_EFFORTS,
   readUpstreamRequestId,
   replaceFields,
   type Static,
+  silenceLimit,
   sumUpstreamStates,
   type TextCall,
   type TextModel,
@@ -43,6 +46,8 @@ const MaxOutputTokensSchema = Type.Integer({ minimum: 1, maximum: 100_000_000 })
 const ModelSchema = Type.Object(
   {
     ...TextOptionFields.model,
+    ...TextOptionFields.silence,
+    ...ModelUpstreamFields,
     efforts: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), { description: 'Default: `efforts` of the provider.' }),
     ),
@@ -68,7 +73,10 @@ const UpstreamSchema = Type.Object(
     }),
     ...TextOptionFields.upstream,
     name: Type.Optional(
-      Type.String({ pattern: '^[\\w.-]{1,40}$', description: 'Name in the log. Default: its number.' }),
+      Type.String({
+        pattern: '^[\\w.-]{1,40}$',
+        description: 'Name in the log and for `models`. Default: its number.',
+      }),
     ),
   },
   strict,
@@ -96,6 +104,7 @@ const OptionsSchema = Type.Object(
     },
     upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16, description: 'Servers that have the models.' }),
     ...TextTimeFields,
+    ...TextOptionFields.silence,
   },
   strict,
 );
@@ -145,24 +154,28 @@ interface Served {
   answering: Upstreams<Upstream>;
   /** Fails, and is limited, by itself: an upstream that does not count tokens still answers. */
   counting: Upstreams<Upstream>;
+  /** Default: by the request. */
+  firstByteSeconds: number | undefined;
 }
 
 function createAnthropicTextProvider(context: PluginContext<Options>): TextProvider {
   const { options, http, clock, logger } = context;
   const { budgetMs, idleMs, restMs } = options;
-  const all = new Map(modelsOf(options).map((one) => [one.id, serve(one)]));
+  const addressed = addressesOf(options);
+  const all = new Map(modelsOf(options).map((one, index) => [one.id, serve(one, `models.${index}`)]));
 
-  function serve(one: Static<typeof ModelSchema>): Served {
+  function serve(one: Static<typeof ModelSchema>, at: string): Served {
     const { id, contextLength, efforts = options.efforts, thinking = options.thinking } = one;
     const { maxOutputTokens = options.maxOutputTokens } = one;
-    const upstreams = options.upstreams.map(({ model = one.model ?? id, name, ...upstream }, place): Upstream => {
-      const member = name ?? `upstreams.${place}`;
-      const url = baseOf(upstream.url);
-      return { ...upstream, url, model, publicModel: id, member, name: name ?? nameOf(url, place) };
+    const chosen = chooseUpstreams(one, { at, all: addressed });
+    const { isOrdered } = chosen;
+    const upstreams = chosen.upstreams.map((upstream): Upstream => {
+      const { name = nameOf(upstream.url, upstream.place), ...rest } = upstream;
+      return { ...rest, name, publicModel: id };
     });
     const names = upstreams.map(({ member }) => member);
     const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
-    const weightOf = ({ weight }: Upstream) => weight;
+    const weightOf = isOrdered ? undefined : ({ weight }: Upstream) => weight;
     const create = () => createUpstreams({ upstreams, clock, logger, names, weightOf, ...limits });
     return {
       model: {
@@ -178,6 +191,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
       asking: { thinking, maxOutputTokens },
       answering: create(),
       counting: create(),
+      firstByteSeconds: one.firstByteSeconds ?? options.firstByteSeconds,
     };
   }
 
@@ -189,7 +203,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
       const { route, task, model, stream, signal } = call;
       const served = all.get(model);
       if (!served) throw new Error('a model was asked for that this provider does not list');
-      const { asking, answering, counting } = served;
+      const { asking, answering, counting, firstByteSeconds: seconds } = served;
       // Before an upstream is asked: what cannot be converted is refused once.
       const translation = route === 'responses' ? translateToChat(call, () => clock.now(), CHAT_FORMAT) : undefined;
       const chat = translation?.call ?? (route === 'chat_completions' ? call : undefined);
@@ -202,19 +216,22 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
         tokens: Math.ceil(body.length / BYTES_PER_TOKEN),
         // Clients of the formats ask again by themselves where no answer came.
         lost: 'anywhere',
-        async ask(upstream, remainingMs) {
+        async ask(upstream, remainingMs, hasOther) {
           const sent = {
             ...wireRequest({ ...call, body }, upstream),
             signal,
             idleMs,
             timeoutMs: Math.max(1, remainingMs),
+            names: upstream,
+            ...(!task && { route: 'messages' as const }),
+            ...(hasOther && { silenceMs: silenceLimit(call, { seconds, budgetMs }) }),
             ...(stream && { firstBytesMs: FIRST_BYTES_MS }),
           };
           const answer = await askTextUpstream({ http, clock }, sent, (refusal) =>
             refuse(refusal, upstream, clock.now()),
           );
           const { headers } = answer;
-          const type = headers['content-type'] ?? 'application/json';
+          const type = headers['content-type'] ?? (stream ? 'text/event-stream' : 'application/json');
           const reply = {
             status: answer.status,
             headers: { 'content-type': type },
@@ -237,6 +254,24 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
   };
 }
 
+interface Addressed extends Omit<Upstream, 'name' | 'model' | 'publicModel'> {
+  /** The configured one, which models may use. */
+  name?: string;
+  model?: string;
+  place: number;
+}
+
+/** @throws Error where two upstreams have the same name. */
+function addressesOf({ upstreams }: Options): Addressed[] {
+  const twice = upstreams.findIndex(
+    ({ name }, index) => name !== undefined && upstreams.findIndex((other) => other.name === name) !== index,
+  );
+  if (twice >= 0) throw new Error(`upstreams.${twice} has the "name" of an earlier one`);
+  return upstreams.map((one, place) => {
+    return { ...one, url: baseOf(one.url), member: one.name ?? `upstreams.${place}`, place };
+  });
+}
+
 /** @throws Error naming a model that is listed twice. */
 function modelsOf({ models }: Options): readonly Static<typeof ModelSchema>[] {
   if (typeof models !== 'string') {
@@ -250,14 +285,23 @@ function modelsOf({ models }: Options): readonly Static<typeof ModelSchema>[] {
 /** Asks each upstream for its list of models, all at once. */
 async function checkUpstreams(context: PluginContext<Options>, signal: AbortSignal): Promise<UpstreamCheck[]> {
   const { options } = context;
-  const checks = options.upstreams.map(({ url, apiKey, name, model }, index) => {
+  const addressed = addressesOf(options);
+  const chosen = modelsOf(options).map((one, index) => {
+    return { id: one.id, ...chooseUpstreams(one, { at: `models.${index}`, all: addressed }) };
+  });
+  const checks = addressed.map(({ url, apiKey, member, model, place: index }) => {
     const place = `upstreams.${index}`;
+    const models = chosen.flatMap(({ id, upstreams }) => {
+      const found = upstreams.find((one) => one.place === index);
+      return found ? [{ id, upstreamModel: found.model }] : [];
+    });
+    if (models.length === 0) return [];
     return checkModelList({
       context,
-      upstream: name ?? place,
-      url: baseOf(url),
+      upstream: member,
+      url,
       headers: apiKey === undefined ? {} : { ...VERSION, 'x-api-key': apiKey },
-      models: modelsOf(options).map((one) => ({ id: one.id, upstreamModel: model ?? one.model ?? one.id })),
+      models,
       options: {
         url: `${place}.url`,
         key: `${place}.apiKey`,

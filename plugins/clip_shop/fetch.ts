@@ -28,6 +28,7 @@ export type PageForm = 'shopPage' | 'wwwPage' | 'sharePage';
 
 /** The URL of a product's page, made of its id and its market alone. */
 export function pageUrl({ urls, defaultRegion }: SiteConfig, form: PageForm, { id, region }: LinkRef): string {
+  if (form === 'shopPage' && region === 'ID') return fillUrl(urls.indonesianPage, { id });
   const regional = { shopPage: urls.shopPage, wwwPage: urls.wwwRegionPage, sharePage: urls.shareRegionPage };
   const market = region ?? defaultRegion;
   const values = { id, region: market.toLowerCase(), REGION: market.toUpperCase() };

@@ -16,6 +16,7 @@ import probeLinks from './probe-links.json' with { type: 'json' };
 import { isReadable, isWhole } from './read/page.js';
 import type { ProductPart } from './read/product.js';
 import { REVIEW_OPTIONS, type ReviewOptions } from './read/reviews.js';
+import { resolveProductLink } from './resolve.js';
 
 const options = Type.Object(
   {
@@ -83,6 +84,7 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
     background: true,
     requestOptions: REVIEW_OPTIONS,
     match: matchProduct,
+    resolve: (call) => resolveProductLink({ http: context.http, userAgent: siteConfig.userAgent }, call),
     probeLinks,
     budgetMs,
     methodMs: budgetMs,

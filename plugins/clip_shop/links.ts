@@ -3,12 +3,19 @@ import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate/
 /** Hosts where only some paths are the shop's; the others hold videos and profiles. */
 const SITE_HOSTS: ReadonlySet<string> = new Set(['tiktok.com', 'www.tiktok.com', 'm.tiktok.com']);
 /** The shop's own host: whatever stands there and is no product is refused by name. */
-const SHOP_HOSTS: ReadonlySet<string> = new Set(['shop.tiktok.com', 'www.shop.tiktok.com']);
+const SHOP_HOSTS: ReadonlySet<string> = new Set(['shop.tiktok.com', 'www.shop.tiktok.com', 'shop-id.tokopedia.com']);
+/** Hosts of the shop that serve one market. */
+const HOST_REGIONS: Readonly<Record<string, string>> = { 'shop-id.tokopedia.com': 'ID' };
+/** Short links of the shop's own; those of the site are `clip_video`'s. */
+const SHORT_HOST = 'vt.tokopedia.com';
+const SHORT_CODE = /^[A-Za-z0-9_-]{5,24}$/;
 /** Portals of sellers and of their advertisers, under names per market (`seller-us`, `affiliate.us` …). */
 const PORTAL = /^(seller|affiliate|partner)(?:[-.][a-z]{2,12}){0,2}\.tiktok\.com$/;
 
 /** Seen with 19 digits; older and newer ones may have a few less or more. */
 const PRODUCT_ID = /^\d{15,21}$/;
+/** The product's name may stand before its id. */
+const ID_AT_END = /(?:^|-)(\d{15,21})$/;
 const REGION = /^[a-z]{2}$/i;
 /** Where a link names no market, the platform serves this one. */
 const DEFAULT_REGION = 'US';
@@ -32,10 +39,16 @@ const KINDS: Readonly<Record<string, string>> = {
 export const LINK_FORMS = [
   'https://www.tiktok.com/shop/pdp/{name}/{id}',
   'https://www.tiktok.com/shop/pdp/{id}',
+  'https://www.tiktok.com/shop/pdp/{name}-{id}',
   'https://www.tiktok.com/shop/{region}/pdp/{name}/{id}',
   'https://shop.tiktok.com/{region}/pdp/{name}/{id}',
+  'https://shop.tiktok.com/pdp/{name}/{id}',
   'https://shop.tiktok.com/view/product/{id}',
   'https://www.tiktok.com/view/product/{id}',
+  'https://m.tiktok.com/view/product/{id}',
+  'https://shop-id.tokopedia.com/pdp/{name}/{id}',
+  'https://shop-id.tokopedia.com/view/product/{id}',
+  'https://vt.tokopedia.com/t/{code}',
 ] as const;
 
 /**
@@ -46,6 +59,7 @@ export function matchProduct(url: URL): LinkMatch {
   const { hostname } = url;
   if (!isPlainUrl(url)) return undefined;
   if (PORTAL.test(hostname)) return { unsupported: 'a page for sellers' };
+  if (hostname === SHORT_HOST) return shortLink(pathSegments(url));
   const isShopHost = SHOP_HOSTS.has(hostname);
   if (!isShopHost && !SITE_HOSTS.has(hostname)) return undefined;
   const segments = pathSegments(url);
@@ -53,12 +67,23 @@ export function matchProduct(url: URL): LinkMatch {
   const product = readPath(path);
   if (product) {
     const { id } = product;
-    const region = regionOf(product.region ?? url.searchParams.get('region'));
+    const region = regionOf(HOST_REGIONS[hostname] ?? product.region ?? url.searchParams.get('region'));
     if (!region) return { kind: 'product', id, url: `https://www.tiktok.com/shop/pdp/${id}` };
     return { kind: 'product', id, url: `https://shop.tiktok.com/${region.toLowerCase()}/pdp/${id}`, region };
   }
   if (!isShopHost && segments[0] !== 'shop' && !isView(path)) return undefined;
   return { unsupported: kindOf(path) };
+}
+
+/** Whether a URL is the shop's, product or not: no other host is asked for a short link. */
+export function isShopAddress(url: URL): boolean {
+  return matchProduct(url) !== undefined;
+}
+
+function shortLink([first = '', second]: readonly string[]): LinkMatch {
+  const code = first === 't' && second ? second : first;
+  if (!SHORT_CODE.test(code)) return { unsupported: 'a short link without a code' };
+  return { kind: 'short_link', id: code, url: `https://${SHORT_HOST}/t/${code}/` };
 }
 
 function isView([first, second]: readonly string[]): boolean {
@@ -72,7 +97,8 @@ function readPath(path: readonly string[]): { id: string; region?: string } | un
   const [form, first, second, third] = isView(rest) ? rest.slice(1) : rest;
   if (form !== 'pdp' && form !== 'product') return undefined;
   const isNamed = form === 'pdp' && PRODUCT_ID.test(second ?? '');
-  const [id = '', further] = isNamed ? [second, third] : [first, second];
+  const [last = '', further] = isNamed ? [second, third] : [first, second];
+  const id = (form === 'pdp' ? ID_AT_END.exec(last)?.[1] : last) ?? '';
   return PRODUCT_ID.test(id) && further === undefined ? { id, region } : undefined;
 }
 

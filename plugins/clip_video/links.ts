@@ -4,12 +4,15 @@ const SITE_HOSTS: ReadonlySet<string> = new Set([
   'tiktok.com',
   'www.tiktok.com',
   'm.tiktok.com',
+  'lite.tiktok.com',
   'tiktokv.com',
   'www.tiktokv.com',
   'm.tiktokv.com',
 ]);
 /** Hosts whose first path segment is the code of a short link. */
 const SHORT_HOSTS: ReadonlySet<string> = new Set(['vm.tiktok.com', 'vt.tiktok.com', 't.tiktok.com', 'pro.tiktok.com']);
+/** Shares links of its own. */
+const LITE_HOST = 'lite.tiktok.com';
 /** Resolves the codes that directly follow the site's own host. */
 const SHORT_HOST = 'vt.tiktok.com';
 
@@ -21,8 +24,8 @@ const BARE_CODE = /^Z[A-Za-z0-9]{6,23}$/;
 
 /** Segments that an item's id follows. */
 const ITEM_SEGMENTS: ReadonlySet<string> = new Set(['video', 'photo', 'v']);
-/** What precedes `video` and `photo`: the author, or a share page. The platform's own redirects may lack both. */
-const BEFORE_ITEM = /^(?:(?:@|%40).+|share)$/i;
+/** What precedes `video` and `photo`: the author, whose name may be empty, or a share page. */
+const BEFORE_ITEM = /^(?:(?:@|%40).*|share)$/i;
 const PLAYERS: ReadonlySet<string> = new Set(['embed', 'player']);
 /** First segments of addresses that may name an item outside of the path. */
 const SHARING: ReadonlySet<string> = new Set(['', 'share', 'i18n', 'h5', 'foryou']);
@@ -45,6 +48,8 @@ const KINDS: Readonly<Record<string, string>> = {
   friends: 'a feed',
   explore: 'a feed',
   live: 'a live stream',
+  story: 'a story',
+  stories: 'a story',
   place: 'a place',
   poi: 'a place',
   playlist: 'a playlist',
@@ -60,13 +65,21 @@ const KINDS: Readonly<Record<string, string>> = {
 export const LINK_FORMS = [
   'https://www.tiktok.com/@{user}/video/{id}',
   'https://www.tiktok.com/@{user}/photo/{id}',
+  'https://www.tiktok.com/@/video/{id}',
   'https://m.tiktok.com/v/{id}.html',
+  'https://www.tiktok.com/embed/{id}',
   'https://www.tiktok.com/embed/v2/{id}',
   'https://www.tiktok.com/player/v1/{id}',
+  'https://www.tiktok.com/share/video/{id}',
+  'https://www.tiktok.com/i18n/share/video/{id}',
+  'https://www.tiktok.com/foryou?item_id={id}',
   'https://www.tiktokv.com/share/video/{id}',
   'https://vm.tiktok.com/{code}',
   'https://vt.tiktok.com/{code}',
+  'https://t.tiktok.com/{code}',
   'https://www.tiktok.com/t/{code}',
+  'https://lite.tiktok.com/t/{code}',
+  'https://www.tiktok.com/{code}',
 ] as const;
 
 /** The address of an item that does not depend on its author's name, which may change. */
@@ -74,7 +87,7 @@ export function canonicalUrl(id: string): string {
   return `https://www.tiktok.com/@i/video/${id}`;
 }
 
-/** The id in an address of the platform's own, such as a redirect, which may leave the author's name empty. */
+/** The id in an address of the platform's own, such as a redirect, which may leave the author out. */
 export function itemIdIn(url: URL): string | undefined {
   return SITE_HOSTS.has(url.hostname) && isPlainUrl(url) ? idOf(url, pathSegments(url)) : undefined;
 }
@@ -94,11 +107,11 @@ export function matchClip(url: URL): LinkMatch {
   if (SHOP_SEGMENTS.has(segments[0] ?? '')) return undefined;
   const id = isNamed(segments) ? idOf(url, segments) : undefined;
   if (id) return { kind: 'video', id, url: canonicalUrl(id) };
-  const link = short ? shortLink(segments, url.hostname) : siteShortLink(segments);
+  const link = short ? shortLink(segments, url.hostname) : siteShortLink(segments, url.hostname);
   return link ?? { unsupported: kindOf(segments, short) };
 }
 
-/** False for a link like `/video/{id}` or `/@/video/{id}`: without its author it names no item. */
+/** False for a link like `/video/{id}`, which the platform's redirects may have, or `/tag/video/{id}`. */
 function isNamed(segments: readonly string[]): boolean {
   const place = segments.findIndex((segment) => segment === 'video' || segment === 'photo');
   return place < 0 || PLAYERS.has(segments[0] ?? '') || BEFORE_ITEM.test(segments[place - 1] ?? '');
@@ -125,9 +138,10 @@ function shortLink(segments: readonly string[], host: string): LinkRef | undefin
   return { kind: 'short_link', id: code, url: `https://${host}/${code}/` };
 }
 
-function siteShortLink([first = '', code = '']: readonly string[]): LinkRef | undefined {
+function siteShortLink([first = '', code = '']: readonly string[], hostname: string): LinkRef | undefined {
   if (first === 't' && SHORT_CODE.test(code)) {
-    return { kind: 'short_link', id: code, url: `https://www.tiktok.com/t/${code}/` };
+    const host = hostname === LITE_HOST ? LITE_HOST : 'www.tiktok.com';
+    return { kind: 'short_link', id: code, url: `https://${host}/t/${code}/` };
   }
   return code === '' && BARE_CODE.test(first) ? shortLink([first], SHORT_HOST) : undefined;
 }
@@ -136,7 +150,7 @@ function kindOf(segments: readonly string[], short: boolean): string {
   const [first = '', second] = segments;
   if (short) return 'a short link without a code';
   if (first === '') return 'the home page';
-  if (!isNamed(segments)) return "an item's link without its author";
+  if (!isNamed(segments)) return kindOfPage(KINDS, first) ?? "an item's link without its author";
   if (segments.some((segment) => ITEM_SEGMENTS.has(segment))) return 'a link without a proper item id';
   const user = first.startsWith('@') || /^%40/i.test(first) || second?.startsWith('@');
   // The last segment is the most precise: `/@user/live`.

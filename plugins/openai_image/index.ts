@@ -10,6 +10,7 @@ import {
   type HttpStream,
   type ImageCall,
   type ImageProvider,
+  type ImageWarning,
   isGatewayError,
   openaiUsage,
   type PluginContext,
@@ -34,6 +35,8 @@ import {
   type Options,
   OptionsSchema,
   refusalFailure,
+  SETTINGS,
+  takenBy,
   type Upstream,
 } from './requests.js';
 
@@ -76,6 +79,7 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     const { url, apiKey } = upstream;
     const end = clock.monotonic() + remainingMs;
     const { size, warning } = askedSize(call.size, upstream);
+    const warnings = [...(warning ? [warning] : []), ...leftOut(call, upstream)];
     const { path, contentType, body } = encodeRequest(call, upstream, size);
     const headers = {
       'content-type': contentType,
@@ -98,7 +102,7 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     return {
       bytes,
       contentType: type,
-      ...(warning && { warnings: [warning] }),
+      ...(warnings.length > 0 && { warnings }),
       ...(usage && { usage }),
       ...(seed !== undefined && { seed }),
     };
@@ -118,12 +122,14 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
   }
 
   const maxReferences = Math.max(...upstreams.map((upstream) => upstream.maxReferences));
+  const takes = [...new Set(upstreams.flatMap(takenBy))];
 
   return {
     models: models.map((id) => ({
       id,
       maxReferences,
       takesMask: maxReferences > 0,
+      takes,
       formats: ['png', 'jpeg', 'webp'],
     })),
     upstreams: () => all.states(),
@@ -255,4 +261,11 @@ async function fetchOnce(url: URL, { context, signal, end }: Download): Promise<
     if (!error.retryable) throw error;
     return error;
   }
+}
+
+/** Settings that another upstream of the provider takes. */
+function leftOut({ options }: ImageCall, upstream: Upstream): ImageWarning[] {
+  const taken = takenBy(upstream);
+  const missing = SETTINGS.filter((name) => options[name] !== undefined && !taken.includes(name));
+  return missing.map((setting) => ({ setting, details: 'the upstream does not take it' }));
 }

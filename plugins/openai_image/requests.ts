@@ -20,6 +20,33 @@ import {
 
 const strict = { additionalProperties: false } as const;
 
+/** Settings that servers of this format have besides those of the vendor. */
+export const SETTINGS = [
+  'seed',
+  'steps',
+  'num_inference_steps',
+  'guidance',
+  'guidance_scale',
+  'cfg_scale',
+  'strength',
+  'clip_skip',
+  'denoising_strength',
+  'eta',
+  'negative_prompt',
+  'sampler',
+  'sampler_name',
+  'sample_method',
+  'scheduler',
+  'style',
+] as const;
+/** Models of the vendor, also with the name of a gateway before them. */
+const OF_VENDOR = /(?:^|\/)(?:chatgpt-image|gpt-image|dall-e)/i;
+
+/** Further settings that an upstream accepts. */
+export function takenBy({ takes, model }: Pick<Upstream, 'takes' | 'model'>): readonly string[] {
+  return takes ?? (OF_VENDOR.test(model) ? [] : SETTINGS);
+}
+
 const UpstreamSchema = Type.Object(
   {
     /** Base address, e.g. `https://api.openai.com/v1`; `/images/generations` and `/images/edits` are put behind it. */
@@ -45,6 +72,12 @@ const UpstreamSchema = Type.Object(
       default: false,
       description: 'Ask for base64 explicitly, which some servers need and the models of the vendor refuse.',
     }),
+    takes: Type.Optional(
+      Type.Array(Type.Union(SETTINGS.map((one) => Type.Literal(one))), {
+        description:
+          'Further settings that the upstream accepts. Default: all of them, but for a model of OpenAI, which refuses them, none.',
+      }),
+    ),
     idempotent: Type.Boolean({
       default: false,
       description:
@@ -145,7 +178,8 @@ function settingsOf(
   upstream: Upstream,
   size: string | undefined,
 ): Record<string, string | number | boolean> {
-  const names: readonly string[] = call.references.length > 0 ? PASSED_WITH_REFERENCES : PASSED;
+  const usual: readonly string[] = call.references.length > 0 ? PASSED_WITH_REFERENCES : PASSED;
+  const names = [...usual, ...takenBy(upstream)];
   const passed = names.flatMap((name) => {
     const value = call.options[name];
     return typeof value === 'string' || typeof value === 'number' ? [[name, value] as const] : [];
@@ -181,7 +215,14 @@ const SHARED_CODES: readonly ErrorCode[] = [
   'image_file_too_large',
   'unsupported_image_media_type',
 ];
-const PARAMS: ReadonlySet<string> = new Set([...PASSED_WITH_REFERENCES, 'prompt', 'size', 'image', 'mask']);
+const PARAMS: ReadonlySet<string> = new Set([
+  ...PASSED_WITH_REFERENCES,
+  ...SETTINGS,
+  'prompt',
+  'size',
+  'image',
+  'mask',
+]);
 
 export function refusalFailure(refusal: UpstreamRefusal, call: ImageCall, upstream: Upstream, now: number): TryFailure {
   const names = { ...upstream, publicModel: call.model };

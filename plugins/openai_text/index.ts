@@ -11,7 +11,9 @@ import {
   type PluginContext,
   type ResponsesTask,
   readUpstreamRequestId,
+  silenceLimit,
   sumUpstreamStates,
+  type TextCall,
   type TextProvider,
   type TextReply,
   type TextRoute,
@@ -24,7 +26,6 @@ import {
 } from 'mediagate/plugin';
 import { canServe, modelsOf, type Options, OptionsSchema, type ServedModel, type Upstream } from './options.js';
 import {
-  checkRoute,
   checkTextUpstreams,
   NoResponses,
   responsesFailure,
@@ -68,8 +69,19 @@ interface Asked extends Omit<UpstreamCall<Upstream, TextReply>, 'model' | 'ask'>
   refuse: typeof textFailure;
   /** See {@link TextUpstreamRequest}. */
   firstBytesMs?: number;
+  route?: TextRoute;
+  /** Its silence is limited while another upstream is left. Default: it is not. */
+  call?: TextCall;
   /** Whether events may be none. */
   mayHaveNone?: boolean;
+}
+
+/** One try of an upstream. */
+interface Try {
+  upstream: Upstream;
+  remainingMs: number;
+  /** Whether another upstream is left. */
+  hasOther: boolean;
 }
 
 /** A model, and the fail-over of its upstreams. */
@@ -104,17 +116,32 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     return served;
   }
 
-  async function ask(asked: Asked, upstream: Upstream, remainingMs: number): Promise<TextReply> {
-    const { signal, refuse, firstBytesMs, mayHaveNone = false } = asked;
+  function silenceOf(call: TextCall): number {
+    return silenceLimit(call, { seconds: servedBy(call.model).firstByteSeconds, budgetMs });
+  }
+
+  async function ask(asked: Asked, { upstream, remainingMs, hasOther }: Try): Promise<TextReply> {
+    const { signal, refuse, firstBytesMs, route, mayHaveNone } = asked;
+    const silenceMs = hasOther && asked.call ? silenceOf(asked.call) : undefined;
     const request = asked.request(upstream);
     const timeoutMs = Math.max(1, remainingMs);
-    const sent = { ...request, signal, timeoutMs, idleMs, firstBytesMs, mayHaveNone };
+    const sent = {
+      ...request,
+      signal,
+      timeoutMs,
+      idleMs,
+      firstBytesMs,
+      silenceMs,
+      route,
+      names: upstream,
+      mayHaveNone,
+    };
     const { status, headers, body } = await askTextUpstream({ http, clock }, sent, (refusal) =>
       refuse(refusal, upstream, clock.now()),
     );
     return {
       status,
-      headers: passed(headers),
+      headers: passed(headers, asked.firstBytesMs !== undefined),
       body,
       upstream: upstream.name,
       upstreamModel: upstream.model,
@@ -124,34 +151,32 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   }
 
   /** Sends a response as a chat to an upstream that only has chats: it is configured so, or has refused one. */
-  async function askForResponse(
-    asked: Asked,
-    translated: () => ChatTranslation,
-    upstream: Upstream,
-    remainingMs: number,
-  ): Promise<TextReply> {
+  async function askForResponse(asked: Asked, translated: () => ChatTranslation, tried: Try): Promise<TextReply> {
+    const { upstream, remainingMs } = tried;
     const end = clock.monotonic() + remainingMs;
     const isKnown = !upstream.routes.includes('responses') || (chatOnly.get(upstream) ?? 0) > clock.monotonic();
     if (!isKnown) {
       try {
-        const reply = await ask({ ...asked, refuse: responsesFailure }, upstream, remainingMs);
-        return { ...reply, body: await checkRoute(reply) };
+        return await ask({ ...asked, refuse: responsesFailure }, tried);
       } catch (error) {
         if (!(error instanceof NoResponses)) throw error;
       }
     }
     const { call, replyOf } = translate(translated);
     const reply = await ask(
-      { ...asked, request: () => textRequest(call, upstream), refuse: translatedFailure },
-      upstream,
-      end - clock.monotonic(),
+      { ...asked, route: call.route, request: () => textRequest(call, upstream), refuse: translatedFailure },
+      { ...tried, remainingMs: end - clock.monotonic() },
     );
     if (!isKnown) chatOnly.set(upstream, clock.monotonic() + CHAT_ONLY_MS);
     return replyOf(reply);
   }
 
   const run = (model: string, upstreams: Upstreams<Upstream>, asked: Asked): Promise<TextReply> =>
-    upstreams.run({ ...asked, model, ask: (upstream, remainingMs) => ask(asked, upstream, remainingMs) });
+    upstreams.run({
+      ...asked,
+      model,
+      ask: (upstream, remainingMs, hasOther) => ask(asked, { upstream, remainingMs, hasOther }),
+    });
 
   return {
     upstreams: () => sumUpstreamStates([...all.values()].flatMap(({ answering }) => answering.states())),
@@ -178,6 +203,9 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         lost: 'anywhere',
         request: (upstream) => textRequest(call, upstream),
         refuse: task || !WRITING.includes(route) ? taskFailure : textFailure,
+        call,
+        // What runs in the background has nothing to say at first.
+        ...(call.parsed.background !== true && { route }),
         ...(stream && { firstBytesMs: PATIENCE_MS }),
       };
       const upstreamsOfCall = task === 'input_tokens' ? looking : answering;
@@ -191,7 +219,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       return upstreamsOfCall.run({
         ...asked,
         model,
-        ask: (upstream, remainingMs) => askForResponse(asked, translated, upstream, remainingMs),
+        ask: (upstream, remainingMs, hasOther) =>
+          askForResponse(asked, translated, { upstream, remainingMs, hasOther }),
       });
     },
     async stored(call) {
@@ -229,8 +258,9 @@ function translate(translated: () => ChatTranslation): ChatTranslation {
   }
 }
 
-function passed(headers: HttpStream['headers']): Record<string, string> {
-  const fields: Record<string, string> = { 'content-type': headers['content-type'] ?? 'application/json' };
+function passed(headers: HttpStream['headers'], stream: boolean): Record<string, string> {
+  const type = headers['content-type'] ?? (stream ? 'text/event-stream' : 'application/json');
+  const fields: Record<string, string> = { 'content-type': type };
   for (const name of PASSED_FIELDS) {
     const value = headers[name];
     if (value !== undefined) fields[name] = value;

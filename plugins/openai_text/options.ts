@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import {
   BearerKeySchema,
+  chooseUpstreams,
+  ModelUpstreamFields,
   REASONING_EFFORTS,
   type ResponsesTask,
   type Static,
@@ -48,24 +50,6 @@ const ModelRoutesSchema = Type.Array(
   { minItems: 1, uniqueItems: true },
 );
 
-const ModelUpstreamSchema = Type.Object(
-  {
-    name: Type.String({ minLength: 1, description: '`name` of one of the upstreams.' }),
-    model: Type.Optional(
-      Type.String({ minLength: 1, description: 'Name of the model at this upstream. Default: as without the list.' }),
-    ),
-    weight: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 1_000,
-        description:
-          'Share of the requests of this model. Default: the `weight` of the upstream, if another one of the list has a weight.',
-      }),
-    ),
-  },
-  strict,
-);
-
 const MaxOutputTokensSchema = Type.Integer({ minimum: 1, maximum: 100_000_000 });
 const OutputLimitFieldSchema = Type.String({ pattern: '^[A-Za-z_]{1,40}$' });
 const ReasoningFieldSchema = Type.Union(
@@ -77,19 +61,8 @@ const EffortsSchema = Type.Array(Type.String({ minLength: 1 }));
 const ModelSchema = Type.Object(
   {
     ...TextOptionFields.model,
-    upstream: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description: '`name` of the one upstream that has the model. Default: all have it.',
-      }),
-    ),
-    upstreams: Type.Optional(
-      Type.Array(ModelUpstreamSchema, {
-        minItems: 1,
-        description:
-          'Upstreams that have the model, in place of `upstream`: the first one that works answers or, if one has a `weight`, they share the requests.',
-      }),
-    ),
+    ...TextOptionFields.silence,
+    ...ModelUpstreamFields,
     routes: Type.Optional({
       ...ModelRoutesSchema,
       description: 'Routes of the model. Default: `routes` of the provider.',
@@ -154,6 +127,7 @@ export const OptionsSchema = Type.Object(
     },
     upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16, description: 'Servers that have the models.' }),
     ...TextTimeFields,
+    ...TextOptionFields.silence,
   },
   strict,
 );
@@ -186,6 +160,8 @@ export interface ServedModel {
   upstreams: readonly Upstream[];
   /** Whether the first upstream that works gets all requests. Default: they are shared by weight. */
   isOrdered: boolean;
+  /** Default: by the request. */
+  firstByteSeconds: number | undefined;
 }
 
 const WRITING: readonly TextRoute[] = ['chat_completions', 'responses'];
@@ -210,13 +186,10 @@ function servedModel(
   const { id, routes = options.routes ?? WRITING, contextLength } = one;
   const { maxOutputTokens = options.maxOutputTokens, outputLimitField = options.outputLimitField } = one;
   const { reasoningField = options.reasoningField, systemMessages = options.systemMessages } = one;
-  const choice = choiceOf(one, at);
-  const upstreams = (choice ?? all.map(({ name }): Choice[number] => ({ name }))).map((chosen, index): Upstream => {
-    const found = all.find(({ name, configured }) => name === chosen.name && (configured || !choice));
-    if (!found) throw new Error(`${at}: no upstream has the "name" that upstream ${index + 1} of the model says`);
-    const { configured: _, ...upstream } = found;
-    const { model = upstream.model ?? one.model ?? id, weight = upstream.weight } = chosen;
-    return { ...upstream, model, weight, publicModel: id, systemMessages };
+  const { upstreams: chosen, isOrdered } = chooseUpstreams(one, { at, all });
+  const upstreams = chosen.map((upstream): Upstream => {
+    const { name = nameOf(upstream.url), ...rest } = upstream;
+    return { ...rest, name, publicModel: id, systemMessages };
   });
   const served = routes.filter((route) => upstreams.some((upstream) => canServe(upstream, route)));
   if (served.length === 0) throw new Error(`${at}: no upstream of the model has one of its routes`);
@@ -235,7 +208,8 @@ function servedModel(
       upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
     },
     upstreams,
-    isOrdered: choice?.every(({ weight }) => weight === undefined) ?? false,
+    isOrdered,
+    firstByteSeconds: one.firstByteSeconds ?? options.firstByteSeconds,
   };
 }
 
@@ -244,21 +218,10 @@ export function canServe({ routes }: Pick<Upstream, 'routes'>, route: TextRoute)
   return routes.includes(route) || (route === 'responses' && routes.includes('chat_completions'));
 }
 
-type Choice = readonly Static<typeof ModelUpstreamSchema>[];
-
-/** Undefined if the model is at all upstreams. */
-function choiceOf({ upstream, upstreams }: ModelOptions, at: string): Choice | undefined {
-  if (upstream !== undefined && upstreams) throw new Error(`${at} has "upstream" beside "upstreams"`);
-  const choice = upstream === undefined ? upstreams : [{ name: upstream }];
-  const twice = choice?.findIndex(({ name }, index) => choice.findIndex((other) => other.name === name) !== index);
-  if (twice !== undefined && twice >= 0) throw new Error(`${at}.upstreams.${twice} is listed already`);
-  return choice;
-}
-
-interface Addressed extends Omit<Upstream, 'model' | 'publicModel' | 'systemMessages'> {
+interface Addressed extends Omit<Upstream, 'name' | 'model' | 'publicModel' | 'systemMessages'> {
+  /** The configured one, which models may use. */
+  name?: string;
   model?: string;
-  /** Whether the name is a configured one, which models may use. */
-  configured: boolean;
 }
 
 /** @throws Error where two have the same name, since a response could then not be found again. */
@@ -275,11 +238,10 @@ function addressesOf({ upstreams }: Options): Addressed[] {
       moderations: addressOf(one.url, 'moderations'),
     },
     routes: [...one.routes, 'embeddings', 'moderations'] as const,
-    name: one.name ?? nameOf(one.url),
     member: one.name ?? `upstreams.${index}`,
-    configured: one.name !== undefined,
   }));
-  const twice = all.findIndex(({ name }, index) => all.findIndex((other) => other.name === name) !== index);
+  const names = all.map(({ name, url }) => name ?? nameOf(url));
+  const twice = names.findIndex((name, index) => names.indexOf(name) !== index);
   if (twice >= 0) throw new Error(`upstreams.${twice} has the same address as an earlier one and needs its own "name"`);
   return all;
 }

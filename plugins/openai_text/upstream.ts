@@ -9,11 +9,9 @@ import {
   openaiError,
   type PluginContext,
   replaceFields,
-  resumeBody,
   type StoredResponseAction,
   type StoredResponseCall,
   type TextCall,
-  type TextReply,
   TryFailure,
   textFailure,
   type UpstreamCheck,
@@ -97,26 +95,6 @@ export function translatedFailure(refusal: UpstreamRefusal, upstream: UpstreamNa
   if (param === undefined) return textFailure(refusal, upstream, now);
   const json = { error: { ...(at(refusal.json, 'error') as object), param } };
   return textFailure({ ...refusal, json }, upstream, now);
-}
-
-/** What servers answer with status 200 to a path that they do not have. */
-const NO_SUCH_PATH = /^\s*\{\s*"error"\s*:\s*"Unexpected endpoint/;
-const MAX_REFUSAL_BYTES = 1_000;
-
-/**
- * Reads the beginning of an answer that may be such a refusal.
- * @returns The body, unread.
- * @throws NoResponses
- */
-export async function checkRoute({ headers, body }: Pick<TextReply, 'headers' | 'body'>): Promise<TextReply['body']> {
-  if (!headers['content-type']?.startsWith('application/json')) return body;
-  const chunks = body[Symbol.asyncIterator]();
-  const first = await chunks.next();
-  const isShort = !first.done && first.value.length <= MAX_REFUSAL_BYTES;
-  if (!isShort || !NO_SUCH_PATH.test(Buffer.from(first.value).toString('latin1'))) return resumeBody(first, chunks);
-  await chunks.return?.();
-  const error = new GatewayError('upstream_error', 'The upstream does not know this model or address.');
-  throw new NoResponses(error, { again: 'elsewhere', counts: false });
 }
 
 /** Asks each upstream that has models for its list of them, all at once. */

@@ -7,9 +7,20 @@ const HOSTS: ReadonlySet<string> = new Set([
   'instagr.am',
   'www.instagr.am',
 ]);
+/** Interface languages: `de.instagram.com`, `pt-br.instagram.com`. */
+const LANGUAGE_HOST = /^[a-z]{2}(?:-[a-z]{2})?\.instagram\.com$/;
 
 /** Path segments before a post's shortcode. */
 const ITEM_PATHS: ReadonlySet<string> = new Set(['p', 'reel', 'reels', 'tv']);
+/** The words of {@link ITEM_PATHS} in share links. */
+const SHARE_PATHS: ReadonlySet<string> = new Set([...ITEM_PATHS, 'r']);
+/** Words in the place of a shortcode → what the link is. */
+const REELS_KINDS: Readonly<Record<string, string>> = {
+  audio: 'a list of reels with the same audio',
+  videos: 'a list of reels',
+};
+/** A media id, with the owner's id or without. */
+const MEDIA_ID = /^([1-9]\d{14,19})(?:_\d{1,20})?$/;
 const USERNAME = /^[A-Za-z0-9._]{1,30}$/;
 const SHARE_CODE = /^[A-Za-z0-9_-]{5,64}$/;
 
@@ -42,7 +53,9 @@ const KINDS: Readonly<Record<string, string>> = {
   developer: 'a page about the company',
   directory: 'a directory',
 };
-const PROFILE_TABS: ReadonlySet<string> = new Set(['saved', 'tagged', 'reels', 'channel', 'guide', 'guides', 'live']);
+const PROFILE_TABS: ReadonlySet<string> = new Set(
+  'saved tagged reels channel guide guides live posts highlights followers following feed'.split(' '),
+);
 
 /** For the capabilities list and the docs. */
 export const LINK_FORMS = [
@@ -52,9 +65,14 @@ export const LINK_FORMS = [
   'https://www.instagram.com/tv/{shortcode}/',
   'https://www.instagram.com/{user}/p/{shortcode}/',
   'https://www.instagram.com/{user}/reel/{shortcode}/',
+  'https://www.instagram.com/{user}/tv/{shortcode}/',
+  'https://www.instagram.com/p/{media_id}/',
   'https://www.instagram.com/p/{shortcode}/embed/',
   'https://www.instagram.com/share/{code}',
+  'https://www.instagram.com/share/p/{code}',
+  'https://www.instagram.com/share/r/{code}',
   'https://www.instagram.com/share/reel/{code}',
+  'https://{language}.instagram.com/p/{shortcode}/',
   'https://instagr.am/p/{shortcode}/',
 ] as const;
 
@@ -65,7 +83,7 @@ export function canonicalUrl(shortcode: string): string {
 
 /** Whether the URL is on the site, item or not. */
 export function isSite(url: URL): boolean {
-  return HOSTS.has(url.hostname) && isPlainUrl(url);
+  return (HOSTS.has(url.hostname) || LANGUAGE_HOST.test(url.hostname)) && isPlainUrl(url);
 }
 
 /** The post or share link in a URL; undefined if the URL is not on the site. */
@@ -100,15 +118,25 @@ function segmentsOf(address: string | undefined): string[] {
 
 function shareLink([first, ...rest]: readonly string[]): LinkRef | undefined {
   const code = rest.at(-1) ?? '';
-  const isForm = rest.length === 1 || (rest.length === 2 && ITEM_PATHS.has(rest[0] ?? ''));
+  const isForm = rest.length === 1 || (rest.length === 2 && SHARE_PATHS.has(rest[0] ?? ''));
   if (first !== 'share' || !isForm || !SHARE_CODE.test(code)) return undefined;
   return { kind: 'short_link', id: code, url: `https://www.instagram.com/share/${rest.join('/')}` };
 }
 
 function shortcodeIn(segments: readonly string[]): string | undefined {
   const [first = '', second, third] = segments;
-  if (ITEM_PATHS.has(first)) return second === 'audio' && first === 'reels' ? undefined : second;
-  return second !== undefined && ITEM_PATHS.has(second) && isUsername(first) ? third : undefined;
+  if (first === 'reels' && second !== undefined && Object.hasOwn(REELS_KINDS, second)) return undefined;
+  if (ITEM_PATHS.has(first)) return fromMediaId(second);
+  return second !== undefined && ITEM_PATHS.has(second) && isUsername(first) ? fromMediaId(third) : undefined;
+}
+
+/** Links with the number of a post open it as well. A shortcode of so many digits does not exist. */
+function fromMediaId(code: string | undefined): string | undefined {
+  const mediaId = MEDIA_ID.exec(code ?? '')?.[1];
+  if (mediaId === undefined) return code;
+  let shortcode = '';
+  for (let rest = BigInt(mediaId); rest > 0n; rest /= 64n) shortcode = ALPHABET.charAt(Number(rest % 64n)) + shortcode;
+  return shortcode;
 }
 
 function isUsername(segment: string): boolean {
@@ -119,7 +147,8 @@ function kindOf(segments: readonly string[], shortcode: string | undefined): str
   const [first = '', second = ''] = segments;
   if (shortcode !== undefined) return 'a link with a malformed shortcode';
   if (first === '') return 'the home page';
-  if (first === 'reels' && second === 'audio') return 'a list of reels with the same audio';
+  if (first === 'stories' && second === 'highlights') return 'a highlight';
+  if (first === 'reels' && Object.hasOwn(REELS_KINDS, second)) return REELS_KINDS[second] ?? 'a list of reels';
   const isProfile = USERNAME.test(first) && (second === '' || PROFILE_TABS.has(second));
   return kindOfPage(KINDS, first) ?? (isProfile ? 'a profile' : 'another page of the site');
 }

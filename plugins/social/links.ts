@@ -7,7 +7,10 @@ const NUMBER = /^\d{5,20}$/;
 const ALIAS = /^pfbid[A-Za-z0-9]{16,150}$/;
 const SHARE_CODE = /^[A-Za-z0-9_-]{4,40}$/;
 /** Kinds of share links that lead to items: posts, videos and reels. Others lead to groups, events and the like. */
-const SHARE_KIND = /^[pvr]$/;
+const SHARE_KIND = /^(?:[pvr]|reel)$/;
+
+/** The number of a version of the API, before the path of a plugin. */
+const VERSION = /^v\d{1,3}\.\d{1,3}$/;
 
 /** Path of a page that leads to another address → the parameter that has the address. */
 const WRAPPERS: Readonly<Record<string, string>> = {
@@ -27,18 +30,51 @@ const WRAPPERS: Readonly<Record<string, string>> = {
 /** Link forms that are accepted, for the capabilities list and the docs. */
 export const LINK_FORMS = [
   'https://www.facebook.com/{user}/posts/{id}',
+  'https://www.facebook.com/{user}/posts/{slug}-{id}',
+  'https://www.facebook.com/{user}/posts/{slug}/{id}',
   'https://www.facebook.com/permalink.php?story_fbid={id}&id={user}',
   'https://m.facebook.com/story.php?story_fbid={id}&id={user}',
+  'https://www.facebook.com/profile.php?id={user}&story_fbid={id}',
   'https://www.facebook.com/groups/{group}/posts/{id}',
+  'https://www.facebook.com/groups/{group}/permalink/{id}',
+  'https://www.facebook.com/groups/{group}/?multi_permalinks={id}',
+  'https://www.facebook.com/pages/{name}/{user}/posts/{id}',
+  'https://www.facebook.com/people/{name}/{user}/posts/{id}',
+  'https://www.facebook.com/pg/{user}/posts/{id}',
+  'https://www.facebook.com/pg/{user}/videos/{id}',
+  'https://www.facebook.com/p/{name}-{user}/posts/{id}',
+  'https://www.facebook.com/p/{name}-{user}/videos/{id}',
+  'https://www.facebook.com/{user}_{id}',
   'https://www.facebook.com/photo/?fbid={id}',
+  'https://www.facebook.com/photo.php?fbid={id}',
+  'https://www.facebook.com/photo/{id}',
+  'https://www.facebook.com/{user}/photos/{id}',
   'https://www.facebook.com/{user}/photos/{set}/{id}',
+  'https://www.facebook.com/media/set/?set=pcb.{id}',
   'https://www.facebook.com/reel/{id}',
+  'https://www.facebook.com/reel/?v={id}',
+  'https://www.facebook.com/{user}/reels/{id}',
   'https://www.facebook.com/watch/?v={id}',
+  'https://www.facebook.com/watch/live/?v={id}',
+  'https://www.facebook.com/watch/live/{id}',
+  'https://www.facebook.com/video.php?v={id}',
+  'https://www.facebook.com/video/embed?video_id={id}',
+  'https://www.facebook.com/videos/{id}',
   'https://www.facebook.com/{user}/videos/{id}',
+  'https://www.facebook.com/{user}/videos/{slug}/{id}',
+  'https://www.facebook.com/plugins/video.php?href={link}',
+  'https://www.facebook.com/plugins/post.php?href={link}',
+  'https://www.facebook.com/v{version}/plugins/video.php?href={link}',
+  'https://www.facebook.com/share/{code}',
   'https://www.facebook.com/share/p/{code}',
   'https://www.facebook.com/share/v/{code}',
   'https://www.facebook.com/share/r/{code}',
+  'https://www.facebook.com/share/reel/{code}',
+  'https://m.facebook.com/{user}/posts/{id}',
+  'https://mbasic.facebook.com/story.php?story_fbid={id}&id={user}',
+  'https://{language}.facebook.com/{user}/posts/{id}',
   'https://fb.watch/{code}',
+  'https://fb.watch/v/{code}',
 ] as const;
 
 /** The subdomains are those of the site itself, and interface languages (`de-de`, `zh-hk`, `fr`). */
@@ -101,9 +137,15 @@ function shareLink(base: string, segments: readonly string[]): LinkRef | undefin
 
 /** The item of an address that is a parameter of another; of this site only, and one level deep. */
 function wrapped(url: URL): LinkRef | undefined {
-  const path = pathSegments(url).join('/').toLowerCase();
+  const segments = pathSegments(url);
+  const path = segments
+    .slice(VERSION.test(segments[0] ?? '') ? 1 : 0)
+    .join('/')
+    .toLowerCase();
   const parameter = Object.hasOwn(WRAPPERS, path) ? WRAPPERS[path] : undefined;
-  const inner = parameter === undefined ? null : URL.parse(url.searchParams.get(parameter) ?? '');
+  const address = parameter === undefined ? null : url.searchParams.get(parameter);
+  // Plugins also name an item by its path.
+  const inner = address ? URL.parse(address, /^\/(?!\/)/.test(address) ? SITE : undefined) : null;
   return inner && isOwnHost(inner) ? linkOf(inner) : undefined;
 }
 
@@ -113,21 +155,28 @@ function itemOf(url: URL): LinkRef | undefined {
   const query = (name: string) => url.searchParams.get(name) ?? undefined;
   switch (first) {
     case 'watch':
-      return numbered('video', query('v') ?? (segments.length === 2 ? segments[1] : undefined));
+      return numbered('video', query('v') ?? (isWatched(segments) ? segments.at(-1) : undefined));
+    case 'videos':
+      return segments.length > 3 ? undefined : numbered('video', segments.at(-1));
     case 'video.php':
       return numbered('video', query('v'));
     case 'video':
       return numbered('video', query('v') ?? query('video_id'));
     case 'reel':
     case 'reels':
-      return numbered('reel', segments[1]);
+      return numbered('reel', segments[1] ?? query('v'));
     case 'photo':
     case 'photo.php':
-      return numbered('photo', query('fbid')) ?? numbered('video', query('v'));
+      return (
+        numbered('photo', query('fbid')) ??
+        numbered('video', query('v')) ??
+        (segments.length === 2 ? numbered('photo', segments[1]) : undefined)
+      );
     case 'photos':
       return numbered('photo', query('photo') ?? segments.at(-1));
     case 'permalink.php':
     case 'story.php':
+    case 'profile.php':
       return post(query('id'), query('story_fbid'));
     case 'media':
       // The set of the pictures of one post has its id; an album (`a.`) is not one item.
@@ -136,13 +185,36 @@ function itemOf(url: URL): LinkRef | undefined {
       const [, group, section, ...rest] = segments;
       const listed = query('multi_permalinks')?.split(',', 1)[0];
       const inQuery = listed ?? (query('view') === 'permalink' ? query('id') : undefined);
-      return post(group, section === 'posts' || section === 'permalink' ? rest.at(-1) : inQuery, true);
+      return post(group, section === 'posts' || section === 'permalink' ? withoutSlug(rest.at(-1)) : inQuery, true);
     }
     case 'share':
       return shareLink(`${SITE}/share`, segments.slice(1));
+    case 'pg':
+      return ofProfile(segments.slice(1));
+    case 'p':
+    case 'pages':
+    case 'people':
+      return ofPage(segments);
     default:
       return ofProfile(segments);
   }
+}
+
+/** `watch/{id}` and `watch/live/{id}`; other words are names of pages. */
+function isWatched(segments: readonly string[]): boolean {
+  return segments.length === 2 || (segments.length === 3 && segments[1]?.toLowerCase() === 'live');
+}
+
+/** `p/{name}-{id}/…`, `pages/{name}/{id}/…` and `pages/category/{category}/{name}-{id}/…`. */
+function ofPage(segments: readonly string[]): LinkRef | undefined {
+  const at = segments.findIndex((segment) => /^(?:posts|videos|photos|reels|activity)$/i.test(segment));
+  const owner = at > 1 && at < 5 ? /(?:^|-)(\d{5,20})$/.exec(segments[at - 1] ?? '')?.[1] : undefined;
+  return owner === undefined ? undefined : ofProfile([owner, ...segments.slice(at)]);
+}
+
+/** The id at the end of words that the site puts before it. */
+function withoutSlug(text: string | undefined): string | undefined {
+  return /-(\d{5,20}|pfbid[A-Za-z0-9]{16,150})$/.exec(text ?? '')?.[1] ?? text;
 }
 
 /** The item of a link that begins with the name of a profile. */
@@ -156,10 +228,10 @@ function ofProfile(segments: readonly string[]): LinkRef | undefined {
   switch (section?.toLowerCase()) {
     case 'posts':
     case 'activity':
-      return post(owner, last);
+      return post(owner, withoutSlug(last));
     case 'videos':
     case 'live_videos':
-      return numbered('video', last);
+      return numbered('video', withoutSlug(last));
     case 'reel':
     case 'reels':
       return numbered('reel', last);
@@ -190,6 +262,7 @@ function post(owner: string | undefined, given: string | undefined, isGroup = fa
 /** First segment of a path that is no item, without `.php` → what it is. */
 const KINDS: Readonly<Record<string, string>> = {
   ads: 'an advertisement',
+  accounts: 'an account page',
   ajax: 'an internal address of the site',
   dialog: 'a dialog',
   events: 'an event',
@@ -198,7 +271,9 @@ const KINDS: Readonly<Record<string, string>> = {
   hashtag: 'a hashtag',
   help: 'a help page',
   l: 'a redirect to another site',
+  checkpoint: 'an account check',
   login: 'the login page',
+  plugins: 'a page for other sites that shows no item',
   marketplace: 'a marketplace page',
   media: 'an album',
   messages: 'a conversation',
@@ -206,6 +281,7 @@ const KINDS: Readonly<Record<string, string>> = {
   p: 'a profile',
   pages: 'a profile',
   people: 'a profile',
+  pg: 'a profile',
   photo: 'a list of photos',
   photos: 'a list of photos',
   profile: 'a profile',
@@ -217,6 +293,7 @@ const KINDS: Readonly<Record<string, string>> = {
   sharer: 'a dialog',
   stories: 'a story, which only signed-in users can see',
   video: 'a list of videos',
+  videos: 'a list of videos',
   watch: 'a list of videos',
   watchparty: 'a watch party',
 };
@@ -229,7 +306,8 @@ function kindOf([first = '', second = '', third]: readonly string[]): string {
   const known = kindOfPage(KINDS, name);
   if (known !== undefined) return known;
   if (second === '') return 'a profile';
-  return /^(?:videos|photos|posts|reels|live_videos)$/i.test(second)
+  if (/^(?:about\w*|avatar|info|friends|followers|following|directory)$/i.test(second)) return 'a profile';
+  return /^(?:videos|photos\w*|posts|reels|live_videos|events|groups|reviews|mentions)$/i.test(second)
     ? 'a list of a profile'
     : 'another page of the site';
 }

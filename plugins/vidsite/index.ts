@@ -21,6 +21,7 @@ import { isReadable, outcomeOfPage, outcomeOfPlayer, type ReadOptions, type Vide
 import { itemOf, parseOembed, parseVideo } from './read/public-apis.js';
 import { channelId } from './read/values.js';
 import { readWatchPage } from './read/watch-page.js';
+import { resolveVideoLink } from './resolve.js';
 
 const options = Type.Object(
   {
@@ -58,7 +59,7 @@ export default definePlugin<typeof options>({
   options,
   /** @throws TypeError if `options.siteConfig` does not fit the shipped one. */
   setup(context) {
-    const { apiKey, region } = context.options;
+    const { apiKey, region, language } = context.options;
     const siteConfig = siteConfigOf(context.options.siteConfig);
     const requests = createRequests(context.http, siteConfig, { ...context.options, clock: context.clock });
     const readOptions = { siteConfig, region };
@@ -70,6 +71,7 @@ export default definePlugin<typeof options>({
       linkForms: LINK_FORMS,
       mediaHosts: ['.googlevideo.com'],
       match: matchVideo,
+      resolve: (call) => resolveVideoLink({ http: context.http, siteConfig, language }, call),
       embed: ({ id }) => ({ url: `https://www.youtube.com/embed/${id}`, width: 560, height: 315 }),
       probeLinks,
       begin: () => ({}),

@@ -1,4 +1,4 @@
-import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate/plugin';
+import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate/plugin';
 
 const VIDEO_ID = /^[0-9A-Za-z_-]{11}$/;
 /** Hosts whose path is the id. */
@@ -10,9 +10,24 @@ const OTHER_SUBDOMAINS: ReadonlySet<string> = new Set(['consent', 'accounts', 's
 
 /** First segment of paths whose second segment is a video's id. */
 const ITEM_PATHS: ReadonlySet<string> = new Set(['watch', 'shorts', 'live', 'embed', 'v', 'e', 'w']);
-const QUERY_PATHS: ReadonlySet<string> = new Set(['', 'watch', 'watch_popup', 'movie', 'embed', 'ytscreeningroom']);
+const QUERY_PATHS: ReadonlySet<string> = new Set([
+  '',
+  'watch',
+  'watch.php',
+  'watch_popup',
+  'movie',
+  'movie_popup',
+  'embed',
+  'ytscreeningroom',
+]);
 /** Words in the place of an embedded video's id. */
 const EMBED_NAMES: ReadonlySet<string> = new Set(['videoseries', 'live_stream']);
+const CLIP_ID = /^Ug[A-Za-z0-9_-]{6,60}$/;
+const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
+/** A handle, or an older name of a channel; those in other scripts are encoded. */
+const CHANNEL_NAME = /^@?(?:[\w.·-]|%[0-9a-f]{2}){2,200}$/i;
+const CHANNEL_TABS =
+  /^(?:featured|home|videos|shorts|streams|playlists|community|posts|channels|about|podcasts|releases|store|search|courses|letsplay)$/;
 
 const KINDS: Readonly<Record<string, string>> = {
   playlist: 'a playlist',
@@ -24,7 +39,14 @@ const KINDS: Readonly<Record<string, string>> = {
   post: 'a community post',
   hashtag: 'a hashtag',
   redirect: 'a redirect to another site',
-  clip: 'a clip',
+  clip: 'a link of a clip without its id',
+  browse: 'a page of an artist, album or list',
+  search: 'a search',
+  course: 'a playlist',
+  podcast: 'a playlist',
+  signin: 'the login page',
+  news: 'a topic page',
+  movies: 'a topic page',
   shorts: 'a list of shorts',
   live: 'a list of live streams',
   embed: 'an embedded list',
@@ -41,9 +63,25 @@ export const LINK_FORMS = [
   'https://www.youtube.com/shorts/{id}',
   'https://www.youtube.com/live/{id}',
   'https://www.youtube.com/embed/{id}',
+  'https://www.youtube.com/v/{id}',
+  'https://www.youtube.com/e/{id}',
+  'https://www.youtube.com/watch/{id}',
+  'https://www.youtube.com/watch_popup?v={id}',
+  'https://www.youtube.com/attribution_link?u=/watch?v={id}',
   'https://m.youtube.com/watch?v={id}',
   'https://music.youtube.com/watch?v={id}',
+  'https://gaming.youtube.com/watch?v={id}',
+  'https://www.youtubekids.com/watch?v={id}',
   'https://www.youtube-nocookie.com/embed/{id}',
+  'https://youtu.be/shorts/{id}',
+  'https://youtu.be/live/{id}',
+  'https://www.youtube.com/clip/{clip}',
+  'https://www.youtube.com/@{handle}/live',
+  'https://www.youtube.com/channel/{channel}/live',
+  'https://www.youtube.com/c/{name}/live',
+  'https://www.youtube.com/user/{name}/live',
+  'https://www.youtube.com/{name}/live',
+  'https://www.youtube.com/embed/live_stream?channel={channel}',
 ] as const;
 
 /** The canonical URL of a video. */
@@ -57,9 +95,42 @@ export function matchVideo(url: URL): LinkMatch {
   if (!short && !isSite(url.hostname)) return undefined;
   if (!isPlainUrl(url)) return undefined;
   const segments = pathSegments(url);
-  const id = short ? (segments[0]?.split('&', 1)[0] ?? url.searchParams.get('v')) : idOnSite(url, segments);
+  const id = short ? idOnShortHost(url, segments) : idOnSite(url, segments);
   if (id && VIDEO_ID.test(id)) return { kind: 'video', id, url: canonicalUrl(id) };
-  return { unsupported: kindOf(segments, id) };
+  return shortLink(url, segments) ?? { unsupported: kindOf(segments, id) };
+}
+
+/** What `resolve` turns into a video: a clip, or what a channel broadcasts now. */
+function shortLink(url: URL, segments: readonly string[]): LinkRef | undefined {
+  const [first = '', second = ''] = segments;
+  if (first === 'clip' && CLIP_ID.test(second)) {
+    return { kind: 'short_link', id: second, url: `https://www.youtube.com/clip/${second}` };
+  }
+  const channel = channelPath(url, segments);
+  if (!channel) return undefined;
+  const id = channel.slice(channel.lastIndexOf('/') + 1);
+  return { kind: 'short_link', id, url: `https://www.youtube.com/${channel}/live`, moves: true };
+}
+
+/** The path of the channel whose broadcast a link leads to. */
+function channelPath(url: URL, segments: readonly string[]): string | undefined {
+  const [first = '', second = '', third = ''] = segments;
+  const id = url.searchParams.get('channel') ?? '';
+  if (first === 'embed' && second === 'live_stream') return CHANNEL_ID.test(id) ? `channel/${id}` : undefined;
+  if (second === 'live' && segments.length === 2) {
+    const isName = CHANNEL_NAME.test(first) && !Object.hasOwn(KINDS, first) && !ITEM_PATHS.has(first);
+    return isName && !QUERY_PATHS.has(first) ? first : undefined;
+  }
+  if (third !== 'live' || segments.length !== 3) return undefined;
+  if (first === 'channel') return CHANNEL_ID.test(second) ? `channel/${second}` : undefined;
+  return (first === 'c' || first === 'user') && CHANNEL_NAME.test(second) ? `${first}/${second}` : undefined;
+}
+
+/** `youtu.be/{id}`, and the site's own paths behind the short host. */
+function idOnShortHost(url: URL, segments: readonly string[]): string | null | undefined {
+  const [first, second] = segments;
+  if (first === undefined || QUERY_PATHS.has(first)) return url.searchParams.get('v') ?? second;
+  return (ITEM_PATHS.has(first) ? second : first)?.split('&', 1)[0];
 }
 
 function isSite(hostname: string): boolean {
@@ -89,8 +160,12 @@ function idOfAttribution(url: URL): string | null | undefined {
 
 function kindOf(segments: readonly string[], id: string | null | undefined): string {
   const first = segments[0] ?? '';
-  if (id) return 'a link with a malformed video id (11 letters, digits, - or _ are one)';
   if (first.startsWith('@')) return 'a channel';
+  if (id) return 'a link with a malformed video id (11 letters, digits, - or _ are one)';
   if (first === '') return 'the home page';
-  return kindOfPage(KINDS, first) ?? 'another page of the site';
+  const known = kindOfPage(KINDS, first);
+  if (known !== undefined) return known;
+  if (QUERY_PATHS.has(first) || ITEM_PATHS.has(first)) return 'a link of a video without its id';
+  if (CHANNEL_TABS.test(segments[1] ?? '')) return 'a channel';
+  return segments.length === 1 ? 'a channel or another page of the site' : 'another page of the site';
 }

@@ -36,7 +36,7 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
   invalid_url: {
     meaning: 'The link is not an accepted address.',
     cause:
-      'The link is not http or https, is longer than 2,048 characters, or contains white space, user information or a port.',
+      'The link is not http or https, is longer than 2,048 characters, or has user information, a port, a backslash or look-alike letters in its host.',
     action: 'Send the link as the platform shares it.',
   },
   unsupported_platform: {

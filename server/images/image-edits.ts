@@ -17,6 +17,7 @@ import {
   imageBodyLimits,
   limitReferences,
   MAX_IMAGE_BODY_BYTES,
+  NUMBER_SETTINGS,
   type SizeRule,
   type UseImageBody,
 } from './image-request.js';
@@ -36,6 +37,10 @@ const IMAGES = 'a list of objects with "image_url": an https link or a data URI'
 export const EditBodySchema = Type.Object({
   ...Shared,
   size: optional(Type.String(), 'Size in pixels, as of other images. Default "auto": the model chooses.'),
+  response_format: optional(
+    Type.Union([Type.Literal('url'), Type.Literal('b64_json')]),
+    'Form of the result: a link, or the image in base64. Default: both.',
+  ),
   images: optional(
     Type.Array(Type.Object({ image_url: field(Type.String(), 'An https link, or a data URI.') })),
     `Input images, before those of the other fields: ${IMAGES}.`,
@@ -56,6 +61,7 @@ export const EDIT_EXAMPLE = {
 export const EditFormSchema = Type.Object({
   ...Shared,
   size: EditBodySchema.properties.size,
+  response_format: EditBodySchema.properties.response_format,
   image: optional(FileSchema, 'Input image: a file, or an https link as text. May be repeated up to 4 times.'),
   'image[]': optional(FileSchema, 'Another name of `image`.'),
   mask: optional(FileSchema, MASK_TEXT),
@@ -123,7 +129,7 @@ function noFiles(at: string): GatewayError {
 }
 
 /** Fields of a form are texts: what each of them stands for. */
-const NUMBERS: ReadonlySet<string> = new Set(['n', 'output_compression', 'partial_images']);
+const NUMBERS: ReadonlySet<string> = new Set(['n', 'output_compression', 'partial_images', ...NUMBER_SETTINGS]);
 const FLAGS: ReadonlySet<string> = new Set(['stream', 'upload_to_storage']);
 const LINKS: ReadonlySet<string> = new Set(['image', 'image_url', 'input_image']);
 
@@ -149,7 +155,7 @@ function decodeForm(fields: FormFields, files: readonly FormFile[], rule: SizeRu
 
 function readText(name: string, text: string | undefined): unknown {
   if (text === undefined) return null;
-  if (NUMBERS.has(name) && /^\d{1,9}$/.test(text)) return Number(text);
+  if (NUMBERS.has(name) && /^-?\d{1,15}(?:\.\d{1,9})?$/.test(text)) return Number(text);
   if (FLAGS.has(name) && (text === 'true' || text === 'false')) return text === 'true';
   return text;
 }
@@ -160,8 +166,11 @@ function decodeEdit(
   images: readonly ReferenceInput[],
   rule: SizeRule,
 ): DecodedEdit {
-  const { image, stream } = decodeStreamed({ ...sent, items: undefined, size: sent.size ?? 'auto' }, rule);
+  const { image, stream, ignored } = decodeStreamed({ ...sent, items: undefined, size: sent.size ?? 'auto' }, rule);
   const references = limitReferences([...images, ...image.references]);
   if (references.length === 0) missing('image', 'one to four images: files of a form, or links in "images"');
-  return { image: { ...image, references }, stream };
+  // Clients of the vendor's format read the one, and those of this gateway the other.
+  const isUnstated = sent.response_format === undefined || sent.response_format === null;
+  const delivery = isUnstated && image.delivery === 'url' ? 'both' : image.delivery;
+  return { image: { ...image, delivery, references }, stream, ignored };
 }

@@ -1,5 +1,6 @@
 import { defineRoute, type Route, type ServerContext, sendFile } from '../http/index.js';
 import { IMAGE_ROUTE } from './image-request.js';
+import { nameMock } from './images.js';
 
 /** Finished images: public by their unguessable names, and free. */
 export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
@@ -23,6 +24,7 @@ export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
       async handler(context) {
         const { name = '' } = context.params;
         const image = await gateway.images.file(name);
+        nameMock(context, image);
         const lifetimeMs = (image.file.expiresAt?.getTime() ?? 0) - clock.now();
         const maxAgeSeconds = Math.max(0, Math.floor(lifetimeMs / 1000));
         await sendFile(context, image, { downloadName: name, maxAgeSeconds, isInline: true });

@@ -38,6 +38,7 @@ import {
   encodeSubmitted,
   failureOf,
   isOpen,
+  nameMock,
   sendSubmitted,
 } from './images.js';
 
@@ -94,6 +95,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
         takesWebhook: false,
         use,
       });
+      nameMock(context, first);
       if (streamed && timeoutMs > 0) {
         const wait = () => waitFor(first, { accountId, timeoutMs: MAX_WAIT_MS, gone, ended, keyed });
         return await sendImageStream(server, context, { job: first, image: streamed, events: route.events, wait });
@@ -145,6 +147,7 @@ export function imageGenerationRoutes(server: ServerContext): Route[] {
 
   async function sendEnded(context: RequestContext, job: ImageJob): Promise<void> {
     const { res: response, state } = context;
+    nameMock(context, job);
     const { image, delivery } = job;
     if (!image) {
       state.imageJob = { id: job.id, failed: job.state === 'failed' };

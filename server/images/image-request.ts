@@ -8,7 +8,14 @@ import {
   type ReferenceInput,
 } from '../../core/images/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
-import { fieldError, knownFields, type RequestContext, type ServerContext, useJsonBody } from '../http/index.js';
+import {
+  fieldError,
+  knownFields,
+  nameIgnored,
+  type RequestContext,
+  type ServerContext,
+  useJsonBody,
+} from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRequest, isSiteAccount, type RateLimitResult, sendRateLimit } from '../limits/index.js';
@@ -123,6 +130,16 @@ export const ImageBodySchema = Type.Object({
   ),
 });
 
+/** Settings that many servers of image models have, by the names that they give them; those of numbers first. */
+export const NUMBER_SETTINGS = [
+  ...['seed', 'steps', 'num_inference_steps', 'guidance', 'guidance_scale', 'cfg_scale', 'strength', 'clip_skip'],
+  ...['denoising_strength', 'eta'],
+] as const;
+const FURTHER_SETTINGS: readonly string[] = [
+  ...NUMBER_SETTINGS,
+  ...['negative_prompt', 'sampler', 'sampler_name', 'sample_method', 'scheduler', 'style'],
+];
+
 /** Body of an image job. */
 export const ImageJobBodySchema = Type.Object({
   ...ImageBodySchema.properties,
@@ -133,7 +150,7 @@ export const ImageJobBodySchema = Type.Object({
 });
 
 /** The fields that are read of a large body. */
-export const IMAGE_FIELDS: readonly string[] = Object.keys(ImageJobBodySchema.properties);
+export const IMAGE_FIELDS: readonly string[] = [...Object.keys(ImageJobBodySchema.properties), ...FURTHER_SETTINGS];
 
 type ImageBody = Static<typeof ImageBodySchema>;
 type Item = Static<typeof ItemSchema>;
@@ -178,6 +195,7 @@ export interface SizeRule {
  */
 export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeRule): ImageRequest {
   const body = checkBody(sent);
+  const further = readFurther(sent);
   if (body.stream && !rule.streams) {
     const message =
       'A job is not streamed: follow it at /v1/images/jobs/{id}/events, or send the request to /v1/images/generations.';
@@ -191,7 +209,16 @@ export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeR
     });
   }
   const { quality, background, moderation, input_fidelity, output_format, output_compression, user } = body;
-  const options = { quality, background, moderation, input_fidelity, output_format, output_compression, user };
+  const options = {
+    quality,
+    background,
+    moderation,
+    input_fidelity,
+    output_format,
+    output_compression,
+    user,
+    ...further,
+  };
   return {
     model: body.model,
     prompt,
@@ -201,6 +228,42 @@ export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeR
     options: Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
     delivery: deliveryOf(body),
     ...(body.stream && body.partial_images && { partialImages: body.partial_images }),
+  };
+}
+
+/** @throws GatewayError `invalid_value` for a value that no server has. */
+function readFurther(sent: Readonly<Record<string, unknown>>): Record<string, string | number> {
+  const found: Record<string, string | number> = {};
+  for (const param of FURTHER_SETTINGS) {
+    const value = Object.hasOwn(sent, param) ? (sent[param] ?? undefined) : undefined;
+    if (value === undefined) continue;
+    const isNumber = typeof value === 'number' && Number.isFinite(value);
+    if (!isNumber && !(typeof value === 'string' && value.length <= MAX_PROMPT_LENGTH)) {
+      const accepted = `a number, or a text of at most ${MAX_PROMPT_LENGTH} characters`;
+      throw new GatewayError('invalid_value', `${param} must be ${accepted}.`, { param });
+    }
+    found[param] = value as string | number;
+  }
+  return found;
+}
+
+/** Fields that no model reads. */
+function unknownFields(sent: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(sent).filter((name) => !READ_FIELDS.has(name) && sent[name] !== null && sent[name] !== undefined);
+}
+
+const READ_FIELDS: ReadonlySet<string> = new Set([...IMAGE_FIELDS, 'images', 'image[]']);
+
+/** The settings that the model takes, and the names of the others. */
+function fitSettings(
+  options: ImageRequest['options'],
+  takes: readonly string[],
+): { options: ImageRequest['options']; ignored: string[] } {
+  const isTaken = (name: string) => !FURTHER_SETTINGS.includes(name) || takes.includes(name);
+  const all = Object.entries(options);
+  return {
+    options: Object.fromEntries(all.filter(([name]) => isTaken(name))),
+    ignored: all.map(([name]) => name).filter((name) => !isTaken(name)),
   };
 }
 
@@ -306,6 +369,8 @@ export interface SentImage {
   webhookUrl?: unknown;
   /** Whether the client asks for events. Default false. */
   stream?: boolean;
+  /** Names of fields that no model reads. */
+  ignored: readonly string[];
 }
 
 /** Reads an image request, and holds the memory of its body until `submit` has ended. */
@@ -321,6 +386,7 @@ const useImageBody: UseImageBody = (server, context, submit) =>
       image: decodeImage(value, { anySize: server.anyImageSize }),
       fingerprint,
       webhookUrl: value.webhook_url,
+      ignored: unknownFields(value),
     }),
   );
 
@@ -331,7 +397,8 @@ export const useWaitingBody: UseImageBody = (server, context, submit) =>
   );
 
 export function decodeStreamed(value: Readonly<Record<string, unknown>>, rule: SizeRule) {
-  return { image: decodeImage(value, { ...rule, streams: true }), stream: value.stream === true };
+  const image = decodeImage(value, { ...rule, streams: true });
+  return { image, stream: value.stream === true, ignored: unknownFields(value) };
 }
 
 /** @param fields The fields that are read of a large body. */
@@ -356,7 +423,13 @@ export async function submitImage(
     key.imageDailyLimit ?? (isSiteAccount(key.accountId) ? server.accountImageDailyLimit : server.imageDailyLimit);
   let streamed: ImageRequest | undefined;
   const submission = await use(server, context, async (sent) => {
-    const { image, fingerprint, webhookUrl: target = null } = sent;
+    const { fingerprint, webhookUrl: target = null } = sent;
+    const model = gateway.resolveModel(sent.image.model);
+    const provider = gateway.imageProvider(model);
+    const { takes = [] } = provider?.models.find(({ id }) => id === model) ?? {};
+    const fitted = fitSettings(sent.image.options, takes);
+    const image = { ...sent.image, options: fitted.options };
+    nameIgnored(context, [...sent.ignored, ...fitted.ignored]);
     if (sent.stream) streamed = { ...image, references: [] };
     const webhookUrl = takesWebhook && target !== null ? webhooks?.targets.check(target) : undefined;
     const wanted = { ...image, webhookUrl, owner: key.accountId, ...queueShareOf(key, accountQueueShare) };
@@ -368,7 +441,7 @@ export async function submitImage(
           rateLimit,
           idempotency,
           ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
-          budgets: jobBudgetsOf(key, highestUseOf({ ...image, model: gateway.resolveModel(image.model) })),
+          budgets: jobBudgetsOf(key, highestUseOf({ ...image, model })),
         }),
       });
     const idempotency = rememberAs(fingerprint);

@@ -40,6 +40,7 @@ export function imageRoutes(server: ServerContext): Route[] {
       renewsCancelled: false,
       takesWebhook: true,
     });
+    nameMock(context, job);
     sendSubmitted(context, job.id, replayed ? encodeFirstSubmitted(job) : encodeSubmitted(job, clock.now()));
   }
 
@@ -48,6 +49,7 @@ export function imageRoutes(server: ServerContext): Route[] {
     polls.admit(keyId);
     const { images } = gateway;
     const job = await images.find(context.params.id ?? '', accountId);
+    nameMock(context, job);
     // A reconnecting reader must stop after the last event.
     if (!isOpen(job) && context.req.headers['last-event-id'] === tagOf(job)) {
       context.status = 204;
@@ -129,6 +131,7 @@ export function imageRoutes(server: ServerContext): Route[] {
 
   async function sendJob(context: RequestContext, job: ImageJob): Promise<void> {
     const { res: response } = context;
+    nameMock(context, job);
     const answer = answerNow();
     const etag = `"${imageJobTag(job, answer)}"`;
     // Before the head is written, so that an unreadable image becomes an error.
@@ -238,6 +241,11 @@ export function imageRoutes(server: ServerContext): Route[] {
 }
 
 /** 202 with the submit form of a job. */
+/** Names the plugin that makes or made an image, if it is a mock. */
+export function nameMock({ res: response }: RequestContext, { standIn }: { standIn?: string }): void {
+  if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
+}
+
 export function sendSubmitted(context: RequestContext, id: string, body: object): void {
   context.status = 202;
   context.res.setHeader('Location', statusUrlOf(id));

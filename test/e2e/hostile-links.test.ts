@@ -34,6 +34,14 @@ const LINKS: Readonly<Record<string, readonly string[]>> = {
     `https://www.youtube.com%2eevil.example/watch?v=${ID}`,
     `https://www.youtube.com\\.evil.example/watch?v=${ID}`,
   ],
+  'addresses around hostile ones': [
+    `https://l.facebook.com/l.php?u=${encodeURIComponent(`http://127.0.0.1/watch?v=${ID}`)}`,
+    `https://l.facebook.com/l.php?u=${encodeURIComponent(`https://169.254.169.254/watch?v=${ID}`)}`,
+    `https://www.google.com/url?q=${encodeURIComponent(`https://evil.example/https://youtu.be/${ID}`)}`,
+    `https://consent.youtube.com/m?continue=${encodeURIComponent(`https://me@www.youtube.com/watch?v=${ID}`)}`,
+    `https://www.instagram.com/accounts/login/?next=${encodeURIComponent('//evil.example/p/CabcdEFGHij/')}`,
+    `https://www.youtube.com/redirect?q=${encodeURIComponent(`https://www.youtube.com:8443/watch?v=${ID}`)}`,
+  ],
   'links that smuggle': [
     `https://user:password@www.youtube.com/watch?v=${ID}`,
     `https://www.youtube.com:8443/watch?v=${ID}`,
@@ -55,9 +63,6 @@ const LINKS: Readonly<Record<string, readonly string[]>> = {
     'https://www.tiktok.com/video/7300000000000000001',
     'https://www.tiktok.com/photo/7300000000000000001',
     'https://m.tiktok.com/video/7300000000000000001',
-    'https://www.tiktok.com/@/video/7300000000000000001',
-    'https://www.tiktok.com/%40/photo/7300000000000000001',
-    'https://www.tiktok.com/en/@/video/7300000000000000001',
     'https://www.tiktok.com/tag/video/7300000000000000001',
     'https://www.facebook.com/share/x/1AbCdEfGhI/',
     'https://www.facebook.com/share/g/1AbCdEfGhI/',
@@ -138,7 +143,7 @@ describe('links and bodies that must not get anywhere', () => {
     expect(large.json.error.code).to.equal('request_too_large');
     for (const [name, value] of [
       ['content-type', 'text/plain'],
-      ['content-encoding', 'gzip'],
+      ['content-encoding', 'compress'],
     ] as const) {
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', [name]: value };
       const refused = await gateway.extract(key, { url }, { headers });

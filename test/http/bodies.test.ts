@@ -85,7 +85,7 @@ describe('request bodies', () => {
   it('refuses links that are none of ours, naming the link', async () => {
     for (const [url, code] of [
       ['', 'invalid_url'],
-      ['invented.example/item/7', 'invalid_url'],
+      ['invented/item/7', 'invalid_url'],
       ['ftp://invented.example/item/7', 'invalid_url'],
       [`https://invented.example/item/${'7'.repeat(3000)}`, 'invalid_url'],
       ['https://other.example/item/7', 'unsupported_platform'],

@@ -93,7 +93,8 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
       ok: false,
       status: 'failed',
       error: {
-        message: 'url has white space, a control character or a backslash.',
+        message:
+          'url does not begin with http:// or https://. Send an absolute http or https link of a supported platform.',
         type: 'invalid_request_error',
         param: 'url',
         code: 'invalid_url',

@@ -348,10 +348,18 @@ describe('openai_text over sockets', () => {
 
     it('in the middle of an answer ends it, and nobody is asked again', async () => {
       for (const stream of [true, false]) {
-        first.behave([{ does: 'answer', cut: { bytes: 40 } }]);
+        first.behave([{ does: 'answer', cut: stream ? { events: 3 } : { bytes: 250 } }]);
         const reply = await (await provider([one(), other({ weight: 0 })])).send(call({ stream }));
         expect(await failureOf(read(reply))).to.include({ code: 'upstream_error' });
         expect(second.requests).to.have.length(0);
+      }
+    });
+
+    it('before the model has said anything sends the request elsewhere', async () => {
+      for (const stream of [true, false]) {
+        first.behave([{ does: 'answer', cut: { bytes: 40 } }]);
+        const reply = await (await provider([one(), other({ weight: 0 })])).send(call({ stream }));
+        expect(await read(reply)).to.deep.equal(second.requests.at(-1)?.content?.bytes);
       }
     });
 
@@ -367,9 +375,15 @@ describe('openai_text over sockets', () => {
 
     it('to begin in time is told, and asked of nobody else when time is up', async () => {
       first.behave(() => ({ does: 'answer', stall: 'before_headers' }));
-      const hasty = await provider([one(), other({ weight: 0 })], { budgetMs: 1_000 });
+      const hasty = await provider([one()], { budgetMs: 1_000 });
       expect(await failureOf(hasty.send(call()))).to.include({ code: 'upstream_timeout' });
-      expect(second.requests).to.have.length(0);
+      expect(first.requests).to.have.length(1);
+    });
+
+    it('to begin sends the request elsewhere while half of the time is left', async () => {
+      first.behave(() => ({ does: 'answer', stall: 'before_headers' }));
+      const reply = await (await provider([one(), other({ weight: 0 })], { budgetMs: 1_000 })).send(call());
+      expect(await read(reply)).to.deep.equal(second.requests[0]?.content?.bytes);
     });
 
     it('to connect sends the request elsewhere, and is told where there is nobody else', async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { systemClock } from 'mediagate';
@@ -8,6 +8,7 @@ import { openState } from '../../server/state.js';
 import type { UsageEntry } from '../../server/usage/usage-log.js';
 import type { Environment } from './command-line.js';
 import { type GatewayProcess, type MadeKey, startGatewayProcess } from './gateway-process.js';
+import { packageRoot } from './package-root.js';
 import { startTextUpstream, type TextUpstream } from './text-upstream.js';
 
 const UPSTREAM_KEY = 'sk-canary-of-the-upstream-0007';
@@ -36,9 +37,15 @@ export interface TextSiteOptions {
   environment?: Environment;
   /** Origins of further upstreams on loopback. */
   trustedOrigins?: readonly string[];
+  /** First cool-down of the upstream. Default: as the built-in plugins have it. */
+  restMs?: number;
 }
 
-export async function startTextSite({ environment, trustedOrigins = [] }: TextSiteOptions = {}): Promise<TextSite> {
+export async function startTextSite({
+  environment,
+  trustedOrigins = [],
+  restMs,
+}: TextSiteOptions = {}): Promise<TextSite> {
   const dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-text-'));
   const upstream = await startTextUpstream({ apiKey: UPSTREAM_KEY });
   const gateway = await startGatewayProcess({
@@ -47,6 +54,7 @@ export async function startTextSite({ environment, trustedOrigins = [] }: TextSi
       TEXT_UPSTREAM_URL: upstream.baseUrl,
       TEXT_UPSTREAM_KEY: UPSTREAM_KEY,
       TRUSTED_ORIGINS: trustedOrigins.join(),
+      ...(restMs !== undefined && { PLUGINS_CONFIG: await configureRest(dataFolder, restMs) }),
       ...environment,
     },
   });
@@ -90,4 +98,13 @@ export async function startTextSite({ environment, trustedOrigins = [] }: TextSi
       await rm(dataFolder, { recursive: true, force: true });
     },
   };
+}
+
+/** The built-in plugins with another cool-down of text upstreams. */
+async function configureRest(folder: string, restMs: number): Promise<string> {
+  const config = JSON.parse(await readFile(path.join(packageRoot, 'plugins.config.json'), 'utf8'));
+  for (const { use, options } of config.plugins) if (use.endsWith('/openai_text')) options.restMs = restMs;
+  const file = path.join(folder, 'plugins.test.json');
+  await writeFile(file, JSON.stringify(config));
+  return file;
 }

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import type { CheerioAPI, load } from 'cheerio/slim';
-import { GatewayError } from '../../runtime/index.js';
 import { indexOfTag } from './page-json.js';
 
 /** Maximum characters of tags passed to the HTML parser; real pages have a tenth of it. */
@@ -227,38 +226,4 @@ function tagEnd(html: string, from: number): number | undefined {
     }
   }
   return undefined;
-}
-
-/** Maximum length of an accepted link, in characters. */
-const MAX_LINK_LENGTH = 2048;
-
-const EXPECTED = 'Send an absolute http or https link of a supported platform.';
-
-// URL parsers silently drop control characters and inner white space, and silently convert a backslash.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
-const MISLEADING = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029\ufeff\\]/;
-
-/**
- * Parses a submitted link; refuses it if a reader and a parser could see different hosts in it.
- * @throws GatewayError `invalid_url` with `param: 'url'`.
- */
-export function parseLinkText(text: unknown): URL {
-  if (typeof text !== 'string') throw invalid(`url must be a string. ${EXPECTED}`);
-  const link = text.trim();
-  if (link === '') throw invalid(`url is empty. ${EXPECTED}`);
-  if (link.length > MAX_LINK_LENGTH) throw invalid(`url is longer than ${MAX_LINK_LENGTH} characters.`);
-  if (MISLEADING.test(link)) throw invalid('url has white space, a control character or a backslash.');
-  if (!/^https?:\/\/[^/]/i.test(link)) throw invalid(`url does not begin with http:// or https://. ${EXPECTED}`);
-  const url = URL.parse(link);
-  if (!url) throw invalid(`url is not a valid URL. ${EXPECTED}`);
-  if (url.username || url.password || /^https?:\/\/[^/?#]*@/i.test(link)) {
-    throw invalid('url has user information before the host, which public links do not have.');
-  }
-  if (url.port) throw invalid('url has a port, which public links do not have.');
-  if (url.hostname.endsWith('.')) url.hostname = url.hostname.replace(/\.+$/, '');
-  return url;
-}
-
-function invalid(message: string): GatewayError {
-  return new GatewayError('invalid_url', message, { param: 'url' });
 }

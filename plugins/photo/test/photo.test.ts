@@ -9,6 +9,7 @@ import {
   startsWith,
 } from 'mediagate/testing';
 import photo from '../index.js';
+import { identityOf } from '../links.js';
 
 const post = (shortcode: string) => `https://www.instagram.com/p/${shortcode}/`;
 const KEYED = 'DJ9H58TmKkhaBcDeFgHiJkLmNoPqRsTuVwXyZ01';
@@ -319,11 +320,17 @@ describeExtractor({
     [`https://www.instagram.com/p/${ID}/media/?size=l`]: ID,
     [`https://www.instagram.com/p/${ID}/c/17900000000000001/`]: ID,
     [`https://instagr.am/p/${ID}/`]: ID,
+    [`https://de.instagram.com/p/${ID}/`]: ID,
+    [`https://pt-br.instagram.com/reel/${ID}/`]: ID,
+    [`https://www.instagram.com/p/${identityOf(ID).mediaId}/`]: ID,
+    [`https://www.instagram.com/weir.diary/p/${identityOf(ID).mediaId}_58000000011/`]: ID,
+    'https://www.instagram.com/p/482584233761418119/': 'aye83DjauH',
     'https://www.instagram.com/p/ySl7G9tO_q/': 'ySl7G9tO_q',
     'https://www.instagram.com/p/C/': 'C',
     [post(KEYED)]: KEYED,
     'https://www.instagram.com/share/BAinvented_42': 'BAinvented_42',
     'https://www.instagram.com/share/p/BAinvented_42?x=1': 'BAinvented_42',
+    'https://www.instagram.com/share/r/BAinvented_42/': 'BAinvented_42',
     'https://www.instagram.com/share/reel/BAinvented_42/': 'BAinvented_42',
   },
   foreign: [
@@ -331,6 +338,7 @@ describeExtractor({
     `https://www.instagram.com.evil.example/p/${ID}/`,
     `https://l.instagram.com/?u=https%3A%2F%2Fwww.instagram.com%2Fp%2F${ID}`,
     `https://www.ddinstagram.com/p/${ID}/`,
+    `https://about.instagram.com/p/${ID}/`,
     `https://www.threads.net/@weir.diary/post/${ID}`,
     `https://www.instagram.com:8443/p/${ID}/`,
     `https://user@www.instagram.com/p/${ID}/`,
@@ -348,6 +356,10 @@ describeExtractor({
     'https://www.instagram.com/explore/tags/river/',
     'https://www.instagram.com/direct/inbox/',
     'https://www.instagram.com/reels/audio/1128000000000091/',
+    'https://www.instagram.com/reels/videos/DX6B-kzkPRH/',
+    'https://www.instagram.com/reels/videos/',
+    'https://www.instagram.com/stories/highlights/18042509488170095/',
+    'https://www.instagram.com/p/38894299263617567431234/',
     'https://www.instagram.com/reels/',
     'https://www.instagram.com/p/',
     'https://www.instagram.com/p/too-long-for-a-code/',

@@ -71,7 +71,7 @@ ${workForm({
   grant: 'extract',
   content: html`<div class="form-row">
 <div class="field"><label for="link-url">Public link</label>
-<input class="input" id="link-url" name="url" type="url" required maxlength="2048" placeholder="https://" autocomplete="off" spellcheck="false" inputmode="url"></div>
+<input class="input" id="link-url" name="url" type="text" required maxlength="2048" placeholder="https://" autocomplete="off" spellcheck="false" inputmode="url"></div>
 ${scriptedButton('Extract')}
 </div>
 <details><summary>Options</summary><div class="options">

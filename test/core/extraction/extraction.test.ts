@@ -340,6 +340,30 @@ describe('extraction', () => {
     expect(await codeOf(opened.gateway.extract({ url: 'https://inv.example/loop' }))).to.equal('short_link_dead');
   });
 
+  it('asks again for a short link whose target moves after a minute, and for others after a day', async () => {
+    let current = 0;
+    const opened = await open({
+      match(url) {
+        const [, host, path = ''] = /^https:\/\/(inv\w*)\.example\/(?:item\/)?(\w+)$/.exec(url.href) ?? [];
+        if (host === 'invented') return { kind: 'video', id: path, url: url.href };
+        if (host === 'inv') return { kind: 'short_link', id: path, url: url.href, moves: path === 'live' };
+        return undefined;
+      },
+      resolve: async () => {
+        current += 1;
+        return new URL(`https://invented.example/item/${current}`);
+      },
+    });
+    gateway = opened.gateway;
+    const itemOf = async (code: string) =>
+      (await opened.gateway.extract({ url: `https://inv.example/${code}` })).link.id;
+    expect([await itemOf('live'), await itemOf('live'), await itemOf('kept')]).to.deep.equal(['1', '1', '2']);
+    opened.pass(61_000);
+    expect([await itemOf('live'), await itemOf('kept')]).to.deep.equal(['3', '2']);
+    opened.pass(86_400_000);
+    expect(await itemOf('kept')).to.equal('4');
+  });
+
   it('says of a short link that leads nowhere whose it was, and how asking went', async () => {
     const opened = await open({
       resolve: async ({ link: { id } }) => {

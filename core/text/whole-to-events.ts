@@ -1,0 +1,209 @@
+import type { WritingRoute } from '../contracts/index.js';
+import { GatewayError } from '../runtime/index.js';
+import type { BodyConverter } from './chat-answers.js';
+import { isGiven, type JsonRecord, recordOf } from './chat-requests.js';
+import { DONE_EVENT } from './event-rewriter.js';
+import { markNumbers, restoreNumbers } from './exact-json.js';
+
+/*
+ * Makes the events of a stream of an answer that came whole: some servers ignore `stream`, and the client reads events.
+ * Each text is one delta. The events and their order are those that the vendor of the format sends.
+ */
+
+/** As an answer that is no stream has at most. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+
+/** @throws GatewayError `upstream_error` at the end, if it is no JSON object, or an error. */
+export function createWholeToEvents(route: WritingRoute): BodyConverter {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  return {
+    push(chunk) {
+      bytes += chunk.length;
+      if (bytes > MAX_ANSWER_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
+      chunks.push(chunk);
+      return '';
+    },
+    finish: () => restoreNumbers(ENCODERS[route](readAnswer(Buffer.concat(chunks)))),
+  };
+}
+
+function readAnswer(bytes: Buffer): JsonRecord {
+  const answer = parse(bytes.toString('utf8'));
+  if (!answer) throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
+  const isFailed = isGiven(answer.error) && answer.object !== 'response';
+  if (isFailed || answer.type === 'error')
+    throw new GatewayError('upstream_error', 'The model answered with an error.');
+  return answer;
+}
+
+function parse(text: string): JsonRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(markNumbers(text.replace(/^\ufeff/, '')));
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const ENCODERS: Readonly<Record<WritingRoute, (answer: JsonRecord) => string>> = {
+  chat_completions: chatEvents,
+  responses: responseEvents,
+  messages: messageEvents,
+};
+
+function listOf(value: unknown): JsonRecord[] {
+  return Array.isArray(value) ? value.map(recordOf) : [];
+}
+
+function chatEvents({ choices, usage, object: _, ...head }: JsonRecord): string {
+  const chunk = (fields: JsonRecord) =>
+    `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...fields })}\n\n`;
+  const events = listOf(choices).flatMap(({ index = 0, message, logprobs = null, finish_reason: reason }) => {
+    const {
+      role = 'assistant',
+      content,
+      reasoning_content,
+      reasoning,
+      tool_calls: calls,
+      ...others
+    } = recordOf(message);
+    const thoughts = Object.fromEntries(
+      Object.entries({ reasoning_content, reasoning }).filter(([, text]) => isGiven(text)),
+    );
+    const more = Object.fromEntries(Object.entries(others).filter(([, value]) => isGiven(value)));
+    const tool_calls = listOf(calls).map((call, place) => ({ index: place, ...call }));
+    const deltas = [
+      { role, content: '' },
+      ...(Object.keys(thoughts).length > 0 ? [thoughts] : []),
+      ...(isGiven(content) && content !== '' ? [{ content }] : []),
+      ...(Object.keys(more).length > 0 ? [more] : []),
+      ...(tool_calls.length > 0 ? [{ tool_calls }] : []),
+    ];
+    const changes = deltas.map((delta) => ({
+      index,
+      delta,
+      logprobs: 'content' in delta && delta.content !== '' ? logprobs : null,
+      finish_reason: null,
+    }));
+    const end = { index, delta: {}, logprobs: null, finish_reason: reason ?? 'stop' };
+    return [...changes, end].map((choice) => chunk({ choices: [choice] }));
+  });
+  const counted = isGiven(usage) ? chunk({ choices: [], usage }) : '';
+  return events.join('') + counted + DONE_EVENT;
+}
+
+function messageEvents(message: JsonRecord): string {
+  const event = (type: string, fields: JsonRecord = {}) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+  const { content, stop_reason, stop_sequence = null, usage } = message;
+  const begun = { ...recordOf(usage), output_tokens: 0 };
+  const start = { ...message, content: [], stop_reason: null, stop_sequence: null, usage: begun };
+  const blocks = listOf(content).map((block, index) => {
+    const { first, deltas } = partsOf(block);
+    return [
+      event('content_block_start', { index, content_block: first }),
+      ...deltas.map((delta) => event('content_block_delta', { index, delta })),
+      event('content_block_stop', { index }),
+    ].join('');
+  });
+  const end = event('message_delta', { delta: { stop_reason, stop_sequence }, usage: recordOf(usage) });
+  return event('message_start', { message: start }) + blocks.join('') + end + event('message_stop');
+}
+
+/** A block as it begins, and its changes. A block of another type begins as it is. */
+function partsOf(block: JsonRecord): { first: JsonRecord; deltas: JsonRecord[] } {
+  const { type, text, thinking, signature, input, citations } = block;
+  if (type === 'text')
+    return {
+      first: { ...block, text: '', ...(Array.isArray(citations) && { citations: [] }) },
+      deltas: [
+        ...listOf(citations).map((citation) => ({ type: 'citations_delta', citation })),
+        { type: 'text_delta', text },
+      ],
+    };
+  if (type === 'thinking')
+    return {
+      first: { ...block, thinking: '', signature: '' },
+      deltas: [
+        { type: 'thinking_delta', thinking },
+        ...(isGiven(signature) ? [{ type: 'signature_delta', signature }] : []),
+      ],
+    };
+  if (type === 'tool_use' || type === 'server_tool_use')
+    return {
+      first: { ...block, input: {} },
+      deltas: [{ type: 'input_json_delta', partial_json: restoreNumbers(JSON.stringify(input ?? {})) }],
+    };
+  return { first: block, deltas: [] };
+}
+
+const LAST_STATES: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
+
+function responseEvents(response: JsonRecord): string {
+  let events = '';
+  let sequence = 0;
+  const emit = (type: string, fields: JsonRecord) => {
+    events += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence++, ...fields })}\n\n`;
+  };
+  const begun = { ...response, status: 'in_progress', output: [], usage: null };
+  emit('response.created', { response: begun });
+  emit('response.in_progress', { response: begun });
+  for (const [output_index, item] of listOf(response.output).entries()) {
+    emit('response.output_item.added', { output_index, item: emptyItem(item) });
+    emitParts({ item, place: { item_id: item.id, output_index } }, emit);
+    emit('response.output_item.done', { output_index, item });
+  }
+  const { status } = response;
+  emit(`response.${LAST_STATES.has(status) ? status : 'completed'}`, { response });
+  return events;
+}
+
+function emptyItem(item: JsonRecord): JsonRecord {
+  return {
+    ...item,
+    ...('status' in item && { status: 'in_progress' }),
+    ...('content' in item && { content: [] }),
+    ...('summary' in item && { summary: [] }),
+    ...(typeof item.arguments === 'string' && { arguments: '' }),
+    ...(typeof item.input === 'string' && { input: '' }),
+  };
+}
+
+/** What each type of part streams, and the field with it. */
+const PARTS: Readonly<Record<string, string>> = { output_text: 'text', refusal: 'refusal', reasoning_text: 'text' };
+
+interface EmittedItem {
+  item: JsonRecord;
+  place: JsonRecord;
+}
+
+function emitParts({ item, place }: EmittedItem, emit: (type: string, fields: JsonRecord) => void): void {
+  const { type, name, arguments: args, input } = item;
+  for (const [summary_index, part] of listOf(item.summary).entries()) {
+    const at = { ...place, summary_index };
+    emit('response.reasoning_summary_part.added', { ...at, part: { ...part, text: '' } });
+    emit('response.reasoning_summary_text.delta', { ...at, delta: part.text });
+    emit('response.reasoning_summary_text.done', { ...at, text: part.text });
+    emit('response.reasoning_summary_part.done', { ...at, part });
+  }
+  for (const [content_index, part] of listOf(item.content).entries()) {
+    const at = { ...place, content_index };
+    const field = PARTS[String(part.type)];
+    emit('response.content_part.added', { ...at, part: field === undefined ? part : { ...part, [field]: '' } });
+    if (field !== undefined) {
+      const logprobs = part.type === 'output_text' ? { logprobs: part.logprobs ?? [] } : {};
+      emit(`response.${part.type}.delta`, { ...at, delta: part[field], ...logprobs });
+      emit(`response.${part.type}.done`, { ...at, [field]: part[field], ...logprobs });
+    }
+    emit('response.content_part.done', { ...at, part });
+  }
+  if (type === 'function_call' && typeof args === 'string') {
+    emit('response.function_call_arguments.delta', { ...place, delta: args });
+    emit('response.function_call_arguments.done', { ...place, name, arguments: args });
+  }
+  if (type === 'custom_tool_call' && typeof input === 'string') {
+    emit('response.custom_tool_call_input.delta', { ...place, delta: input });
+    emit('response.custom_tool_call_input.done', { ...place, input });
+  }
+}

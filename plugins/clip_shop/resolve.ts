@@ -1,0 +1,21 @@
+import { acceptLanguage, type HttpClient, type ResolveCall, resolveShortLink } from 'mediagate/plugin';
+import type { SiteConfig } from './fetch.js';
+import { isShopAddress, matchProduct } from './links.js';
+
+/**
+ * Resolves a short link of the shop by its redirects, which never leave the hosts of the shop and its site.
+ * @throws GatewayError as the `resolveShortLink` of core.
+ */
+export function resolveProductLink(
+  { http, userAgent }: { http: HttpClient; userAgent: SiteConfig['userAgent'] },
+  { link, signal }: ResolveCall,
+): Promise<URL> {
+  return resolveShortLink({
+    http,
+    link,
+    match: matchProduct,
+    isOwn: isShopAddress,
+    headers: { 'user-agent': userAgent, accept: 'text/html,*/*;q=0.8', 'accept-language': acceptLanguage('en') },
+    signal,
+  });
+}
