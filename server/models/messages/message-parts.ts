@@ -123,7 +123,7 @@ function readImage({ source }: JsonRecord, path: string): Part {
   const { type, ...rest } = recordAt(source, at);
   if (type === 'url') return { type: 'image', url: addressAt(rest.url, `${at}.url`) };
   if (type === 'base64') {
-    const named = String(rest.media_type).toLowerCase();
+    const named = typeof rest.media_type === 'string' ? rest.media_type.toLowerCase() : '';
     const mediaType =
       IMAGE_TYPES.find((one) => one === (IMAGE_ALIASES[named] ?? named)) ??
       refuse(`${at}.media_type`, `one of ${IMAGE_TYPES.join(', ')}`);
