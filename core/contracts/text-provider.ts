@@ -177,6 +177,8 @@ export interface TextReply {
   upstreamRequestId?: string;
   /** Fields of the request that the upstream cannot have and that were left out. Default: none. */
   ignored?: readonly string[];
+  /** All headers of the upstream: operators' keys get those about its limits. Default: none. */
+  vendorHeaders?: Readonly<Record<string, string>>;
   /**
    * Redacts an upstream's error message inside of its answer, so that callers may read it: without its names, addresses
    * and keys. Default: unchanged.

@@ -18,13 +18,13 @@ try {
 const plainWords = () => 'The model reported a failure.';
 
 /** The worker thread that reads large answers, one after the other. */
-parentPort?.on('message', ({ id, parts, modelText, isResponse, isSampled }: AnswerTask) => {
+parentPort?.on('message', ({ id, parts, modelText, isResponse, isSampled, vectors }: AnswerTask) => {
   let read: ReadAnswer;
   try {
     const bytes = Buffer.concat(parts);
     const { body, sample, ...answer } = readWholeAnswer(
       bytes,
-      { modelText: Buffer.from(modelText), plainWords },
+      { modelText: Buffer.from(modelText), plainWords, ...(vectors && { vectors }) },
       isResponse,
     );
     const { refusal, ...rest } = answer;

@@ -5,6 +5,7 @@ import type { EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
 import { createWrittenText, readUsage, sampleBytes, type TextSample } from './tokens.js';
 import { MAX_ITEMS, readItemId } from './usage-events.js';
+import { convertVectors } from './vectors.js';
 
 /** An SSE comment: event readers ignore it, and proxies see that the connection is alive. */
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
@@ -204,6 +205,7 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
   else if (modelStart > 0) {
     answer.body = Buffer.concat([bytes.subarray(0, modelStart), wording.modelText, bytes.subarray(modelEnd)]);
   }
+  if (wording.vectors && !failed) answer.body = convertVectors(answer.body, wording.vectors);
   return answer;
 }
 

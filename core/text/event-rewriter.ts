@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { GatewayError } from '../runtime/index.js';
 import { BYTE_ORDER_MARK, createEventSplitter, type EventReader, findData, joinData } from './events.js';
 import { isText, readValue, walkFields } from './json.js';
+import type { VectorForm } from './vectors.js';
 
 const LF = 0x0a;
 /** Bytes in a row of comments, blank lines and empty events. A comment per second stays below it for an hour. */
@@ -230,6 +231,8 @@ export interface Wording {
   modelText: Buffer;
   /** Removes what callers must not read from an upstream's message. */
   plainWords(words: string): string;
+  /** Form of the vectors in a whole answer. Default: as the upstream sent them. */
+  vectors?: VectorForm;
 }
 
 /**

@@ -7,6 +7,7 @@ import type { EventReader } from './events.js';
 import { AnswerBytes, readLargeAnswer } from './large-answers.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import type { TextSample } from './tokens.js';
+import type { VectorForm } from './vectors.js';
 
 /** Failures after which an upstream may have done its work without answering. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
@@ -51,6 +52,8 @@ export interface ExchangeOptions {
   hideOptions(text: string): string;
   /** Creates the event reader of a reply. */
   readerOf(reply: TextReply): EventReader;
+  /** Form of the vectors in a whole answer. Default: as the upstream sends them. */
+  vectors?: VectorForm;
   /** Whether it belongs to the responses route. */
   isResponse: boolean;
   /** An answer that is no stream is sent when it is complete, so that a broken one is a clean error. Default 32 MiB. */
@@ -313,8 +316,8 @@ class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   #wordingOf({ plainWords = (words) => words }: TextReply): Wording {
-    const { modelText, hideOptions } = this.#options;
-    return { modelText, plainWords: (words) => hideOptions(plainWords(words)) };
+    const { modelText, hideOptions, vectors } = this.#options;
+    return { modelText, plainWords: (words) => hideOptions(plainWords(words)), ...(vectors && { vectors }) };
   }
 
   #upstreamIdOf({ upstreamRequestId: id }: TextReply): string | undefined {
@@ -334,6 +337,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       standIn: this.#options.standIn,
       upstreamRequestId: this.#upstreamIdOf(reply),
       ...(reply.ignored && { ignored: reply.ignored }),
+      vendorHeaders: reply.vendorHeaders,
       body,
     };
   }

@@ -61,6 +61,18 @@ export function replaceFields(body: Uint8Array, changes: Readonly<Record<string,
   return Buffer.concat(pieces);
 }
 
+/** Replaces ranges of bytes, in order, by texts. @returns `bytes` itself if there are none. */
+export function replaceRanges(bytes: Buffer, changes: readonly { start: number; end: number; text: string }[]): Buffer {
+  if (changes.length === 0) return bytes;
+  const pieces: Uint8Array[] = [];
+  let done = 0;
+  for (const { start, end, text } of changes) {
+    pieces.push(bytes.subarray(done, start), Buffer.from(text));
+    done = end;
+  }
+  return Buffer.concat([...pieces, bytes.subarray(done)]);
+}
+
 export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../runtime/index.js';
 import { hasManyValues, sampleAnswer, type WholeAnswer } from './answers.js';
 import { NO_TEXT, sampleBytes, type TextSample } from './tokens.js';
+import type { VectorForm } from './vectors.js';
 
 /*
  * Answers that come in one piece and are large: a few thousand vectors, or the log probabilities of a long text.
@@ -24,6 +25,7 @@ export interface AnswerTask {
   parts: Uint8Array<ArrayBuffer>[];
   modelText: string;
   isResponse: boolean;
+  vectors?: VectorForm;
   /** Whether a sample of the text is taken if no usage was reported. */
   isSampled: boolean;
 }
@@ -156,7 +158,7 @@ function start(): Worker {
  */
 export async function readLargeAnswer(
   bytes: AnswerBytes,
-  { modelText, isResponse, isSampled }: { modelText: Buffer; isResponse: boolean; isSampled: boolean },
+  how: Pick<AnswerTask, 'isResponse' | 'isSampled' | 'vectors'> & { modelText: Buffer },
 ): Promise<WholeAnswer> {
   clearTimeout(idle);
   thread ??= start();
@@ -164,7 +166,11 @@ export async function readLargeAnswer(
   tasks += 1;
   waiting.set(tasks, answered);
   const parts = bytes.take();
-  const task: AnswerTask = { id: tasks, parts, modelText: modelText.toString(), isResponse, isSampled };
+  const { modelText, isResponse, isSampled, vectors } = how;
+  const task: AnswerTask = {
+    ...{ id: tasks, parts, modelText: modelText.toString(), isResponse, isSampled },
+    ...(vectors && { vectors }),
+  };
   thread.postMessage(
     task,
     parts.map(({ buffer }) => buffer),

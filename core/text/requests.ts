@@ -123,6 +123,8 @@ export interface TextAnswer {
   upstreamRequestId?: string;
   /** Fields of the request that were left out. Default: none. */
   ignored?: readonly string[];
+  /** As the upstream sent them, see {@link TextReply.vendorHeaders}: not to be passed on as they are. */
+  vendorHeaders?: Readonly<Record<string, string>> | undefined;
 }
 
 /** How it ended. */

@@ -50,6 +50,7 @@ import {
   type TokenCounter,
 } from './tokens.js';
 import { createChatReader, createMessagesReader, createResponsesReader } from './usage-events.js';
+import { vectorFormOf } from './vectors.js';
 
 /** Maximum delay of a deadline, in milliseconds. */
 const MAX_TICK_MS = 250;
@@ -304,6 +305,7 @@ export function createTexts(parts: TextsParts): TextService {
         logger.warn('an answer was interrupted', { ...fields, code: error.code, error });
       },
       readerOf,
+      vectors: route === 'embeddings' ? vectorFormOf(parsed) : undefined,
       isResponse: route === 'responses',
       ...(!isWriting(route) && { maxWholeBytes: MAX_VECTOR_BYTES }),
       onWhole({ id, itemIds, open }, reply) {

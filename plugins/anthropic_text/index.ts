@@ -239,6 +239,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
             upstream: upstream.name,
             upstreamModel: upstream.model,
             upstreamRequestId: readUpstreamRequestId(headers),
+            vendorHeaders: headers,
             plainWords: (words: string) => withoutNames(words, upstream),
           };
           if (!converted) return reply;

@@ -28,12 +28,18 @@ import { canServe, modelsOf, type Options, OptionsSchema, type ServedModel, type
 import {
   checkTextUpstreams,
   NoResponses,
+  NoStreamOptions,
+  NoSuchForm,
+  refusesStreamOptions,
   responsesFailure,
   storedFailure,
   storedRequest,
   textRequest,
   translatedFailure,
+  vectorsFailure,
   type WireRequest,
+  withoutForm,
+  withoutStreamOptions,
 } from './upstream.js';
 
 /** Text from any server of the OpenAI chat-completions or responses format. */
@@ -58,8 +64,8 @@ const RETRY_SHARE = 0.2;
 const BYTES_PER_TOKEN = 4;
 const WRITING: readonly TextRoute[] = ['chat_completions', 'responses'];
 const TASKS: readonly ResponsesTask[] = ['compact', 'input_tokens'];
-/** Milliseconds until an upstream that had no responses is asked for them again: it may have been updated. */
-const CHAT_ONLY_MS = 600_000;
+/** Milliseconds until an upstream is asked again for what it did not know: it may have been updated. */
+const FORGET_MS = 600_000;
 /** What clients of the gateway may want to know; ids, limits and cookies are between the upstream and us. */
 const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
 
@@ -100,6 +106,10 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
   /** Upstreams of a model that refused a response and answered a chat → monotonic milliseconds until that counts. */
   const chatOnly = new Map<Upstream, number>();
+  /** Upstreams that refused `stream_options` → monotonic milliseconds until that counts. */
+  const withoutOptions = new Map<Upstream, number>();
+  /** Upstreams that refused a form of vectors. */
+  const oneForm = new Set<Upstream>();
   const all = new Map(modelsOf(options).map((model) => [model.model.id, withFailOver(model)]));
 
   function withFailOver(model: ServedModel): Served {
@@ -120,10 +130,30 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     return silenceLimit(call, { seconds: servedBy(call.model).firstByteSeconds, budgetMs });
   }
 
-  async function ask(asked: Asked, { upstream, remainingMs, hasOther }: Try): Promise<TextReply> {
+  /** The request without `stream_options`, while it is remembered that the upstream refuses them. */
+  function fittingRequest(asked: Asked, upstream: Upstream): WireRequest {
+    const isPast = (withoutOptions.get(upstream) ?? 0) <= clock.monotonic();
+    if (isPast) withoutOptions.delete(upstream);
+    const request = asked.request(upstream);
+    return isPast ? request : withoutStreamOptions(request);
+  }
+
+  /** Asks once more without `stream_options` if the upstream refuses them: the gateway adds them to learn the usage. */
+  async function ask(asked: Asked, tried: Try): Promise<TextReply> {
+    const end = clock.monotonic() + tried.remainingMs;
+    try {
+      return await askOnce(asked, tried);
+    } catch (error) {
+      if (!(error instanceof NoStreamOptions)) throw error;
+      withoutOptions.set(tried.upstream, clock.monotonic() + FORGET_MS);
+      return askOnce(asked, { ...tried, remainingMs: end - clock.monotonic() });
+    }
+  }
+
+  async function askOnce(asked: Asked, { upstream, remainingMs, hasOther }: Try): Promise<TextReply> {
     const { signal, refuse, firstBytesMs, route, mayHaveNone } = asked;
     const silenceMs = hasOther && asked.call ? silenceOf(asked.call) : undefined;
-    const request = asked.request(upstream);
+    const request = withoutOptions.has(upstream) ? fittingRequest(asked, upstream) : asked.request(upstream);
     const timeoutMs = Math.max(1, remainingMs);
     const sent = {
       ...request,
@@ -136,9 +166,10 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       names: upstream,
       mayHaveNone,
     };
-    const { status, headers, body } = await askTextUpstream({ http, clock }, sent, (refusal) =>
-      refuse(refusal, upstream, clock.now()),
-    );
+    const { status, headers, body } = await askTextUpstream({ http, clock }, sent, (refusal) => {
+      const failure = refuse(refusal, upstream, clock.now());
+      return refusesStreamOptions(refusal, request) ? new NoStreamOptions(failure.error, failure.consequence) : failure;
+    });
     return {
       status,
       headers: passed(headers, asked.firstBytesMs !== undefined),
@@ -146,6 +177,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       upstream: upstream.name,
       upstreamModel: upstream.model,
       upstreamRequestId: readUpstreamRequestId(headers),
+      vendorHeaders: headers,
       plainWords: (words) => withoutNames(words, upstream),
     };
   }
@@ -167,8 +199,25 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       { ...asked, route: call.route, request: () => textRequest(call, upstream), refuse: translatedFailure },
       { ...tried, remainingMs: end - clock.monotonic() },
     );
-    if (!isKnown) chatOnly.set(upstream, clock.monotonic() + CHAT_ONLY_MS);
+    if (!isKnown) chatOnly.set(upstream, clock.monotonic() + FORGET_MS);
     return replyOf(reply);
+  }
+
+  /** Asks for vectors in the upstream's own form where it refuses the one that the client wants. */
+  async function askForVectors(asked: Asked, call: TextCall, tried: Try): Promise<TextReply> {
+    const { upstream, remainingMs } = tried;
+    const end = clock.monotonic() + remainingMs;
+    if (!oneForm.has(upstream)) {
+      try {
+        return await ask({ ...asked, refuse: vectorsFailure }, tried);
+      } catch (error) {
+        if (!(error instanceof NoSuchForm) || call.parsed.encoding_format === undefined) throw error;
+      }
+    }
+    const request = () => textRequest(withoutForm(call), upstream);
+    const reply = await ask({ ...asked, request }, { ...tried, remainingMs: end - clock.monotonic() });
+    oneForm.add(upstream);
+    return reply;
   }
 
   const run = (model: string, upstreams: Upstreams<Upstream>, asked: Asked): Promise<TextReply> =>
@@ -209,6 +258,13 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         ...(stream && { firstBytesMs: PATIENCE_MS }),
       };
       const upstreamsOfCall = task === 'input_tokens' ? looking : answering;
+      if (route === 'embeddings') {
+        return upstreamsOfCall.run({
+          ...asked,
+          model,
+          ask: (upstream, remainingMs, hasOther) => askForVectors(asked, call, { upstream, remainingMs, hasOther }),
+        });
+      }
       if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
       const { outputLimitField: limitField, reasoningField } = servedBy(model).model;
       let translation: ChatTranslation | undefined;

@@ -13,6 +13,7 @@ import {
   type StoredResponseCall,
   type TextCall,
   TryFailure,
+  taskFailure,
   textFailure,
   type UpstreamCheck,
   type UpstreamNames,
@@ -76,6 +77,42 @@ export class NoResponses extends TryFailure {}
 export function responsesFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = textFailure(refusal, upstream, now);
   return lacksRoute(refusal, failure) ? new NoResponses(failure.error, failure.consequence) : failure;
+}
+
+/** An upstream refused a chat for its `stream_options`. */
+export class NoStreamOptions extends TryFailure {}
+
+/** Whether the upstream refused a request because it does not know `stream_options`. */
+export function refusesStreamOptions({ status, json, text }: UpstreamRefusal, { body }: WireRequest): boolean {
+  if (status !== 400 && status !== 422) return false;
+  const isNamed = (text ?? JSON.stringify(json) ?? '').includes('stream_options');
+  return isNamed && body instanceof Uint8Array && withoutStreamOptions({ url: '', method: 'POST', body }).body !== body;
+}
+
+export function withoutStreamOptions(request: WireRequest): WireRequest {
+  const { body } = request;
+  return body instanceof Uint8Array
+    ? { ...request, body: replaceFields(body, { stream_options: undefined }) }
+    : request;
+}
+
+/** An upstream refused the form of vectors that was asked for. */
+export class NoSuchForm extends TryFailure {}
+
+const FORM_FIELD = 'encoding_format';
+
+/** The same for embeddings, whose vectors the gateway can give the form that was asked for. */
+export function vectorsFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
+  const failure = taskFailure(refusal, upstream, now);
+  const { param, message = '' } = openaiError(refusal);
+  const isRefused = refusal.status === 400 || refusal.status === 422;
+  const isForm = param === FORM_FIELD || /encoding_format|base64/i.test(message);
+  return isRefused && isForm ? new NoSuchForm(failure.error, failure.consequence) : failure;
+}
+
+/** A request for vectors in the upstream's own form. */
+export function withoutForm(call: TextCall): TextCall {
+  return { ...call, body: replaceFields(call.body, { [FORM_FIELD]: undefined }) };
 }
 
 /** Fields of a chat, and those of a response that they were made of. */

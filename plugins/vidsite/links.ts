@@ -19,6 +19,8 @@ const QUERY_PATHS: ReadonlySet<string> = new Set([
   'movie_popup',
   'embed',
   'ytscreeningroom',
+  'live_chat',
+  'live_chat_replay',
 ]);
 /** Words in the place of an embedded video's id. */
 const EMBED_NAMES: ReadonlySet<string> = new Set(['videoseries', 'live_stream']);

@@ -292,9 +292,10 @@ function exactly({ bytes, parsed }: Pick<Sent, 'bytes' | 'parsed'>): JsonRecord 
 }
 
 /** Headers of an upstream describe its own format, so they are dropped. */
-function inJson({ status, standIn, upstreamRequestId, ignored }: TextAnswer): Omit<TextAnswer, 'body'> {
+function inJson(answer: TextAnswer): Omit<TextAnswer, 'body'> {
+  const { status, standIn, upstreamRequestId, ignored, vendorHeaders } = answer;
   const headers = { 'content-type': 'application/json' };
-  return { status, headers, standIn, upstreamRequestId, ...(ignored && { ignored }) };
+  return { status, headers, standIn, upstreamRequestId, vendorHeaders, ...(ignored && { ignored }) };
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */

@@ -15,13 +15,14 @@ const EXPECTED = 'Send an absolute http or https link of a supported platform.';
 
 const SCHEME = /^https?:\/\//i;
 /** A character or a sequence that a plain link has none of. */
-const UNUSUAL = /[^!#-;=?-[\]_a-z~]|&(?:[a-z]{2,4}|#x?[\da-f]{1,6});|%(?:26|3[Ff])|\?[^?]*\?/;
+const UNUSUAL = /[^!#-;=?-[\]_a-z~]|&(?:[a-z]{2,4}|#x?[\da-f]{1,6});|%(?:26|3[DdFf])|\?[^?]*\?/;
 /** Letters and signs that a plain link ends in, and encoded ones that it does not end in. */
 const USUAL_END = /[\w/=&%#+$~@-]$/;
 const UNUSUAL_END = /%(?:0[9ad]|2[0279c]|3[ce]|5d|a0|8[b-f]|bf)$/i;
 // URL parsers silently drop some control characters, and silently convert a backslash. U+202D and U+202E turn text round.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
 const MISLEADING = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u202d\u202e\\]/;
+const ONE_INVISIBLE = /^[\s\p{Default_Ignorable_Code_Point}]$/u;
 const INVISIBLE = /[\s\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
@@ -37,7 +38,10 @@ export function parseLinkText(text: unknown): URL {
 }
 
 function isPlain(link: string): boolean {
+  const query = link.indexOf('?');
+  const ampersand = link.indexOf('&');
   return (
+    (ampersand < 0 || (query >= 0 && query < ampersand)) &&
     /^https?:\/\/(?!https?:)/i.test(link) &&
     !UNUSUAL.test(link) &&
     USUAL_END.test(link.slice(-1)) &&
@@ -125,17 +129,17 @@ function markdownTarget(rest: string): string {
 
 const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' };
 /** None of these can become a part of another reference. */
-const DECODED = new Set([' ', '"', "'", '(', ')', '+', ',', '-', '.', '/', ':', '<', '=', '>', '?', '_', '\u00a0']);
+const DECODED = new Set([' ', '"', "'", '(', ')', '+', ',', '-', '.', '/', ':', '<', '=', '>', '?', '_']);
 
 /** HTML entities: `&amp;`, also where it was encoded several times, and those of punctuation. */
 function decodeReferences(link: string): string {
   if (!link.includes('&')) return link;
   return link
     .replace(/&(?:amp;|#0{0,4}38;|#x0{0,4}26;)+/gi, '&')
-    .replace(/&(?:(lt|gt|quot|apos|nbsp)|#0{0,4}(\d{2,3})|#x0{0,4}([\da-f]{2}));/gi, (whole, name, decimal, hex) => {
+    .replace(/&(?:(lt|gt|quot|apos|nbsp)|#0{0,4}(\d{2,5})|#x0{0,4}([\da-f]{2,4}));/gi, (whole, name, decimal, hex) => {
       if (name) return NAMED[name.toLowerCase()] ?? whole;
       const character = String.fromCharCode(decimal ? Number(decimal) : Number.parseInt(hex, 16));
-      return DECODED.has(character) ? character : whole;
+      return DECODED.has(character) || ONE_INVISIBLE.test(character) ? character : whole;
     });
 }
 
@@ -144,9 +148,12 @@ const AFTER = new Set('<>[]{}"\'`*|,.;:!?«»‹›“”„‘’‚」』】�
 /** Encoded white space, quotes, brackets, commas and invisible characters. */
 const ENCODED_AFTER = /%(?:0[9ad]|2[0279c]|3[ce]|5d|c2%a0|e2%80%(?:8[b-f]|9[89cd])|ef%bb%bf)$/i;
 
-/** Without the brackets, quotes and punctuation around it. A closing bracket that the link opens itself stays. */
+/**
+ * Without the brackets, quotes and punctuation around it, and what follows a `<`, `>` or `"`, which no address has. A
+ * closing bracket that the link opens itself stays.
+ */
 function trimPunctuation(text: string): string {
-  const link = text.replace(BEFORE, '');
+  const link = text.replace(BEFORE, '').split(/[<>"]/, 1)[0] ?? '';
   let closing = 0;
   for (const character of link) closing += character === ')' ? 1 : character === '(' ? -1 : 0;
   let end = link.length;
@@ -167,6 +174,8 @@ const HOST = /^(?:[a-z0-9_-]+\.)+[a-z]{2,24}\.?(?::\d{1,5})?(?:[/?#]|$)/i;
 function withScheme(link: string): string {
   if (/^\/\/[^/]/.test(link)) return `https:${link}`;
   if (SCHEME.test(link)) return link.replace(/^(?:https?:\/\/)+(?=https?:\/\/)/i, '');
+  // Some programs join two slashes of a path.
+  if (/^https?:\/?[a-z0-9-]{1,63}\./i.test(link)) return link.replace(/^(https?:)\/?/i, '$1//');
   return HOST.test(link) ? `https://${link}` : link;
 }
 
@@ -185,7 +194,7 @@ const ADDRESS = /[:/]|%(?:2f|3a)/i;
 const PARAMETER = /^[a-z_]{1,30}(?:=|%3d)/i;
 
 /**
- * A second `?` begins a parameter, and so does an encoded `&` or `?` with a name and a value. In a value that is an
+ * The first `&` begins the query where no `?` does. A second `?` begins a parameter, and so does an encoded `&` or `?` with a name and a value. In a value that is an
  * address, they belong to that.
  */
 function repairQuery(link: string): string {
@@ -199,7 +208,7 @@ function repairQuery(link: string): string {
       .replace(/%26/gi, '&');
     return `${path.slice(0, at)}?${rest}${hash}`;
   }
-  if (query === undefined) return link;
+  if (query === undefined) return `${path.replace(/&(?=[a-z_]{1,30}=)/i, '?')}${hash}`;
   return `${path}?${query.split('&').map(repairParameter).join('&')}${hash}`;
 }
 
@@ -207,7 +216,8 @@ function repairParameter(parameter: string): string {
   let done = '';
   let value = '';
   let separator = '';
-  for (const part of parameter.split(/(\?|%26|%3f)/i)) {
+  const named = parameter.includes('=') ? parameter : parameter.replace(/^([a-z_]{1,30})%3d/i, '$1=');
+  for (const part of named.split(/(\?|%26|%3f)/i)) {
     if (part === '?' || /^%(?:26|3f)$/i.test(part)) {
       separator = part;
       continue;

@@ -45,7 +45,7 @@ export const WRAPPERS: readonly Wrapper[] = [
   {
     kind: LOGIN,
     hosts: FACEBOOK,
-    paths: ['login', 'login.php', 'login/', 'checkpoint', 'checkpoint/'],
+    paths: ['login', 'login.php', 'login/', 'checkpoint', 'checkpoint/', 'two_step_verification/', 'r.php', 'reg'],
     parameters: ['next', 'continue'],
   },
   {
@@ -64,7 +64,7 @@ export const WRAPPERS: readonly Wrapper[] = [
   {
     kind: LOGIN,
     hosts: INSTAGRAM,
-    paths: ['accounts/login', 'accounts/login/', 'accounts/signup/', 'accounts/emailsignup', 'challenge', 'challenge/'],
+    paths: ['accounts/', 'challenge', 'challenge/'],
     parameters: ['next'],
   },
   { kind: CONSENT, hosts: INSTAGRAM, paths: ['consent', 'privacy/checks'], parameters: ['next'] },
@@ -87,7 +87,15 @@ export const WRAPPERS: readonly Wrapper[] = [
   {
     kind: LOGIN,
     hosts: ['accounts.google.com', 'accounts.youtube.com'],
-    paths: ['servicelogin', 'servicelogin/', 'accountchooser', 'signin/', 'v3/signin/', 'accounts/'],
+    paths: [
+      'servicelogin',
+      'servicelogin/',
+      'accountchooser',
+      'interactivelogin',
+      'signin/',
+      'v3/signin/',
+      'accounts/',
+    ],
     parameters: ['continue'],
   },
   { kind: REDIRECT, hosts: GOOGLE, paths: ['url'], parameters: ['q', 'url'] },

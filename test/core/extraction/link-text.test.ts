@@ -25,6 +25,9 @@ const PASTED: Readonly<Record<string, string>> = {
   'www.Site.example': 'https://www.site.example/',
   'https://https://site.example/watch?v=a_B-9&t=1': LINK,
   'http://https://site.example/watch?v=a_B-9&t=1': LINK,
+  '://site.example/watch?v=a_B-9&t=1': LINK,
+  'https:/site.example/watch?v=a_B-9&t=1': LINK,
+  'https:site.example/watch?v=a_B-9&t=1': LINK,
   // White space, line breaks and invisible characters.
   'https://site.example/wat\r\n  ch?v=a_B-9&t=1': LINK,
   'https://site.ex\tample/watch?v=a_B-9 &t=1\n': LINK,
@@ -52,6 +55,9 @@ const PASTED: Readonly<Record<string, string>> = {
   'https://site.example/watch?v=a_B-9&t=1%22%3E': LINK,
   'https://site.example/a_(film)': 'https://site.example/a_(film)',
   'https://site.example/a_(film))': 'https://site.example/a_(film)',
+  'https://site.example/watch?v=a_B-9&t=1</a>': LINK,
+  'https://site.example/watch?v=a_B-9&t=1">a film</a>': LINK,
+  'https://site.example/watch?v=a_B-9&t=1<br>more': LINK,
   // Markdown, HTML and BBCode.
   '[a film](https://site.example/watch?v=a_B-9&t=1)': LINK,
   '[a film](https://site.example/watch?v=a_B-9&t=1 "its title") and more': LINK,
@@ -68,6 +74,7 @@ const PASTED: Readonly<Record<string, string>> = {
   'https://site.example/watch?v=a_B-9&#38;t=1': LINK,
   'https://site.example/watch?v=a_B-9&#x26;t=1&gt;': LINK,
   'https:&#47;&#x2F;site.example/watch?v&#61;a_B-9&t=1&quot;': LINK,
+  '&#8203;https://site.example/watch?v=a_B-9&#x200b;&t=1&nbsp;': LINK,
   'https%3A%2F%2Fsite.example%2Fwatch%3Fv%3Da_B-9%26t%3D1': LINK,
   'https%253A%252F%252Fsite.example%252Fwatch%253Fv%253Da_B-9%2526t%253D1': LINK,
   // A second `?`, an encoded `&`, an encoded query.
@@ -77,6 +84,9 @@ const PASTED: Readonly<Record<string, string>> = {
   'https://site.example/watch?v=a_B-9%3Ft%3D1': LINK,
   'https://site.example/watch%3Fv%3Da_B-9%26t%3D1': LINK,
   'https://site.example/watch?v=a?si=b?x=c#d?e': 'https://site.example/watch?v=a&si=b&x=c#d?e',
+  'https://site.example/watch&v=a_B-9&t=1': LINK,
+  'https://site.example/watch?v%3Da_B-9&t=1': LINK,
+  'https://site.example/a&b': 'https://site.example/a&b',
   // They belong to an address that is a value.
   'https://site.example/?u=https://other.example/?v=1?x=2&h=3':
     'https://site.example/?u=https://other.example/?v=1?x=2&h=3',
