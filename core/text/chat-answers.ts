@@ -59,11 +59,17 @@ export function convertBody(
   const body: AsyncIterableIterator<Uint8Array> = {
     [Symbol.asyncIterator]: () => body,
     async next() {
-      while (!isOver) {
-        const { done, value } = await chunks.next();
-        if (done) isOver = true;
-        const text = done ? converter.finish() : converter.push(value);
-        if (text !== '') return { done: false, value: Buffer.from(text) };
+      try {
+        while (!isOver) {
+          const { done, value } = await chunks.next();
+          if (done) isOver = true;
+          const text = done ? converter.finish() : converter.push(value);
+          if (text !== '') return { done: false, value: Buffer.from(text) };
+        }
+      } catch (error) {
+        // What cannot be converted is not read on.
+        isOver = true;
+        throw error;
       }
       return { done: true, value: undefined };
     },

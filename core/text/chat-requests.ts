@@ -137,7 +137,7 @@ function draftsOf(instructions: unknown, input: unknown, names: ChatTools['names
     return spoken;
   }
 
-  function say(text: string): void {
+  function addText(text: string): void {
     const message = speak();
     message.content = message.content === null ? text : `${message.content}\n\n${text}`;
   }
@@ -158,7 +158,7 @@ function draftsOf(instructions: unknown, input: unknown, names: ChatTools['names
   function addMessage({ role, content }: JsonRecord, at: string): void {
     const parts = partsOf(content, `${at}.content`);
     if (role === 'assistant') {
-      say(textsOf(parts, `${at}.content`).join(''));
+      addText(textsOf(parts, `${at}.content`).join(''));
       return;
     }
     if (role === 'system' || role === 'developer') {
@@ -205,7 +205,8 @@ function draftsOf(instructions: unknown, input: unknown, names: ChatTools['names
     } else if (type.endsWith('_call_output') && isGiven(callId)) {
       const text = typeof output === 'string' ? output : JSON.stringify(output ?? rest);
       addResult(callId, [{ type: 'text', text: text.slice(0, MAX_ITEM_TEXT) }]);
-    } else if (isCall) say(`[${type} ${JSON.stringify({ ...rest, ...given({ output }) }).slice(0, MAX_ITEM_TEXT)}]`);
+    } else if (isCall)
+      addText(`[${type} ${JSON.stringify({ ...rest, ...given({ output }) }).slice(0, MAX_ITEM_TEXT)}]`);
     else ignored.push(`input.${type.slice(0, 40)}`);
   }
 

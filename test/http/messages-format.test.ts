@@ -1022,7 +1022,7 @@ describe('messages in the formats of the models', () => {
       const { error } = (await answer.json()) as { error: object };
       expect([answer.status, error]).to.deep.equal([
         502,
-        { type: 'api_error', message: 'The answer of the model is too long.' },
+        { type: 'api_error', message: 'The answer of the model was interrupted.' },
       ]);
       expect(app.model.calls.at(-1)?.signal.aborted).to.equal(true);
       expect(told).to.be.below(50);

@@ -67,7 +67,10 @@ export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerO
     if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
   }
   const end = reading.end();
-  if ('failure' in end) throw new GatewayError(FAILURE_CODES[end.failure.type], end.failure.message);
+  if ('failure' in end) {
+    // An answer that was ended here says less than why.
+    throw exchange.failure ?? new GatewayError(FAILURE_CODES[end.failure.type], end.failure.message);
+  }
   const { usage } = await exchange.ended;
   const content = contentOf(sink, end);
   const message = { ...newMessage(model), content, ...describeEnd(end), usage: describeWholeUsage(usage) };
