@@ -28,7 +28,7 @@ import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { decodeCounted, decodeMessage, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
-import { checkVendorUse, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
+import { checkFurtherModels, checkVendorUse, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -237,6 +237,7 @@ async function prepareNative(
   task?: 'input_tokens',
 ): Promise<PreparedText> {
   const key = keyOf(context);
+  checkFurtherModels(key, parsed);
   await checkVendorUse(key, () => findVendorFields(parsed), responses);
   const { requestId } = context.state;
   const work = { route: 'messages', ...(task && { task }), headers: formatHeaders(context) } as const;
@@ -343,6 +344,7 @@ function count(
     });
     if (reply && isNative) await sendText(context, reply);
     else {
+      if (reply?.standIn !== undefined) context.set('x-mediagate-stand-in', reply.standIn);
       const tokens = reply ? await readInputTokens(reply) : await gateway.text.countTokens(parsed);
       context.body = { input_tokens: tokens };
     }

@@ -131,6 +131,7 @@ export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, re
     const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(key) };
     const { bytes: body, value: parsed, brief, release } = await takeJsonBody(context.req, context.res, limits);
     try {
+      checkFurtherModels(key, parsed);
       await checkVendorUse(key, () => brief?.vendorFields ?? findVendorFields(parsed), responses);
       const { prompt } = brief ?? {};
       const { requestId } = context.state;
@@ -247,6 +248,21 @@ export function endWithCaller(context: RequestContext, keys: Pick<KeyTable, 'fol
   leaveWithClient(context.res, exchange);
   const leave = keys.follow(keyOf(context).id, (error) => exchange.abort(error));
   void exchange.ended.then(leave);
+}
+
+/** Fields by which some servers use other models than the one of the request. */
+const FURTHER_MODELS = ['models', 'fallbacks', 'fallback_models'] as const;
+
+/**
+ * A key for certain models may not name others for its upstream to use.
+ * @throws GatewayError `model_not_allowed`.
+ */
+export function checkFurtherModels({ models }: ApiKeyRecord, parsed: Readonly<Record<string, unknown>>): void {
+  if (models === null) return;
+  const param = FURTHER_MODELS.find((name) => parsed[name] !== undefined && parsed[name] !== null);
+  if (param === undefined) return;
+  const message = `This API key is for certain models, and ${param} names others for the upstream. Send model alone.`;
+  throw new GatewayError('model_not_allowed', message, { param });
 }
 
 /**

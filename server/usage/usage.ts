@@ -119,6 +119,8 @@ export interface UsageServiceOptions {
   prices?: Prices;
   /** The id of the model with a name. Default: a name is an id. */
   resolveModel?(name: string): string;
+  /** Called with the id of a model that has answered. Default: nothing is done. */
+  noteAnswered?(model: string): void;
 }
 
 export function createUsageService({
@@ -126,6 +128,7 @@ export function createUsageService({
   clock,
   prices,
   resolveModel = (name) => name,
+  noteAnswered,
 }: UsageServiceOptions): UsageService {
   /** Requests that have ended but still have a pending usage. */
   let unsettled = 0;
@@ -202,6 +205,7 @@ export function createUsageService({
         throw error;
       } finally {
         const status = statusOf(context, thrown, outlivesClient);
+        if (status < 300) noteAnswered?.(model);
         const latencyMs = clock.monotonic() - state.startedAt;
         if (outcome) {
           unsettled += 1;
