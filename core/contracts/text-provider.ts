@@ -28,6 +28,15 @@ export const TextOptionFields = {
         description: 'Name of the model at upstreams that state no `model`. Default: the public name.',
       }),
     ),
+    fallbacks: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        minItems: 1,
+        maxItems: 5,
+        uniqueItems: true,
+        description:
+          'Models of any provider that answer in place of this one while its upstreams fail, in this order. Default: none.',
+      }),
+    ),
     contextLength: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -110,6 +119,8 @@ export interface TextModel {
   reasoningField?: 'reasoning_content' | 'reasoning' | 'none';
   /** Tokens of input and output together, for lists of models; not enforced. Default: not known. */
   contextLength?: number;
+  /** Ids of models that answer in its place while its upstreams fail, in this order. Default: none. */
+  fallbacks?: readonly string[];
   /** The upstreams that have the model. Only for the operator's commands: clients never see them. Default: not known. */
   upstreams?: readonly TextModelUpstream[];
 }
@@ -141,6 +152,8 @@ export interface TextCall {
    * Which upstream made the earlier response of this conversation: {@link TextReply.upstream} of then. Default: any.
    */
   upstream?: string;
+  /** Whether another model answers if this one fails, so that its upstreams may not be silent for long. Default false. */
+  hasFallback?: boolean;
   /** An abort closes the upstream request within 100 ms. */
   signal: AbortSignal;
 }
@@ -177,6 +190,8 @@ export interface TextReply {
   upstreamRequestId?: string;
   /** Fields of the request that the upstream cannot have and that were left out. Default: none. */
   ignored?: readonly string[];
+  /** How often upstreams were asked for it. Default 1. */
+  tries?: number;
   /** All headers of the upstream: operators' keys get those about its limits. Default: none. */
   vendorHeaders?: Readonly<Record<string, string>>;
   /**

@@ -185,6 +185,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
         efforts: thinking === 'none' ? [] : efforts,
         maxOutputTokens,
         ...(contextLength !== undefined && { contextLength }),
+        ...(one.fallbacks && { fallbacks: one.fallbacks }),
         upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
       },
       upstreams,
@@ -210,6 +211,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
       const converted = chat && messageBody(chat.body, model, { ...asking, onlyCounts: task !== undefined });
       const body = converted?.body ?? withImageTypes(call.body);
       const refuse = task ? taskFailure : failureOf;
+      let tries = 0;
       return (task ? counting : answering).run({
         model,
         signal,
@@ -217,6 +219,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
         // Clients of the formats ask again by themselves where no answer came.
         lost: 'anywhere',
         async ask(upstream, remainingMs, hasOther) {
+          tries += 1;
           const sent = {
             ...wireRequest({ ...call, body }, upstream),
             signal,
@@ -224,7 +227,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
             timeoutMs: Math.max(1, remainingMs),
             names: upstream,
             ...(!task && { route: 'messages' as const }),
-            ...(hasOther && { silenceMs: silenceLimit(call, { seconds, budgetMs }) }),
+            ...((hasOther || call.hasFallback) && { silenceMs: silenceLimit(call, { seconds, budgetMs }) }),
             ...(stream && { firstBytesMs: FIRST_BYTES_MS }),
           };
           const answer = await askTextUpstream({ http, clock }, sent, (refusal) =>
@@ -240,6 +243,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
             upstreamModel: upstream.model,
             upstreamRequestId: readUpstreamRequestId(headers),
             vendorHeaders: headers,
+            tries,
             plainWords: (words: string) => withoutNames(words, upstream),
           };
           if (!converted) return reply;

@@ -202,6 +202,7 @@ function servedModel(
       ...(translated.length > 0 && { translated }),
       efforts: served.some((route) => WRITING.includes(route)) ? (one.efforts ?? options.efforts) : [],
       ...(contextLength !== undefined && { contextLength }),
+      ...(one.fallbacks && { fallbacks: one.fallbacks }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
       ...(outputLimitField !== undefined && { outputLimitField }),
       ...(reasoningField !== undefined && { reasoningField }),

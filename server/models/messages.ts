@@ -28,7 +28,16 @@ import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { decodeCounted, decodeMessage, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
-import { checkFurtherModels, checkVendorUse, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
+import {
+  allowedModels,
+  checkFurtherModels,
+  checkVendorUse,
+  endWithCaller,
+  MODEL_ERRORS,
+  ModelId,
+  PASSED_ON,
+  Stream,
+} from './text.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -198,8 +207,8 @@ async function answerMessage(
   { prepared, converted }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
-  const { model, asked, maxTokens: tokens, demand } = prepared;
-  await usage.admitted(context, { route: MESSAGES, model, tokens, demand }, async (work) => {
+  const { model, asked, maxTokens: tokens, demand, fallbacks } = prepared;
+  await usage.admitted(context, { route: MESSAGES, model, tokens, demand, fallbacks }, async (work) => {
     const exchange = prepared.send(work.reserved);
     work.uses(exchange.ended, undefined, () => exchange.isBroken === true);
     endWithCaller(context, keys, exchange);
@@ -241,7 +250,8 @@ async function prepareNative(
   await checkVendorUse(key, () => findVendorFields(parsed), responses);
   const { requestId } = context.state;
   const work = { route: 'messages', ...(task && { task }), headers: formatHeaders(context) } as const;
-  return gateway.text.prepare({ ...work, body, parsed, owner: key.accountId, requestId });
+  const allows = allowedModels(key, gateway);
+  return gateway.text.prepare({ ...work, body, parsed, owner: key.accountId, requestId, allows });
 }
 
 /** The version and the betas that the client has chosen. */
@@ -259,7 +269,7 @@ async function prepareMessage(context: RequestContext, gateway: Gateway, sent: S
     route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts, reasoningField);
   const body = bodyOf(context, encoded);
   await sent.pause();
-  const prepared = await gateway.text.prepare({ route, ...body });
+  const prepared = await gateway.text.prepare({ route, ...body, allows: allowedModels(keyOf(context), gateway) });
   const { stream, stopSequences: stops, thinking, names, ignored } = request;
   const includesThinking = thinking.isVisible;
   const allIgnored = [...ignored, ...ignoredEffort(thinking, efforts)];
@@ -294,9 +304,8 @@ function exactly({ bytes, parsed }: Pick<Sent, 'bytes' | 'parsed'>): JsonRecord 
 
 /** Headers of an upstream describe its own format, so they are dropped. */
 function inJson(answer: TextAnswer): Omit<TextAnswer, 'body'> {
-  const { status, standIn, upstreamRequestId, ignored, vendorHeaders } = answer;
-  const headers = { 'content-type': 'application/json' };
-  return { status, headers, standIn, upstreamRequestId, vendorHeaders, ...(ignored && { ignored }) };
+  const { body: _body, ...rest } = answer;
+  return { ...rest, headers: { 'content-type': 'application/json' } };
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */
