@@ -112,6 +112,11 @@ export interface TextModel {
    * field that the caller sent, otherwise `max_completion_tokens`.
    */
   outputLimitField?: string;
+  /**
+   * Field of a chat's messages in which the upstream wants the model's thoughts back, in turns with tool calls. Default
+   * `reasoning_content`; `none` for upstreams that take no thoughts.
+   */
+  reasoningField?: 'reasoning_content' | 'reasoning' | 'none';
   /** Tokens of input and output together, for lists of models; not enforced. Default: not known. */
   contextLength?: number;
   /** Ids of models that answer in its place while its upstreams fail, in this order. Default: none. */
@@ -183,6 +188,8 @@ export interface TextReply {
    * `readUpstreamRequestId`. Default: it sent none.
    */
   upstreamRequestId?: string;
+  /** Fields of the request that the upstream cannot have and that were left out. Default: none. */
+  ignored?: readonly string[];
   /** How often upstreams were asked for it. Default 1. */
   tries?: number;
   /** All headers of the upstream: operators' keys get those about its limits. Default: none. */

@@ -339,6 +339,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       headers: passed,
       standIn: this.#options.standIn,
       upstreamRequestId: this.#upstreamIdOf(reply),
+      ...(reply.ignored && { ignored: reply.ignored }),
       vendorHeaders: reply.vendorHeaders,
       tries: reply.tries,
       upstream: reply.upstream,

@@ -125,6 +125,8 @@ export interface TextAnswer {
   standIn?: string;
   /** The upstream's own id of the request. Default: it sent none. */
   upstreamRequestId?: string;
+  /** Fields of the request that were left out. Default: none. */
+  ignored?: readonly string[];
   /** As the upstream sent them, see {@link TextReply.vendorHeaders}: not to be passed on as they are. */
   vendorHeaders?: Readonly<Record<string, string>> | undefined;
   /** How often upstreams were asked. Default 1. */

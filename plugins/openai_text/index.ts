@@ -274,10 +274,10 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         });
       }
       if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
-      const { outputLimitField } = servedBy(model).model;
+      const { outputLimitField: limitField, reasoningField } = servedBy(model).model;
       let translation: ChatTranslation | undefined;
       const translated = () => {
-        translation ??= translateToChat(call, () => clock.now(), outputLimitField);
+        translation ??= translateToChat(call, () => clock.now(), { limitField, reasoningField });
         return translation;
       };
       return upstreamsOfCall.run({

@@ -229,7 +229,7 @@ async function answerMessage(
   });
 }
 
-type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'includesThinking'>;
+type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'includesThinking' | 'names'>;
 
 /** What is kept of a request during the call of the model. */
 interface PreparedMessage {
@@ -263,16 +263,17 @@ function formatHeaders({ req }: RequestContext): Record<string, string> {
 async function prepareMessage(context: RequestContext, gateway: Gateway, sent: Sent): Promise<PreparedMessage> {
   await sent.pause();
   const request = decodeMessage(exactly(sent));
-  const { route, efforts } = formatOf(gateway, request.model);
+  const { route, efforts, reasoningField } = formatOf(gateway, request.model);
   await sent.pause();
-  const encoded = route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts);
+  const encoded =
+    route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts, reasoningField);
   const body = bodyOf(context, encoded);
   await sent.pause();
   const prepared = await gateway.text.prepare({ route, ...body, allows: allowedModels(keyOf(context), gateway) });
-  const { stream, stopSequences: stops, thinking, ignored } = request;
+  const { stream, stopSequences: stops, thinking, names, ignored } = request;
   const includesThinking = thinking.isVisible;
   const allIgnored = [...ignored, ...ignoredEffort(thinking, efforts)];
-  return { prepared, converted: { stream, route, stops, includesThinking, ignored: allIgnored } };
+  return { prepared, converted: { stream, route, stops, includesThinking, names, ignored: allIgnored } };
 }
 
 const FORMATS: readonly TextRoute[] = ['messages', 'responses'];
@@ -280,10 +281,10 @@ const FORMATS: readonly TextRoute[] = ['messages', 'responses'];
 /** If a model has several formats, this one is used, otherwise the richer one. An unknown model is refused later. */
 function formatOf(gateway: Gateway, model: unknown) {
   const found = typeof model === 'string' ? gateway.textProvider(model)?.model : undefined;
-  const { routes = ['responses'], translated = [], efforts = [] } = found ?? {};
+  const { routes = ['responses'], translated = [], efforts = [], reasoningField } = found ?? {};
   const isNative = (format: TextRoute) => routes.includes(format) && !translated.includes(format);
   const route: TextRoute = FORMATS.find(isNative) ?? 'chat_completions';
-  return { isThere: found !== undefined, route, efforts };
+  return { isThere: found !== undefined, route, efforts, reasoningField };
 }
 
 function bodyOf(context: RequestContext, encoded: JsonRecord) {
@@ -302,8 +303,9 @@ function exactly({ bytes, parsed }: Pick<Sent, 'bytes' | 'parsed'>): JsonRecord 
 }
 
 /** Headers of an upstream describe its own format, so they are dropped. */
-function inJson({ status, standIn, upstreamRequestId, vendorHeaders, tries }: TextAnswer): Omit<TextAnswer, 'body'> {
-  return { status, headers: { 'content-type': 'application/json' }, standIn, upstreamRequestId, vendorHeaders, tries };
+function inJson(answer: TextAnswer): Omit<TextAnswer, 'body'> {
+  const { body: _body, ...rest } = answer;
+  return { ...rest, headers: { 'content-type': 'application/json' } };
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */
