@@ -154,7 +154,7 @@ type Details = Omit<GatewayErrorDetails, 'cause'>;
 function cleanDetails(kind: ContributionKind, thrown: GatewayError, hide: HideOptions): Details {
   const clean = (text: unknown) => (typeof text === 'string' ? hide(text) : undefined);
   const { param, reason, retryable, retryAfterSeconds, platform, attempts, upstream, upstreamRequestId } = thrown;
-  const { vendorLimits } = thrown;
+  const { vendorLimits, tries } = thrown;
   const isWait = typeof retryAfterSeconds === 'number' && Number.isFinite(retryAfterSeconds);
   return {
     param: clean(param),
@@ -166,6 +166,7 @@ function cleanDetails(kind: ContributionKind, thrown: GatewayError, hide: HideOp
     upstream: kind === 'text' ? cleanWords(upstream, hide) : undefined,
     upstreamRequestId: kind === 'text' ? cleanRequestId(upstreamRequestId, hide) : undefined,
     vendorLimits: cleanLimits(vendorLimits, hide),
+    tries: typeof tries === 'number' ? tries : undefined,
   };
 }
 

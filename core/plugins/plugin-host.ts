@@ -260,6 +260,13 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
           }
         }
       }
+      for (const { contribution } of registry.texts) {
+        for (const { id: model, fallbacks = [] } of contribution.models) {
+          const unknown = fallbacks.filter((name) => !registry.textProvider(registry.resolve(name)));
+          if (unknown.length > 0)
+            logger.warn(`a fallback is no text model that is ready: ${unknown.join()}`, { model });
+        }
+      }
       const missing = wanted.find((loaded) => loaded.entry.required && loaded.state === 'failed');
       if (missing) throw new PluginConfigError(`The required plugin entry "${missing.id}" failed: ${missing.reason}`);
     },

@@ -188,6 +188,8 @@ export interface GatewayErrorDetails {
   upstreamRequestId?: string | undefined;
   /** What the model vendor's headers say about its limits, by name in lower case: for operators' keys only. */
   vendorLimits?: Readonly<Record<string, string>> | undefined;
+  /** How often upstreams were asked, if that is known. */
+  tries?: number | undefined;
   cause?: unknown;
 }
 
@@ -249,6 +251,7 @@ export class GatewayError extends Error {
   readonly upstream?: UpstreamWords;
   readonly upstreamRequestId?: string;
   readonly vendorLimits?: Readonly<Record<string, string>>;
+  readonly tries?: number;
 
   constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -265,6 +268,7 @@ export class GatewayError extends Error {
     if (details.upstream !== undefined) this.upstream = details.upstream;
     if (details.upstreamRequestId !== undefined) this.upstreamRequestId = details.upstreamRequestId;
     if (details.vendorLimits !== undefined) this.vendorLimits = details.vendorLimits;
+    if (details.tries !== undefined) this.tries = details.tries;
     Object.defineProperty(this, MARKER, { value: true });
   }
 
@@ -280,6 +284,7 @@ export class GatewayError extends Error {
       upstream: this.upstream ?? details.upstream,
       upstreamRequestId: this.upstreamRequestId ?? details.upstreamRequestId,
       vendorLimits: this.vendorLimits ?? details.vendorLimits,
+      tries: this.tries ?? details.tries,
       cause: this.cause ?? details.cause,
     });
   }
@@ -307,8 +312,9 @@ export function withBoundedWait(error: GatewayError): GatewayError {
   const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts, cause } = error;
   const max = code === 'upstream_rate_limited' ? MAX_VENDOR_WAIT_SECONDS : MAX_UPSTREAM_WAIT_SECONDS;
   if (retryAfterSeconds === undefined || retryAfterSeconds <= max) return error;
-  const { upstream, upstreamRequestId, vendorLimits } = error;
-  const details = { param, reason, retryable, platform, attempts, upstream, upstreamRequestId, vendorLimits, cause };
+  const { upstream, upstreamRequestId, vendorLimits, tries } = error;
+  const ofVendor = { upstream, upstreamRequestId, vendorLimits, tries };
+  const details = { param, reason, retryable, platform, attempts, ...ofVendor, cause };
   return new GatewayError(code, message, { ...details, retryAfterSeconds: max });
 }
 

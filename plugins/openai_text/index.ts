@@ -78,6 +78,8 @@ interface Asked extends Omit<UpstreamCall<Upstream, TextReply>, 'model' | 'ask'>
   route?: TextRoute;
   /** Its silence is limited while another upstream is left. Default: it is not. */
   call?: TextCall;
+  /** Tries so far. */
+  tries: number;
   /** Whether events may be none. */
   mayHaveNone?: boolean;
 }
@@ -152,7 +154,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
 
   async function askOnce(asked: Asked, { upstream, remainingMs, hasOther }: Try): Promise<TextReply> {
     const { signal, refuse, firstBytesMs, route, mayHaveNone } = asked;
-    const silenceMs = hasOther && asked.call ? silenceOf(asked.call) : undefined;
+    const isLimited = hasOther || asked.call?.hasFallback === true;
+    const silenceMs = isLimited && asked.call ? silenceOf(asked.call) : undefined;
     const request = withoutOptions.has(upstream) ? fittingRequest(asked, upstream) : asked.request(upstream);
     const timeoutMs = Math.max(1, remainingMs);
     const sent = {
@@ -178,6 +181,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       upstreamModel: upstream.model,
       upstreamRequestId: readUpstreamRequestId(headers),
       vendorHeaders: headers,
+      tries: asked.tries,
       plainWords: (words) => withoutNames(words, upstream),
     };
   }
@@ -224,7 +228,10 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     upstreams.run({
       ...asked,
       model,
-      ask: (upstream, remainingMs, hasOther) => ask(asked, { upstream, remainingMs, hasOther }),
+      ask(upstream, remainingMs, hasOther) {
+        asked.tries += 1;
+        return ask(asked, { upstream, remainingMs, hasOther });
+      },
     });
 
   return {
@@ -246,6 +253,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       }
       const asked: Asked = {
         signal,
+        tries: 0,
         tokens: Math.ceil(call.body.length / BYTES_PER_TOKEN),
         suits,
         // Clients of the format ask again by themselves where no answer came.
@@ -266,17 +274,19 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         });
       }
       if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
-      const { outputLimitField } = servedBy(model).model;
+      const { outputLimitField: limitField, reasoningField } = servedBy(model).model;
       let translation: ChatTranslation | undefined;
       const translated = () => {
-        translation ??= translateToChat(call, () => clock.now(), outputLimitField);
+        translation ??= translateToChat(call, () => clock.now(), { limitField, reasoningField });
         return translation;
       };
       return upstreamsOfCall.run({
         ...asked,
         model,
-        ask: (upstream, remainingMs, hasOther) =>
-          askForResponse(asked, translated, { upstream, remainingMs, hasOther }),
+        ask(upstream, remainingMs, hasOther) {
+          asked.tries += 1;
+          return askForResponse(asked, translated, { upstream, remainingMs, hasOther });
+        },
       });
     },
     async stored(call) {
@@ -292,6 +302,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       }
       return run(model, looking, {
         signal,
+        tries: 0,
         suits,
         // What is deleted is not there the next time.
         lost: call.action === 'delete' ? 'nowhere' : 'anywhere',

@@ -345,6 +345,7 @@ export function errorHeaders(error: GatewayError, context: ErrorContext): Record
   const headers: Record<string, string> = {};
   if (context.anthropic) headers['request-id'] = context.requestId;
   if (error.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = error.upstreamRequestId;
+  if (error.tries !== undefined && error.tries > 1) headers['x-mediagate-attempts'] = String(error.tries);
   const retryAfter = error.retryAfterSeconds ?? (isFinal ? undefined : usualWait(error.code, found));
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
   if (isFinal) headers['x-should-retry'] = 'false';

@@ -5,6 +5,7 @@ import { vendorLimitsOf } from '../../core/net/index.js';
 import type { TextAnswer, TextExchange } from '../../core/text/index.js';
 import { addField, takeResponse } from './fast-path.js';
 import { hasCurrentCopy } from './file-response.js';
+import { nameIgnored } from './form.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
 
@@ -147,7 +148,9 @@ export function createHandOver(): HandOver {
 
 /** Sends the answer of a text model. Resolves when it is written, or the client has disconnected. */
 export async function sendText(context: RequestContext, answer: TextAnswer): Promise<void> {
-  const { body, standIn, upstreamRequestId, vendorHeaders } = answer;
+  const { body, standIn, upstreamRequestId, ignored, vendorHeaders, tries } = answer;
+  if (ignored !== undefined) nameIgnored(context, ignored);
+  if (tries !== undefined && tries > 1) addField(context.res, 'x-mediagate-attempts', String(tries));
   if (vendorHeaders && context.state.vendorLimits) sendVendorLimits(context, vendorLimitsOf(vendorHeaders));
   if (standIn !== undefined) addField(context.res, 'x-mediagate-stand-in', standIn);
   if (upstreamRequestId !== undefined) {

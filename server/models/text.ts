@@ -1,3 +1,4 @@
+import type { Gateway } from 'mediagate';
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
@@ -22,7 +23,7 @@ import {
   takeJsonBody,
 } from '../http/index.js';
 import { type ApiKeyRecord, isPlanKey, type KeyTable, keyOf, quotaSubject } from '../keys/index.js';
-import type { AdmittedWork } from '../usage/index.js';
+import { type AdmittedWork, isModelAllowed } from '../usage/index.js';
 import type { ClosableStoredResponses } from './response-store.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
@@ -135,15 +136,22 @@ export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, re
       await checkVendorUse(key, () => brief?.vendorFields ?? findVendorFields(parsed), responses);
       const { prompt } = brief ?? {};
       const { requestId } = context.state;
-      const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });
-      const { model, maxTokens: tokens, demand } = prepared;
-      await usage.admitted(context, { route: path, model, tokens, demand }, (admitted) =>
+      const allows = allowedModels(key, gateway);
+      const request = { ...work, body, parsed, prompt, owner: accountId, requestId, allows };
+      const prepared = await gateway.text.prepare(request);
+      const { model, maxTokens: tokens, demand, fallbacks } = prepared;
+      await usage.admitted(context, { route: path, model, tokens, demand, fallbacks }, (admitted) =>
         answer(context, keys, { prepared, release, work: admitted }),
       );
     } finally {
       release();
     }
   };
+}
+
+/** For fallbacks of the model that a request names. Undefined if the key may use every model. */
+export function allowedModels(key: ApiKeyRecord, { resolveModel }: Pick<Gateway, 'resolveModel'>) {
+  return key.models === null ? undefined : (model: string) => isModelAllowed(key, model, resolveModel);
 }
 
 /** Chats and responses, complete or streamed, and the tasks of the responses route. */
