@@ -397,12 +397,21 @@ export interface Usage {
   /** Input tokens that the vendor took from its cache, and those that it wrote to it. Both are part of the input. */
   cachedTokens?: number;
   cacheWriteTokens?: number;
+  /** Tokens written to the cache for an hour, among `cacheWriteTokens`. */
+  cacheWriteLongTokens?: number;
   reasoningTokens?: number;
   /** Text and image tokens among the input and output tokens, if an image model reports them. */
   inputTextTokens?: number;
   inputImageTokens?: number;
   outputTextTokens?: number;
   outputImageTokens?: number;
+  /** Tokens of audio among the input and output tokens. */
+  inputAudioTokens?: number;
+  outputAudioTokens?: number;
+  /** Searches in the web that the vendor made. */
+  webSearches?: number;
+  /** Service tier in which the vendor answered, if it is not the usual one: `flex`, `priority`. */
+  serviceTier?: string;
   /** Characters billed by a speech vendor. */
   characters?: number;
   /** Seconds of audio. */

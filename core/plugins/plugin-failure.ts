@@ -257,11 +257,15 @@ const USAGE_COUNTS = [
   'totalTokens',
   'cachedTokens',
   'cacheWriteTokens',
+  'cacheWriteLongTokens',
   'reasoningTokens',
   'inputTextTokens',
   'inputImageTokens',
   'outputTextTokens',
   'outputImageTokens',
+  'inputAudioTokens',
+  'outputAudioTokens',
+  'webSearches',
   'characters',
 ] as const satisfies readonly (keyof Usage)[];
 
@@ -279,6 +283,7 @@ export function readReportedUsage(reported: unknown): Usage | undefined {
   }
   if (Number.isFinite(given.seconds) && Number(given.seconds) >= 0) usage.seconds = given.seconds;
   if (Object.keys(usage).length === 0) return undefined;
+  if (typeof given.serviceTier === 'string') usage.serviceTier = given.serviceTier.slice(0, 64);
   return { ...usage, ...(given.estimated === true && { estimated: true }) };
 }
 

@@ -3,8 +3,9 @@ import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { createEventRewriter, type EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
-import { createWrittenText, readUsage, sampleBytes, type TextSample } from './tokens.js';
+import { createWrittenText, sampleBytes, type TextSample } from './tokens.js';
 import { MAX_ITEMS, readItemId } from './usage-events.js';
+import { countSearches, nestedUsage, readUsage, readUsageBytes, withSearches, withTier } from './usage-shapes.js';
 import { convertVectors } from './vectors.js';
 
 /** An SSE comment: event readers ignore it, and proxies see that the connection is alive. */
@@ -169,6 +170,10 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
   let modelEnd = 0;
   let failed = false;
   let ending = false;
+  let tier: unknown;
+  let searches = 0;
+  let nested: Buffer | undefined;
+  let choicesStart = 0;
   try {
     const end = walkFields(bytes, 0, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
       const first = bytes[valueStart];
@@ -177,6 +182,7 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
           modelStart = valueStart;
           modelEnd = valueEnd;
         } else if (isText(bytes, nameStart, nameEnd, 'error')) failed ||= valueEnd - valueStart > 2;
+        else if (isText(bytes, nameStart, nameEnd, 'service_tier')) tier = readValue(bytes, valueStart, valueEnd);
         else if (!isResponse) return;
         else if (isText(bytes, nameStart, nameEnd, 'id')) answer.id = String(readValue(bytes, valueStart, valueEnd));
         else if (isText(bytes, nameStart, nameEnd, 'status')) {
@@ -188,11 +194,18 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
         if (isText(bytes, nameStart, nameEnd, 'usage'))
           answer.usage = readUsage(readValue(bytes, valueStart, valueEnd));
         else if (isText(bytes, nameStart, nameEnd, 'error')) failed = true;
+        else if (isText(bytes, nameStart, nameEnd, 'x_groq')) nested = nestedUsage(bytes, valueStart);
       } else if (first === OPEN_BRACKET) {
         ending = true;
-        if (isResponse && isText(bytes, nameStart, nameEnd, 'output')) answer.itemIds = itemIdsOf(bytes, valueStart);
+        if (isResponse && isText(bytes, nameStart, nameEnd, 'output')) {
+          answer.itemIds = itemIdsOf(bytes, valueStart);
+          searches = countSearches(bytes, valueStart, valueEnd);
+        } else if (isText(bytes, nameStart, nameEnd, 'choices')) choicesStart = valueStart;
       }
     });
+    if (!answer.usage && choicesStart > 0) nested ??= usageOfChoices(bytes, choicesStart);
+    if (!answer.usage && nested) answer.usage = readUsageBytes(nested);
+    if (answer.usage) withSearches(withTier(answer.usage, tier), searches);
     if (bytes.toString('latin1', end + 1).trim() !== '') throw new SyntaxError('There is more than one object.');
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
@@ -207,6 +220,15 @@ export function readWholeAnswer(bytes: Buffer, wording: Wording, isResponse: boo
   }
   if (wording.vectors && !failed) answer.body = convertVectors(answer.body, wording.vectors);
   return answer;
+}
+
+/** Of the last choice that has one: of Kimi, and no list of anything else. */
+function usageOfChoices(bytes: Buffer, start: number): Buffer | undefined {
+  let found: Buffer | undefined;
+  walkElements(bytes, start, (choiceStart) => {
+    if (bytes[choiceStart] === OPEN_BRACE) found = nestedUsage(bytes, choiceStart) ?? found;
+  });
+  return found;
 }
 
 function itemIdsOf(bytes: Buffer, start: number): string[] {

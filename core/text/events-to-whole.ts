@@ -4,6 +4,7 @@ import type { BodyConverter } from './chat-answers.js';
 import { isGiven, type JsonRecord, recordOf } from './chat-values.js';
 import { createEventTexts } from './events.js';
 import { markNumbers, restoreNumbers } from './exact-json.js';
+import { laterUsage } from './usage-shapes.js';
 
 /*
  * Gathers the events of a stream to the answer that a client asked for as a whole: some servers always stream. An error
@@ -252,7 +253,7 @@ function createMessageGatherer(): Gatherer {
         else if (found) change(found, recordOf(delta));
       } else if (type === 'message_delta') {
         end = { ...end, ...given(delta) };
-        usage = { ...usage, ...given(counted) };
+        usage = { ...laterUsage(usage, given(counted)) };
       } else if (type === 'message_stop') isDone = true;
     },
     finish() {

@@ -9,6 +9,7 @@ import { drawRandomBytes, GatewayError } from '../runtime/index.js';
 import { chatCallsIn, chatTextIn } from './chat-parts.js';
 import { type ChatFromResponses, THOUGHT_ID } from './chat-requests.js';
 import { isGiven, type JsonRecord, recordOf } from './chat-values.js';
+import { readUsage } from './usage-shapes.js';
 
 /** As an answer that is no stream has at most. */
 export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
@@ -60,6 +61,7 @@ export function createResponseWriter(options: WriterOptions): ResponseWriter {
   let spoken: OpenItem | undefined;
   let createdAt = Math.floor(now() / 1000);
   let usage: JsonRecord | undefined;
+  let tier: unknown;
   let finish: string | undefined;
   let ended: JsonRecord | undefined;
   let isStarted = false;
@@ -77,7 +79,7 @@ export function createResponseWriter(options: WriterOptions): ResponseWriter {
     const shown = {
       ...echoOf(request),
       output: status === 'in_progress' ? [] : output,
-      usage: usageOf(usage),
+      usage: usageOf(usage, tier),
       ...more,
     };
     return { id, object: 'response', created_at: createdAt, status, model, ...shown };
@@ -254,7 +256,9 @@ export function createResponseWriter(options: WriterOptions): ResponseWriter {
       if (ended) return;
       if (!isStarted && typeof answer.created === 'number') createdAt = answer.created;
       if (field === 'delta') start();
-      if (isGiven(answer.usage)) usage = recordOf(answer.usage);
+      const counted = usageIn(answer);
+      if (counted && (!usage || readUsage(counted))) usage = counted;
+      if (isGiven(answer.service_tier)) tier = answer.service_tier;
       const [first] = Array.isArray(answer.choices) ? answer.choices : [];
       const choice = recordOf(first);
       const change = recordOf(choice[field]);
@@ -312,18 +316,47 @@ function inputOf(text: string): string {
   return typeof input === 'string' ? input : text;
 }
 
+/** The usage of an answer or of an event, wherever the server has it. */
+function usageIn({ usage, x_groq: groq, choices }: JsonRecord): JsonRecord | undefined {
+  const [first] = Array.isArray(choices) ? choices : [];
+  const found = [usage, recordOf(groq).usage, recordOf(first).usage].find(isGiven);
+  return found === undefined ? undefined : recordOf(found);
+}
+
 /** Null without any: then the gateway estimates it, and clients see none. */
-function usageOf(usage: JsonRecord | undefined): JsonRecord | null {
-  if (!usage) return null;
-  const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
-  if (typeof input !== 'number' || typeof output !== 'number') return null;
-  const { cached_tokens: cached = 0, cache_write_tokens: written } = recordOf(usage.prompt_tokens_details);
+function usageOf(given: JsonRecord | undefined, tier: unknown): JsonRecord | null {
+  const usage = readUsage(given);
+  const {
+    inputTokens: input,
+    outputTokens: output,
+    cachedTokens,
+    cacheWriteTokens,
+    cacheWriteLongTokens,
+  } = usage ?? {};
+  if (!usage || input === undefined || output === undefined) return null;
+  const { inputAudioTokens, inputImageTokens, outputAudioTokens, outputImageTokens, webSearches } = usage;
+  const known = (counts: JsonRecord) =>
+    Object.fromEntries(Object.entries(counts).filter(([, count]) => isGiven(count)));
+  const { serviceTier = tier } = usage;
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cached ?? 0, ...(isGiven(written) && { cache_write_tokens: written }) },
+    input_tokens_details: {
+      cached_tokens: cachedTokens ?? 0,
+      ...known({
+        cache_write_tokens: cacheWriteTokens,
+        cache_write_1h_tokens: cacheWriteLongTokens,
+        audio_tokens: inputAudioTokens,
+        image_tokens: inputImageTokens,
+      }),
+    },
     output_tokens: output,
-    output_tokens_details: { reasoning_tokens: recordOf(usage.completion_tokens_details).reasoning_tokens ?? 0 },
-    total_tokens: total ?? input + output,
+    output_tokens_details: {
+      reasoning_tokens: usage.reasoningTokens ?? 0,
+      ...known({ audio_tokens: outputAudioTokens, image_tokens: outputImageTokens }),
+    },
+    total_tokens: usage.totalTokens ?? input + output,
+    ...(webSearches !== undefined && { server_tool_use: { web_search_requests: webSearches } }),
+    ...(typeof serviceTier === 'string' && !['auto', 'default'].includes(serviceTier) && { service_tier: serviceTier }),
   };
 }
 

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import type { Usage } from '../contracts/index.js';
-import { isText, readValue, type TextVisitor, walkTexts } from './json.js';
-import { inputTokensOf, MAX_TOKENS } from './requests.js';
+import { isText, type TextVisitor, walkTexts } from './json.js';
+import { inputTokensOf } from './requests.js';
 
 export interface CountTask {
   id: number;
@@ -376,66 +375,4 @@ export function sampleBytes(chunks: readonly Uint8Array[]): TextSample {
   if (bytes === 0) return NO_TEXT;
   const text = Buffer.concat(chunks, Math.min(bytes, MAX_STORED_BYTES)).toString('utf8');
   return { text, scale: Math.max(1, bytes / MAX_STORED_BYTES) };
-}
-
-type JsonRecord = Readonly<Record<string, unknown>>;
-
-/**
- * The usage that an upstream reports, with the names of either format.
- * @returns Undefined if it reports none or zero: no answer has zero tokens.
- */
-export function readUsage(value: unknown): Usage | undefined {
-  if (!isObject(value)) return undefined;
-  const total = count(value.total_tokens);
-  let input = count(value.prompt_tokens) ?? count(value.input_tokens);
-  let output = count(value.completion_tokens) ?? count(value.output_tokens);
-  const fromCache = anthropicCache(value);
-  if (fromCache) input = (input ?? 0) + fromCache.read + fromCache.written;
-  if (total !== undefined && input === undefined && output !== undefined) input = Math.max(0, total - output);
-  if (total !== undefined && output === undefined && input !== undefined) output = Math.max(0, total - input);
-  if ((input ?? 0) + (output ?? 0) === 0 && !total) return undefined;
-  const read = recordOf(value.prompt_tokens_details ?? value.input_tokens_details);
-  const written = recordOf(value.completion_tokens_details ?? value.output_tokens_details);
-  const cached = count(read.cached_tokens) ?? fromCache?.read;
-  const cacheWrite = count(read.cache_write_tokens) ?? count(value.cache_creation_input_tokens);
-  const reasoning = count(written.reasoning_tokens) ?? count(written.thinking_tokens);
-  const usage: Usage = { totalTokens: total ?? (input ?? 0) + (output ?? 0) };
-  if (input !== undefined) usage.inputTokens = input;
-  if (output !== undefined) usage.outputTokens = output;
-  if (cached !== undefined) usage.cachedTokens = cached;
-  if (cacheWrite !== undefined) usage.cacheWriteTokens = cacheWrite;
-  if (reasoning !== undefined) usage.reasoningTokens = reasoning;
-  return usage;
-}
-
-/** Input tokens of Anthropic's format that are beside `input_tokens`, not among them. Undefined for another format. */
-function anthropicCache(value: JsonRecord): { read: number; written: number } | undefined {
-  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = value;
-  const isOther = value.prompt_tokens !== undefined || value.total_tokens !== undefined;
-  if (isOther || (read === undefined && written === undefined)) return undefined;
-  return { read: count(read) ?? 0, written: count(written) ?? 0 };
-}
-
-/** As {@link readUsage}, for an object as JSON. Undefined if it is none. */
-export function readUsageBytes(bytes: Uint8Array): Usage | undefined {
-  try {
-    return readUsage(readValue(bytes, 0, bytes.length));
-  } catch {
-    // So far only its end was checked.
-    return undefined;
-  }
-}
-
-/** Impossible values are not reported. */
-function count(value: unknown): number | undefined {
-  const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS;
-  return isCount ? value : undefined;
-}
-
-function recordOf(value: unknown): JsonRecord {
-  return isObject(value) ? value : {};
-}
-
-function isObject(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,8 +1,19 @@
+import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import { chatFailure, DONE_EVENT, messageFailure, responsesFailure } from './event-rewriter.js';
 import type { EventAction, EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
-import { createWrittenText, readUsage, readUsageBytes } from './tokens.js';
+import { createWrittenText } from './tokens.js';
+import {
+  countSearches,
+  hasCounts,
+  laterUsage,
+  nestedUsage,
+  readUsage,
+  readUsageBytes,
+  withSearches,
+  withTier,
+} from './usage-shapes.js';
 
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
@@ -24,6 +35,7 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
   const written = createWrittenText(false);
   /** Bytes of the last reported usage: some servers report it in each event. */
   let usage: Buffer | undefined;
+  let tier: string | undefined;
   let isDone = false;
   let failed = false;
   /** Whether choices have ended, by their index. */
@@ -51,6 +63,8 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
           usageEnd = valueEnd;
         } else if ((first === OPEN_BRACE || first === QUOTE) && isText(bytes, nameStart, nameEnd, 'error')) {
           failed = true;
+        } else if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'x_groq')) {
+          usage = nestedUsage(bytes, valueStart) ?? usage;
         }
       });
       // Bytes after the data belonged to another event.
@@ -58,7 +72,8 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
       if (failed) return 'reword';
       const choices = choicesStart === 0 ? 0 : readChoices(bytes, choicesStart);
       if (usageStart > 0) {
-        usage = Buffer.from(bytes.subarray(usageStart, usageEnd));
+        if (!usage || hasCounts(bytes, usageStart, usageEnd)) usage = Buffer.from(bytes.subarray(usageStart, usageEnd));
+        tier = readTier(bytes, start, end) ?? tier;
         if (dropUsage && choices === 0 && choicesStart > 0) return 'drop';
       }
       return renames ? 'rename' : 'pass';
@@ -71,7 +86,7 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
       return failed;
     },
     responseId: undefined,
-    usage: () => usage && readUsageBytes(usage),
+    usage: () => tieredUsage(usage, tier),
     sample: () => written.take(),
     get closing() {
       if (isDone) return undefined;
@@ -97,6 +112,9 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
         if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'delta')) {
           deltaStart = valueStart;
           deltaEnd = valueEnd;
+        } else if (first === OPEN_BRACE && isText(bytes, nameStart, nameEnd, 'usage')) {
+          if (!usage || hasCounts(bytes, valueStart, valueEnd))
+            usage = Buffer.from(bytes.subarray(valueStart, valueEnd));
         } else if (isText(bytes, nameStart, nameEnd, 'index')) index = readIndex(bytes, valueStart, valueEnd);
         else if (first !== LETTER_N && isText(bytes, nameStart, nameEnd, 'finish_reason')) finished = true;
       });
@@ -105,6 +123,24 @@ export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): E
     });
     return choices;
   }
+}
+
+/** The service tier of an event of a chat. */
+function readTier(bytes: Buffer, start: number, end: number): string | undefined {
+  if (!bytes.subarray(start, end).includes(TIER)) return undefined;
+  let tier: unknown;
+  walkFields(bytes, start, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+    if (bytes[valueStart] === QUOTE && isText(bytes, nameStart, nameEnd, 'service_tier'))
+      tier = readValue(bytes, valueStart, valueEnd);
+  });
+  return typeof tier === 'string' ? tier : undefined;
+}
+
+const TIER = '"service_tier"';
+
+function tieredUsage(bytes: Buffer | undefined, tier: string | undefined): Usage | undefined {
+  const usage = bytes && readUsageBytes(bytes);
+  return usage && tier !== undefined ? withTier(usage, tier) : usage;
 }
 
 /** Usually there is one choice, and there are never many. */
@@ -141,8 +177,9 @@ export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'req
         } else if (kind !== OPEN_BRACE) return;
         else if (named('delta') || named('content_block')) written.add(bytes, valueStart, valueEnd);
         else if (named('message')) renames = readMessage(bytes, valueStart);
-        else if (named('usage')) last = Buffer.from(bytes.subarray(valueStart, valueEnd));
-        else if (named('error')) failed = true;
+        else if (named('usage')) {
+          if (!last || hasCounts(bytes, valueStart, valueEnd)) last = Buffer.from(bytes.subarray(valueStart, valueEnd));
+        } else if (named('error')) failed = true;
       });
       // Bytes after the data belonged to another event.
       if (objectEnd >= end) return 'pass';
@@ -157,7 +194,7 @@ export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'req
       return failed;
     },
     responseId: undefined,
-    usage: () => last && readUsage({ ...recordOf(first), ...recordOf(last) }),
+    usage: () => last && readUsage(laterUsage(recordOf(first), recordOf(last))),
     firstUsage: () => first && readUsageBytes(first),
     sample: () => written.take(),
     get closing() {
@@ -187,7 +224,7 @@ export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'req
 function recordOf(bytes: Buffer | undefined): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = bytes && readValue(bytes, 0, bytes.length);
-    return Object.fromEntries(Object.entries(value ?? {}).filter(([, field]) => field !== null));
+    return { ...(value ?? {}) };
   } catch {
     return {};
   }
@@ -220,6 +257,8 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
   const modelName = { start: 0, end: 0 };
   const written = createWrittenText(true);
   let usage: Buffer | undefined;
+  let tier: string | undefined;
+  let searches = 0;
   let ended = false;
   let failed = false;
   let responseId = resumed;
@@ -250,6 +289,8 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
         } else if (first === OPEN_BRACE) {
           if (isText(bytes, nameStart, nameEnd, 'response')) renames = readResponse(bytes, valueStart);
           else if (isText(bytes, nameStart, nameEnd, 'item')) readItem(bytes, valueStart);
+          else if (isText(bytes, nameStart, nameEnd, 'usage'))
+            usage ??= Buffer.from(bytes.subarray(valueStart, valueEnd));
           else readError(bytes, nameStart, nameEnd);
         } else if (isText(bytes, nameStart, nameEnd, 'sequence_number')) {
           const number = Number(bytes.toString('latin1', valueStart, valueEnd));
@@ -257,6 +298,7 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
         }
       });
       if (deltaEnd > deltaStart && !isAudio) written.addText(bytes, deltaStart, deltaEnd);
+      if (ended && outputEnd > 0) searches = countSearches(bytes, outputStart, outputEnd);
       // Some servers send all of it at once.
       if (ended && outputEnd > 0 && !usage && written.isEmpty) written.add(bytes, outputStart, outputEnd);
       // Bytes after the data belonged to another event.
@@ -273,7 +315,10 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
     get responseId() {
       return responseId;
     },
-    usage: () => usage && readUsageBytes(usage),
+    usage: () => {
+      const read = tieredUsage(usage, tier);
+      return read && withSearches(read, searches);
+    },
     sample: () => written.take(),
     get closing() {
       return resumed !== undefined && sequenceNumber === -1 ? '' : undefined;
@@ -322,7 +367,8 @@ export function createResponsesReader(options: ResponsesReaderOptions): EventRea
         } else if (responseId === undefined && isText(bytes, nameStart, nameEnd, 'id')) {
           responseId = String(readValue(bytes, valueStart, valueEnd));
           onResponseId(responseId);
-        }
+        } else if (isText(bytes, nameStart, nameEnd, 'service_tier'))
+          tier = String(readValue(bytes, valueStart, valueEnd));
       } else if (first === OPEN_BRACE) {
         if (isText(bytes, nameStart, nameEnd, 'usage')) usage = Buffer.from(bytes.subarray(valueStart, valueEnd));
       } else if (first === OPEN_BRACKET) {

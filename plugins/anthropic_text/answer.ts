@@ -173,7 +173,8 @@ function createEventConverter(created: number, names: ToolNames): (text: string)
     // A call without arguments has an empty object as its input, and no JSON is sent for it.
     content_block_stop: () => (hasInput === false ? addInput('{}') : COMMENT),
     message_delta({ delta: end, usage: last }) {
-      const known = Object.entries(recordOf(last)).filter(([, value]) => value !== null);
+      // Both count from the beginning, and some servers send zeros at the end.
+      const known = Object.entries(recordOf(last)).filter(([, value]) => value !== null && value !== 0);
       usage = { ...usage, ...Object.fromEntries(known) };
       const { stop_reason: reason } = recordOf(end);
       return typeof reason === 'string' ? delta({}, finishOf(reason)) : COMMENT;
@@ -212,12 +213,21 @@ function usageOf(usage: JsonRecord): JsonRecord | undefined {
   const output = count('output_tokens');
   if (input + output === 0) return undefined;
   const { thinking_tokens: thought } = recordOf(usage.output_tokens_details);
+  const { ephemeral_1h_input_tokens: long } = recordOf(usage.cache_creation);
+  const { web_search_requests: searches } = recordOf(usage.server_tool_use);
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
-    prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
+    prompt_tokens_details: {
+      cached_tokens: read,
+      cache_write_tokens: written,
+      ...(typeof long === 'number' && long > 0 && { cache_write_1h_tokens: long }),
+    },
     ...(typeof thought === 'number' && { completion_tokens_details: { reasoning_tokens: thought } }),
+    ...(typeof searches === 'number' && searches > 0 && { server_tool_use: { web_search_requests: searches } }),
+    ...(usage.speed === 'fast' && { speed: 'fast' }),
+    ...(typeof usage.service_tier === 'string' && { service_tier: usage.service_tier }),
   };
 }
 
