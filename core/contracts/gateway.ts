@@ -63,29 +63,90 @@ const ImagePriceSchema = Type.Object(
   strict,
 );
 
+/** Prices of a million tokens. */
+const TokenPrices = {
+  input: optional(Price, 'Price of a million input tokens.', 1.25),
+  cachedInput: optional(
+    Price,
+    'Price of a million input tokens that the model vendor had cached. Default: `input`.',
+    0.125,
+  ),
+  cacheWrite: optional(
+    Price,
+    'Price of a million input tokens that the model vendor wrote to its cache. Default: `input`.',
+    1.5,
+  ),
+  cacheWrite1h: optional(
+    Price,
+    'Price of a million input tokens that the model vendor wrote to its cache for an hour. Default: `cacheWrite`.',
+    2,
+  ),
+  inputImage: optional(
+    Price,
+    'Price of a million input tokens of images, of models that report them. Default: `input`.',
+    10,
+  ),
+  inputAudio: optional(
+    Price,
+    'Price of a million input tokens of audio, of models that report them. Default: `input`.',
+    32,
+  ),
+  output: optional(Price, 'Price of a million output tokens, including those of the reasoning.', 10),
+  outputText: optional(
+    Price,
+    'Price of a million output tokens of text, of image models that report them. Default: `output`.',
+    10,
+  ),
+  outputImage: optional(
+    Price,
+    'Price of a million output tokens of images, of models that report them. Default: `output`.',
+    40,
+  ),
+  outputAudio: optional(
+    Price,
+    'Price of a million output tokens of audio, of models that report them. Default: `output`.',
+    64,
+  ),
+} as const;
+
+const TiersOption = optional(
+  Type.Array(
+    Type.Object(
+      {
+        above: field(
+          Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
+          'Input tokens that a request has more than.',
+          200_000,
+        ),
+        ...TokenPrices,
+      },
+      strict,
+    ),
+    { minItems: 1, maxItems: 16 },
+  ),
+  'Prices of requests with more input tokens than `above`: the highest such entry is that of the whole request. ' +
+    'A price that it leaves out is that of the model.',
+  [{ above: 200_000, input: 2.5, output: 15 }],
+);
+
 /**
  * What a model costs, in one currency for all models. Prices have at most 9 digits after the point. Those of tokens are
  * added up; an omitted one among them is 0, except where a default is stated.
  */
 export const ModelPricesSchema = Type.Object(
   {
-    input: optional(Price, 'Price of a million input tokens.', 1.25),
-    cachedInput: optional(
-      Price,
-      'Price of a million input tokens that the model vendor had cached. Default: `input`.',
-      0.125,
+    ...TokenPrices,
+    tiers: TiersOption,
+    serviceTiers: optional(
+      Type.Record(
+        Type.String({ minLength: 1, maxLength: 64 }),
+        Type.Object({ ...TokenPrices, tiers: TiersOption }, strict),
+      ),
+      'Prices of answers in a service tier, by the name that the vendor reports, such as `flex`, `priority` or `fast`. ' +
+        'A price that it leaves out is that of the model; `tiers` are its own. Default: as without a tier.',
+      { flex: { input: 0.625, output: 5 } },
     ),
-    cacheWrite: optional(
-      Price,
-      'Price of a million input tokens that the model vendor wrote to its cache. Default: `input`.',
-      1.5,
-    ),
-    inputImage: optional(
-      Price,
-      'Price of a million input tokens of images, of image models that report them. Default: `input`.',
-      10,
-    ),
-    output: optional(Price, 'Price of a million output tokens, including those of the reasoning.', 10),
+    webSearch: optional(Price, 'Price of one search in the web that the model vendor made.', 0.01),
     images: optional(
       Type.Array(ImagePriceSchema, { minItems: 1, maxItems: 100 }),
       'Price of an image: the first entry that fits its size and quality.',

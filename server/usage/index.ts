@@ -41,11 +41,11 @@ export {
   type PricedImage,
   type PricedUse,
   type Prices,
-  PricesError,
   readPrices,
   sendCost,
 } from './prices.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
+export { PricesError } from './token-prices.js';
 export {
   type AdmittedWork,
   checkModel,

@@ -57,7 +57,15 @@ import {
 } from './budgets.js';
 import type { HighestUse, Prices } from './prices.js';
 import type { JobChargesTable } from './tables.js';
-import { costCounts, costOfUsage, countsOf, createTotals, createUsageTable, knownCounts } from './usage-log.js';
+import {
+  costCounts,
+  costOfUsage,
+  countsOf,
+  createTotals,
+  createUsageTable,
+  knownCounts,
+  pricedPartsOf,
+} from './usage-log.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {
@@ -333,7 +341,7 @@ export function costOfImage(
   { width, height, quality, usage }: { width: number; height: number; quality?: string; usage?: Usage },
 ): number | null {
   const image = { size: `${width}x${height}`, ...(quality !== undefined && { quality }) };
-  return prices.costOf({ model, ...countsOf(usage), inputImageTokens: usage?.inputImageTokens ?? null, image });
+  return prices.costOf({ model, ...countsOf(usage), ...pricedPartsOf(usage), image });
 }
 
 function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): Omit<JobChargesTable, 'cost'> {

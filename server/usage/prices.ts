@@ -3,6 +3,20 @@ import type { ServerResponse } from 'node:http';
 import { field, type ModelPrices, ModelPricesSchema, optional, type Static, Type } from '../../core/contracts/index.js';
 import { createValidator } from '../../core/runtime/index.js';
 import { isCurrency } from '../format/index.js';
+import {
+  costOfTokens,
+  type ExactPrices,
+  exact,
+  highestOfTokens,
+  highestOutputPrice,
+  larger,
+  least,
+  PricesError,
+  type TokenDemand,
+  type TokenUse,
+  toExact,
+  whole,
+} from './token-prices.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {
@@ -51,22 +65,11 @@ export const PRICES_FILE_SCHEMA = Type.Object(
 );
 export type PricesFile = Static<typeof PRICES_FILE_SCHEMA>;
 
-/** Invalid prices. The message names the file and the field. */
-export class PricesError extends Error {
-  override readonly name = 'PricesError';
-}
-
 /** What a request used; null is not known, or not applicable. */
-export interface PricedUse {
+export interface PricedUse extends TokenUse {
   model: string;
-  inputTokens: number | null;
-  /** Among the input tokens. */
-  cachedTokens: number | null;
-  /** Among the input tokens. Default: not known. */
-  cacheWriteTokens?: number | null;
-  /** Of images, among the input tokens. Default: not known. */
-  inputImageTokens?: number | null;
-  outputTokens: number | null;
+  /** Searches in the web. Default: not known. */
+  webSearches?: number | null;
   /** Of speech. */
   characters: number | null;
   /** Of audio. */
@@ -83,13 +86,12 @@ export interface PricedImage {
 }
 
 /** The most that a request may use. An amount that is left out has no limit. */
-export interface HighestUse {
+export interface HighestUse extends TokenDemand {
   model: string;
-  inputTokens?: number;
-  /** Over all choices. Default 0 if the input is stated. */
-  outputTokens?: number;
   characters?: number;
   seconds?: number;
+  /** Default 0. */
+  webSearches?: number;
   /** Default: it is no image request. An unknown size or quality counts at its highest price. */
   image?: PricedImage;
   /** Platform of each link of a request of link data, which uses nothing else. Default: it is none. */
@@ -132,28 +134,12 @@ export interface Nothing {
   nothing: true;
 }
 
-/** Digits after the point of a price. */
-const DIGITS = 9;
 /** Sums are in 10^-15 of the currency: a token at a price of 10^-9 for a million. */
 const MILLISECONDS = 1_000n;
 const ONE = 1_000_000n;
 const MILLIONTH = 1_000_000_000n;
 /** A hundred million of the currency: higher costs are errors of an upstream, and their sums must stay exact. */
 const MAX_COST = 100_000_000_000_000n;
-
-/** Prices in 10^-9 of the currency. */
-interface ExactPrices {
-  input: bigint;
-  cachedInput: bigint;
-  cacheWrite: bigint;
-  inputImage: bigint;
-  output: bigint;
-  /** Whether any price of tokens is stated. */
-  hasTokens: boolean;
-  images: readonly { size?: string; quality?: string; price: bigint }[];
-  second?: bigint;
-  characters?: bigint;
-}
 
 export interface PriceTable {
   currency: string;
@@ -177,14 +163,9 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
   function highestOf(use: HighestUse): bigint | undefined {
     const prices = known.get(use.model);
     if (!prices) return undefined;
-    const { inputTokens, outputTokens = 0, characters, seconds, image } = use;
-    const parts: (bigint | undefined)[] = [];
-    if (prices.hasTokens) {
-      const input = [prices.input, prices.cachedInput, prices.cacheWrite, prices.inputImage].reduce(larger);
-      parts.push(
-        inputTokens === undefined ? undefined : whole(inputTokens) * input + whole(outputTokens) * prices.output,
-      );
-    }
+    const { inputTokens, outputTokens = 0, characters, seconds, image, webSearches, serviceTier } = use;
+    const parts: (bigint | undefined)[] = [whole(webSearches) * prices.webSearch * ONE];
+    if (prices.hasTokens) parts.push(highestOfTokens(prices, { inputTokens, outputTokens, serviceTier }));
     if (prices.characters !== undefined) {
       parts.push(characters === undefined ? undefined : whole(characters) * prices.characters);
     }
@@ -193,7 +174,7 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
     }
     const fitting = image ? prices.images.filter((price) => mayFit(price, image)) : [];
     if (fitting.length > 0) parts.push(fitting.map(({ price }) => price).reduce(larger) * ONE);
-    if (parts.length === 0) return undefined;
+    if (parts.length === 1) return undefined;
     return parts.reduce((sum, part) => (sum === undefined || part === undefined ? undefined : sum + part), 0n);
   }
 
@@ -227,24 +208,17 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
       if (!prices || before === undefined) return null;
       const left = BigInt(Math.floor(cost)) * MILLIONTH - before;
       if (left < 0n) return -1;
-      if (!prices.hasTokens || prices.output === 0n) return Number.POSITIVE_INFINITY;
-      return Number(left / prices.output);
+      const output = prices.hasTokens ? highestOutputPrice(prices, use) : 0n;
+      return output === 0n ? Number.POSITIVE_INFINITY : Number(left / output);
     },
   };
 }
 
 function costOf(prices: ExactPrices, use: PricedUse): number | null {
-  const { inputTokens, outputTokens, characters, seconds, image } = use;
+  const { inputTokens, outputTokens, characters, seconds, image, webSearches } = use;
   const parts: bigint[] = [];
-  if (prices.hasTokens && (inputTokens !== null || outputTokens !== null)) {
-    const input = whole(inputTokens);
-    const cached = least(whole(use.cachedTokens), input);
-    const written = least(whole(use.cacheWriteTokens), input - cached);
-    const ofImages = least(whole(use.inputImageTokens), input - cached - written);
-    const rest = input - cached - written - ofImages;
-    const ofInput = rest * prices.input + cached * prices.cachedInput + written * prices.cacheWrite;
-    parts.push(ofInput + ofImages * prices.inputImage + whole(outputTokens) * prices.output);
-  }
+  if (prices.hasTokens && (inputTokens !== null || outputTokens !== null)) parts.push(costOfTokens(prices, use));
+  if (webSearches) parts.push(whole(webSearches) * prices.webSearch * ONE);
   if (prices.characters !== undefined && characters !== null) parts.push(whole(characters) * prices.characters);
   if (prices.second !== undefined && seconds !== null) {
     parts.push(whole(Math.round(seconds * 1000)) * prices.second * MILLISECONDS);
@@ -271,53 +245,6 @@ function toCost(sum: bigint): number {
 
 function roundedUp(sum: bigint): bigint {
   return ((sum + MILLIONTH - 1n) / MILLIONTH) * MILLIONTH;
-}
-
-function larger(one: bigint, other: bigint): bigint {
-  return one > other ? one : other;
-}
-
-function least(one: bigint, other: bigint): bigint {
-  return one < other ? one : other;
-}
-
-function whole(count: number | null | undefined): bigint {
-  return BigInt(Math.max(0, Math.round(count ?? 0)));
-}
-
-function toExact(prices: ModelPrices, name: string): ExactPrices {
-  const of = (part: Exclude<keyof ModelPrices, 'images'>) => {
-    const price = prices[part];
-    return price === undefined ? undefined : exact(price, `${name}.${part}`);
-  };
-  const [input = 0n, output = 0n, second, characters] = [of('input'), of('output'), of('second'), of('characters')];
-  const cachedInput = of('cachedInput');
-  const cacheWrite = of('cacheWrite');
-  const inputImage = of('inputImage');
-  const stated = [prices.input, prices.cachedInput, prices.cacheWrite, prices.inputImage, prices.output];
-  return {
-    input,
-    cachedInput: cachedInput ?? input,
-    cacheWrite: cacheWrite ?? input,
-    inputImage: inputImage ?? input,
-    output,
-    hasTokens: stated.some((price) => price !== undefined),
-    images: (prices.images ?? []).map(({ price, ...image }, index) => ({
-      ...image,
-      price: exact(price, `${name}.images.${index}.price`),
-    })),
-    ...(second !== undefined && { second }),
-    ...(characters !== undefined && { characters }),
-  };
-}
-
-/** The decimal digits of a number, as it is written, in 10^-9. @throws PricesError if it has more. */
-function exact(price: number, name: string): bigint {
-  const [digits = '', exponent = '0'] = String(price).split('e');
-  const [before = '', after = ''] = digits.split('.');
-  const zeros = DIGITS - after.length + Number(exponent);
-  if (zeros < 0) throw new PricesError(`${name} must have at most ${DIGITS} digits after the point.`);
-  return BigInt(`${before}${after}${'0'.repeat(zeros)}`);
 }
 
 const validator = createValidator(PRICES_FILE_SCHEMA);

@@ -20,6 +20,7 @@ import {
   countsOf,
   createTotals,
   NO_COUNTS,
+  pricedPartsOf,
   type Totals,
   toEntryRow,
   tokensOf,
@@ -320,7 +321,7 @@ export function createBackgroundTable(queries: Kysely<Tables>, prices?: Prices) 
       if (!entry) return undefined;
       const counts = isReported ? countsOf(usage) : raised(entry, countsOf(usage));
       const estimated = isReported ? 0 : 1;
-      const cost = prices ? prices.costOf({ model: entry.model, ...counts }) : entry.cost;
+      const cost = prices ? prices.costOf({ model: entry.model, ...counts, ...pricedPartsOf(usage) }) : entry.cost;
       const corrected = { ...entry, ...counts, estimated, cost };
       yield* rowsOf(filled(update, [...COUNTS.map((count) => counts[count]), estimated, cost, ...name]));
       totals.addDifference(entry, corrected);

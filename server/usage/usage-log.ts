@@ -91,7 +91,15 @@ export function countsOf(usage: Usage = {}): Counts {
 
 /** Millionths of the currency; null without a known price. */
 export function costOfUsage(prices: Prices, model: string, usage: Usage | undefined): number | null {
-  return prices.costOf(usage ? { model, ...countsOf(usage) } : { model, nothing: true });
+  return prices.costOf(usage ? { model, ...countsOf(usage), ...pricedPartsOf(usage) } : { model, nothing: true });
+}
+
+/** What has a price of its own at some vendors, and no column in the log. */
+export function pricedPartsOf(usage: Usage = {}) {
+  const { cacheWriteLongTokens, inputImageTokens, inputAudioTokens, webSearches, serviceTier } = usage;
+  const { outputTextTokens, outputImageTokens, outputAudioTokens } = usage;
+  const output = { outputTextTokens, outputImageTokens, outputAudioTokens };
+  return { cacheWriteLongTokens, inputImageTokens, inputAudioTokens, ...output, webSearches, serviceTier };
 }
 
 /** For totals, where unknown adds nothing. */

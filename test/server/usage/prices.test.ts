@@ -97,6 +97,62 @@ describe('prices', () => {
     expect(PRICES.highestCostOf({ model: 'drawn', inputTokens: 10 })).to.equal(100);
   });
 
+  it('bills a whole request at the prices of its length', () => {
+    const tiers = [
+      { above: 200_000, input: 2, output: 15 },
+      { above: 500_000, input: 4, cachedInput: 1 },
+    ];
+    const long = createPrices({ currency: 'USD', models: { long: { input: 1, cachedInput: 0.1, output: 10, tiers } } });
+    const cost = (inputTokens: number, use: Partial<PricedUse> = {}) =>
+      long.costOf({ ...NOTHING, model: 'long', inputTokens, outputTokens: 100, ...use });
+    expect(cost(200_000)).to.equal(200_000 + 1_000);
+    expect(cost(200_001)).to.equal(400_002 + 1_500);
+    // A price that the tier leaves out is that of the model.
+    expect(cost(300_000, { cachedTokens: 100_000 })).to.equal(400_000 + 10_000 + 1_500);
+    expect(cost(600_000, { cachedTokens: 100_000 })).to.equal(2_000_000 + 100_000 + 1_000);
+    const highest = (inputTokens: number) => long.highestCostOf({ model: 'long', inputTokens, outputTokens: 100 });
+    expect(highest(200_000)).to.equal(200_000 + 1_000);
+    expect(highest(200_001)).to.equal(400_002 + 1_500);
+    expect(highest(600_000)).to.equal(2_400_000 + 1_500);
+    const within = (money: number) => long.outputTokensWithin(money, { model: 'long', inputTokens: 200_001 });
+    expect(within(400_002 + 1_500)).to.equal(100);
+  });
+
+  it('bills an answer at the prices of its service tier', () => {
+    const serviceTiers = { flex: { input: 0.5, output: 5 }, priority: { input: 2, tiers: [{ above: 10, input: 3 }] } };
+    const models = { tiered: { input: 1, output: 10, tiers: [{ above: 100, output: 20 }], serviceTiers } };
+    const tiered = createPrices({ currency: 'USD', models });
+    const cost = (serviceTier: string, inputTokens: number) =>
+      tiered.costOf({ ...NOTHING, model: 'tiered', inputTokens, outputTokens: 10, serviceTier });
+    expect(cost('flex', 10)).to.equal(5 + 50);
+    expect(cost('flex', 1_000)).to.equal(500 + 50);
+    expect(cost('priority', 10)).to.equal(20 + 100);
+    expect(cost('priority', 20)).to.equal(60 + 100);
+    expect(cost('other', 10)).to.equal(10 + 100);
+    const highest = (serviceTier: string) =>
+      tiered.highestCostOf({ model: 'tiered', inputTokens: 20, outputTokens: 10, serviceTier });
+    expect([highest('priority'), highest('flex')]).to.deep.equal([60 + 100, 20 + 100]);
+  });
+
+  it('has prices of what vendors bill apart', () => {
+    const models = {
+      claude: { input: 1, cacheWrite: 1.25, cacheWrite1h: 2, output: 5, webSearch: 0.01 },
+      picture: { input: 5, inputImage: 8, output: 40, outputText: 10 },
+      voice: { input: 4, inputAudio: 32, output: 16, outputAudio: 64 },
+    };
+    const apart = createPrices({ currency: 'USD', models });
+    const cost = (use: Partial<PricedUse> & { model: string }) => apart.costOf({ ...NOTHING, ...use });
+    const written = { inputTokens: 12_304, cacheWriteTokens: 12_304, cacheWriteLongTokens: 12_000, outputTokens: 0 };
+    expect(cost({ model: 'claude', ...written })).to.equal(304 * 1.25 + 12_000 * 2);
+    expect(cost({ model: 'claude', inputTokens: 10, outputTokens: 1, webSearches: 3 })).to.equal(15 + 30_000);
+    const drawn = { inputTokens: 100, outputTokens: 6_543, outputTextTokens: 335, outputImageTokens: 6_208 };
+    expect(cost({ model: 'picture', ...drawn })).to.equal(500 + 335 * 10 + 6_208 * 40);
+    const spoken = { inputTokens: 100, inputAudioTokens: 80, outputTokens: 50, outputAudioTokens: 40 };
+    expect(cost({ model: 'voice', ...spoken })).to.equal(20 * 4 + 80 * 32 + 10 * 16 + 40 * 64);
+    expect(apart.highestCostOf({ model: 'voice', inputTokens: 1, outputTokens: 1 })).to.equal(32 + 64);
+    expect(apart.highestCostOf({ model: 'claude', inputTokens: 10, outputTokens: 1, webSearches: 2 })).to.equal(20_025);
+  });
+
   it('tells an unknown cost from none', () => {
     expect(PRICES.costOf({ ...NOTHING, model: 'unknown', inputTokens: 5 })).to.equal(null);
     expect(PRICES.costOf({ model: 'unknown', nothing: true })).to.equal(null);
