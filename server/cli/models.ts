@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Gateway } from 'mediagate';
 import type { PluginEntry, TextModel, TextRoute } from '../../core/contracts/index.js';
 import { parsePluginConfig, readPluginConfig, servesOf } from '../../core/plugins/index.js';
-import { isGatewayError } from '../../core/runtime/index.js';
+import { isGatewayError, withFileLock } from '../../core/runtime/index.js';
 import { describeUpstreams } from '../doctor/index.js';
 import { renderTable, sanitizeForTerminal } from '../format/index.js';
 import { encodeModel, orderModels } from '../models/index.js';
@@ -51,6 +51,29 @@ export async function addModelCommand(settings: Settings, id: string, options: A
     throw new CommandFailure(`The plugins file is the one of the package, which an upgrade replaces. ${advice}`, 2);
   }
   const model = modelOf(id, options);
+  // Commands at the same time wait for each other: each reads what the one before it wrote.
+  const target = await realpath(file).catch(() => file);
+  const added = await withFileLock(target, () => addToFile(settings, file, model, options));
+  const provider = added?.provider;
+  if (options.json) printJson({ id, provider, file, model });
+  else {
+    const { keyVariable } = options;
+    const isUnset = keyVariable !== undefined && !process.env[keyVariable];
+    const advice = isUnset
+      ? `Set ${keyVariable} to the key of the server, and restart the gateway.`
+      : 'Restart the gateway.';
+    print(`Added ${id} to the provider ${provider} in ${file}.\n${advice} To try it: mediagate models test ${id}\n`);
+  }
+  return 0;
+}
+
+async function addToFile(
+  settings: Settings,
+  file: string,
+  model: { id: string },
+  options: AddModelOptions,
+): Promise<{ provider: string }> {
+  const { id } = model;
   const entries = await readPluginConfig(file, process.env);
   const holder = entries.find((entry) => !entry.fallback && servesOf(entry).includes(id));
   if (holder) {
@@ -65,17 +88,7 @@ export async function addModelCommand(settings: Settings, id: string, options: A
   );
   if (added) await checkEntry(settings, added);
   await replaceFile(file, text, changed);
-  const provider = entry.id ?? path.basename(entry.use);
-  if (options.json) printJson({ id, provider, file, model });
-  else {
-    const { keyVariable } = options;
-    const isUnset = keyVariable !== undefined && !process.env[keyVariable];
-    const advice = isUnset
-      ? `Set ${keyVariable} to the key of the server, and restart the gateway.`
-      : 'Restart the gateway.';
-    print(`Added ${id} to the provider ${provider} in ${file}.\n${advice} To try it: mediagate models test ${id}\n`);
-  }
-  return 0;
+  return { provider: entry.id ?? path.basename(entry.use) };
 }
 
 /** @throws CommandMistake */
