@@ -110,6 +110,8 @@ export interface Gateway extends AsyncDisposable {
   meets(need: Need): boolean;
   /** Models of every ready provider, and then their further names. */
   models(): readonly ReadyModel[];
+  /** Called with the id of a model that has answered: it is not absent, see {@link ReadyModel.isAbsent}. */
+  noteAnswered(id: string): void;
   /** The id of the model with this name; the name itself if it is an id, or unknown. */
   resolveModel(name: string): string;
   imageProvider(model: string): ImageProvider | undefined;
@@ -229,7 +231,13 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
     plugins: () => host.status(),
     checkUpstreams: (given) => host.checkUpstreams(given),
     meets: (need) => (need === 'browser' ? get(BROWSER).available : ffmpeg !== undefined),
-    models: () => registry.models(),
+    models() {
+      const models = registry.models();
+      if (host.absent.isDue()) void host.checkUpstreams().catch(() => undefined);
+      const isAbsent = ({ id, aliasOf = id }: ReadyModel) => host.absent.has(aliasOf);
+      return models.some(isAbsent) ? models.map((one) => (isAbsent(one) ? { ...one, isAbsent: true } : one)) : models;
+    },
+    noteAnswered: (id) => host.absent.answered(id),
     resolveModel: (name) => registry.resolve(name),
     imageProvider: (model) => registry.imageProvider(registry.resolve(model))?.contribution,
     audioProvider: (model, operation) => registry.audioProvider(registry.resolve(model), operation)?.contribution,

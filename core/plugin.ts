@@ -41,3 +41,4 @@ export { type BodyConverter, type ChatTranslation, convertBody, translateToChat 
 export { createEventTexts, type EventTexts } from './text/events.js';
 export { markNumbers, restoreNumbers } from './text/exact-json.js';
 export { type JsonValue, replaceFields } from './text/json.js';
+export { fitToolId, type ToolName, ToolNames } from './text/tool-names.js';

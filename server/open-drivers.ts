@@ -19,6 +19,7 @@ import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { createOrders } from './payments/index.js';
 import { createErasures, createPersonalExport } from './personal-data/index.js';
+import { loadIdentitySecrets } from './settings/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
 import {
   createAdmissions,
@@ -59,6 +60,7 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
 export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'>): Promise<Records> {
   const { dataDir, databaseUrl, databaseConnections: connections, cacheUrl, clock, logger, tracer, meter } = settings;
   const { databaseTimeoutMs: timeoutMs, prices } = settings;
+  const { identitySecrets = () => loadIdentitySecrets({ keyPeppers: [], dataDir }) } = settings;
   const database = await openDatabase({ dataDir, databaseUrl, connections, timeoutMs, migrations, logger });
   try {
     const cache = await openCache({ database, cacheUrl, clock, logger });
@@ -99,7 +101,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     instances.watch();
     return {
       engine,
-      ...createAccountState({ database, times, jobs }),
+      ...createAccountState({ database, times, jobs, identitySecrets }),
       keys: {
         ...createApiKeys(database, times, jobs),
         ...createKeyUpdates(database, times),
@@ -115,7 +117,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       idempotentResponses,
       jobs: { ...jobs, ...createJobCosts({ database, times, jobs }) },
       webhooks: createWebhooks(database, times),
-      erasures: createErasures({ database, times, jobs }),
+      erasures: createErasures({ database, times, jobs, identitySecrets }),
       personalExport: createPersonalExport({ database, times }),
       cache,
       instances,

@@ -233,6 +233,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   } = state;
   const usage = createUsageService({
     resolveModel: (name) => gateway.resolveModel(name),
+    noteAnswered: (id) => gateway.noteAnswered(id),
     admissions: metrics?.watchAdmissions(admissions) ?? admissions,
     clock: keys.clock,
     prices,

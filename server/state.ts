@@ -1,14 +1,22 @@
 import type { BackgroundResponses, Cache, Clock, Logger, Meter, Storage, Tracer } from '../core/contracts/index.js';
 import type { Instances } from '../core/database/index.js';
 import { systemClock } from '../core/runtime/index.js';
-import type { AccountKeys, Accounts, DeviceGrants, Sessions, SignIns, Users } from './accounts/index.js';
+import type {
+  AccountKeys,
+  Accounts,
+  DeviceGrants,
+  IdentitySecrets,
+  Sessions,
+  SignIns,
+  Users,
+} from './accounts/index.js';
 import type { Audit } from './audit/index.js';
 import type { IdempotentResponses } from './idempotency/index.js';
 import type { RateLimits } from './limits/index.js';
 import type { ClosableStoredResponses } from './models/index.js';
 import type { Orders } from './payments/index.js';
 import type { Erasures, PersonalExport } from './personal-data/index.js';
-import type { Settings } from './settings/index.js';
+import { loadIdentitySecrets, type Settings } from './settings/index.js';
 import type { Admissions, BudgetAlerts, BudgetOwners, Budgets, Prices, ProductJobs, UsageLog } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
@@ -46,6 +54,8 @@ export interface StateSettings {
   databaseTimeoutMs?: number;
   /** Prices of what this process settles. Default: none, and no cost is known. */
   prices?: Prices;
+  /** Secrets of the hashes of erased identities, newest first. Default: the one of key hashes in `dataDir`. */
+  identitySecrets?: IdentitySecrets;
   /** Whether alerts of budgets are written, for a process that delivers them. Default false. */
   budgetAlerts?: boolean;
   logger: Logger;
@@ -136,6 +146,8 @@ export function openRecordsOf(settings: Settings, logger: Logger): Promise<Recor
   return openRecords({ ...locationsOf(settings), clock: systemClock, logger });
 }
 
-function locationsOf({ dataDir, databaseUrl, databasePool: databaseConnections, cacheUrl }: Settings) {
-  return { dataDir, databaseUrl, databaseConnections, cacheUrl };
+function locationsOf(settings: Settings) {
+  const { dataDir, databaseUrl, databasePool: databaseConnections, cacheUrl } = settings;
+  const identitySecrets = () => loadIdentitySecrets(settings);
+  return { dataDir, databaseUrl, databaseConnections, cacheUrl, identitySecrets };
 }

@@ -157,6 +157,8 @@ export interface ReadyModel {
   id: string;
   /** Set on a further name of a model: the id of the model. */
   aliasOf?: string;
+  /** Whether none of its upstreams lists it, as the latest check found. Default: it is not known, or there. */
+  isAbsent?: boolean;
   kind: 'image' | 'audio' | 'text';
   entry: string;
   /** Of a text model. */

@@ -28,6 +28,15 @@ export const TextOptionFields = {
         description: 'Name of the model at upstreams that state no `model`. Default: the public name.',
       }),
     ),
+    fallbacks: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        minItems: 1,
+        maxItems: 5,
+        uniqueItems: true,
+        description:
+          'Models of any provider that answer in place of this one while its upstreams fail, in this order. Default: none.',
+      }),
+    ),
     contextLength: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -103,8 +112,15 @@ export interface TextModel {
    * field that the caller sent, otherwise `max_completion_tokens`.
    */
   outputLimitField?: string;
+  /**
+   * Field of a chat's messages in which the upstream wants the model's thoughts back, in turns with tool calls. Default
+   * `reasoning_content`; `none` for upstreams that take no thoughts.
+   */
+  reasoningField?: 'reasoning_content' | 'reasoning' | 'none';
   /** Tokens of input and output together, for lists of models; not enforced. Default: not known. */
   contextLength?: number;
+  /** Ids of models that answer in its place while its upstreams fail, in this order. Default: none. */
+  fallbacks?: readonly string[];
   /** The upstreams that have the model. Only for the operator's commands: clients never see them. Default: not known. */
   upstreams?: readonly TextModelUpstream[];
 }
@@ -136,6 +152,8 @@ export interface TextCall {
    * Which upstream made the earlier response of this conversation: {@link TextReply.upstream} of then. Default: any.
    */
   upstream?: string;
+  /** Whether another model answers if this one fails, so that its upstreams may not be silent for long. Default false. */
+  hasFallback?: boolean;
   /** An abort closes the upstream request within 100 ms. */
   signal: AbortSignal;
 }
@@ -170,6 +188,12 @@ export interface TextReply {
    * `readUpstreamRequestId`. Default: it sent none.
    */
   upstreamRequestId?: string;
+  /** Fields of the request that the upstream cannot have and that were left out. Default: none. */
+  ignored?: readonly string[];
+  /** How often upstreams were asked for it. Default 1. */
+  tries?: number;
+  /** All headers of the upstream: operators' keys get those about its limits. Default: none. */
+  vendorHeaders?: Readonly<Record<string, string>>;
   /**
    * Redacts an upstream's error message inside of its answer, so that callers may read it: without its names, addresses
    * and keys. Default: unchanged.

@@ -124,6 +124,7 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
     const max = Math.max(MIN_TRIES, candidates.length);
     let notBefore: Map<Circuit<Upstream>, number> | undefined;
     let failed = 0;
+    let asked = 0;
     let last: GatewayError | undefined;
     /** Begin of the delay before the next try. */
     let waitingSince: number | undefined;
@@ -159,6 +160,7 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
       try {
         const attempt = { name: 'attempt', attributes: { 'mediagate.attempt': tries + 1 } };
         chosen.tries += 1;
+        asked += 1;
         const hasOther = candidates.length > 1 && tries + 1 < max && hasOtherThan(chosen, candidates, notBefore, now);
         const result = await inSpan(attempt, () => work(chosen.upstream, end - clock.monotonic(), hasOther));
         if (isProbe || breaker.state === 'closed') breaker.succeed();
@@ -187,15 +189,16 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
         failed += 1;
         if (askedMs > 0 || last.code === 'upstream_rate_limited') {
           // Other calls retry soon: an hour requested by mistake must not become an hour without images.
-          const asked = { askedMs: Math.min(askedMs, LONGEST_LIMIT_MS), maxMs: LONGEST_LIMIT_MS };
-          chosen.limit = createUpstreamLimit({ ...asked, now: clock.monotonic(), quotas: error.quotas });
+          const wait = { askedMs: Math.min(askedMs, LONGEST_LIMIT_MS), maxMs: LONGEST_LIMIT_MS };
+          chosen.limit = createUpstreamLimit({ ...wait, now: clock.monotonic(), quotas: error.quotas });
         }
       } finally {
         taken?.release();
         if (isProbe) breaker.endProbe();
       }
     }
-    throw last ? withBoundedWait(last) : coolingDown(restMs);
+    if (!last) throw coolingDown(restMs);
+    throw withBoundedWait(asked > 1 ? last.with({ tries: asked }) : last);
   }
 
   function states(): UpstreamState[] {

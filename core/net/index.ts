@@ -10,3 +10,4 @@ export { discard, HOP_FIELDS, type Hop, type HttpClients, nextHop, readJson } fr
 export { neverSent } from './http-receiver.js';
 export { resumeBody } from './model-upstreams.js';
 export { retryAfterSeconds, uselessAnswer } from './upstream-failures.js';
+export { vendorLimitsOf } from './upstream-limit.js';

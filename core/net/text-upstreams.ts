@@ -9,7 +9,7 @@ import {
   Type,
 } from '../contracts/index.js';
 import { at } from '../extraction/scraping/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { EVENTS_TYPE, refusalOf, startAnswer } from './answer-start.js';
 import { TryFailure } from './fail-over.js';
 import {
@@ -61,7 +61,10 @@ export async function askTextUpstream(
 ): Promise<Pick<HttpStream, 'status' | 'headers' | 'body'>> {
   const sentAt = silenceMs === undefined ? 0 : clock.monotonic();
   const timeoutMs = silenceMs === undefined ? request.timeoutMs : Math.min(request.timeoutMs, silenceMs);
-  const response = await http.stream({ ...request, timeoutMs, maxBytes: MAX_ANSWER_BYTES });
+  const response = await http.stream({ ...request, timeoutMs, maxBytes: MAX_ANSWER_BYTES }).catch((error: unknown) => {
+    const isSilent = silenceMs !== undefined && isGatewayError(error) && error.code === 'upstream_timeout';
+    throw isSilent && !request.signal?.aborted ? silent() : error;
+  });
   const { status, headers } = response;
   if (status < 200 || status > 299) throw withRequestId(refuse(await readRefusal(response, clock)), headers);
   if (headers['content-type']?.startsWith('text/html')) throw await htmlPage(response);
@@ -103,7 +106,7 @@ async function begunAnswer(
     return { headers: isNamed ? headers : { ...headers, 'content-type': type }, body: start.body };
   }
   await start.body.return?.();
-  if (state === 'silent') throw passedOver('upstream_timeout', 'The upstream sent nothing in time.');
+  if (state === 'silent') throw silent();
   if (state === 'empty') throw passedOver('upstream_error', 'The upstream answered with an empty body.');
   if (state === 'unreadable') throw passedOver('upstream_error', 'The model did not answer with JSON.');
   const refusal = refusalOf(state.error);
@@ -124,7 +127,13 @@ interface StartOptions
   clock: Clock;
 }
 
-function passedOver(code: 'upstream_timeout' | 'upstream_error', message: string): TryFailure {
+/** The same upstream is not asked again: its silence has taken long enough. */
+function silent(): TryFailure {
+  const error = new GatewayError('upstream_timeout', 'The upstream sent nothing in time.');
+  return new TryFailure(error, { again: 'elsewhere', counts: true });
+}
+
+function passedOver(code: 'upstream_error', message: string): TryFailure {
   return new TryFailure(new GatewayError(code, message), { again: 'anywhere', counts: true });
 }
 

@@ -3,7 +3,7 @@ import { currentScope } from '../observability/index.js';
 import { GatewayError, isGatewayError, type UpstreamWords, withDeadline } from '../runtime/index.js';
 import { type TryConsequence, TryFailure } from './fail-over.js';
 import { neverSent } from './http-receiver.js';
-import { readQuotas } from './upstream-limit.js';
+import { readQuotas, vendorLimitsOf } from './upstream-limit.js';
 
 /**
  * What may be tried if it is unknown whether the work was done. It may have been done and charged: then only an
@@ -56,7 +56,8 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
   }
   const details = { retryAfterSeconds: retryAfterSeconds(refusal, now) };
   if (status === 429) {
-    const error = new GatewayError('upstream_rate_limited', 'The upstream limits the rate of requests.', details);
+    const limits = { ...details, vendorLimits: vendorLimitsOf(refusal.headers) };
+    const error = new GatewayError('upstream_rate_limited', 'The upstream limits the rate of requests.', limits);
     return new TryFailure(error, { again: 'anywhere', counts: false }, readQuotas(refusal.headers, now));
   }
   const error = new GatewayError('upstream_error', `The upstream answered with status ${status}.`, details);
@@ -169,6 +170,8 @@ export interface UpstreamRefusal {
   headers: Readonly<Record<string, string>>;
   /** Its JSON; undefined if it is none, is long (an HTML page), or is slow to arrive. */
   json: unknown;
+  /** Its text if it is no JSON, as far as it is short. */
+  text?: string;
 }
 
 /** Fields in which servers name a request: OpenAI and many others, Anthropic, Amazon, Azure. */
@@ -207,12 +210,18 @@ const TIMEOUT_MS = 5_000;
  */
 export async function readRefusal(response: HttpStream, clock: Clock): Promise<UpstreamRefusal> {
   const { status, headers } = response;
-  return { status, headers, json: await readJson(response.body, clock) };
+  const text = await readShort(response.body, clock);
+  try {
+    return { status, headers, json: JSON.parse(text ?? '') };
+  } catch {
+    return { status, headers, json: undefined, ...(text !== undefined && { text }) };
+  }
 }
 
-async function readJson(body: AsyncIterable<Uint8Array>, clock: Clock): Promise<unknown> {
+/** Undefined if it is long, or slow to arrive. */
+async function readShort(body: AsyncIterable<Uint8Array>, clock: Clock): Promise<string | undefined> {
   const chunks = body[Symbol.asyncIterator]();
-  async function read(): Promise<unknown> {
+  async function read(): Promise<string | undefined> {
     const parts: Uint8Array[] = [];
     let length = 0;
     for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
@@ -220,12 +229,12 @@ async function readJson(body: AsyncIterable<Uint8Array>, clock: Clock): Promise<
       if (length > MAX_BYTES) return undefined;
       parts.push(next.value);
     }
-    return JSON.parse(Buffer.concat(parts).toString('utf8'));
+    return Buffer.concat(parts).toString('utf8');
   }
   try {
     return await withDeadline(TIMEOUT_MS, read, { clock, error: () => new Error('The body arrives too slowly.') });
   } catch {
-    // No JSON, truncated, or slow to arrive.
+    // Truncated, or slow to arrive.
     return undefined;
   } finally {
     await chunks.return?.();

@@ -170,3 +170,21 @@ export function readDuration(text: string | undefined): number | undefined {
   const parts = trimmed === '' ? undefined : DURATION.exec(trimmed)?.slice(1);
   return parts?.reduce((sum, part, index) => sum + Number(part ?? 0) * (UNITS_MS[index] ?? 0), 0);
 }
+
+const VENDOR_LIMIT = /^(?:anthropic|x)-ratelimit-[\w-]{1,80}$/;
+const HEADER_VALUE = /^[ -~]{1,200}$/;
+
+/**
+ * What the headers of an answer say about the vendor's limits, names in lower case; undefined without any. They are of
+ * the operator's account: other keys must not read them.
+ */
+export function vendorLimitsOf(headers: Headers): Headers | undefined {
+  let found: Record<string, string> | undefined;
+  for (const name in headers) {
+    const value = headers[name];
+    if (!VENDOR_LIMIT.test(name) || value === undefined || !HEADER_VALUE.test(value)) continue;
+    found ??= {};
+    found[name] = value;
+  }
+  return found;
+}

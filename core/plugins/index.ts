@@ -35,5 +35,6 @@ export {
   createRegistry,
   namesServed,
   type Registered,
+  type RegisteredText,
   type Registry,
 } from './registry.js';

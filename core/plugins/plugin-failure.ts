@@ -154,6 +154,7 @@ type Details = Omit<GatewayErrorDetails, 'cause'>;
 function cleanDetails(kind: ContributionKind, thrown: GatewayError, hide: HideOptions): Details {
   const clean = (text: unknown) => (typeof text === 'string' ? hide(text) : undefined);
   const { param, reason, retryable, retryAfterSeconds, platform, attempts, upstream, upstreamRequestId } = thrown;
+  const { vendorLimits, tries } = thrown;
   const isWait = typeof retryAfterSeconds === 'number' && Number.isFinite(retryAfterSeconds);
   return {
     param: clean(param),
@@ -164,6 +165,8 @@ function cleanDetails(kind: ContributionKind, thrown: GatewayError, hide: HideOp
     attempts: Array.isArray(attempts) ? attempts.flatMap((attempt) => cleanAttempt(attempt, hide) ?? []) : undefined,
     upstream: kind === 'text' ? cleanWords(upstream, hide) : undefined,
     upstreamRequestId: kind === 'text' ? cleanRequestId(upstreamRequestId, hide) : undefined,
+    vendorLimits: cleanLimits(vendorLimits, hide),
+    tries: typeof tries === 'number' ? tries : undefined,
   };
 }
 
@@ -177,6 +180,15 @@ const REQUEST_ID = /^[!-~]{1,128}$/;
 /** Undefined without an id that a header can carry. Option values, such as a key, are redacted. */
 export function cleanRequestId(id: unknown, hide: HideOptions): string | undefined {
   return typeof id === 'string' && REQUEST_ID.test(id) ? hide(id) : undefined;
+}
+
+/** The same object if nothing has to be removed. */
+function cleanLimits(limits: unknown, hide: HideOptions): Readonly<Record<string, string>> | undefined {
+  if (typeof limits !== 'object' || limits === null) return undefined;
+  const entries = Object.entries(limits).filter(([, value]) => typeof value === 'string' && hide(value) === value);
+  return entries.length === Object.keys(limits).length
+    ? (limits as Record<string, string>)
+    : Object.fromEntries(entries);
 }
 
 function cleanWords(upstream: UpstreamWords | undefined, hide: HideOptions): UpstreamWords | undefined {

@@ -21,6 +21,7 @@ import {
   withBoundedWait,
   withDeadline,
 } from '../runtime/index.js';
+import { type AbsentModels, createAbsentModels } from './absent-models.js';
 import { configuredOriginsOf, createInstanceContext, type InstanceScope, type RootScope } from './instance-services.js';
 import { checkEntry, entriesBefore, importPlugin, PluginConfigError } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
@@ -68,6 +69,8 @@ export interface PluginHost {
   policy(entry: string): InstancePolicy;
   /** Logs, at most once a minute for each instance, if an aborted call of it has not ended 5 s later. */
   watchAborted(entry: string, work: Promise<unknown>): void;
+  /** Models that their upstreams do not list, by the latest check. */
+  readonly absent: AbsentModels;
   /** The state that a plugin reports; undefined if it throws, so that one plugin does not hide the states of others. */
   stateOf<State>(entry: string, ask: () => readonly State[] | undefined): readonly State[];
   /** Private origins that this instance may reach. */
@@ -112,6 +115,7 @@ interface Loaded {
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { root, registry, logger } = options;
   let all: Loaded[] = [];
+  const absent = createAbsentModels(() => performance.now());
   const policy = new Map<string, InstancePolicy>();
   const trustedBy = (entry: PluginEntry) => [...options.trustedOrigins, ...(entry.trustedOrigins ?? [])];
 
@@ -256,6 +260,13 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
           }
         }
       }
+      for (const { contribution } of registry.texts) {
+        for (const { id: model, fallbacks = [] } of contribution.models) {
+          const unknown = fallbacks.filter((name) => !registry.textProvider(registry.resolve(name)));
+          if (unknown.length > 0)
+            logger.warn(`a fallback is no text model that is ready: ${unknown.join()}`, { model });
+        }
+      }
       const missing = wanted.find((loaded) => loaded.entry.required && loaded.state === 'failed');
       if (missing) throw new PluginConfigError(`The required plugin entry "${missing.id}" failed: ${missing.reason}`);
     },
@@ -279,9 +290,13 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
 
     async checkUpstreams(signal) {
       const ready = all.filter(({ state }) => state === 'ready');
-      return (await Promise.all(ready.map((loaded) => checkEntryUpstreams(loaded, signal)))).flat();
+      const checks = (await Promise.all(ready.map((loaded) => checkEntryUpstreams(loaded, signal)))).flat();
+      const presumed = new Set(ready.filter(hasPresumedModels).map(({ id }) => id));
+      absent.read(checks.filter(({ entry }) => presumed.has(entry)));
+      return checks;
     },
 
+    absent,
     stateOf,
     watchAborted: watchCall,
 
@@ -352,6 +367,11 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       }
     },
   };
+}
+
+/** Whether the models are the default of the file, and not those that an operator has named. */
+function hasPresumedModels({ entry: { variables } }: Loaded): boolean {
+  return variables?.ofUnset?.models !== undefined && variables.ofOptions.models === undefined;
 }
 
 function upstreamsOf({ state, contributions = {} }: Loaded): UpstreamState[] {

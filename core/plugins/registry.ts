@@ -164,6 +164,7 @@ export function createRegistry(logger: Logger): Registry {
         if (holder !== undefined) throw new Error(`${name} is served by the entry "${holder}" already`);
         fresh.add(name);
       }
+      checkFallbacks([...text.flatMap(({ contribution }) => contribution.models), ...modelsOf(contributions)]);
       entries.set(entry, contributions);
       redactions.set(entry, hideOptions);
       if (names) namesOf.set(entry, names);
@@ -220,6 +221,23 @@ export function createRegistry(logger: Logger): Registry {
 
 function modelsServed({ imageProviders = [], audioProviders = [], textProviders = [] }: Contributions): string[] {
   return [...imageProviders, ...audioProviders, ...textProviders].flatMap(({ models }) => models.map(({ id }) => id));
+}
+
+function modelsOf({ textProviders = [] }: Contributions): TextModel[] {
+  return textProviders.flatMap(({ models }) => models);
+}
+
+/** @throws Error if the fallbacks of a model lead back to it. */
+function checkFallbacks(models: readonly TextModel[]): void {
+  const next = new Map(models.map(({ id, fallbacks = [] }) => [id, fallbacks]));
+  const done = new Set<string>();
+  const visit = (id: string, way: readonly string[]): void => {
+    if (way.includes(id)) throw new Error(`the fallbacks of ${id} lead back to it: ${[...way, id].join(', ')}`);
+    if (done.has(id)) return;
+    for (const fallback of next.get(id) ?? []) visit(fallback, [...way, id]);
+    done.add(id);
+  };
+  for (const { id } of models) visit(id, []);
 }
 
 /** Platform keys, model ids, and `sign-in` for an identity provider. */
@@ -343,6 +361,7 @@ function checkTextProvider(provider: JsonRecord, at: string): void {
     mustBeText(field, `${path}.outputLimitField`);
     for (const name of ['routes', 'efforts'] as const) mustBeList(model[name], `${path}.${name}`, mustBeText, 0);
     mustBeList(model.translated ?? [], `${path}.translated`, mustBeText, 0);
+    mustBeList(model.fallbacks ?? [], `${path}.fallbacks`, mustBeText, 0);
   });
   mustBeFunction(provider, 'send', at);
 }

@@ -186,6 +186,10 @@ export interface GatewayErrorDetails {
   upstream?: UpstreamWords | undefined;
   /** The model vendor's own id of the request. As `upstream`. */
   upstreamRequestId?: string | undefined;
+  /** What the model vendor's headers say about its limits, by name in lower case: for operators' keys only. */
+  vendorLimits?: Readonly<Record<string, string>> | undefined;
+  /** How often upstreams were asked, if that is known. */
+  tries?: number | undefined;
   cause?: unknown;
 }
 
@@ -222,10 +226,11 @@ export function isRetryable(code: ErrorCode): boolean {
 }
 
 const MAX_UPSTREAM_WAIT_SECONDS = 60;
+const MAX_VENDOR_WAIT_SECONDS = 7 * 86_400;
 
 /**
  * Maximum Retry-After in seconds from an upstream. An upstream may ask for days, by mistake or not; its cool-down here
- * is at most a minute, and clients receive that value.
+ * is at most a minute. Clients receive that value, unless the vendor refused them by rate: {@link withBoundedWait}.
  */
 export function boundedWait(seconds: number): number {
   return Math.min(seconds, MAX_UPSTREAM_WAIT_SECONDS);
@@ -245,6 +250,8 @@ export class GatewayError extends Error {
   readonly attempts?: readonly Attempt[];
   readonly upstream?: UpstreamWords;
   readonly upstreamRequestId?: string;
+  readonly vendorLimits?: Readonly<Record<string, string>>;
+  readonly tries?: number;
 
   constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -260,6 +267,8 @@ export class GatewayError extends Error {
     if (details.attempts !== undefined) this.attempts = details.attempts;
     if (details.upstream !== undefined) this.upstream = details.upstream;
     if (details.upstreamRequestId !== undefined) this.upstreamRequestId = details.upstreamRequestId;
+    if (details.vendorLimits !== undefined) this.vendorLimits = details.vendorLimits;
+    if (details.tries !== undefined) this.tries = details.tries;
     Object.defineProperty(this, MARKER, { value: true });
   }
 
@@ -274,6 +283,8 @@ export class GatewayError extends Error {
       attempts: this.attempts ?? details.attempts,
       upstream: this.upstream ?? details.upstream,
       upstreamRequestId: this.upstreamRequestId ?? details.upstreamRequestId,
+      vendorLimits: this.vendorLimits ?? details.vendorLimits,
+      tries: this.tries ?? details.tries,
       cause: this.cause ?? details.cause,
     });
   }
@@ -293,13 +304,18 @@ function cleanReason(text: string): string {
   return (flat.length > REASON_LIMIT ? `${flat.slice(0, REASON_LIMIT - 1)}…` : flat).toWellFormed();
 }
 
-/** An upstream's wait applies within the call; its caller gets the length of the cool-down. */
+/**
+ * An upstream's wait applies within the call; its caller gets the length of the cool-down, and after a refusal by rate the
+ * vendor's own wait, 7 days at most.
+ */
 export function withBoundedWait(error: GatewayError): GatewayError {
   const { code, message, param, reason, retryable, retryAfterSeconds, platform, attempts, cause } = error;
-  if (retryAfterSeconds === undefined || retryAfterSeconds <= MAX_UPSTREAM_WAIT_SECONDS) return error;
-  const { upstream, upstreamRequestId } = error;
-  const details = { param, reason, retryable, platform, attempts, upstream, upstreamRequestId, cause };
-  return new GatewayError(code, message, { ...details, retryAfterSeconds: boundedWait(retryAfterSeconds) });
+  const max = code === 'upstream_rate_limited' ? MAX_VENDOR_WAIT_SECONDS : MAX_UPSTREAM_WAIT_SECONDS;
+  if (retryAfterSeconds === undefined || retryAfterSeconds <= max) return error;
+  const { upstream, upstreamRequestId, vendorLimits, tries } = error;
+  const ofVendor = { upstream, upstreamRequestId, vendorLimits, tries };
+  const details = { param, reason, retryable, platform, attempts, ...ofVendor, cause };
+  return new GatewayError(code, message, { ...details, retryAfterSeconds: max });
 }
 
 /** Whether it is an error of the system or of Node with one of these codes, e.g. `ENOENT`. */

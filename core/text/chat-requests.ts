@@ -1,21 +1,41 @@
-import { GatewayError } from '../runtime/index.js';
-
 /*
- * A request of `/v1/responses` as one of `/v1/chat/completions`, for upstreams that only have chats. What a chat cannot
- * express is refused: built-in tools, stored responses and prompts, background work, encrypted content. Fields that this
- * file does not know are passed on, since servers have their own.
+ * A request of `/v1/responses` as one of `/v1/chat/completions`, for upstreams that only have chats. What would change the
+ * answer and a chat cannot express is refused: stored responses and prompts, background work, files by id. What agents send
+ * by default is left out or becomes text: hosted tools, items of other kinds, encrypted thoughts; `ignored` lists it. Fields
+ * that this file does not know are passed on, since servers have their own.
  */
 
-export type JsonRecord = Readonly<Record<string, unknown>>;
+import { GatewayError } from '../runtime/index.js';
+import { arrangeChat, type DraftMessage, type ReasoningField } from './chat-order.js';
+import { type ChatTools, chatTools, encodedName } from './chat-tools.js';
+import {
+  given,
+  invalid,
+  isGiven,
+  type JsonRecord,
+  nameOf,
+  recordAt,
+  recordOf,
+  textOf,
+  unable,
+  unsupported,
+} from './chat-values.js';
 
-export interface ChatFromResponses {
-  /** Body of the chat, with the model of the request. */
-  chat: JsonRecord;
-  /** Names of tools that take a text instead of JSON; a chat has them as functions with one field `input`. */
-  customTools: ReadonlySet<string>;
+/** How an upstream's chats differ from the usual ones. */
+export interface ChatFormat {
+  /** Field that limits the output. Default `max_tokens`, which servers with only this format know. */
+  limitField?: string | undefined;
+  /** Field of the model's thoughts in its messages, see {@link arrangeChat}. */
+  reasoningField?: ReasoningField | undefined;
 }
 
-const ONLY_CHATS = 'The upstream of this model only has the chat format';
+export interface ChatFromResponses extends Pick<ChatTools, 'customTools' | 'names' | 'ignored'> {
+  /** Body of the chat, with the model of the request. */
+  chat: JsonRecord;
+}
+
+/** Characters of an item of another kind that is kept as text. */
+const MAX_ITEM_TEXT = 20_000;
 /** Ids of translated thoughts begin so: clients may name them, and nothing is lost without them. */
 export const THOUGHT_ID = 'rs_chat_';
 /** Fields that are converted below, or have no meaning for one chat. */
@@ -46,28 +66,27 @@ const HANDLED: ReadonlySet<string> = new Set([
 ]);
 const USUAL_TIERS: ReadonlySet<unknown> = new Set([undefined, null, 'auto', 'default']);
 
-/**
- * @param limitField Field of a chat that limits its output. Default `max_tokens`, which servers with only this format
- *   know.
- * @throws GatewayError `unsupported_parameter`, `unsupported_value`, `invalid_value`, `missing_required_parameter`.
- */
-export function chatFromResponses(request: JsonRecord, limitField = 'max_tokens'): ChatFromResponses {
+/** @throws GatewayError `unsupported_parameter`, `unsupported_value`, `invalid_value`, `missing_required_parameter`. */
+export function chatFromResponses(request: JsonRecord, format: ChatFormat = {}): ChatFromResponses {
+  const { limitField = 'max_tokens', reasoningField } = format;
   refuseStored(request);
   const { instructions, input, stream, max_output_tokens: limit, reasoning, top_logprobs: alternatives } = request;
   const { service_tier: tier, include } = request;
-  const { format, verbosity } = recordOf(request.text);
+  const { format: textFormat, verbosity } = recordOf(request.text);
   const { effort } = recordOf(reasoning);
   const wantsLogprobs = Array.isArray(include) && include.includes('message.output_text.logprobs');
-  const { tools, choice, customTools } = toolsOf(request);
+  const chatToolsOfRequest = chatTools(request);
+  const { tools, choice, customTools, names } = chatToolsOfRequest;
+  const ignored = [...chatToolsOfRequest.ignored];
   const passed = Object.fromEntries(Object.entries(request).filter(([name]) => !HANDLED.has(name)));
   const chat = {
     ...passed,
-    messages: messagesOf(instructions, input),
+    messages: arrangeChat(draftsOf(instructions, input, names, ignored), reasoningField),
     ...(stream === true && { stream_options: { include_usage: true } }),
     ...(isGiven(limit) && { [limitField]: limit }),
     ...(isGiven(effort) && { reasoning_effort: effort }),
     ...(isGiven(verbosity) && { verbosity }),
-    ...responseFormat(format),
+    ...responseFormat(textFormat),
     ...(tools.length > 0 && { tools }),
     ...(tools.length > 0 && choice !== undefined && { tool_choice: choice }),
     ...(tools.length > 0 &&
@@ -76,7 +95,7 @@ export function chatFromResponses(request: JsonRecord, limitField = 'max_tokens'
     ...(isGiven(alternatives) && { top_logprobs: alternatives }),
     ...(!USUAL_TIERS.has(tier) && { service_tier: tier }),
   };
-  return { chat, customTools };
+  return { chat, customTools, names, ignored };
 }
 
 function refuseStored({ previous_response_id: previous, conversation, prompt, background }: JsonRecord): void {
@@ -87,107 +106,118 @@ function refuseStored({ previous_response_id: previous, conversation, prompt, ba
   if (background === true) throw unsupported('background', 'which has no work in the background.');
 }
 
-function unsupported(param: string, why: string): GatewayError {
-  return new GatewayError('unsupported_parameter', `${ONLY_CHATS}, ${why}`, { param });
-}
-
-function unable(param: string, why: string): GatewayError {
-  return new GatewayError('unsupported_value', `${ONLY_CHATS}, ${why}`, { param });
-}
-
-function invalid(param: string, expected: string): GatewayError {
-  return new GatewayError('invalid_value', `"${param}" must be ${expected}.`, { param });
-}
-
-interface ModelMessage {
-  role: 'assistant';
-  content: string | null;
-  tool_calls?: JsonRecord[];
-}
-
-function messagesOf(instructions: unknown, input: unknown): JsonRecord[] {
-  const messages: JsonRecord[] = [];
+/** The messages in the order of the items. */
+function draftsOf(instructions: unknown, input: unknown, names: ChatTools['names'], ignored: string[]): DraftMessage[] {
+  const drafts: DraftMessage[] = [];
   /** The last texts and tool calls of the model, which are one message. */
-  let spoken: ModelMessage | undefined;
+  let spoken: (DraftMessage & { content: string | null; tool_calls?: JsonRecord[] }) | undefined;
+  /** What the model thought before its next text or call. */
+  let thought = '';
   /** Pictures of tool outputs: a tool message has only text, so they follow in a message of the user. */
   let pictures: JsonRecord[] = [];
+  const items: readonly unknown[] = Array.isArray(input) ? input : [];
+  const answered = new Set(
+    items.map(recordOf).flatMap(({ type, call_id: id }) => (String(type).endsWith('_output') ? [id] : [])),
+  );
 
   function showPictures(): void {
-    if (pictures.length > 0) messages.push({ role: 'user', content: pictures });
+    if (pictures.length > 0) drafts.push({ role: 'user', content: pictures });
     pictures = [];
   }
 
-  function speak(): ModelMessage {
+  function speak(): NonNullable<typeof spoken> {
     showPictures();
-    if (!spoken) {
+    // Thoughts begin another message: each request of a tool loop had its own.
+    if (!spoken || (thought !== '' && spoken.tool_calls)) {
       spoken = { role: 'assistant', content: null };
-      messages.push(spoken as unknown as JsonRecord);
+      drafts.push(spoken);
     }
+    if (thought !== '') spoken.thought = spoken.thought ? `${spoken.thought}\n\n${thought}` : thought;
+    thought = '';
     return spoken;
   }
 
-  function addCall(id: unknown, name: unknown, args: string): void {
+  function addText(text: string): void {
+    const message = speak();
+    message.content = message.content === null ? text : `${message.content}\n\n${text}`;
+  }
+
+  function addCall(id: unknown, name: string, args: string): void {
     const message = speak();
     message.tool_calls ??= [];
-    message.tool_calls.push({ id, type: 'function', function: { name, arguments: args } });
+    message.tool_calls.push({ id, type: 'function', function: { name, arguments: args === '' ? '{}' : args } });
+  }
+
+  function addResult(id: unknown, parts: readonly JsonRecord[]): void {
+    spoken = undefined;
+    const texts = parts.filter((part) => part.type === 'text').map(({ text }) => text);
+    drafts.push({ role: 'tool', tool_call_id: id, content: texts.join('\n') });
+    pictures.push(...parts.filter((part) => part.type !== 'text'));
   }
 
   function addMessage({ role, content }: JsonRecord, at: string): void {
+    const parts = partsOf(content, `${at}.content`);
     if (role === 'assistant') {
-      const text = textsOf(partsOf(content, `${at}.content`), `${at}.content`).join('');
-      const message = speak();
-      message.content = message.content === null ? text : `${message.content}\n\n${text}`;
+      addText(textsOf(parts, `${at}.content`).join(''));
       return;
     }
+    if (role === 'system' || role === 'developer') {
+      drafts.push({ role: 'system', content: textsOf(parts, `${at}.content`).join('\n') });
+      return;
+    }
+    if (role !== 'user') throw invalid(`${at}.role`, '"user", "assistant", "system" or "developer"');
     spoken = undefined;
+    thought = '';
     showPictures();
-    const parts = partsOf(content, `${at}.content`);
-    if (role === 'user') messages.push({ role, content: contentOf(parts) });
-    else if (role === 'system' || role === 'developer') {
-      messages.push({ role: 'system', content: textsOf(parts, `${at}.content`).join('\n') });
-    } else throw invalid(`${at}.role`, '"user", "assistant", "system" or "developer"');
+    drafts.push({ role, content: contentOf(parts) });
+  }
+
+  function think({ content, summary, encrypted_content: encrypted }: JsonRecord, at: string): void {
+    const texts = [content, summary]
+      .map((list) => (Array.isArray(list) ? list.map((part) => recordOf(part).text) : []))
+      .find((list) => list.some((text) => typeof text === 'string' && text !== ''));
+    if (texts) thought = [thought, ...texts].filter((text) => typeof text === 'string' && text !== '').join('\n\n');
+    else if (isGiven(encrypted)) ignored.push(`${at}.encrypted_content`);
   }
 
   function addItem(item: JsonRecord, at: string): void {
-    const { type = item.role === undefined ? undefined : 'message', call_id: id, name } = item;
+    const { type = item.role === undefined ? undefined : 'message', call_id: id } = item;
     if (type === 'message') addMessage(item, at);
-    else if (type === 'function_call') addCall(id, name, textOf(item.arguments, `${at}.arguments`));
+    else if (type === 'function_call') addCall(id, encodedName(item, names), textOf(item.arguments, `${at}.arguments`));
     else if (type === 'custom_tool_call') {
-      addCall(id, name, JSON.stringify({ input: textOf(item.input, `${at}.input`) }));
+      addCall(id, encodedName(item, names), JSON.stringify({ input: textOf(item.input, `${at}.input`) }));
     } else if (type === 'function_call_output' || type === 'custom_tool_call_output') {
-      spoken = undefined;
-      const parts = partsOf(item.output, `${at}.output`);
-      const texts = parts.filter((part) => part.type === 'text').map(({ text }) => text);
-      messages.push({ role: 'tool', tool_call_id: id, content: texts.join('\n') });
-      pictures.push(...parts.filter((part) => part.type !== 'text'));
-    } else if (type === 'reasoning') {
-      // What the model thought earlier is not part of a chat.
-      if (!isGiven(item.encrypted_content)) return;
-      throw unable(`${at}.encrypted_content`, 'which cannot read encrypted content. Leave the reasoning item out.');
-    } else if (type === undefined || type === 'item_reference') {
+      addResult(id, partsOf(item.output, `${at}.output`));
+    } else if (type === 'reasoning') think(item, at);
+    else if (type === undefined || type === 'item_reference') {
       if (typeof item.id === 'string' && item.id.startsWith(THOUGHT_ID)) return;
       const advice = 'Send whole items; clients that name them by id do so with "store": false.';
       throw unable(`${at}.id`, `which stores no items. ${advice}`);
-    } else throw unable(`${at}.type`, `which has no items of the type ${nameOf(type)}.`);
+    } else addOther(String(type), item);
   }
 
-  if (isGiven(instructions)) messages.push({ role: 'system', content: textOf(instructions, 'instructions') });
-  if (typeof input === 'string') messages.push({ role: 'user', content: input });
+  /** Items of tools that a chat does not have: with their output they stay a call and its result, else they are text. */
+  function addOther(type: string, item: JsonRecord): void {
+    const { type: _type, id: _id, call_id: callId, status: _status, output, ...rest } = item;
+    const isCall = type.endsWith('_call');
+    if (isCall && isGiven(callId) && answered.has(callId)) {
+      addCall(callId, names.encode({ name: type.slice(0, -'_call'.length) }), JSON.stringify(rest));
+    } else if (type.endsWith('_call_output') && isGiven(callId)) {
+      const text = typeof output === 'string' ? output : JSON.stringify(output ?? rest);
+      addResult(callId, [{ type: 'text', text: text.slice(0, MAX_ITEM_TEXT) }]);
+    } else if (isCall)
+      addText(`[${type} ${JSON.stringify({ ...rest, ...given({ output }) }).slice(0, MAX_ITEM_TEXT)}]`);
+    else ignored.push(`input.${type.slice(0, 40)}`);
+  }
+
+  if (isGiven(instructions)) drafts.push({ role: 'system', content: textOf(instructions, 'instructions') });
+  if (typeof input === 'string') drafts.push({ role: 'user', content: input });
   else if (Array.isArray(input)) {
     for (const [index, item] of input.entries()) addItem(recordAt(item, `input[${index}]`), `input[${index}]`);
   } else if (isGiven(input)) throw invalid('input', 'a text or a list of items');
   else throw new GatewayError('missing_required_parameter', 'The field "input" is required.', { param: 'input' });
   showPictures();
-  return joinFirst(messages);
-}
-
-/** Templates of many models take a system message at the beginning only, and one. */
-function joinFirst(messages: readonly JsonRecord[]): JsonRecord[] {
-  const end = messages.findIndex(({ role }) => role !== 'system');
-  const first = end === -1 ? messages : messages.slice(0, end);
-  if (first.length < 2) return [...messages];
-  const content = first.map((message) => message.content).join('\n\n');
-  return [{ role: 'system', content }, ...messages.slice(first.length)];
+  return drafts;
 }
 
 /** Parts of a content as a chat has them. */
@@ -229,81 +259,10 @@ function textsOf(parts: readonly JsonRecord[], at: string): unknown[] {
   return parts.map(({ text }) => text);
 }
 
-interface ChatTools {
-  tools: JsonRecord[];
-  choice?: unknown;
-  customTools: ReadonlySet<string>;
-}
-
-function toolsOf({ tools: given, tool_choice: wanted }: JsonRecord): ChatTools {
-  if (isGiven(given) && !Array.isArray(given)) throw invalid('tools', 'a list of tools');
-  const listed: readonly unknown[] = Array.isArray(given) ? given : [];
-  const all = listed.map((tool, index) => toolOf(recordAt(tool, `tools[${index}]`), `tools[${index}].type`));
-  const customTools = new Set(all.flatMap(({ name, custom }) => (custom ? [name] : [])));
-  if (!isGiven(wanted)) return { tools: all.map(({ tool }) => tool), customTools };
-  if (typeof wanted === 'string') return { tools: all.map(({ tool }) => tool), choice: wanted, customTools };
-  const { type, name, mode, tools: allowed } = recordAt(wanted, 'tool_choice');
-  if (type === 'function' || type === 'custom') {
-    return { tools: all.map(({ tool }) => tool), choice: { type: 'function', function: { name } }, customTools };
-  }
-  if (type !== 'allowed_tools' || !Array.isArray(allowed)) {
-    throw unable('tool_choice.type', `which has no choice of the type ${nameOf(type)}.`);
-  }
-  const names = new Set(allowed.map((one) => recordOf(one).name));
-  return { tools: all.filter((one) => names.has(one.name)).map(({ tool }) => tool), choice: mode, customTools };
-}
-
-function toolOf(tool: JsonRecord, at: string): { name: string; tool: JsonRecord; custom: boolean } {
-  const { type, description, parameters, strict, format } = tool;
-  const name = String(tool.name);
-  if (type === 'function') {
-    const definition = { name, ...given({ description, parameters, strict }) };
-    return { name, tool: { type: 'function', function: definition }, custom: false };
-  }
-  if (type !== 'custom') {
-    throw unable(
-      at,
-      `which has no tools of the type ${nameOf(type)}. Tools of the types function and custom are possible.`,
-    );
-  }
-  const { syntax, definition } = recordOf(format);
-  const grammar = isGiven(definition) ? `The input must follow this ${syntax} grammar:\n${definition}` : undefined;
-  const words = [description, grammar].filter(isGiven).join('\n\n');
-  const input = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] };
-  const converted = { name, ...(words !== '' && { description: words }), parameters: input };
-  return { name, tool: { type: 'function', function: converted }, custom: true };
-}
-
 function responseFormat(format: unknown): JsonRecord {
   const { type, name, schema, strict, description } = recordOf(format);
   if (type === undefined || type === 'text') return {};
   if (type === 'json_object') return { response_format: { type } };
   if (type !== 'json_schema') throw unable('text.format.type', `which has no format ${nameOf(type)}.`);
   return { response_format: { type, json_schema: { name, schema, ...given({ strict, description }) } } };
-}
-
-export function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
-
-export function given(fields: JsonRecord): JsonRecord {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => isGiven(value)));
-}
-
-export function recordOf(value: unknown): JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : {};
-}
-
-function recordAt(value: unknown, at: string): JsonRecord {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonRecord;
-  throw invalid(at, 'an object');
-}
-
-function textOf(value: unknown, at: string): string {
-  if (typeof value === 'string') return value;
-  throw invalid(at, 'a text');
-}
-
-function nameOf(type: unknown): string {
-  return `"${String(type).slice(0, 60)}"`;
 }

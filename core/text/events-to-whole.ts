@@ -1,7 +1,7 @@
 import type { WritingRoute } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { BodyConverter } from './chat-answers.js';
-import { isGiven, type JsonRecord, recordOf } from './chat-requests.js';
+import { isGiven, type JsonRecord, recordOf } from './chat-values.js';
 import { createEventTexts } from './events.js';
 import { markNumbers, restoreNumbers } from './exact-json.js';
 

@@ -40,7 +40,21 @@ export const LIMIT_CONTAINERS = [
 /** Fields of a text request that the gateway reads, at any depth. */
 const READ: ReadonlySet<string> = new Set([
   ...LIMIT_NAMES,
-  ...['model', 'stream', 'stream_options', 'include_usage', 'n', 'best_of', 'background', 'store', 'include', 'stop'],
+  ...[
+    'models',
+    'fallbacks',
+    'fallback_models',
+    'model',
+    'stream',
+    'stream_options',
+    'include_usage',
+    'n',
+    'best_of',
+    'background',
+    'store',
+    'include',
+    'stop',
+  ],
   ...['messages', 'input', 'prompt', 'instructions', 'system', 'content', 'role', 'type', 'id', 'name', 'text', 'user'],
   ...['tools', 'tool_choice', 'functions', 'function_call', 'function', 'custom', 'arguments', 'call_id', 'output'],
   ...['tool_calls', 'tool_call_id', 'parallel_tool_calls', 'stop_sequences', 'truncation', 'modalities', 'audio'],

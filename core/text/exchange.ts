@@ -54,6 +54,8 @@ export interface ExchangeOptions {
   readerOf(reply: TextReply): EventReader;
   /** Form of the vectors in a whole answer. Default: as the upstream sends them. */
   vectors?: VectorForm;
+  /** Id of the model that answered in place of the one that was asked for. Default: none can. */
+  answeredBy?: () => string | undefined;
   /** Whether it belongs to the responses route. */
   isResponse: boolean;
   /** An answer that is no stream is sent when it is complete, so that a broken one is a clean error. Default 32 MiB. */
@@ -126,8 +128,9 @@ class Exchange implements TextExchange, Watched, BodyReader {
     this.#startedAt = options.monotonic();
     this.#receivedAt = this.#startedAt;
     this.#spokeAt = this.#startedAt;
+    const { answeredBy } = options;
     this.ended = new Promise((resolve) => {
-      this.#end = resolve;
+      this.#end = answeredBy ? (outcome) => resolve({ ...outcome, ...modelOf(answeredBy()) }) : resolve;
     });
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -336,6 +339,10 @@ class Exchange implements TextExchange, Watched, BodyReader {
       headers: passed,
       standIn: this.#options.standIn,
       upstreamRequestId: this.#upstreamIdOf(reply),
+      ...(reply.ignored && { ignored: reply.ignored }),
+      vendorHeaders: reply.vendorHeaders,
+      tries: reply.tries,
+      upstream: reply.upstream,
       body,
     };
   }
@@ -356,6 +363,10 @@ function isStream({ headers }: TextReply, asked: boolean): boolean {
   const type = headers['content-type'] ?? '';
   if (type.startsWith('text/event-stream')) return true;
   return asked && !/\b(json|html|xml)\b/.test(type);
+}
+
+function modelOf(model: string | undefined): Pick<TextOutcome, 'model'> {
+  return model === undefined ? {} : { model };
 }
 
 function late(message: string): GatewayError {

@@ -1,4 +1,6 @@
 export { correctionOf } from './background.js';
+export { arrangeChat, type DraftMessage, type ReasoningField } from './chat-order.js';
+export { chatCallsIn } from './chat-parts.js';
 export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
 export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
@@ -15,4 +17,5 @@ export type {
 } from './requests.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
 export { createTokenCounter, type PromptSample, samplePrompt, type TokenCounter } from './tokens.js';
+export { fitToolId, ToolNames } from './tool-names.js';
 export { findVendorFields, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';

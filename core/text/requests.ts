@@ -27,6 +27,8 @@ export interface TextRequest {
   owner: string;
   /** Id of the request, for errors within a stream. */
   requestId: string;
+  /** Whether the caller may use a model, by its id: for fallbacks. Default: any. */
+  allows?: (model: string) => boolean;
 }
 
 /** A request that is valid and not sent yet. */
@@ -40,6 +42,8 @@ export interface PreparedText {
    * stated). Counting tokens costs none; 1 is reserved anyway, so that a caller without tokens is refused.
    */
   readonly maxTokens: number;
+  /** Ids of the models that may answer in its place. Default: none. */
+  readonly fallbacks?: readonly string[];
   /** What a token budget must reserve for it. Loads the tokenizer. Default: `maxTokens` suffices. */
   readonly demand?: () => Promise<TokenDemand>;
   /**
@@ -121,12 +125,22 @@ export interface TextAnswer {
   standIn?: string;
   /** The upstream's own id of the request. Default: it sent none. */
   upstreamRequestId?: string;
+  /** Fields of the request that were left out. Default: none. */
+  ignored?: readonly string[];
+  /** As the upstream sent them, see {@link TextReply.vendorHeaders}: not to be passed on as they are. */
+  vendorHeaders?: Readonly<Record<string, string>> | undefined;
+  /** How often upstreams were asked. Default 1. */
+  tries?: number | undefined;
+  /** {@link TextReply.upstream}: for the operator's commands, never for clients. */
+  upstream?: string;
 }
 
 /** How it ended. */
 export interface TextOutcome {
   /** Reported, or estimated and marked so. Absent if nothing was used. */
   usage?: Usage;
+  /** Id of the model that answered in place of the one that was asked for. Default: that one. */
+  model?: string;
   /** Id of a response of the responses route. */
   responseId?: string;
   /** Whether the answer completed. */

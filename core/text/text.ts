@@ -16,12 +16,13 @@ import type {
   Usage,
 } from '../contracts/index.js';
 import { modelSpan, openSpan, runAsEntry, usageAttributes } from '../observability/index.js';
-import type { InstancePolicy, PluginHost, Registry } from '../plugins/index.js';
+import type { InstancePolicy, PluginHost, RegisteredText, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { inFormOf } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import type { EventReader } from './events.js';
 import { createWatch, type EstimatedAnswer, type ExchangeTimes, startExchange } from './exchange.js';
+import { askModels, fallbacksOf } from './fallbacks.js';
 import {
   askForUsage,
   type BackgroundStart,
@@ -150,7 +151,7 @@ export function createTexts(parts: TextsParts): TextService {
   }
 
   async function prepare(request: TextRequest): Promise<PreparedText> {
-    const { route, task, parsed, prompt, headers, owner, requestId } = request;
+    const { route, task, parsed, prompt, headers, owner, requestId, allows } = request;
     const asked = modelOf(parsed);
     const found = modelFor(asked, route, task);
     const { id } = found.model;
@@ -177,6 +178,7 @@ export function createTexts(parts: TextsParts): TextService {
     const maxTokens = task === 'input_tokens' ? 1 : inputTokensOf(sent.body.length) + maxOutput;
     return readyToSend(id, maxTokens, {
       ...found,
+      fallbacks: fallbacksOf(registry, found, { route, task, parsed, allows }),
       asked,
       call,
       owner,
@@ -190,11 +192,12 @@ export function createTexts(parts: TextsParts): TextService {
 
   function readyToSend(model: string, maxTokens: number, sending: Sending): PreparedText {
     let left: Sending | undefined = sending;
-    const { call, sample, asked } = sending;
+    const { call, sample, asked, fallbacks } = sending;
     return {
       model,
       asked,
       maxTokens,
+      ...(fallbacks.length > 0 && { fallbacks: fallbacks.map(({ model }) => model.id) }),
       ...(call.task !== 'input_tokens' && { demand: () => demandFor(call, sending.model, sample) }),
       send(reserved) {
         const sent = left;
@@ -226,7 +229,9 @@ export function createTexts(parts: TextsParts): TextService {
   /** A long request is released after sending: nothing here may keep it in memory during its answer. */
   function send(sending: Sending): TextExchange {
     const { entry, contribution: provider, owner, requestId, isStored, dropUsage, maxOutput, reserved } = sending;
-    const { asked: name } = sending;
+    const { asked: name, fallbacks } = sending;
+    /** The fallback that answers; undefined if the model itself does. */
+    let fallback: RegisteredText | undefined;
     const { route, task, model, stream } = sending.call;
     let call: Sending['call'] | undefined = sending.call;
     const { body, parsed } = call;
@@ -238,7 +243,8 @@ export function createTexts(parts: TextsParts): TextService {
     let isStarting = false;
 
     function remember(id: string, { upstream }: TextReply): void {
-      if (isStored) responses?.remember({ id, owner, model: name, upstream, createdAt: clock.now() });
+      if (isStored)
+        responses?.remember({ id, owner, model: fallback?.model.id ?? name, upstream, createdAt: clock.now() });
     }
 
     async function startAlone(responseId: string, { upstream, status }: TextReply): Promise<void> {
@@ -277,20 +283,34 @@ export function createTexts(parts: TextsParts): TextService {
       });
       return reader;
     }
-    const terms = host.policy(entry);
+    let terms = host.policy(entry);
     const opened = openSpan(modelSpan(isWriting(route) ? 'chat' : route, model, entry));
+    const hasFallback = fallbacks.length > 0;
+    async function askAll(asked: Sending['call'], flow: AbortSignal): Promise<TextReply> {
+      const { reply, by } = await askModels(
+        { host, logger, requestId, models: [sending, ...fallbacks], reserved },
+        asked,
+        flow,
+      );
+      fallback = by.model === sending.model ? undefined : by;
+      terms = host.policy(by.entry);
+      return reply;
+    }
     const exchange = startExchange({
       ...clockwork,
-      askMs: terms.timeoutMs,
+      askMs: terms.timeoutMs * (1 + fallbacks.length),
       modelText: modelTextOf(name),
       standIn: terms.standIn,
       stream,
+      ...(hasFallback && { answeredBy: () => fallback?.model.id }),
       async ask(flow) {
         const asked = call;
         call = undefined;
         if (!asked) throw new Error('a request is asked once');
         try {
-          const ask = () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
+          const ask = hasFallback
+            ? () => askAll(asked, flow)
+            : () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
           const reply = checkReply(await (opened ? opened.run(ask) : ask()));
           return task === undefined && isWriting(route) && !continuesAlone ? inFormOf(reply, route, stream) : reply;
         } catch (error) {
@@ -298,7 +318,7 @@ export function createTexts(parts: TextsParts): TextService {
         }
       },
       failureOf: bodyFailures(terms),
-      hideOptions: terms.hideOptions,
+      hideOptions: hasFallback ? (text) => terms.hideOptions(text) : terms.hideOptions,
       watchAborted: (work) => host.watchAborted(entry, work),
       onCut: (error, upstreamRequestId) => {
         const fields = { requestId, model, entry, ...(upstreamRequestId !== undefined && { upstreamRequestId }) };
@@ -466,6 +486,8 @@ interface Sending {
   asked: string;
   contribution: TextProvider;
   model: TextModel;
+  /** Models that answer in its place while it fails. */
+  fallbacks: readonly RegisteredText[];
   call: Omit<TextCall, 'signal'>;
   owner: string;
   requestId: string;

@@ -8,6 +8,7 @@ import {
   type JsonRecord,
   markNumbers,
   restoreNumbers,
+  type ToolNames,
   tryParseJson,
 } from 'mediagate/plugin';
 
@@ -31,15 +32,15 @@ const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 /** @param created Seconds since 1970. */
 export function chatAnswer(
   body: AsyncIterable<Uint8Array>,
-  { stream, created }: { stream: boolean; created: number },
+  { stream, created, names }: { stream: boolean; created: number; names: ToolNames },
 ): AsyncIterableIterator<Uint8Array> {
   if (!stream)
     return convertBody(
       body,
-      createWholeConverter((message) => chatOf(message, created)),
+      createWholeConverter((message) => chatOf(message, created, names)),
     );
   const texts = createEventTexts();
-  const events = createEventConverter(created);
+  const events = createEventConverter(created, names);
   return convertBody(body, {
     push: (bytes) =>
       texts
@@ -78,7 +79,7 @@ function createWholeConverter(encode: (answer: JsonRecord) => JsonRecord | undef
   };
 }
 
-function chatOf(message: JsonRecord, created: number): JsonRecord | undefined {
+function chatOf(message: JsonRecord, created: number, names: ToolNames): JsonRecord | undefined {
   if (!Array.isArray(message.content)) return undefined;
   const content = asRecords(message.content);
   const textOf = (type: string) => {
@@ -88,13 +89,16 @@ function chatOf(message: JsonRecord, created: number): JsonRecord | undefined {
   const calls = content
     .filter(({ type }) => type === 'tool_use')
     .map(({ id, name, input }) => {
-      return { id, type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } };
+      const own = names.decode(String(name)).name;
+      return { id, type: 'function', function: { name: own, arguments: JSON.stringify(input ?? {}) } };
     });
   const thought = textOf('thinking');
+  const annotations = content.flatMap(({ citations }) => asRecords(citations).flatMap((one) => citationOf(one) ?? []));
   const answer = {
     role: 'assistant',
     content: textOf('text'),
     refusal: null,
+    ...(annotations.length > 0 && { annotations }),
     ...(thought && { reasoning_content: thought }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
@@ -109,7 +113,7 @@ function chatOf(message: JsonRecord, created: number): JsonRecord | undefined {
 }
 
 /** @returns A function that converts the data of an event to events of a chat, or to a comment. */
-function createEventConverter(created: number): (text: string) => string {
+function createEventConverter(created: number, names: ToolNames): (text: string) => string {
   let head: JsonRecord = {};
   let usage: JsonRecord = {};
   let calls = 0;
@@ -134,7 +138,9 @@ function createEventConverter(created: number): (text: string) => string {
     calls += 1;
     hasInput = false;
     const begun = delta({
-      tool_calls: [{ index: calls - 1, id, type: 'function', function: { name, arguments: '' } }],
+      tool_calls: [
+        { index: calls - 1, id, type: 'function', function: { name: names.decode(String(name)).name, arguments: '' } },
+      ],
     });
     if (Object.keys(recordOf(input)).length === 0) return begun;
     const exact = recordOf(parse(markNumbers(text))?.content_block).input;
@@ -147,9 +153,11 @@ function createEventConverter(created: number): (text: string) => string {
   }
 
   function add({ delta: added }: JsonRecord): string {
-    const { type, text, thinking, partial_json: json } = recordOf(added);
+    const { type, text, thinking, partial_json: json, citation } = recordOf(added);
     if (type === 'text_delta') return addText('text', text);
     if (type === 'thinking_delta') return addText('thinking', thinking);
+    const cited = type === 'citations_delta' ? citationOf(recordOf(citation)) : undefined;
+    if (cited) return delta({ annotations: [cited] });
     return type === 'input_json_delta' && typeof json === 'string' && json !== '' ? addInput(json) : COMMENT;
   }
 
@@ -183,6 +191,12 @@ function createEventConverter(created: number): (text: string) => string {
     const converter = Object.hasOwn(converters, type) ? converters[type] : undefined;
     return event && converter ? converter(event, text) : COMMENT;
   };
+}
+
+/** A source of the web as chats have it; undefined for a place in a document of the request. */
+function citationOf({ url, title }: JsonRecord): JsonRecord | undefined {
+  if (typeof url !== 'string') return undefined;
+  return { type: 'url_citation', url_citation: { url, title: title ?? url } };
 }
 
 function finishOf(reason: unknown): string {

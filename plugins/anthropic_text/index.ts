@@ -36,6 +36,7 @@ import {
   withoutNames,
 } from 'mediagate/plugin';
 import { chatAnswer, countAnswer } from './answer.js';
+import { withImageTypes } from './parts.js';
 import { messageBody, type ThinkingOptions } from './request.js';
 
 const strict = { additionalProperties: false } as const;
@@ -129,6 +130,8 @@ const FIRST_BYTES_MS = 2_000;
 const LONGEST_WAIT_MS = 5_000;
 const RETRY_SHARE = 0.2;
 const BYTES_PER_TOKEN = 4;
+/** Chats that are converted again here. Thoughts of a chat have no signature, without which the vendor refuses them. */
+const CHAT_FORMAT = { limitField: 'max_completion_tokens', reasoningField: 'none' } as const;
 /** The version for clients that name none. */
 const VERSION = { 'anthropic-version': '2023-06-01' };
 
@@ -182,6 +185,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
         efforts: thinking === 'none' ? [] : efforts,
         maxOutputTokens,
         ...(contextLength !== undefined && { contextLength }),
+        ...(one.fallbacks && { fallbacks: one.fallbacks }),
         upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
       },
       upstreams,
@@ -202,11 +206,12 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
       if (!served) throw new Error('a model was asked for that this provider does not list');
       const { asking, answering, counting, firstByteSeconds: seconds } = served;
       // Before an upstream is asked: what cannot be converted is refused once.
-      const translation =
-        route === 'responses' ? translateToChat(call, () => clock.now(), 'max_completion_tokens') : undefined;
+      const translation = route === 'responses' ? translateToChat(call, () => clock.now(), CHAT_FORMAT) : undefined;
       const chat = translation?.call ?? (route === 'chat_completions' ? call : undefined);
-      const body = chat ? messageBody(chat.body, model, { ...asking, onlyCounts: task !== undefined }) : call.body;
+      const converted = chat && messageBody(chat.body, model, { ...asking, onlyCounts: task !== undefined });
+      const body = converted?.body ?? withImageTypes(call.body);
       const refuse = task ? taskFailure : failureOf;
+      let tries = 0;
       return (task ? counting : answering).run({
         model,
         signal,
@@ -214,6 +219,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
         // Clients of the formats ask again by themselves where no answer came.
         lost: 'anywhere',
         async ask(upstream, remainingMs, hasOther) {
+          tries += 1;
           const sent = {
             ...wireRequest({ ...call, body }, upstream),
             signal,
@@ -221,7 +227,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
             timeoutMs: Math.max(1, remainingMs),
             names: upstream,
             ...(!task && { route: 'messages' as const }),
-            ...(hasOther && { silenceMs: silenceLimit(call, { seconds, budgetMs }) }),
+            ...((hasOther || call.hasFallback) && { silenceMs: silenceLimit(call, { seconds, budgetMs }) }),
             ...(stream && { firstBytesMs: FIRST_BYTES_MS }),
           };
           const answer = await askTextUpstream({ http, clock }, sent, (refusal) =>
@@ -236,13 +242,16 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
             upstream: upstream.name,
             upstreamModel: upstream.model,
             upstreamRequestId: readUpstreamRequestId(headers),
+            vendorHeaders: headers,
+            tries,
             plainWords: (words: string) => withoutNames(words, upstream),
           };
-          if (!chat) return reply;
+          if (!converted) return reply;
           if (task) return { ...reply, body: countAnswer(answer.body) };
           const created = Math.floor(clock.now() / 1_000);
-          const how = { stream: type.startsWith('text/event-stream'), created };
-          const answered = { ...reply, body: chatAnswer(answer.body, how) };
+          const { names, ignored } = converted;
+          const how = { stream: type.startsWith('text/event-stream'), created, names };
+          const answered = { ...reply, ignored, body: chatAnswer(answer.body, how) };
           return translation ? translation.replyOf(answered) : answered;
         },
       });

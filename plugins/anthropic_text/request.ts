@@ -1,18 +1,34 @@
+/*
+ * Converts a request of `/v1/chat/completions` to Anthropic's format. What would change the answer and that format cannot
+ * express is refused. What the vendor refuses and clients send by default is left out and listed in `ignored`: sampling
+ * beside thinking, hosted tools, thinking beside a forced tool. Hints that change no promise of the answer are dropped:
+ * `seed`, `verbosity`, `prediction`, `store`, `metadata` and the `prompt_cache_*` fields. Messages of the system come first
+ * there, so that later ones move to the beginning.
+ */
+
 import {
   asArray,
   asRecord,
-  GatewayError,
+  fitToolId,
   type JsonRecord,
   markNumbers,
   restoreNumbers,
+  ToolNames,
   tryParseJson,
 } from 'mediagate/plugin';
-
-/*
- * Converts a request of `/v1/chat/completions` to Anthropic's format. What that format cannot express is refused; hints
- * that change no promise of the answer are dropped: `seed`, `verbosity`, `prediction`, `store`, `metadata` and the
- * `prompt_cache_*` fields. Messages of the system come first there, so that later ones move to the beginning.
- */
+import {
+  isCount,
+  isEmpty,
+  isSent,
+  listAt,
+  partsOf,
+  recordAt,
+  refuse,
+  refuseParameter,
+  refuseValue,
+  textAt,
+  textsOf,
+} from './parts.js';
 
 /** How a model is asked to think. */
 export interface ThinkingOptions {
@@ -34,10 +50,6 @@ const BUDGETS: Readonly<Record<string, number>> = {
   max: 65_536,
 };
 const MIN_BUDGET = 1_024;
-const IMAGE_DATA = /^data:(image\/(?:jpeg|png|gif|webp));base64,/i;
-const PDF_DATA = /^data:application\/pdf;base64,/i;
-const TEXT_DATA = /^data:text\/plain(?:;charset=utf-8)?;base64,/i;
-
 /** Fields without an equivalent, and the values that change nothing. */
 const REFUSED: readonly (readonly [name: string, harmless: readonly unknown[]])[] = [
   ['n', [1]],
@@ -55,53 +67,94 @@ const REFUSED: readonly (readonly [name: string, harmless: readonly unknown[]])[
 /** Fields of `/v1/messages/count_tokens`. */
 const COUNTED = ['system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config'];
 
+/** A request in the vendor's format. */
+export interface MessageBody {
+  /** Of `/v1/messages`, or of `/v1/messages/count_tokens`. */
+  body: Buffer;
+  /** What was left out. */
+  ignored: readonly string[];
+  /** Names of the tools in it. */
+  names: ToolNames;
+}
+
 /**
  * @param body A chat as JSON.
  * @param model Public name of the model.
- * @returns A body of `/v1/messages`, or of `/v1/messages/count_tokens`.
  * @throws GatewayError `unsupported_parameter`, `unsupported_value`, `invalid_value`, `missing_required_parameter`.
  */
-export function messageBody(body: Uint8Array, model: string, options: ThinkingOptions): Buffer {
+export function messageBody(body: Uint8Array, model: string, options: ThinkingOptions): MessageBody {
   const chat: unknown = JSON.parse(markNumbers(Buffer.from(body).toString('utf8')));
-  const whole = encodeMessage(recordAt(chat, 'The body'), options);
+  const state: Encoding = { names: new ToolNames(), ignored: new Set() };
+  const whole = encodeMessage(recordAt(chat, 'The body'), options, state);
   const counted = Object.entries(whole).filter(([name]) => COUNTED.includes(name));
   const message = options.onlyCounts ? Object.fromEntries(counted) : whole;
-  return Buffer.from(restoreNumbers(JSON.stringify({ model, ...message })));
+  const bytes = Buffer.from(restoreNumbers(JSON.stringify({ model, ...message })));
+  return { body: bytes, ignored: [...state.ignored], names: state.names };
 }
 
-function encodeMessage(chat: JsonRecord, options: ThinkingOptions): JsonRecord {
+/** What the parts of a conversion share. */
+interface Encoding {
+  names: ToolNames;
+  ignored: Set<string>;
+}
+
+function encodeMessage(chat: JsonRecord, options: ThinkingOptions, state: Encoding): JsonRecord {
   for (const [name, harmless] of REFUSED) {
     const value = chat[name];
     if (isSent(value) && !harmless.includes(value) && !isEmpty(value)) refuseParameter(name);
   }
-  const { temperature, top_p: topP, top_k: topK, stop, stream, service_tier: tier } = chat;
+  const { stop, stream, service_tier: tier } = chat;
   const stated = [chat.max_completion_tokens, chat.max_tokens].filter(isSent);
   for (const value of stated) if (!isCount(value)) refuse('max_completion_tokens', 'a whole number above 0');
   const maxTokens = Math.max(0, ...(stated as number[])) || options.maxOutputTokens;
-  if (isSent(temperature) && !(Number(temperature) >= 0 && Number(temperature) <= 1)) {
-    refuse('temperature', 'a number from 0 to 1 for this model');
-  }
-  const { system, messages } = encodeConversation(listAt(chat.messages, 'messages'));
-  const tools = encodeTools(chat);
+  // First, so that listed tools keep their names where earlier calls have similar ones.
+  const tools = encodeTools(chat, state);
+  const { system, messages } = encodeConversation(listAt(chat.messages, 'messages'), state);
   const output = { ...effortOf(chat, options), ...formatOf(chat.response_format) };
   const user = chat.safety_identifier ?? chat.user;
-  const stops = isSent(stop) ? [stop].flat() : [];
+  const thinking = thinkingOf(chat, maxTokens, options, tools, state);
+  const isThinking =
+    asRecord(thinking.thinking)?.type !== undefined && asRecord(thinking.thinking)?.type !== 'disabled';
+  // The vendor refuses sequences of white space.
+  const stops = (isSent(stop) ? [stop].flat() : [])
+    .map((one) => textAt(one, 'stop'))
+    .filter((one) => one.trim() !== '');
   return {
     max_tokens: maxTokens,
     ...(system.length > 0 && { system }),
     messages,
     ...tools,
-    ...thinkingOf(chat, maxTokens, options),
+    ...thinking,
     ...(Object.keys(output).length > 0 && { output_config: output }),
-    // One is the default, and some models refuse any other value beside their thinking.
-    ...(isSent(temperature) && temperature !== 1 && { temperature }),
-    ...(isSent(topP) && topP !== 1 && { top_p: topP }),
-    ...(isSent(topK) && { top_k: topK }),
-    ...(stops.length > 0 && { stop_sequences: stops.map((one) => textAt(one, 'stop')) }),
+    ...samplingOf(chat, isThinking, state),
+    ...(stops.length > 0 && { stop_sequences: stops }),
     ...(typeof user === 'string' && { metadata: { user_id: user } }),
     ...tierOf(tier),
     ...(stream === true && { stream }),
   };
+}
+
+/**
+ * One is the default of temperature and nucleus, and some models refuse any other value. A thinking model takes none of
+ * them, a later one not both at once, and none a temperature above one.
+ */
+function samplingOf(chat: JsonRecord, isThinking: boolean, { ignored }: Encoding): JsonRecord {
+  const sent = (name: string) => (isSent(chat[name]) && chat[name] !== 1 ? chat[name] : undefined);
+  const [temperature, topP] = [sent('temperature'), sent('top_p')];
+  const topK = isSent(chat.top_k) ? chat.top_k : undefined;
+  if (temperature !== undefined && !(Number(temperature) >= 0 && Number(temperature) <= 2)) {
+    refuse('temperature', 'a number from 0 to 2');
+  }
+  const isHot = Number(temperature) > 1;
+  const taken = {
+    ...(temperature !== undefined && !isThinking && !isHot && { temperature }),
+    ...(topP !== undefined && !isThinking && (temperature === undefined || isHot) && { top_p: topP }),
+    ...(topK !== undefined && !isThinking && { top_k: topK }),
+  };
+  for (const [name, value] of Object.entries({ temperature, top_p: topP, top_k: topK })) {
+    if (value !== undefined && !Object.hasOwn(taken, name)) ignored.add(name);
+  }
+  return taken;
 }
 
 function effortOf({ reasoning_effort: effort }: JsonRecord, { thinking }: ThinkingOptions): JsonRecord {
@@ -109,19 +162,29 @@ function effortOf({ reasoning_effort: effort }: JsonRecord, { thinking }: Thinki
   return { effort: effort === 'minimal' ? 'low' : effort };
 }
 
-/** Without an effort, the model thinks as it does by itself. */
+/** Without an effort, the model thinks as it does by itself. The vendor refuses thinking beside a forced tool. */
 function thinkingOf(
   { reasoning_effort: effort, messages }: JsonRecord,
   maxTokens: number,
   { thinking }: ThinkingOptions,
+  tools: JsonRecord,
+  { ignored }: Encoding,
 ): JsonRecord {
   if (!isSent(effort) || thinking === 'none') return {};
   if (effort === 'none') return { thinking: { type: 'disabled' } };
+  const { type: choice } = asRecord(tools.tool_choice) ?? {};
+  if (choice === 'any' || choice === 'tool') {
+    ignored.add('reasoning_effort');
+    return {};
+  }
   if (thinking === 'adaptive') return { thinking: { type: 'adaptive', display: 'summarized' } };
   const budget = Math.min(BUDGETS[String(effort)] ?? MIN_BUDGET, Math.floor(maxTokens / 2));
   // A turn that began without thinking cannot go on with it, and chats do not carry what was thought.
   const isInTools = asRecord(asArray(messages)?.at(-1))?.role === 'tool';
-  if (budget < MIN_BUDGET || isInTools) return {};
+  if (budget < MIN_BUDGET || isInTools) {
+    ignored.add('reasoning_effort');
+    return {};
+  }
   return { thinking: { type: 'enabled', budget_tokens: budget } };
 }
 
@@ -143,36 +206,54 @@ function tierOf(tier: unknown): JsonRecord {
   return refuseValue('service_tier', 'this model has auto and default');
 }
 
-function encodeTools({ tools, tool_choice: choice, parallel_tool_calls: parallel }: JsonRecord): JsonRecord {
-  const listed = isSent(tools) ? listAt(tools, 'tools') : [];
-  if (listed.length === 0) return {};
+function encodeTools(
+  { tools, tool_choice: choice, parallel_tool_calls: parallel }: JsonRecord,
+  state: Encoding,
+): JsonRecord {
+  const listed = (isSent(tools) ? listAt(tools, 'tools') : []).map((tool, index) => recordAt(tool, `tools[${index}]`));
+  const encoded = listed.flatMap((tool, index) => {
+    if (tool.type === 'function') return [encodeTool(tool, `tools[${index}]`, state)];
+    // Agents send hosted tools by default, and work without them.
+    state.ignored.add(`tools.${String(tool.type).slice(0, 40)}`);
+    return [];
+  });
+  if (encoded.length === 0) {
+    if (listed.length > 0 && isSent(choice) && choice !== 'auto' && choice !== 'none') state.ignored.add('tool_choice');
+    return {};
+  }
   const oneAtATime = parallel === false && choice !== 'none' && { disable_parallel_tool_use: true };
-  const chosen = isSent(choice) ? encodeChoice(choice) : oneAtATime ? { type: 'auto' } : undefined;
-  return {
-    tools: listed.map((tool, index) => encodeTool(recordAt(tool, `tools[${index}]`), `tools[${index}]`)),
-    ...(chosen && { tool_choice: { ...chosen, ...oneAtATime } }),
-  };
+  const chosen = (isSent(choice) && encodeChoice(choice, state)) || (oneAtATime ? { type: 'auto' } : undefined);
+  return { tools: encoded, ...(chosen && { tool_choice: { ...chosen, ...oneAtATime } }) };
 }
 
-function encodeTool({ type, function: called, cache_control: cache }: JsonRecord, path: string): JsonRecord {
-  if (type !== 'function') refuseValue(`${path}.type`, 'this model takes tools of the type function only');
+function encodeTool(
+  { function: called, cache_control: cache }: JsonRecord,
+  path: string,
+  { names }: Encoding,
+): JsonRecord {
   const { name, description, parameters, strict } = recordAt(called, `${path}.function`);
   const schema = isSent(parameters) ? recordAt(parameters, `${path}.function.parameters`) : { properties: {} };
   return {
-    name: textAt(name, `${path}.function.name`),
-    ...(isSent(description) && { description }),
-    input_schema: { type: 'object', ...schema },
+    name: names.encode({ name: textAt(name, `${path}.function.name`) }),
+    ...(isSent(description) && description !== '' && { description }),
+    input_schema: { ...schema, type: 'object' },
     ...(strict === true && { strict }),
     ...(isSent(cache) && { cache_control: cache }),
   };
 }
 
-function encodeChoice(choice: unknown): JsonRecord {
+/** Undefined for a choice of a tool that was left out, or of a kind that the format does not have. */
+function encodeChoice(choice: unknown, { names, ignored }: Encoding): JsonRecord | undefined {
   if (choice === 'auto' || choice === 'none') return { type: choice };
   if (choice === 'required') return { type: 'any' };
   const { type, function: called } = asRecord(choice) ?? {};
-  if (type !== 'function') refuseValue('tool_choice', 'this model takes auto, none, required or one function');
-  return { type: 'tool', name: textAt(recordAt(called, 'tool_choice.function').name, 'tool_choice.function.name') };
+  if (type === 'function') {
+    const name = textAt(recordAt(called, 'tool_choice.function').name, 'tool_choice.function.name');
+    return { type: 'tool', name: names.encode({ name }) };
+  }
+  if (typeof choice === 'string') refuseValue('tool_choice', 'this model takes auto, none, required or one function');
+  ignored.add('tool_choice');
+  return undefined;
 }
 
 interface Message {
@@ -180,8 +261,11 @@ interface Message {
   content: JsonRecord[];
 }
 
-/** Messages of one role that follow one another become one; results of tools come first in it. */
-function encodeConversation(chat: readonly unknown[]): { system: JsonRecord[]; messages: Message[] } {
+/**
+ * Messages of one role that follow one another become one; results of tools come first in it. The vendor refuses empty
+ * texts, and white space at the end of an answer.
+ */
+function encodeConversation(chat: readonly unknown[], state: Encoding): { system: JsonRecord[]; messages: Message[] } {
   const system: JsonRecord[] = [];
   const messages: Message[] = [];
   const add = (role: Message['role'], content: JsonRecord[]) => {
@@ -195,30 +279,50 @@ function encodeConversation(chat: readonly unknown[]): { system: JsonRecord[]; m
     const { role, content } = message;
     if (role === 'system' || role === 'developer') system.push(...textsOf(content, `${path}.content`));
     else if (role === 'user') add('user', partsOf(content, `${path}.content`));
-    else if (role === 'assistant') add('assistant', answerParts(message, path));
+    else if (role === 'assistant') add('assistant', answerParts(message, path, state));
     else if (role === 'tool') add('user', [resultOf(message, path)]);
     else refuseValue(`${path}.role`, 'this model takes system, developer, user, assistant and tool');
+  }
+  const last = messages.at(-1);
+  const words = last?.content.at(-1);
+  if (last?.role === 'assistant' && typeof words?.text === 'string') {
+    last.content[last.content.length - 1] = { ...words, text: words.text.trimEnd() };
+  }
+  for (const message of messages) {
+    const isResult = ({ type }: JsonRecord) => type === 'tool_result';
+    message.content = [...message.content.filter(isResult), ...message.content.filter((part) => !isResult(part))];
   }
   return { system, messages };
 }
 
-function answerParts({ content, tool_calls: calls, audio, function_call: called }: JsonRecord, path: string) {
-  if (isSent(audio) || isSent(called)) refuseValue(path, 'an answer can have a text and tool_calls only');
+function answerParts(message: JsonRecord, path: string, state: Encoding): JsonRecord[] {
+  const { content, tool_calls: calls, audio, function_call: called } = message;
+  if (isSent(audio)) refuseValue(path, 'an answer can have a text and tool_calls only');
   const listed = isSent(calls) ? listAt(calls, `${path}.tool_calls`) : [];
+  const older = isSent(called) ? [{ id: recordAt(called, `${path}.function_call`).name, function: called }] : [];
+  const parts = isSent(content) ? partsOf(content, `${path}.content`) : [];
+  const own = parts.map(({ name, ...part }) =>
+    part.type === 'tool_use' ? { ...part, name: state.names.encode({ name: String(name) }) } : part,
+  );
+  for (const { type } of own) {
+    if (type !== 'text' && type !== 'tool_use' && type !== 'thinking') {
+      refuseValue(`${path}.content`, 'only a user can send images and files');
+    }
+  }
   return [
-    ...(isSent(content) ? textsOf(content, `${path}.content`) : []),
-    ...listed.map((call, index) =>
-      callOf(recordAt(call, `${path}.tool_calls[${index}]`), `${path}.tool_calls[${index}]`),
+    ...own,
+    ...[...listed, ...older].map((call, index) =>
+      callOf(recordAt(call, `${path}.tool_calls[${index}]`), `${path}.tool_calls[${index}]`, state),
     ),
   ];
 }
 
-function callOf({ id, function: called }: JsonRecord, path: string): JsonRecord {
+function callOf({ id, function: called }: JsonRecord, path: string, { names }: Encoding): JsonRecord {
   const { name, arguments: input } = recordAt(called, `${path}.function`);
   return {
     type: 'tool_use',
     id: idOf(id, `${path}.id`),
-    name: textAt(name, `${path}.function.name`),
+    name: names.encode({ name: textAt(name, `${path}.function.name`) }),
     input: inputOf(textAt(input ?? '', `${path}.function.arguments`), `${path}.function.arguments`),
   };
 }
@@ -237,96 +341,5 @@ function resultOf({ tool_call_id: id, content }: JsonRecord, path: string): Json
 
 /** The format allows fewer characters; the same id becomes the same one. */
 function idOf(value: unknown, path: string): string {
-  return textAt(value, path).replace(/[^a-zA-Z0-9_-]/g, '_');
-}
-
-function partsOf(content: unknown, path: string): JsonRecord[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
-  return listAt(content, path).flatMap((part, index) => {
-    const at = `${path}[${index}]`;
-    const { cache_control: cache, ...record } = recordAt(part, at);
-    return encodePart(record, at).map((one) => (isSent(cache) ? { ...one, cache_control: cache } : one));
-  });
-}
-
-/** Only texts. */
-function textsOf(content: unknown, path: string): JsonRecord[] {
-  const parts = partsOf(content, path);
-  for (const { type } of parts) if (type !== 'text') refuseValue(path, 'only a user can send images and files');
-  return parts;
-}
-
-function encodePart(part: JsonRecord, path: string): JsonRecord[] {
-  const { type } = part;
-  if (type === 'text' || type === 'refusal') {
-    const text = textAt(part[type], `${path}.${type}`);
-    return text === '' ? [] : [{ type: 'text', text }];
-  }
-  if (type === 'image_url') return [imageOf(part.image_url, `${path}.image_url`)];
-  if (type === 'file') return [fileOf(recordAt(part.file, `${path}.file`), `${path}.file`)];
-  return refuseValue(`${path}.type`, 'this model takes parts of the type text, image_url and file');
-}
-
-function imageOf(value: unknown, path: string): JsonRecord {
-  const url = textAt(asRecord(value)?.url ?? value, `${path}.url`);
-  if (/^https?:\/\//i.test(url)) return { type: 'image', source: { type: 'url', url } };
-  const mediaType = IMAGE_DATA.exec(url)?.[1]?.toLowerCase();
-  if (mediaType === undefined) {
-    refuse(`${path}.url`, 'an http or https address, or a data URI of a JPEG, PNG, GIF or WebP image in base64');
-  }
-  return { type: 'image', source: { type: 'base64', media_type: mediaType, data: dataOf(url) } };
-}
-
-function fileOf({ file_data: data, filename: title, file_id: id }: JsonRecord, path: string): JsonRecord {
-  if (isSent(id)) refuseValue(`${path}.file_id`, 'files are not kept for this model; send file_data');
-  const uri = textAt(data, `${path}.file_data`);
-  const named = typeof title === 'string' && title !== '' && { title };
-  if (PDF_DATA.test(uri)) {
-    return { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: dataOf(uri) }, ...named };
-  }
-  if (!TEXT_DATA.test(uri)) refuse(`${path}.file_data`, 'a data URI of a PDF or a plain text in base64');
-  const text = Buffer.from(dataOf(uri), 'base64').toString('utf8');
-  return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...named };
-}
-
-function dataOf(uri: string): string {
-  return uri.slice(uri.indexOf(',') + 1);
-}
-
-function isSent(value: unknown): boolean {
-  return value !== undefined && value !== null;
-}
-
-function isEmpty(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-}
-
-function isCount(value: unknown): boolean {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
-}
-
-function recordAt(value: unknown, path: string): JsonRecord {
-  return asRecord(value) ?? refuse(path, 'an object');
-}
-
-function listAt(value: unknown, path: string): readonly unknown[] {
-  if (isSent(value)) return Array.isArray(value) ? value : refuse(path, 'a list');
-  throw new GatewayError('missing_required_parameter', `${path} is missing.`, { param: path });
-}
-
-function textAt(value: unknown, path: string): string {
-  return typeof value === 'string' ? value : refuse(path, 'a text');
-}
-
-function refuse(param: string, accepted: string): never {
-  throw new GatewayError('invalid_value', `${param} must be ${accepted}.`, { param });
-}
-
-function refuseValue(param: string, why: string): never {
-  throw new GatewayError('unsupported_value', `${param}: ${why}.`, { param });
-}
-
-function refuseParameter(param: string): never {
-  const message = `${param} is not supported by this model, whose upstream has Anthropic's format.`;
-  throw new GatewayError('unsupported_parameter', message, { param });
+  return fitToolId(textAt(value, path));
 }

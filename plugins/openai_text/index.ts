@@ -28,7 +28,9 @@ import { canServe, modelsOf, type Options, OptionsSchema, type ServedModel, type
 import {
   checkTextUpstreams,
   NoResponses,
+  NoStreamOptions,
   NoSuchForm,
+  refusesStreamOptions,
   responsesFailure,
   storedFailure,
   storedRequest,
@@ -37,6 +39,7 @@ import {
   vectorsFailure,
   type WireRequest,
   withoutForm,
+  withoutStreamOptions,
 } from './upstream.js';
 
 /** Text from any server of the OpenAI chat-completions or responses format. */
@@ -61,8 +64,8 @@ const RETRY_SHARE = 0.2;
 const BYTES_PER_TOKEN = 4;
 const WRITING: readonly TextRoute[] = ['chat_completions', 'responses'];
 const TASKS: readonly ResponsesTask[] = ['compact', 'input_tokens'];
-/** Milliseconds until an upstream that had no responses is asked for them again: it may have been updated. */
-const CHAT_ONLY_MS = 600_000;
+/** Milliseconds until an upstream is asked again for what it did not know: it may have been updated. */
+const FORGET_MS = 600_000;
 /** What clients of the gateway may want to know; ids, limits and cookies are between the upstream and us. */
 const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
 
@@ -75,6 +78,8 @@ interface Asked extends Omit<UpstreamCall<Upstream, TextReply>, 'model' | 'ask'>
   route?: TextRoute;
   /** Its silence is limited while another upstream is left. Default: it is not. */
   call?: TextCall;
+  /** Tries so far. */
+  tries: number;
   /** Whether events may be none. */
   mayHaveNone?: boolean;
 }
@@ -103,6 +108,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
   /** Upstreams of a model that refused a response and answered a chat → monotonic milliseconds until that counts. */
   const chatOnly = new Map<Upstream, number>();
+  /** Upstreams that refused `stream_options` → monotonic milliseconds until that counts. */
+  const withoutOptions = new Map<Upstream, number>();
   /** Upstreams that refused a form of vectors. */
   const oneForm = new Set<Upstream>();
   const all = new Map(modelsOf(options).map((model) => [model.model.id, withFailOver(model)]));
@@ -125,10 +132,31 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     return silenceLimit(call, { seconds: servedBy(call.model).firstByteSeconds, budgetMs });
   }
 
-  async function ask(asked: Asked, { upstream, remainingMs, hasOther }: Try): Promise<TextReply> {
-    const { signal, refuse, firstBytesMs, route, mayHaveNone } = asked;
-    const silenceMs = hasOther && asked.call ? silenceOf(asked.call) : undefined;
+  /** The request without `stream_options`, while it is remembered that the upstream refuses them. */
+  function fittingRequest(asked: Asked, upstream: Upstream): WireRequest {
+    const isPast = (withoutOptions.get(upstream) ?? 0) <= clock.monotonic();
+    if (isPast) withoutOptions.delete(upstream);
     const request = asked.request(upstream);
+    return isPast ? request : withoutStreamOptions(request);
+  }
+
+  /** Asks once more without `stream_options` if the upstream refuses them: the gateway adds them to learn the usage. */
+  async function ask(asked: Asked, tried: Try): Promise<TextReply> {
+    const end = clock.monotonic() + tried.remainingMs;
+    try {
+      return await askOnce(asked, tried);
+    } catch (error) {
+      if (!(error instanceof NoStreamOptions)) throw error;
+      withoutOptions.set(tried.upstream, clock.monotonic() + FORGET_MS);
+      return askOnce(asked, { ...tried, remainingMs: end - clock.monotonic() });
+    }
+  }
+
+  async function askOnce(asked: Asked, { upstream, remainingMs, hasOther }: Try): Promise<TextReply> {
+    const { signal, refuse, firstBytesMs, route, mayHaveNone } = asked;
+    const isLimited = hasOther || asked.call?.hasFallback === true;
+    const silenceMs = isLimited && asked.call ? silenceOf(asked.call) : undefined;
+    const request = withoutOptions.has(upstream) ? fittingRequest(asked, upstream) : asked.request(upstream);
     const timeoutMs = Math.max(1, remainingMs);
     const sent = {
       ...request,
@@ -141,9 +169,10 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       names: upstream,
       mayHaveNone,
     };
-    const { status, headers, body } = await askTextUpstream({ http, clock }, sent, (refusal) =>
-      refuse(refusal, upstream, clock.now()),
-    );
+    const { status, headers, body } = await askTextUpstream({ http, clock }, sent, (refusal) => {
+      const failure = refuse(refusal, upstream, clock.now());
+      return refusesStreamOptions(refusal, request) ? new NoStreamOptions(failure.error, failure.consequence) : failure;
+    });
     return {
       status,
       headers: passed(headers, asked.firstBytesMs !== undefined),
@@ -151,6 +180,8 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       upstream: upstream.name,
       upstreamModel: upstream.model,
       upstreamRequestId: readUpstreamRequestId(headers),
+      vendorHeaders: headers,
+      tries: asked.tries,
       plainWords: (words) => withoutNames(words, upstream),
     };
   }
@@ -172,7 +203,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       { ...asked, route: call.route, request: () => textRequest(call, upstream), refuse: translatedFailure },
       { ...tried, remainingMs: end - clock.monotonic() },
     );
-    if (!isKnown) chatOnly.set(upstream, clock.monotonic() + CHAT_ONLY_MS);
+    if (!isKnown) chatOnly.set(upstream, clock.monotonic() + FORGET_MS);
     return replyOf(reply);
   }
 
@@ -197,7 +228,10 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     upstreams.run({
       ...asked,
       model,
-      ask: (upstream, remainingMs, hasOther) => ask(asked, { upstream, remainingMs, hasOther }),
+      ask(upstream, remainingMs, hasOther) {
+        asked.tries += 1;
+        return ask(asked, { upstream, remainingMs, hasOther });
+      },
     });
 
   return {
@@ -219,6 +253,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       }
       const asked: Asked = {
         signal,
+        tries: 0,
         tokens: Math.ceil(call.body.length / BYTES_PER_TOKEN),
         suits,
         // Clients of the format ask again by themselves where no answer came.
@@ -239,17 +274,19 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         });
       }
       if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
-      const { outputLimitField } = servedBy(model).model;
+      const { outputLimitField: limitField, reasoningField } = servedBy(model).model;
       let translation: ChatTranslation | undefined;
       const translated = () => {
-        translation ??= translateToChat(call, () => clock.now(), outputLimitField);
+        translation ??= translateToChat(call, () => clock.now(), { limitField, reasoningField });
         return translation;
       };
       return upstreamsOfCall.run({
         ...asked,
         model,
-        ask: (upstream, remainingMs, hasOther) =>
-          askForResponse(asked, translated, { upstream, remainingMs, hasOther }),
+        ask(upstream, remainingMs, hasOther) {
+          asked.tries += 1;
+          return askForResponse(asked, translated, { upstream, remainingMs, hasOther });
+        },
       });
     },
     async stored(call) {
@@ -265,6 +302,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       }
       return run(model, looking, {
         signal,
+        tries: 0,
         suits,
         // What is deleted is not there the next time.
         lost: call.action === 'delete' ? 'nowhere' : 'anywhere',

@@ -13,6 +13,7 @@ import {
   Type,
   UpstreamUrlSchema,
 } from 'mediagate/plugin';
+import type { SystemMessages } from './system-messages.js';
 
 const strict = { additionalProperties: false } as const;
 
@@ -51,6 +52,10 @@ const ModelRoutesSchema = Type.Array(
 
 const MaxOutputTokensSchema = Type.Integer({ minimum: 1, maximum: 100_000_000 });
 const OutputLimitFieldSchema = Type.String({ pattern: '^[A-Za-z_]{1,40}$' });
+const ReasoningFieldSchema = Type.Union(
+  (['reasoning_content', 'reasoning', 'none'] as const).map((name) => Type.Literal(name)),
+);
+const SystemMessagesSchema = Type.Union((['as_sent', 'system', 'first'] as const).map((name) => Type.Literal(name)));
 const EffortsSchema = Type.Array(Type.String({ minLength: 1 }));
 
 const ModelSchema = Type.Object(
@@ -70,6 +75,14 @@ const ModelSchema = Type.Object(
     outputLimitField: Type.Optional({
       ...OutputLimitFieldSchema,
       description: 'Default: `outputLimitField` of the provider.',
+    }),
+    reasoningField: Type.Optional({
+      ...ReasoningFieldSchema,
+      description: 'Default: `reasoningField` of the provider.',
+    }),
+    systemMessages: Type.Optional({
+      ...SystemMessagesSchema,
+      description: 'Default: `systemMessages` of the provider.',
     }),
   },
   strict,
@@ -101,6 +114,17 @@ export const OptionsSchema = Type.Object(
       description:
         'Field of a chat that limits its output, for servers that know only one, such as `max_tokens`. Default: the field that the client sent, otherwise `max_completion_tokens`.',
     }),
+    reasoningField: Type.Optional({
+      ...ReasoningFieldSchema,
+      description:
+        "Field of a chat in which the upstream demands the model's thoughts back, for responses and messages that are sent as chats: `none` if it refuses thoughts. Default: `reasoning_content`, for thoughts that the client sends back in a turn with tool calls.",
+    }),
+    systemMessages: {
+      ...SystemMessagesSchema,
+      default: 'as_sent',
+      description:
+        'Messages of the system in chats: `as_sent`; `system` for servers that do not know the role `developer`; `first` for models that take one system message, at the beginning.',
+    },
     upstreams: Type.Array(UpstreamSchema, { minItems: 1, maxItems: 16, description: 'Servers that have the models.' }),
     ...TextTimeFields,
     ...TextOptionFields.silence,
@@ -127,6 +151,7 @@ export interface Upstream {
   publicModel: string;
   weight: number;
   routes: readonly TextRoute[];
+  systemMessages: SystemMessages;
 }
 
 /** A model that the provider serves. */
@@ -160,10 +185,11 @@ function servedModel(
 ): ServedModel {
   const { id, routes = options.routes ?? WRITING, contextLength } = one;
   const { maxOutputTokens = options.maxOutputTokens, outputLimitField = options.outputLimitField } = one;
+  const { reasoningField = options.reasoningField, systemMessages = options.systemMessages } = one;
   const { upstreams: chosen, isOrdered } = chooseUpstreams(one, { at, all });
   const upstreams = chosen.map((upstream): Upstream => {
     const { name = nameOf(upstream.url), ...rest } = upstream;
-    return { ...rest, name, publicModel: id };
+    return { ...rest, name, publicModel: id, systemMessages };
   });
   const served = routes.filter((route) => upstreams.some((upstream) => canServe(upstream, route)));
   if (served.length === 0) throw new Error(`${at}: no upstream of the model has one of its routes`);
@@ -176,8 +202,10 @@ function servedModel(
       ...(translated.length > 0 && { translated }),
       efforts: served.some((route) => WRITING.includes(route)) ? (one.efforts ?? options.efforts) : [],
       ...(contextLength !== undefined && { contextLength }),
+      ...(one.fallbacks && { fallbacks: one.fallbacks }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
       ...(outputLimitField !== undefined && { outputLimitField }),
+      ...(reasoningField !== undefined && { reasoningField }),
       upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
     },
     upstreams,
@@ -191,7 +219,7 @@ export function canServe({ routes }: Pick<Upstream, 'routes'>, route: TextRoute)
   return routes.includes(route) || (route === 'responses' && routes.includes('chat_completions'));
 }
 
-interface Addressed extends Omit<Upstream, 'name' | 'model' | 'publicModel'> {
+interface Addressed extends Omit<Upstream, 'name' | 'model' | 'publicModel' | 'systemMessages'> {
   /** The configured one, which models may use. */
   name?: string;
   model?: string;

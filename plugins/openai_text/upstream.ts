@@ -20,6 +20,7 @@ import {
   type UpstreamRefusal,
 } from 'mediagate/plugin';
 import { modelsOf, type Options, type Upstream } from './options.js';
+import { withSystemMessages } from './system-messages.js';
 
 /** A request in the upstream's format. */
 export type WireRequest = Pick<HttpRequest, 'url' | 'method' | 'headers' | 'body'>;
@@ -31,7 +32,7 @@ const STORED: Readonly<Record<StoredResponseAction, { method: 'GET' | 'POST' | '
   input_items: { method: 'GET', path: '/input_items' },
 };
 
-/** The caller's body as it is, but for the name of the model. */
+/** The caller's body as it is, but for the name of the model, and messages of the system where the option says so. */
 export function textRequest({ route, task, body, stream }: TextCall, upstream: Upstream): WireRequest {
   return {
     url: upstream.addresses[task ?? route],
@@ -41,7 +42,9 @@ export function textRequest({ route, task, body, stream }: TextCall, upstream: U
       accept: stream ? 'text/event-stream' : 'application/json',
       ...credentials(upstream),
     },
-    body: replaceFields(body, { model: upstream.model }),
+    body: replaceFields(route === 'chat_completions' ? withSystemMessages(body, upstream.systemMessages) : body, {
+      model: upstream.model,
+    }),
   };
 }
 
@@ -74,6 +77,23 @@ export class NoResponses extends TryFailure {}
 export function responsesFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = textFailure(refusal, upstream, now);
   return lacksRoute(refusal, failure) ? new NoResponses(failure.error, failure.consequence) : failure;
+}
+
+/** An upstream refused a chat for its `stream_options`. */
+export class NoStreamOptions extends TryFailure {}
+
+/** Whether the upstream refused a request because it does not know `stream_options`. */
+export function refusesStreamOptions({ status, json, text }: UpstreamRefusal, { body }: WireRequest): boolean {
+  if (status !== 400 && status !== 422) return false;
+  const isNamed = (text ?? JSON.stringify(json) ?? '').includes('stream_options');
+  return isNamed && body instanceof Uint8Array && withoutStreamOptions({ url: '', method: 'POST', body }).body !== body;
+}
+
+export function withoutStreamOptions(request: WireRequest): WireRequest {
+  const { body } = request;
+  return body instanceof Uint8Array
+    ? { ...request, body: replaceFields(body, { stream_options: undefined }) }
+    : request;
 }
 
 /** An upstream refused the form of vectors that was asked for. */

@@ -1,4 +1,5 @@
 import { type Migrations, sqlMigration } from '../../core/database/index.js';
+import type { ErasedAllowancesTable } from './erased-allowances.js';
 import type { SessionKind } from './sessions.js';
 import type { UserRecord } from './users.js';
 
@@ -10,6 +11,7 @@ declare module '../../core/database/tables.js' {
     sign_ins: SignInsTable;
     device_grants: DeviceGrantsTable;
     plan_grants: PlanGrantsTable;
+    erased_allowances: ErasedAllowancesTable;
   }
 }
 
@@ -110,5 +112,7 @@ export const accountMigrations: Migrations = {
       id text primary key, "accountId" text not null, number integer not null, terms text not null, "budgetId" text,
       "grantedAt" bigint not null, "takenBackAt" bigint)`,
     `create index plan_grants_account on plan_grants ("accountId", "grantedAt")`,
+    `create table erased_allowances (hash text primary key, used text not null, "expiresAt" bigint not null)`,
+    `create index erased_allowances_expires_at on erased_allowances ("expiresAt")`,
   ),
 };

@@ -13,6 +13,7 @@ import { writeAudit } from '../audit/index.js';
 import { OPERATOR_TERMS } from '../plans/index.js';
 import { grantPlan, lockAccount, lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
+import { hashIdentity, type IdentitySecrets, restoreAllowance } from './erased-allowances.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {
@@ -108,21 +109,24 @@ const MAX_EMAIL = 320;
 const MAX_NAME = 200;
 
 export interface UsersOptions extends AccountsOptions {
+  identitySecrets: IdentitySecrets;
   jobs: Pick<JobAdministration, 'cancelAll'>;
 }
 
 /** Users in SQL. */
-export function createUsers({ database, times, jobs }: UsersOptions): Users {
+export function createUsers({ database, times, jobs, identitySecrets }: UsersOptions): Users {
   const { engine } = database;
 
   return {
     async signIn(identity, { firstIsOperator = false } = {}) {
       checkIdentity(identity);
       const profile = { email: storableText(identity.email, MAX_EMAIL), name: storableText(identity.name, MAX_NAME) };
+      const hashes = hashIdentity(identity, await identitySecrets());
       return database.transaction(async (transaction) => {
         const at = await times.read(transaction);
         const becomesOperator = firstIsOperator && (await isFirst(transaction));
-        const known = (await findByIdentity(transaction, identity)) ?? (await make(transaction, identity, at));
+        const known =
+          (await findByIdentity(transaction, identity)) ?? (await make(transaction, { identity, hashes, at }));
         refuseSuspended(known);
         const change = { ...profile, lastSignInAt: at };
         await transaction.updateTable('users').set(change).where('id', '=', known.id).execute();
@@ -180,7 +184,10 @@ export function createUsers({ database, times, jobs }: UsersOptions): Users {
     ...createSuspensions({ database, times, jobs }),
   };
 
-  async function make(transaction: Transaction<Tables>, identity: Identity, at: number): Promise<UserRecord> {
+  async function make(
+    transaction: Transaction<Tables>,
+    { identity, hashes, at }: { identity: Identity; hashes: readonly string[]; at: number },
+  ): Promise<UserRecord> {
     const account = { id: newId('acct'), createdAt: at };
     const { issuer, subject } = identity;
     const user = { id: newId('user'), accountId: account.id, issuer, subject, createdAt: at, lastSignInAt: at };
@@ -191,7 +198,10 @@ export function createUsers({ database, times, jobs }: UsersOptions): Users {
       .onConflict((conflict) => conflict.columns(['issuer', 'subject']).doNothing())
       .returning('id')
       .executeTakeFirst();
-    if (made) return { ...user, email: null, name: null, suspendedAt: null };
+    if (made) {
+      await restoreAllowance({ transaction, engine, accountId: account.id, hashes, at });
+      return { ...user, email: null, name: null, suspendedAt: null };
+    }
     // Another node created the user at the same moment.
     await transaction.deleteFrom('accounts').where('id', '=', account.id).execute();
     return (await findByIdentity(transaction, identity)) as UserRecord;
@@ -252,7 +262,11 @@ export function selectUsers(queries: Kysely<Tables>) {
 }
 
 /** Deletes the sessions of users, disables their keys and cancels their jobs. */
-export function createSuspensions({ database, times, jobs }: UsersOptions): Pick<Users, 'suspend' | 'resume'> {
+export function createSuspensions({
+  database,
+  times,
+  jobs,
+}: Omit<UsersOptions, 'identitySecrets'>): Pick<Users, 'suspend' | 'resume'> {
   const { engine } = database;
 
   async function set(transaction: Transaction<Tables>, accountId: string, suspendedAt: number | null): Promise<void> {

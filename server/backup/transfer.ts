@@ -372,6 +372,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   key_groups: true,
   budget_alerts: true,
   plan_grants: true,
+  erased_allowances: true,
   orders: true,
   bank_transactions: true,
   rate_windows: true,

@@ -76,6 +76,9 @@ async function addToFile(
   const { id } = model;
   const entries = await readPluginConfig(file, process.env);
   const holder = entries.find((entry) => !entry.fallback && servesOf(entry).includes(id));
+  if (holder && options.upstream !== undefined && options.url !== undefined) {
+    return addUpstream(settings, { id, file, options });
+  }
   if (holder) {
     const message = `The model ${id} exists already: the provider ${holder.id ?? 'without an id'} of ${file} serves it.`;
     throw new CommandFailure(`${message} Choose another name; --model keeps the name at the server.`, 2);
@@ -89,6 +92,71 @@ async function addToFile(
   if (added) await checkEntry(settings, added);
   await replaceFile(file, text, changed);
   return { provider: entry.id ?? path.basename(entry.use) };
+}
+
+/** Adds a further server to a model that exists. */
+async function addUpstream(
+  settings: Settings,
+  { id, file, options }: { id: string; file: string; options: AddModelOptions },
+): Promise<number> {
+  const text = await readFile(file, 'utf8');
+  const { plugins } = JSON.parse(text) as { plugins: FileEntry[] };
+  const { provider, changed } = withUpstream(text, plugins, { id, ...options });
+  const entry = parsePluginConfig(changed, file, process.env).find(
+    (one) => servesOf(one).includes(id) && !one.fallback,
+  );
+  if (entry) await checkEntry(settings, entry);
+  await replaceFile(file, text, changed);
+  const { upstream, url, json } = options;
+  if (json) printJson({ id, provider, file, upstream: { name: upstream, url } });
+  else {
+    const added = `Added the upstream ${upstream} to the model ${id}, provider ${provider}, in ${file}.`;
+    print(`${added}\nRestart the gateway. To try it: mediagate models test ${id}\n`);
+  }
+  return 0;
+}
+
+/** @throws CommandMistake, CommandFailure if the server would serve other models as well. */
+function withUpstream(
+  text: string,
+  plugins: readonly FileEntry[],
+  { id, upstream: name, url, keyVariable, model, provider }: AddModelOptions & { id: string },
+): { provider: string; changed: string } {
+  if (provider !== undefined) throw new CommandMistake(`Send --url without --provider: ${id} has a provider already.`);
+  checkKeyVariable(keyVariable);
+  const index = plugins.findIndex((entry) => listedIn(entry).some((one) => one.id === id));
+  const found = plugins[index];
+  const place = listedIn(found).findIndex((one) => one.id === id);
+  const listed = listedIn(found)[place];
+  if (!found || !listed || !Array.isArray(found.options?.upstreams)) {
+    throw new CommandFailure(`The provider of ${id} has no lists of models and upstreams in its options.`, 2);
+  }
+  if (listed.upstream !== undefined) {
+    const advice = 'Replace "upstream" by the list "upstreams" in the file first.';
+    throw new CommandFailure(`${id} is at the one upstream ${String(listed.upstream)}. ${advice}`, 2);
+  }
+  const others = listedIn(found).filter((one) => one.id !== id && !one.upstream && !one.upstreams);
+  if (others.length > 0) {
+    const names = others.map((other) => String(other.id)).join(', ');
+    const advice = 'Give each of them "upstreams" in the file, or move the model to a provider of its own.';
+    throw new CommandFailure(`The server would also get ${names}, since they are at all upstreams. ${advice}`, 2);
+  }
+  const apiKey = keyVariable === undefined ? {} : { apiKey: { $env: keyVariable } };
+  const server = { name, url, ...apiKey, ...(model !== undefined && { model }) };
+  const withServer = appendToList(text, ['plugins', index, 'options', 'upstreams'], server);
+  const path = ['plugins', index, 'options', 'models', place, 'upstreams'];
+  const changed = Array.isArray(listed.upstreams) ? appendToList(withServer, path, { name }) : withServer;
+  return { provider: nameOf(found), changed };
+}
+
+function listedIn(entry: FileEntry | undefined): readonly { id?: unknown; upstream?: unknown; upstreams?: unknown }[] {
+  const { models } = entry?.options ?? {};
+  return Array.isArray(models) ? models : [];
+}
+
+function checkKeyVariable(name: string | undefined): void {
+  if (name === undefined || /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return;
+  throw new CommandMistake('--key-variable must be the name of an environment variable, never the key itself.');
 }
 
 /** @throws CommandMistake */
@@ -119,9 +187,7 @@ function change(
   if (provider !== undefined && keyVariable !== undefined) {
     throw new CommandMistake('--key-variable is for a new provider; one that exists has its key already.');
   }
-  if (keyVariable !== undefined && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(keyVariable)) {
-    throw new CommandMistake('--key-variable must be the name of an environment variable, never the key itself.');
-  }
+  checkKeyVariable(keyVariable);
   const upstream = { url, ...(keyVariable !== undefined && { apiKey: { $env: keyVariable } }) };
   const index = plugins.findIndex((entry) =>
     provider === undefined ? isOnlyUpstream(entry, upstream) : nameOf(entry) === provider,
@@ -288,13 +354,22 @@ async function testModel(gateway: Gateway, id: string, request: boolean): Promis
   const checks = (await gateway.checkUpstreams()).filter(
     ({ entry, models }) => entry === found.entry && models.includes(modelId),
   );
-  const results = describeUpstreams(checks.map((check) => ({ ...check, models: [id] })));
+  const { upstreams = [] } = gateway.text.models().find((model) => model.id === modelId) ?? {};
+  const at = (upstream: string) => (upstreams.length > 1 ? `${id} at ${placeOf(upstreams, upstream)}` : id);
+  const results = describeUpstreams(checks.map((check) => ({ ...check, models: [at(check.upstream)] })));
   const isUsable = results.length === 0 || results.some(({ ok }) => ok);
   const [route] = found.routes ?? [];
   if (!request || !isUsable || route === undefined) {
     return results.length > 0 ? results : [{ ok: true, detail: `${id}: ready. Its plugin does not check upstreams.` }];
   }
-  return [...results, await ask(gateway, id, route)];
+  return [...results, await ask(gateway, { id, route, at })];
+}
+
+/** The name of an upstream with its address; of one without a name, the address. */
+function placeOf(upstreams: NonNullable<TextModel['upstreams']>, name: string): string {
+  const url = upstreams.find((one) => one.name === name)?.url;
+  if (url === undefined) return name;
+  return /^upstreams\.\d+$/.test(name) ? url : `${name} (${url})`;
 }
 
 function missing(gateway: Gateway, id: string): TestResult {
@@ -308,7 +383,10 @@ const MAX_OUTPUT = 16;
 const WORDS = 'Reply with the word OK.';
 
 /** Sends one short request to a model. */
-async function ask(gateway: Gateway, id: string, route: TextRoute): Promise<TestResult> {
+async function ask(
+  gateway: Gateway,
+  { id, route, at }: { id: string; route: TextRoute; at: (upstream: string) => string },
+): Promise<TestResult> {
   const { outputLimitField = 'max_completion_tokens' } =
     gateway.text.models().find((model) => model.id === gateway.resolveModel(id)) ?? {};
   const bodies: Readonly<Record<TextRoute, object>> = {
@@ -323,10 +401,10 @@ async function ask(gateway: Gateway, id: string, route: TextRoute): Promise<Test
   try {
     const prepared = await gateway.text.prepare({ ...call, route, body: Buffer.from(text), parsed: JSON.parse(text) });
     const exchange = prepared.send();
-    await exchange.answer;
+    const { upstream = '' } = await exchange.answer;
     const { usage } = await exchange.ended;
     const tokens = usage?.estimated || usage?.totalTokens === undefined ? '' : `, ${usage.totalTokens} tokens`;
-    return { ok: true, detail: `${id}: answered in ${Math.round(performance.now() - begun)} ms${tokens}.` };
+    return { ok: true, detail: `${at(upstream)}: answered in ${Math.round(performance.now() - begun)} ms${tokens}.` };
   } catch (error) {
     if (!isGatewayError(error)) throw error;
     return { ok: false, detail: `${id}: a short request failed. ${error.message}` };

@@ -183,7 +183,10 @@ export function addModelCommands(program: Command): void {
     .option('--url <address>', 'address of its server, e.g. http://127.0.0.1:11434/v1')
     .option('--key-variable <name>', 'environment variable with the key of the server (default: none is sent)')
     .option('--provider <id>', 'add it to this provider of the file, in place of --url')
-    .option('--upstream <name>', 'name of the upstream of that provider (default: all have the model)')
+    .option(
+      '--upstream <name>',
+      'name of the upstream of that provider (default: all have the model); with --url and a model that exists: name of a further server of it',
+    )
     .option('--model <name>', "the server's own name of the model (default: its id)")
     .option('--routes <routes>', 'chat_completions, responses, embeddings or moderations, separated by commas')
     .option('--context-length <tokens>', 'tokens of input and output together', wholeNumber)

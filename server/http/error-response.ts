@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { JobFailure } from '../../core/contracts/index.js';
 import { type ErrorCode, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
+import { sendVendorLimits } from './event-stream.js';
 import type { Next, RequestContext, RequestState } from './koa-app.js';
 import { setPageHeaders } from './pages.js';
 import { checkRawHeaders, endAfterDraining, hasUnreadBody } from './request.js';
@@ -344,6 +345,7 @@ export function errorHeaders(error: GatewayError, context: ErrorContext): Record
   const headers: Record<string, string> = {};
   if (context.anthropic) headers['request-id'] = context.requestId;
   if (error.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = error.upstreamRequestId;
+  if (error.tries !== undefined && error.tries > 1) headers['x-mediagate-attempts'] = String(error.tries);
   const retryAfter = error.retryAfterSeconds ?? (isFinal ? undefined : usualWait(error.code, found));
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
   if (isFinal) headers['x-should-retry'] = 'false';
@@ -399,6 +401,7 @@ function writeHead(context: RequestContext, error: GatewayError, renderFailure?:
   const isRateLimit = error.code === 'rate_limit_exceeded' && context.res.hasHeader('RateLimit-Policy');
   const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl, isRateLimit };
   context.set(errorHeaders(error, details));
+  if (error.vendorLimits && context.state.vendorLimits) sendVendorLimits(context, error.vendorLimits);
   if (isPage && renderFailure && context.accepts('json', 'html') === 'html') {
     setPageHeaders(context.res);
     context.set('Content-Type', 'text/html; charset=utf-8');

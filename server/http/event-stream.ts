@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { vendorLimitsOf } from '../../core/net/index.js';
 import type { TextAnswer, TextExchange } from '../../core/text/index.js';
 import { addField, takeResponse } from './fast-path.js';
 import { hasCurrentCopy } from './file-response.js';
+import { nameIgnored } from './form.js';
 import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
 
@@ -146,7 +148,10 @@ export function createHandOver(): HandOver {
 
 /** Sends the answer of a text model. Resolves when it is written, or the client has disconnected. */
 export async function sendText(context: RequestContext, answer: TextAnswer): Promise<void> {
-  const { body, standIn, upstreamRequestId } = answer;
+  const { body, standIn, upstreamRequestId, ignored, vendorHeaders, tries } = answer;
+  if (ignored !== undefined) nameIgnored(context, ignored);
+  if (tries !== undefined && tries > 1) addField(context.res, 'x-mediagate-attempts', String(tries));
+  if (vendorHeaders && context.state.vendorLimits) sendVendorLimits(context, vendorLimitsOf(vendorHeaders));
   if (standIn !== undefined) addField(context.res, 'x-mediagate-stand-in', standIn);
   if (upstreamRequestId !== undefined) {
     context.state.upstreamRequestId = upstreamRequestId;
@@ -154,6 +159,16 @@ export async function sendText(context: RequestContext, answer: TextAnswer): Pro
   }
   if (body instanceof Uint8Array) sendWhole(context, answer, body);
   else await sendEvents(context, answer, body);
+}
+
+/** Passes on what the model vendor says about its limits, to the keys that may read it. */
+export function sendVendorLimits(
+  { res: response, state }: RequestContext,
+  limits: Readonly<Record<string, string>> = {},
+): void {
+  for (const [name, value] of Object.entries(limits)) {
+    if (state.vendorLimits === 'all' || !name.startsWith('x-')) addField(response, name, value);
+  }
 }
 
 /** If the client disconnects before the answer is complete, the exchange is notified at once. */

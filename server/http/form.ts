@@ -377,8 +377,9 @@ export function missing(param: string, what: string): never {
 /** Maximum length of the header. */
 const MAX_NAMES = 20;
 
-/** Lists ignored fields; the names are those of the open format, or the client's own. */
+/** Lists ignored fields besides those that are listed already; the names are those of the open format, or the client's own. */
 export function nameIgnored({ res: response }: RequestContext, ignored: readonly string[]): void {
-  const names = [...new Set(ignored)].filter((name) => /^[\w.[\]-]{1,64}$/.test(name)).slice(0, MAX_NAMES);
-  if (names.length > 0) response.setHeader('x-ignored-params', names.join(', '));
+  const listed = String(response.getHeader('x-ignored-params') ?? '').split(', ');
+  const names = [...new Set([...listed, ...ignored])].filter((name) => /^[\w.[\]-]{1,64}$/.test(name));
+  if (names.length > 0) response.setHeader('x-ignored-params', names.slice(0, MAX_NAMES).join(', '));
 }

@@ -32,6 +32,11 @@ export interface RequestState {
   loginUrl?: string;
   /** The span of this request, if tracing is on. */
   span?: Span;
+  /**
+   * Which headers about the model vendor's limits the client gets: all of them, or only those with a name that the
+   * gateway's own limit does not use. Default: none, since they are of the operator's account.
+   */
+  vendorLimits?: 'all' | 'named';
   /** The upstream's own id of the request, for the log line. */
   upstreamRequestId?: string;
   /** Code of the error that was sent, ours or of OAuth, for the log line and the metrics. */

@@ -4,7 +4,7 @@ import { type Clock, GatewayError, isGatewayError, type Logger } from '../../cor
 import type { AddressOf, FixedWindowLimiter, Middleware, Next, RequestContext } from '../http/index.js';
 import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
 import { type ApiKeyRecord, type ApiKeys, endsJobs, type Grant } from './api-keys.js';
-import { GRANTS, hashKey, isDeviceToken, isSameHash, keyAt, keyIdOf, type Pepper } from './keys.js';
+import { GRANTS, hashKey, isDeviceToken, isPlanKey, isSameHash, keyAt, keyIdOf, type Pepper } from './keys.js';
 
 declare module '../http/koa-app.js' {
   interface RequestState {
@@ -64,6 +64,7 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
 
     function letIn(context: RequestContext, key: ApiKeyRecord, next: Next): Promise<unknown> {
       context.state.key = key;
+      if (!isPlanKey(key)) context.state.vendorLimits = key.rpm === null ? 'all' : 'named';
       const { grants, rpm } = key;
       if (wanted && !wanted.some((one) => grants.includes(one))) {
         const more = advice?.(grants);

@@ -28,7 +28,16 @@ import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { decodeCounted, decodeMessage, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
-import { checkVendorUse, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
+import {
+  allowedModels,
+  checkFurtherModels,
+  checkVendorUse,
+  endWithCaller,
+  MODEL_ERRORS,
+  ModelId,
+  PASSED_ON,
+  Stream,
+} from './text.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -198,8 +207,8 @@ async function answerMessage(
   { prepared, converted }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
-  const { model, asked, maxTokens: tokens, demand } = prepared;
-  await usage.admitted(context, { route: MESSAGES, model, tokens, demand }, async (work) => {
+  const { model, asked, maxTokens: tokens, demand, fallbacks } = prepared;
+  await usage.admitted(context, { route: MESSAGES, model, tokens, demand, fallbacks }, async (work) => {
     const exchange = prepared.send(work.reserved);
     work.uses(exchange.ended, undefined, () => exchange.isBroken === true);
     endWithCaller(context, keys, exchange);
@@ -220,7 +229,7 @@ async function answerMessage(
   });
 }
 
-type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'includesThinking'>;
+type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'includesThinking' | 'names'>;
 
 /** What is kept of a request during the call of the model. */
 interface PreparedMessage {
@@ -237,10 +246,12 @@ async function prepareNative(
   task?: 'input_tokens',
 ): Promise<PreparedText> {
   const key = keyOf(context);
+  checkFurtherModels(key, parsed);
   await checkVendorUse(key, () => findVendorFields(parsed), responses);
   const { requestId } = context.state;
   const work = { route: 'messages', ...(task && { task }), headers: formatHeaders(context) } as const;
-  return gateway.text.prepare({ ...work, body, parsed, owner: key.accountId, requestId });
+  const allows = allowedModels(key, gateway);
+  return gateway.text.prepare({ ...work, body, parsed, owner: key.accountId, requestId, allows });
 }
 
 /** The version and the betas that the client has chosen. */
@@ -252,16 +263,17 @@ function formatHeaders({ req }: RequestContext): Record<string, string> {
 async function prepareMessage(context: RequestContext, gateway: Gateway, sent: Sent): Promise<PreparedMessage> {
   await sent.pause();
   const request = decodeMessage(exactly(sent));
-  const { route, efforts } = formatOf(gateway, request.model);
+  const { route, efforts, reasoningField } = formatOf(gateway, request.model);
   await sent.pause();
-  const encoded = route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts);
+  const encoded =
+    route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts, reasoningField);
   const body = bodyOf(context, encoded);
   await sent.pause();
-  const prepared = await gateway.text.prepare({ route, ...body });
-  const { stream, stopSequences: stops, thinking, ignored } = request;
+  const prepared = await gateway.text.prepare({ route, ...body, allows: allowedModels(keyOf(context), gateway) });
+  const { stream, stopSequences: stops, thinking, names, ignored } = request;
   const includesThinking = thinking.isVisible;
   const allIgnored = [...ignored, ...ignoredEffort(thinking, efforts)];
-  return { prepared, converted: { stream, route, stops, includesThinking, ignored: allIgnored } };
+  return { prepared, converted: { stream, route, stops, includesThinking, names, ignored: allIgnored } };
 }
 
 const FORMATS: readonly TextRoute[] = ['messages', 'responses'];
@@ -269,10 +281,10 @@ const FORMATS: readonly TextRoute[] = ['messages', 'responses'];
 /** If a model has several formats, this one is used, otherwise the richer one. An unknown model is refused later. */
 function formatOf(gateway: Gateway, model: unknown) {
   const found = typeof model === 'string' ? gateway.textProvider(model)?.model : undefined;
-  const { routes = ['responses'], translated = [], efforts = [] } = found ?? {};
+  const { routes = ['responses'], translated = [], efforts = [], reasoningField } = found ?? {};
   const isNative = (format: TextRoute) => routes.includes(format) && !translated.includes(format);
   const route: TextRoute = FORMATS.find(isNative) ?? 'chat_completions';
-  return { isThere: found !== undefined, route, efforts };
+  return { isThere: found !== undefined, route, efforts, reasoningField };
 }
 
 function bodyOf(context: RequestContext, encoded: JsonRecord) {
@@ -291,8 +303,9 @@ function exactly({ bytes, parsed }: Pick<Sent, 'bytes' | 'parsed'>): JsonRecord 
 }
 
 /** Headers of an upstream describe its own format, so they are dropped. */
-function inJson({ status, standIn, upstreamRequestId }: TextAnswer): Omit<TextAnswer, 'body'> {
-  return { status, headers: { 'content-type': 'application/json' }, standIn, upstreamRequestId };
+function inJson(answer: TextAnswer): Omit<TextAnswer, 'body'> {
+  const { body: _body, ...rest } = answer;
+  return { ...rest, headers: { 'content-type': 'application/json' } };
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */
@@ -340,6 +353,7 @@ function count(
     });
     if (reply && isNative) await sendText(context, reply);
     else {
+      if (reply?.standIn !== undefined) context.set('x-mediagate-stand-in', reply.standIn);
       const tokens = reply ? await readInputTokens(reply) : await gateway.text.countTokens(parsed);
       context.body = { input_tokens: tokens };
     }

@@ -115,7 +115,8 @@ export function modelRoutes({ gateway, messagesEnabled, modelAliases }: ServerCo
   } as const;
 
   function modelsFor({ state: { anthropic } }: RequestContext): readonly ReadyModel[] {
-    const all = modelAliases ? gateway.models() : withoutAliases(gateway.models());
+    const there = gateway.models().filter(({ isAbsent }) => !isAbsent);
+    const all = modelAliases ? there : withoutAliases(there);
     return anthropic ? all.filter(isWritingModel) : all;
   }
 

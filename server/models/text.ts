@@ -1,3 +1,4 @@
+import type { Gateway } from 'mediagate';
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
@@ -22,7 +23,7 @@ import {
   takeJsonBody,
 } from '../http/index.js';
 import { type ApiKeyRecord, isPlanKey, type KeyTable, keyOf, quotaSubject } from '../keys/index.js';
-import type { AdmittedWork } from '../usage/index.js';
+import { type AdmittedWork, isModelAllowed } from '../usage/index.js';
 import type { ClosableStoredResponses } from './response-store.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
@@ -131,18 +132,26 @@ export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, re
     const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(key) };
     const { bytes: body, value: parsed, brief, release } = await takeJsonBody(context.req, context.res, limits);
     try {
+      checkFurtherModels(key, parsed);
       await checkVendorUse(key, () => brief?.vendorFields ?? findVendorFields(parsed), responses);
       const { prompt } = brief ?? {};
       const { requestId } = context.state;
-      const prepared = await gateway.text.prepare({ ...work, body, parsed, prompt, owner: accountId, requestId });
-      const { model, maxTokens: tokens, demand } = prepared;
-      await usage.admitted(context, { route: path, model, tokens, demand }, (admitted) =>
+      const allows = allowedModels(key, gateway);
+      const request = { ...work, body, parsed, prompt, owner: accountId, requestId, allows };
+      const prepared = await gateway.text.prepare(request);
+      const { model, maxTokens: tokens, demand, fallbacks } = prepared;
+      await usage.admitted(context, { route: path, model, tokens, demand, fallbacks }, (admitted) =>
         answer(context, keys, { prepared, release, work: admitted }),
       );
     } finally {
       release();
     }
   };
+}
+
+/** For fallbacks of the model that a request names. Undefined if the key may use every model. */
+export function allowedModels(key: ApiKeyRecord, { resolveModel }: Pick<Gateway, 'resolveModel'>) {
+  return key.models === null ? undefined : (model: string) => isModelAllowed(key, model, resolveModel);
 }
 
 /** Chats and responses, complete or streamed, and the tasks of the responses route. */
@@ -247,6 +256,21 @@ export function endWithCaller(context: RequestContext, keys: Pick<KeyTable, 'fol
   leaveWithClient(context.res, exchange);
   const leave = keys.follow(keyOf(context).id, (error) => exchange.abort(error));
   void exchange.ended.then(leave);
+}
+
+/** Fields by which some servers use other models than the one of the request. */
+const FURTHER_MODELS = ['models', 'fallbacks', 'fallback_models'] as const;
+
+/**
+ * A key for certain models may not name others for its upstream to use.
+ * @throws GatewayError `model_not_allowed`.
+ */
+export function checkFurtherModels({ models }: ApiKeyRecord, parsed: Readonly<Record<string, unknown>>): void {
+  if (models === null) return;
+  const param = FURTHER_MODELS.find((name) => parsed[name] !== undefined && parsed[name] !== null);
+  if (param === undefined) return;
+  const message = `This API key is for certain models, and ${param} names others for the upstream. Send model alone.`;
+  throw new GatewayError('model_not_allowed', message, { param });
 }
 
 /**

@@ -13,7 +13,15 @@ import {
 import { filesOfImageJob } from '../../core/images/index.js';
 import type { Jobs } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { lockAccountOf, locked, lockKeys } from '../accounts/index.js';
+import {
+  forgetAllowances,
+  hashIdentity,
+  type IdentitySecrets,
+  keepAllowance,
+  lockAccountOf,
+  locked,
+  lockKeys,
+} from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
 import { answerFileOf } from '../idempotency/index.js';
 
@@ -26,7 +34,8 @@ import { answerFileOf } from '../idempotency/index.js';
  *
  * The row in `erasures` stays open for two hours, and every minute a server repeats `work` for open rows. So a server that was
  * killed finishes at its next start, and a request that was running during the erasure leaves nothing behind. Orders, transfers,
- * usage, job charges, budgets and plan grants stay under the random ids of account and user: they are bookkeeping.
+ * usage, job charges, budgets and plan grants stay under the random ids of account and user: they are bookkeeping. What the free
+ * allowance of the period had used stays under a keyed hash of the identity, until the period ends.
  */
 
 export interface Erasure {
@@ -79,6 +88,7 @@ export interface ErasuresOptions {
   database: Database;
   times: DatabaseClock;
   jobs: Pick<Jobs, 'cancel'>;
+  identitySecrets: IdentitySecrets;
 }
 
 /** Longer than any request runs. */
@@ -90,7 +100,7 @@ const ROWS = 50;
 const MAX_OPEN = 100;
 export const ERASED_NAME = 'erased';
 
-export function createErasures({ database, times, jobs }: ErasuresOptions): Erasures {
+export function createErasures({ database, times, jobs, identitySecrets }: ErasuresOptions): Erasures {
   const { engine } = database;
 
   async function cancelJobs(accountId: string, signal: AbortSignal | undefined): Promise<void> {
@@ -226,14 +236,16 @@ export function createErasures({ database, times, jobs }: ErasuresOptions): Eras
   }
 
   return {
-    begin: ({ userId, actor }) =>
-      database.transaction(async (transaction) => {
+    begin: async ({ userId, actor }) => {
+      const secrets = await identitySecrets();
+      return database.transaction(async (transaction) => {
         // A session that is being created refers to the row, so it waits and fails.
         const users = transaction.selectFrom('users').selectAll().where('id', '=', userId);
         const user = isStorable(userId) ? await locked(engine, users).executeTakeFirst() : undefined;
         if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
         const { id: accountId } = await lockAccountOf(transaction, engine, userId);
         const at = await times.read(transaction);
+        await keepAllowance({ transaction, engine, accountId, hashes: hashIdentity(user, secrets), at });
         await closeAccount(transaction, { userId, accountId, at });
         const keys = await lockKeys(transaction, engine, accountId);
         if (keys.length > 0) {
@@ -251,7 +263,8 @@ export function createErasures({ database, times, jobs }: ErasuresOptions): Eras
         await transaction.insertInto('erasures').values(erasure).execute();
         await writeAudit(transaction, { subject: userId, at, actor, action: 'user.erased' });
         return erasure;
-      }),
+      });
+    },
 
     work,
 
@@ -267,6 +280,7 @@ export function createErasures({ database, times, jobs }: ErasuresOptions): Eras
       ),
 
     async sweep(given) {
+      await database.transaction(async (transaction) => forgetAllowances(transaction, await times.read(transaction)));
       const open = await database.run((queries) =>
         queries
           .selectFrom('erasures')

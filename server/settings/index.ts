@@ -4,6 +4,7 @@ export {
   findLinkSecrets,
   findPeppers,
   fingerprintsOf,
+  loadIdentitySecrets,
   loadLinkSecrets,
   loadPeppers,
   loadWebhookSecrets,

@@ -20,6 +20,15 @@ export async function loadPeppers(settings: Settings): Promise<[Pepper, ...Peppe
   return [createPepper(await loadSecret(settings.dataDir, KEY_PEPPER))];
 }
 
+/** Secrets of the hashes of erased identities: those of the peppers, under another name. */
+export async function loadIdentitySecrets({
+  keyPeppers,
+  dataDir,
+}: Pick<Settings, 'keyPeppers' | 'dataDir'>): Promise<readonly Uint8Array[]> {
+  if (keyPeppers.length > 0) return keyPeppers.map((text) => Buffer.from(text));
+  return [await loadSecret(dataDir, KEY_PEPPER)];
+}
+
 /** As {@link loadPeppers}, but does not create one. */
 export async function findPeppers(settings: Settings): Promise<Pepper[]> {
   const known = settings.keyPeppers.length > 0 || isStorable(settings, KEY_PEPPER);

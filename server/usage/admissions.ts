@@ -24,6 +24,7 @@ import {
   grantOfMoney,
   reserve,
 } from './budgets.js';
+import { dearestOf } from './dearest.js';
 import type { Prices } from './prices.js';
 import {
   countOldestTogether,
@@ -351,6 +352,8 @@ export function* admitGroup(
   );
   const reservations: ReservationRow[] = [];
 
+  const pricesFor = ({ fallbacks }: NewReservation) => (prices && fallbacks ? dearestOf(prices, fallbacks) : prices);
+
   function* judge({
     keyId,
     accountId,
@@ -367,7 +370,9 @@ export function* admitGroup(
     const grants = isOfLinks ? grantOfMoney : grantOf;
     // Checked first, so that a request that can never succeed consumes no rate limit.
     const grant =
-      wanted && budgets && (isComplete ? grants(rows, { ...wanted, model }, { at: budgets.at, prices }) : noBudget());
+      wanted &&
+      budgets &&
+      (isComplete ? grants(rows, { ...wanted, model }, { at: budgets.at, prices: pricesFor(wanted) }) : noBudget());
     if (isGatewayError(grant)) return grant;
     const window = rateLimit && rateLimits.of(rateLimit);
     if (rateLimit && window && !window.has(rateLimit)) return { rateLimit: yield* window.peek(rateLimit) };

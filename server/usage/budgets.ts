@@ -122,6 +122,8 @@ export interface BudgetWants {
   demand?: () => Promise<TokenDemand>;
   /** The most that it uses beside counted tokens, for a budget of money. Default: `tokens` of input. */
   uses?: Omit<HighestUse, 'model'>;
+  /** Ids of models that may answer in its place. Default: none. */
+  fallbacks?: readonly string[] | undefined;
 }
 
 /** The same, as far as its tokens are counted. */

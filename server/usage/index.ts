@@ -13,6 +13,7 @@ export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners } 
 export { encodeSharedBudget, renderSharedLeft } from './budget-report.js';
 export {
   amountOf,
+  atTime,
   type Budget,
   type BudgetRow,
   type BudgetState,

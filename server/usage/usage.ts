@@ -46,6 +46,8 @@ export interface ModelRequest {
   tokens: number;
   /** Counts what a budget that limits tokens reserves. Default: `tokens`. */
   demand?: () => Promise<TokenDemand>;
+  /** Ids of models that may answer in its place: the dearest is reserved. Default: none. */
+  fallbacks?: readonly string[] | undefined;
   /** The most that it uses beside counted tokens, for a budget of money. Default: `tokens` of input. */
   uses?: BudgetWants['uses'];
   /** Whether its tokens are taken from the key's budget. Default true. */
@@ -73,7 +75,7 @@ export interface AdmittedWork {
   readonly sendCost?: () => Promise<void>;
 }
 
-type Used = Pick<TextOutcome, 'usage' | 'final'>;
+type Used = Pick<TextOutcome, 'usage' | 'final' | 'model'>;
 
 /** Admits requests of model routes and records their usage. */
 export interface UsageService {
@@ -119,6 +121,8 @@ export interface UsageServiceOptions {
   prices?: Prices;
   /** The id of the model with a name. Default: a name is an id. */
   resolveModel?(name: string): string;
+  /** Called with the id of a model that has answered. Default: nothing is done. */
+  noteAnswered?(model: string): void;
 }
 
 export function createUsageService({
@@ -126,6 +130,7 @@ export function createUsageService({
   clock,
   prices,
   resolveModel = (name) => name,
+  noteAnswered,
 }: UsageServiceOptions): UsageService {
   /** Requests that have ended but still have a pending usage. */
   let unsettled = 0;
@@ -133,7 +138,7 @@ export function createUsageService({
 
   return {
     async admitted(context, request, work) {
-      const { route, tokens, demand, uses, spendsTokens, outlivesClient = false } = request;
+      const { route, tokens, demand, uses, fallbacks, spendsTokens, outlivesClient = false } = request;
       const model = resolveModel(request.model);
       const { state, res: response } = context;
       const key = keyOf(context);
@@ -141,12 +146,14 @@ export function createUsageService({
       const budgets = furtherBudgets ? { budgetId, furtherBudgets } : { budgetId };
       checkModel(key, request.model, resolveModel);
       const rateLimit = consumeRequest({ key, family: 'model' });
-      const reserve = budgetId === null && !furtherBudgets ? undefined : { ...budgets, tokens, demand, uses };
+      const reserve =
+        budgetId === null && !furtherBudgets ? undefined : { ...budgets, tokens, demand, uses, fallbacks };
       const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
       if (rateLimit && admission.rateLimit) sendRateLimit(response, rateLimit, admission.rateLimit);
 
       let outcome: Promise<Used> | undefined;
       let isBroken: (() => boolean) | undefined;
+      let answeredBy = model;
       /** Resolves with background work, once it is counted by an estimate. */
       let started: Promise<BackgroundStart | undefined> | undefined;
       const settle = (
@@ -161,7 +168,7 @@ export function createUsageService({
           accountId,
           reservation: admission.reservation,
           route,
-          model,
+          model: answeredBy,
           status,
           ...(isBroken?.() && { isBroken: true }),
           latencyMs,
@@ -194,7 +201,8 @@ export function createUsageService({
             prices &&
             (async () => {
               if (!outcome || (await started)) return;
-              sendCost(response, prices, costOfUsage(prices, model, (await outcome).usage));
+              const { usage, model: answering = model } = await outcome;
+              sendCost(response, prices, costOfUsage(prices, answering, usage));
             }),
         });
       } catch (error) {
@@ -202,10 +210,12 @@ export function createUsageService({
         throw error;
       } finally {
         const status = statusOf(context, thrown, outlivesClient);
+        if (status < 300) noteAnswered?.(model);
         const latencyMs = clock.monotonic() - state.startedAt;
         if (outcome) {
           unsettled += 1;
           const settleAll = (used: Used, start?: BackgroundStart) => {
+            answeredBy = used.model ?? model;
             if (start) {
               const { responseId, upstream } = start;
               admissions.correct(correctionOf({ responseId, owner: accountId, upstream }, used));

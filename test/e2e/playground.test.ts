@@ -200,6 +200,7 @@ describe('the playground in a real browser', () => {
 
   it('makes several images at once, each with a job of its own, from words and pictures', async () => {
     await open('images');
+    await page.locator('#image-model').selectOption('gen-img-2');
     await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');
     await page.getByLabel('Number of images').selectOption('3');
     const buffer = await sampleImage({ width: 64, height: 64, format: 'png', seed: 5 });

@@ -117,6 +117,24 @@ describe('fields that the gateway reads', () => {
     }
   });
 
+  it('name no further models for an upstream with a key that is for certain models', async () => {
+    const limited = await app.makeKey({ grants: ['text'] }, { models: ['m-5.5', 'm-claude'] });
+    for (const field of ['"models":["gpt-5-pro"]', '"fallbacks":["x"]', '"fallback_models":["x"]']) {
+      for (const [path, model] of [
+        ['/v1/chat/completions', 'm-5.5'],
+        ['/v1/messages', 'm-claude'],
+      ] as const) {
+        const body = `{"model":"${model}","max_tokens":9,${TEXT},${field}}`;
+        const refused = await post(app, path, limited, body);
+        expect([refused.status, refused.json.error.code ?? refused.json.error.type], field).to.deep.equal([
+          403,
+          path === '/v1/messages' ? 'permission_error' : 'model_not_allowed',
+        ]);
+        expect((await post(app, path, key, body)).status).to.equal(200);
+      }
+    }
+  });
+
   it('of images and audio are also exact, in JSON and in forms', async () => {
     const images = await startImageApp();
     const audio = await startAudioApp();

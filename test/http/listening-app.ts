@@ -205,6 +205,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     clock,
     prices,
     resolveModel: (name) => gateway.resolveModel(name),
+    noteAnswered: (id) => gateway.noteAnswered(id),
   });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
   const answers = createIdempotencyService({

@@ -143,6 +143,32 @@ describe('the commands of models', () => {
     expect(stdout).not.to.contain('the-key-in-this-test');
   });
 
+  it('add a second server to a model, and name the upstream in each line of a test', async () => {
+    const before = await read();
+    environment.MODEL_KEY = 'the-key-in-this-test';
+    const server = ['--url', upstream.baseUrl, '--key-variable', 'MODEL_KEY'];
+    const added = await run('add', 'first', '--upstream', 'spare', ...server, '--model', 'vendor/q');
+    expect(added.stdout + added.stderr).to.contain('Added the upstream spare to the model first, provider mine,');
+    expect(JSON.parse(await read()).plugins[0].options).to.deep.equal({
+      models: [{ id: 'first' }],
+      upstreams: [
+        { url: 'http://127.0.0.1:9/v1' },
+        { name: 'spare', url: upstream.baseUrl, apiKey: { $env: 'MODEL_KEY' }, model: 'vendor/q' },
+      ],
+    });
+    const { stdout } = await test('first');
+    const lines = stdout.split('\n').filter((line) => /^(?:ok|fail)/.test(line));
+    expect(lines[0]).to.match(/^fail {2}first at http:\/\/127\.0\.0\.1:9\/v1: not reachable/);
+    expect(lines[1]).to.match(/^ok {4}first at spare \(http:.*\): reachable/);
+    expect(lines[2]).to.match(/^ok {4}first at spare \(http:.*\): answered in \d+ ms/);
+    const again = await run('add', 'first', '--upstream', 'spare', ...server);
+    expect([again.code, again.stderr]).to.satisfy(
+      ([code, text]: [number, string]) => code === 2 && text.includes('cannot be added'),
+    );
+    await writeFile(file, before);
+    upstream.reset();
+  });
+
   it('test a model by a real request', async () => {
     const fine = await run('test', 'qwen3:32b');
     expect([fine.code, fine.stderr]).to.deep.equal([0, '']);

@@ -101,6 +101,21 @@ describe('names of models', () => {
     expect((await post(app, CHATS, key, { model: 'm-5.4', messages: MESSAGES })).json.model).to.equal('m-5.4');
   });
 
+  it('that the server does not have are not listed, until they answer', async () => {
+    app = await start({ TEXT_UPSTREAM_URL: upstream.baseUrl });
+    const key = await app.makeKey({ grants: ['text'] });
+    expect(await listOf(app, key)).to.have.length(24);
+    await app.gateway.checkUpstreams();
+    expect(await listOf(app, key)).to.deep.equal(['gpt-5.4', 'm-5.4']);
+    const get = (id: string) => app?.request(`/v1/models/${id}`, { headers: { authorization: `Bearer ${key}` } });
+    expect((await get('m-5.5'))?.json.error.code).to.equal('model_not_found');
+    upstream.behave(() => ({ does: 'answer' }));
+    app.gateway.noteAnswered('gpt-5.5');
+    expect(await listOf(app, key)).to.deep.equal(['gpt-5.5', 'gpt-5.4', 'm-5.5', 'm-5.4']);
+    await app.gateway.checkUpstreams();
+    expect(await listOf(app, key)).to.include('m-5.5');
+  });
+
   it('are only those of mocks without a connection, and aliases can be left out of the list', async () => {
     app = await start({});
     expect((await listOf(app, await app.makeKey({ grants: ['text'] })))[0]).to.equal('m-5.5');

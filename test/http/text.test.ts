@@ -534,7 +534,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
       [
         new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 251_606_812_563 }),
         429,
-        '60',
+        '604800',
         null,
       ],
       [new GatewayError('upstream_error', 'It failed.', { retryAfterSeconds: 86_400 }), 502, '60', null],

@@ -63,32 +63,8 @@ describe('responses of an upstream that is configured for chats only', () => {
     ['a conversation', { conversation: 'conv_1' }, 'conversation', stored],
     ['a stored prompt', { prompt: { id: 'pmpt_1' } }, 'prompt', 'which has no stored prompts'],
     ['background work', { background: true }, 'background', 'which has no work in the background'],
-    [
-      'a built-in tool',
-      { tools: [{ type: 'web_search' }] },
-      'tools[0].type',
-      'which has no tools of the type "web_search".',
-    ],
-    [
-      'a choice of a built-in tool',
-      { tool_choice: { type: 'mcp' } },
-      'tool_choice.type',
-      'no choice of the type "mcp"',
-    ],
-    [
-      'a call of a built-in tool',
-      item({ type: 'web_search_call', id: 'ws_1' }),
-      'input[0].type',
-      'no items of the type',
-    ],
     ['a stored item', item({ type: 'item_reference', id: 'msg_1' }), 'input[0].id', 'which stores no items'],
     ['an item by its id', item({ id: 'msg_1' }), 'input[0].id', 'which stores no items'],
-    [
-      'encrypted content',
-      item({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' }),
-      'input[0].encrypted_content',
-      'cannot read encrypted content',
-    ],
     [
       'a stored image',
       part({ type: 'input_image', file_id: 'file-1' }),
@@ -213,7 +189,7 @@ describe('responses of an upstream that is configured for chats only', () => {
       model: server.model,
       top_k: 5,
       messages: [
-        { role: 'system', content: 'First.\n\nSecond.' },
+        { role: 'system', content: 'First.\n\nSecond.\n\nLater.' },
         { role: 'user', content: 'One\nTwo' },
         { role: 'assistant', content: 'Yes.' },
         {
@@ -224,7 +200,6 @@ describe('responses of an upstream that is configured for chats only', () => {
             { type: 'file', file: { filename, file_data } },
           ],
         },
-        { role: 'system', content: 'Later.' },
       ],
       verbosity: 'low',
       logprobs: true,

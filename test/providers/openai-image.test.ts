@@ -250,7 +250,7 @@ describe('openai_image over sockets', () => {
     it('does not wait for a limit that outlasts the time there is', async () => {
       first.behave(() => ({ does: 'error', status: 429, headers: { 'retry-after': '3600' } }));
       const error = await failureOf((await provider([one()])).generate(call()));
-      expect(error).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 60 });
+      expect(error).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 3_600 });
       expect(first.requests).to.have.length(1);
     });
 

@@ -61,6 +61,7 @@ function parsePlain(link: string): URL {
   if (authority.includes('%') || (/[^!-~]/.test(authority) && !/(?:^|\.)xn--/.test(url.hostname))) {
     throw invalid(`url has a host in letters that only look like ${url.hostname}.`);
   }
+  if (!/^[\w.:[\]-]+$/.test(url.hostname)) throw invalid(`url has a host that is not valid. ${EXPECTED}`);
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.replace(/\.+$/, '');
   return url;
 }
@@ -199,37 +200,33 @@ const PARAMETER = /^[a-z_]{1,30}(?:=|%3d)/i;
  */
 function repairQuery(link: string): string {
   const [, whole = link, hash = ''] = /^([^#]*)(.*)$/s.exec(link) ?? [];
-  const [path = '', query] = splitOnce(whole, '?');
-  const at = query === undefined ? path.search(/%3f[a-z_]{1,30}(?:=|%3d)/i) : -1;
-  if (at >= 0) {
-    const rest = path
-      .slice(at + 3)
-      .replace(/%3d/gi, '=')
-      .replace(/%26/gi, '&');
-    return `${path.slice(0, at)}?${rest}${hash}`;
-  }
-  if (query === undefined) return `${path.replace(/&(?=[a-z_]{1,30}=)/i, '?')}${hash}`;
-  return `${path}?${query.split('&').map(repairParameter).join('&')}${hash}`;
+  const [address = '', query] = splitOnce(whole, '?');
+  if (query !== undefined) return `${address}?${query.split('&').map(repairParameter).join('&')}${hash}`;
+  // What follows the host alone: a host is what it is.
+  const [, origin = '', path = ''] = /^(https?:\/\/[^/]+)(\/.*)$/is.exec(address) ?? [];
+  const at = path.search(/(?:&|%3f)[a-z_]{1,30}(?:=|%3d)/i);
+  if (at < 0) return link;
+  const isPlainSign = path[at] === '&';
+  const rest = path.slice(at + (isPlainSign ? 1 : 3));
+  const decoded = isPlainSign ? rest : rest.replace(/%3d/gi, '=').replace(/%26/gi, '&');
+  return `${origin}${path.slice(0, at)}?${decoded}${hash}`;
 }
 
 function repairParameter(parameter: string): string {
-  let done = '';
-  let value = '';
-  let separator = '';
   const named = parameter.includes('=') ? parameter : parameter.replace(/^([a-z_]{1,30})%3d/i, '$1=');
-  for (const part of named.split(/(\?|%26|%3f)/i)) {
-    if (part === '?' || /^%(?:26|3f)$/i.test(part)) {
-      separator = part;
-      continue;
-    }
-    const begins = separator === '?' || (separator !== '' && PARAMETER.test(part));
+  // Separators stand between the parts, at odd places.
+  const parts = named.split(/(\?|%26|%3f)/i);
+  const done: string[] = [];
+  let value = parts[0] ?? '';
+  for (let at = 1; at < parts.length; at += 2) {
+    const [separator = '', part = ''] = [parts[at], parts[at + 1]];
+    const begins = separator === '?' || PARAMETER.test(part);
     if (begins && !ADDRESS.test(value)) {
-      done += `${value}&`;
+      done.push(value);
       value = separator === '?' ? part : part.replace(/%3d/i, '=');
     } else value += separator + part;
-    separator = '';
   }
-  return done + value + separator;
+  return done.length === 0 ? value : `${done.join('&')}&${value}`;
 }
 
 function splitOnce(text: string, separator: string): [string, string?] {

@@ -6,6 +6,7 @@ import {
   restoreNumbers,
   type TextAnswer,
   type TextExchange,
+  type ToolNames,
 } from '../../../core/text/index.js';
 import { anthropicTypeOf } from '../../http/index.js';
 import {
@@ -29,6 +30,7 @@ export interface MessageAnswerOptions {
   model: string;
   stops: readonly string[];
   includesThinking: boolean;
+  names: ToolNames;
   exchange: TextExchange;
   requestId: string;
   monotonic(): number;
@@ -65,7 +67,10 @@ export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerO
     if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
   }
   const end = reading.end();
-  if ('failure' in end) throw new GatewayError(FAILURE_CODES[end.failure.type], end.failure.message);
+  if ('failure' in end) {
+    // An answer that was ended here says less than why.
+    throw exchange.failure ?? new GatewayError(FAILURE_CODES[end.failure.type], end.failure.message);
+  }
   const { usage } = await exchange.ended;
   const content = contentOf(sink, end);
   const message = { ...newMessage(model), content, ...describeEnd(end), usage: describeWholeUsage(usage) };
@@ -130,10 +135,10 @@ interface Reading {
 }
 
 function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerOptions): Reading {
-  const { route, stops, includesThinking, exchange } = options;
+  const { route, stops, includesThinking, names, exchange } = options;
   const queue = createBlockQueue(sink, stops);
   const create = route === 'responses' ? createResponsesReader : createChatReader;
-  const reader = create({ queue, includesThinking });
+  const reader = create({ queue, includesThinking, names });
   const isDone = () => queue.stop !== undefined || queue.isOverfull;
 
   async function* pieces(): AsyncGenerator<Piece, void, undefined> {

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../../core/runtime/index.js';
+import { fitToolId } from '../../../core/text/index.js';
 
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -56,6 +57,14 @@ export type Part =
   | { type: 'file_link'; url: string; path: string };
 
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+/** Names that clients use for the same types. */
+const IMAGE_ALIASES: Readonly<Record<string, string>> = {
+  'image/jpg': 'image/jpeg',
+  'image/pjpeg': 'image/jpeg',
+  'image/x-png': 'image/png',
+};
+/** Characters of a block of another kind that is kept as text. */
+const MAX_BLOCK_TEXT = 20_000;
 const PDF = 'application/pdf';
 /** The model's format requires one; the title is sent beside it. */
 const FILE_NAME = 'document.pdf';
@@ -83,16 +92,30 @@ export function readText({ text }: JsonRecord, path: string): Part & { type: 'te
   return { type: 'text', text: textAt(text, `${path}.text`) };
 }
 
-/** Reads a text, an image or a document. @throws GatewayError `unsupported_value` naming a block of another type. */
+/** Reads a text, an image or a document. A block of another type becomes a text: the conversation goes on without it. */
 export function readPart(block: JsonRecord, path: string): readonly Part[] {
   const { type } = block;
   const read = typeof type === 'string' && Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
-  return read ? read(block, path) : refuseBlock(block, path);
+  return read ? read(block, path) : [describePart(block, path)];
 }
 
-export function refuseBlock({ type }: JsonRecord, path: string): never {
+/** A block that only its vendor understands, such as the results of its web search, in words for another model. */
+export function describePart({ type, ...block }: JsonRecord, path: string): Part & { type: 'text' } {
   if (typeof type !== 'string') refuse(`${path}.type`, 'the type of a content block');
-  refuseUnable(path, `a block of the type ${JSON.stringify(type.slice(0, 100))} cannot be passed on from here`);
+  const { name, input, content, id: _id, tool_use_id: _use, cache_control: _cache, ...rest } = block;
+  if (type === 'server_tool_use') return asText(`[${String(name)} ${JSON.stringify(input ?? {})}]`);
+  const found = Array.isArray(content) ? content.filter(isRecord) : [];
+  const links = found.flatMap(({ title, url }) =>
+    typeof url === 'string' ? [`- ${String(title ?? url)}: ${url}`] : [],
+  );
+  if (links.length > 0) return asText([`[${type}]`, ...links].join('\n'));
+  const texts = found.flatMap(({ text }) => (typeof text === 'string' ? [text] : []));
+  if (texts.length > 0) return asText([`[${type}]`, ...texts].join('\n'));
+  return asText(`[${type} ${JSON.stringify({ ...rest, ...(content !== undefined && { content }) })}]`);
+}
+
+function asText(text: string): Part & { type: 'text' } {
+  return { type: 'text', text: text.slice(0, MAX_BLOCK_TEXT) };
 }
 
 function readImage({ source }: JsonRecord, path: string): Part {
@@ -100,8 +123,9 @@ function readImage({ source }: JsonRecord, path: string): Part {
   const { type, ...rest } = recordAt(source, at);
   if (type === 'url') return { type: 'image', url: addressAt(rest.url, `${at}.url`) };
   if (type === 'base64') {
+    const named = typeof rest.media_type === 'string' ? rest.media_type.toLowerCase() : '';
     const mediaType =
-      IMAGE_TYPES.find((one) => one === rest.media_type) ??
+      IMAGE_TYPES.find((one) => one === (IMAGE_ALIASES[named] ?? named)) ??
       refuse(`${at}.media_type`, `one of ${IMAGE_TYPES.join(', ')}`);
     return { type: 'image', url: `data:${mediaType};base64,${nameAt(rest.data, `${at}.data`)}` };
   }
@@ -128,7 +152,7 @@ function readDocument({ source, title, context }: JsonRecord, path: string): rea
 function readNested(content: unknown, path: string): readonly Part[] {
   return blocksOf(content, path).flatMap(([block, at]) => {
     if (block.type === 'text') return [readText(block, at)];
-    return block.type === 'image' ? [readImage(block, at)] : refuseBlock(block, at);
+    return block.type === 'image' ? [readImage(block, at)] : [describePart(block, at)];
   });
 }
 
@@ -146,27 +170,39 @@ export type Role = 'user' | 'assistant' | 'system';
 /** One step of a conversation, in a form that fits every model format. */
 export type Turn =
   | { type: 'said'; role: Role; parts: readonly Part[] }
+  /** What the model thought before its next text or call. */
+  | { type: 'thought'; text: string }
   /** A tool call of the model. */
   | { type: 'call'; id: string; name: string; input: JsonRecord }
   /** The result of the call. */
   | { type: 'result'; id: string; parts: readonly Part[]; failed: boolean };
 
-const ROLES: Readonly<Record<Role, (content: unknown, path: string) => readonly Turn[]>> = {
+/** Names of the request's tools → what a `tool_reference` to them stands for. */
+type ToolTexts = ReadonlyMap<unknown, string>;
+
+const ROLES: Readonly<Record<Role, (content: unknown, path: string, tools: ToolTexts) => readonly Turn[]>> = {
   user: readUserTurns,
   assistant: readAssistantTurns,
   system: (content, path) => turnOf('system', readTexts(content, path)),
 };
 
-/** @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_value`, naming the path. */
-export function readConversation(messages: unknown): Turn[] {
+/**
+ * @param tools Of the same request.
+ * @throws GatewayError `missing_required_parameter`, `invalid_value`, `unsupported_value`, naming the path.
+ */
+export function readConversation(messages: unknown, tools: unknown): Turn[] {
   const all = listAt(messages, 'messages');
   if (all.length === 0) refuse('messages', 'a list of at least one message');
+  const listed = Array.isArray(tools) ? tools.filter(isRecord) : [];
+  const texts: ToolTexts = new Map(
+    listed.map(({ name, description, input_schema }) => [name, JSON.stringify({ name, description, input_schema })]),
+  );
   return all.flatMap((message, index) => {
     const path = `messages.${index}`;
     const { role, content } = recordAt(message, path);
     if (role !== 'user' && role !== 'assistant' && role !== 'system')
       refuse(`${path}.role`, 'user, assistant or system');
-    const turns = ROLES[role](content, `${path}.content`);
+    const turns = ROLES[role](content, `${path}.content`, texts);
     if (turns.length === 0 && role !== 'assistant' && index === all.length - 1) {
       refuse(`${path}.content`, 'a text or a list of content blocks that is not empty');
     }
@@ -177,17 +213,17 @@ export function readConversation(messages: unknown): Turn[] {
 /** Text blocks only. */
 export function readTexts(content: unknown, path: string): (Part & { type: 'text' })[] {
   return blocksOf(content, path).map(([block, at]) =>
-    block.type === 'text' ? readText(block, at) : refuseBlock(block, at),
+    block.type === 'text' ? readText(block, at) : describePart(block, at),
   );
 }
 
 /** Results come first: nothing may be between them and the call. */
-function readUserTurns(content: unknown, path: string): readonly Turn[] {
+function readUserTurns(content: unknown, path: string, tools: ToolTexts): readonly Turn[] {
   const blocks = blocksOf(content, path);
   const results = blocks.filter(([{ type }]) => type === 'tool_result');
   const others = blocks.filter(([{ type }]) => type !== 'tool_result');
   return [
-    ...results.map(([block, at]) => readResult(block, at)),
+    ...results.map(([block, at]) => readResult(block, at, tools)),
     ...turnOf(
       'user',
       others.flatMap(([block, at]) => readPart(block, at)),
@@ -195,36 +231,46 @@ function readUserTurns(content: unknown, path: string): readonly Turn[] {
   ];
 }
 
-function readResult({ tool_use_id: id, content, is_error: failed }: JsonRecord, path: string): Turn {
+function readResult({ tool_use_id: id, content, is_error: failed }: JsonRecord, path: string, tools: ToolTexts): Turn {
   const blocks = optional(content, `${path}.content`, blocksOf) ?? [];
   return {
     type: 'result',
-    id: nameAt(id, `${path}.tool_use_id`),
-    parts: blocks.flatMap(([block, at]) => readPart(block, at)),
+    id: fitToolId(nameAt(id, `${path}.tool_use_id`)),
+    parts: blocks.flatMap(([block, at]) => {
+      const tool = block.type === 'tool_reference' ? tools.get(block.tool_name) : undefined;
+      return tool === undefined ? readPart(block, at) : [asText(tool)];
+    }),
     failed: optional(failed, `${path}.is_error`, flagAt) ?? false,
   };
 }
 
-/** Thinking is not sent back: its text is not the model's original reasoning. */
 function readAssistantTurns(content: unknown, path: string): readonly Turn[] {
   const turns: Turn[] = [];
   let parts: Part[] = [];
+  const endText = () => {
+    turns.push(...turnOf('assistant', parts));
+    parts = [];
+  };
   for (const [block, at] of blocksOf(content, path)) {
-    if (block.type === 'thinking' || block.type === 'redacted_thinking') continue;
+    if (block.type === 'redacted_thinking') continue;
     if (block.type === 'text') parts.push(readText(block, at));
-    else if (block.type === 'tool_use') {
-      turns.push(...turnOf('assistant', parts), readCall(block, at));
-      parts = [];
-    } else refuseBlock(block, at);
+    else if (block.type === 'thinking') {
+      endText();
+      if (typeof block.thinking === 'string' && block.thinking !== '')
+        turns.push({ type: 'thought', text: block.thinking });
+    } else if (block.type === 'tool_use') {
+      endText();
+      turns.push(readCall(block, at));
+    } else parts.push(describePart(block, at));
   }
-  turns.push(...turnOf('assistant', parts));
+  endText();
   return turns;
 }
 
 function readCall({ id, name, input }: JsonRecord, path: string): Turn {
   return {
     type: 'call',
-    id: nameAt(id, `${path}.id`),
+    id: fitToolId(nameAt(id, `${path}.id`)),
     name: nameAt(name, `${path}.name`),
     input: recordAt(input, `${path}.input`),
   };
@@ -248,27 +294,34 @@ export interface ToolUse {
   choice?: 'auto' | 'required' | 'none' | { name: string };
   /** Whether it may call only one tool at a time. */
   oneAtATime: boolean;
+  /** What was left out: tools that only their vendor has, and a choice of one of them. */
+  ignored: readonly string[];
 }
 
-/** @throws GatewayError `invalid_value`; `unsupported_value` for tools that only their vendor has. */
+/** @throws GatewayError `invalid_value` */
 export function readToolUse({ tools, tool_choice: choice }: JsonRecord): ToolUse {
-  const sent = optional(tools, 'tools', listAt) ?? [];
-  const read = sent.map((tool, index) => readTool(recordAt(tool, `tools.${index}`), `tools.${index}`));
+  const sent = (optional(tools, 'tools', listAt) ?? []).map((tool, index) => recordAt(tool, `tools.${index}`));
+  const ignored: string[] = [];
+  const read = sent.flatMap((tool, index) => {
+    const kind = optional(tool.type, `tools.${index}.type`, textAt) ?? 'custom';
+    if (kind === 'custom') return [readTool(tool, `tools.${index}`)];
+    // Agents send tools of their vendor by default, and work without them.
+    ignored.push(`tools.${kind.slice(0, 40)}`);
+    return [];
+  });
   const chosen = optional(choice, 'tool_choice', recordAt);
   const disabled = chosen?.disable_parallel_tool_use;
+  const made = chosen && readChoice(chosen, read, sent);
+  if (chosen && made === undefined) ignored.push('tool_choice');
   return {
     tools: read,
-    ...(chosen && { choice: readChoice(chosen, read) }),
+    ...(made !== undefined && { choice: made }),
     oneAtATime: optional(disabled, 'tool_choice.disable_parallel_tool_use', flagAt) ?? false,
+    ignored,
   };
 }
 
-function readTool({ type, name, description, input_schema: schema, strict }: JsonRecord, path: string): Tool {
-  const kind = optional(type, `${path}.type`, textAt) ?? 'custom';
-  if (kind !== 'custom') {
-    const named = JSON.stringify(kind.slice(0, 100));
-    refuseUnable(path, `a tool of the type ${named} is its vendor's own; send tools with a name and an input_schema`);
-  }
+function readTool({ name, description, input_schema: schema, strict }: JsonRecord, path: string): Tool {
   const text = optional(description, `${path}.description`, textAt);
   return {
     name: nameAt(name, `${path}.name`),
@@ -278,14 +331,21 @@ function readTool({ type, name, description, input_schema: schema, strict }: Jso
   };
 }
 
-function readChoice({ type, name }: JsonRecord, tools: readonly Tool[]): NonNullable<ToolUse['choice']> {
+/** @param sent Includes the tools that were left out. @returns Undefined for a choice of one of these. */
+function readChoice(
+  { type, name }: JsonRecord,
+  tools: readonly Tool[],
+  sent: readonly JsonRecord[],
+): ToolUse['choice'] {
   if (type === 'auto' || type === 'none') return type;
-  if (type === 'any') return tools.length > 0 ? 'required' : refuse('tool_choice.type', 'auto or none without tools');
+  if (type === 'any') {
+    if (tools.length > 0) return 'required';
+    return sent.length > 0 ? undefined : refuse('tool_choice.type', 'auto or none without tools');
+  }
   if (type !== 'tool') return refuse('tool_choice.type', 'auto, any, tool or none');
   const wanted = nameAt(name, 'tool_choice.name');
-  return tools.some((tool) => tool.name === wanted)
-    ? { name: wanted }
-    : refuse('tool_choice.name', 'that of a tool sent');
+  if (tools.some((tool) => tool.name === wanted)) return { name: wanted };
+  return sent.some((tool) => tool.name === wanted) ? undefined : refuse('tool_choice.name', 'that of a tool sent');
 }
 
 /** The model formats require a name for the schema of an answer. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../../core/runtime/index.js';
-import type { TextAnswer } from '../../../core/text/index.js';
+import { type TextAnswer, ToolNames } from '../../../core/text/index.js';
 import {
   flagAt,
   isRecord,
@@ -29,6 +29,8 @@ export interface MessageRequest {
   system?: string;
   turns: readonly Turn[];
   toolUse: ToolUse;
+  /** Names of the tools as the upstream knows them. */
+  names: ToolNames;
   thinking: Thinking;
   /** JSON Schema of the answer. */
   schema?: JsonRecord;
@@ -67,7 +69,7 @@ const MAX_STOP_LENGTH = 256;
 export function decodeMessage(sent: JsonRecord): MessageRequest & { maxTokens: number } {
   const counted = decodeCounted(sent);
   const last = counted.turns.at(-1);
-  if (!last || last.type === 'call' || (last.type === 'said' && last.role === 'assistant')) {
+  if (!last || last.type === 'call' || last.type === 'thought' || (last.type === 'said' && last.role === 'assistant')) {
     const why = 'the last message must be of the user, since these models do not go on from the middle of an answer';
     refuseUnable('messages', why);
   }
@@ -88,7 +90,7 @@ export function decodeMessage(sent: JsonRecord): MessageRequest & { maxTokens: n
     ...(user !== undefined && { user }),
     ...(tier !== undefined && tier !== null && { tier: tierAt(tier) }),
     stopSequences: optional(sent.stop_sequences, 'stop_sequences', stopsAt) ?? [],
-    ignored: IGNORED.filter((name) => sent[name] !== undefined && sent[name] !== null),
+    ignored: [...IGNORED.filter((name) => sent[name] !== undefined && sent[name] !== null), ...counted.ignored],
   };
 }
 
@@ -106,16 +108,21 @@ export function decodeCounted(sent: JsonRecord): MessageRequest {
   const format = optional(sent.output_config, 'output_config', recordAt)?.format;
   // The older name, which some clients still use.
   const schema = schemaAt(format, 'output_config.format') ?? schemaAt(sent.output_format, 'output_format');
+  const toolUse = readToolUse(sent);
+  const names = new ToolNames();
+  // Listed tools keep their names where earlier calls have similar ones.
+  for (const { name } of toolUse.tools) names.encode({ name });
   return {
     model: textAt(model, 'model'),
     stream,
     ...(instructions && instructions.length > 0 && { system: instructions.join('\n\n') }),
-    turns: readConversation(messages),
-    toolUse: readToolUse(sent),
+    turns: readConversation(messages, sent.tools),
+    toolUse,
+    names,
     thinking: readThinking(sent),
     ...(schema && { schema }),
     stopSequences: [],
-    ignored: [],
+    ignored: toolUse.ignored,
   };
 }
 

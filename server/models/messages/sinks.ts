@@ -1,6 +1,6 @@
 import type { Usage } from '../../../core/contracts/index.js';
 import { drawRandomBytes } from '../../../core/runtime/index.js';
-import { markNumbers } from '../../../core/text/index.js';
+import { fitToolId, markNumbers, type ToolNames } from '../../../core/text/index.js';
 import { isRecord } from './message-parts.js';
 
 export type StopReason = 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use' | 'refusal';
@@ -29,11 +29,15 @@ export function newMessage(model: string) {
   } as const;
 }
 
-/** A tool call, from what the model sent so far. Undefined if it does not name the tool. */
-export function toolUseOf(id: unknown, name: unknown): Block | undefined {
+/**
+ * A tool call, from what the model sent so far, with the client's name of the tool and an id that its vendor accepts.
+ * Undefined if it does not name the tool.
+ */
+export function toolUseOf(id: unknown, name: unknown, names: ToolNames): Block | undefined {
   if (typeof name !== 'string' || name === '') return undefined;
   // Unique in a conversation.
-  return { type: 'tool_use', id: typeof id === 'string' && id !== '' ? id : newId('toolu'), name };
+  const own = typeof id === 'string' && id !== '' ? fitToolId(id) : newId('toolu');
+  return { type: 'tool_use', id: own, name: names.decode(name).name };
 }
 
 function newId(prefix: string): string {

@@ -1,4 +1,4 @@
-import { createJsonEnd, type JsonEnd, restoreNumbers } from '../../../core/text/index.js';
+import { chatCallsIn, createJsonEnd, type JsonEnd, restoreNumbers, type ToolNames } from '../../../core/text/index.js';
 import { isRecord, type JsonRecord } from './message-parts.js';
 import { type BlockQueue, type StopReason, toolUseOf } from './sinks.js';
 
@@ -25,6 +25,8 @@ export interface AnswerReaderOptions {
   queue: BlockQueue;
   /** Whether the model's thinking is included in the answer. */
   includesThinking: boolean;
+  /** Names of the request's tools. */
+  names: ToolNames;
 }
 
 /** For a tool call without the name of the tool. */
@@ -75,7 +77,7 @@ interface Call {
 }
 
 /** Reads answers of `/v1/chat/completions`, whole or as events. */
-export function createChatReader({ queue, includesThinking }: AnswerReaderOptions): AnswerReader {
+export function createChatReader({ queue, includesThinking, names }: AnswerReaderOptions): AnswerReader {
   let ending: AnswerEnding | undefined;
   let reason: StopReason = 'end_turn';
   let refuses = false;
@@ -121,7 +123,7 @@ export function createChatReader({ queue, includesThinking }: AnswerReaderOption
     // Some servers use one index for all of them.
     const isAnother = typeof id === 'string' && id !== '' && open?.id !== id && typeof name === 'string' && name !== '';
     if (!open || isAnother) {
-      const block = toolUseOf(id, name);
+      const block = toolUseOf(id, name, names);
       if (!block) {
         ending = NAMELESS_CALL;
         return;
@@ -139,7 +141,8 @@ export function createChatReader({ queue, includesThinking }: AnswerReaderOption
   }
 
   /** A message, or a delta of an event. */
-  function read({ content, refusal, reasoning_content: thought, reasoning, tool_calls: called }: JsonRecord): void {
+  function read(message: JsonRecord): void {
+    const { content, refusal, reasoning_content: thought, reasoning } = message;
     if (includesThinking) speak('thinking', thought ?? reasoning);
     // For servers that answer in parts: the text parts.
     const texts = Array.isArray(content) ? content.filter(isRecord).map(({ text }) => text) : [content];
@@ -148,7 +151,7 @@ export function createChatReader({ queue, includesThinking }: AnswerReaderOption
       refuses = true;
       speak('text', refusal);
     }
-    if (Array.isArray(called)) called.forEach((one, position) => void call(one, position));
+    for (const [position, one] of chatCallsIn(message).entries()) call(one, position);
   }
 
   /** One choice is requested; a server that makes several distinguishes them by their index. */
@@ -159,13 +162,16 @@ export function createChatReader({ queue, includesThinking }: AnswerReaderOption
     const content = delta ?? message;
     if (isRecord(content)) read(content);
     if (finish !== undefined && finish !== null) reason = REASONS.get(finish) ?? 'end_turn';
+    if (finish === 'error' || isRecord(first.error)) ending = { failure: failureOf(first.error) };
   }
 
   function end(): void {
     if (ending) return;
     queue.closeAll();
     if (refuses) ending = { reason: 'refusal' };
-    else ending = { reason: reason === 'end_turn' && calls.size > 0 ? 'tool_use' : reason };
+    else if (reason === 'end_turn' || reason === 'tool_use') {
+      ending = { reason: calls.size > 0 ? 'tool_use' : 'end_turn' };
+    } else ending = { reason };
   }
 
   return {
@@ -191,7 +197,7 @@ export function createChatReader({ queue, includesThinking }: AnswerReaderOption
 const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
 
 /** Reads answers of `/v1/responses`, whole or as events. */
-export function createResponsesReader({ queue, includesThinking }: AnswerReaderOptions): AnswerReader {
+export function createResponsesReader({ queue, includesThinking, names }: AnswerReaderOptions): AnswerReader {
   let ending: AnswerEnding | undefined;
   let callsTools = false;
   let refuses = false;
@@ -242,7 +248,7 @@ export function createResponsesReader({ queue, includesThinking }: AnswerReaderO
     hasItems = true;
     if (!isRecord(item) || item.type !== 'function_call') return;
     callsTools = true;
-    const block = toolUseOf(item.call_id ?? item.id, item.name);
+    const block = toolUseOf(item.call_id ?? item.id, item.name, names);
     if (block) queue.open(keyOf(index), block);
     else ending = NAMELESS_CALL;
   }
@@ -254,7 +260,9 @@ export function createResponsesReader({ queue, includesThinking }: AnswerReaderO
     beginItem(item, index);
     if (item.type === 'function_call' && !queue.hasText(key)) add(key, inputTextOf(item.arguments));
     if (item.type === 'reasoning' && !queue.hasText(key)) {
-      for (const [part, { text }] of partsOf(item.summary).entries()) {
+      // Servers of open models send the thoughts themselves, and no summary.
+      const thoughts = [item.summary, item.content].map(partsOf).find((parts) => parts.length > 0) ?? [];
+      for (const [part, { text }] of thoughts.entries()) {
         beginThought(index, part);
         addThought(index, text);
       }

@@ -1,4 +1,5 @@
 import { REASONING_EFFORTS } from '../../../core/contracts/index.js';
+import { arrangeChat, type DraftMessage, type ReasoningField, type ToolNames } from '../../../core/text/index.js';
 import {
   type JsonRecord,
   optional,
@@ -17,19 +18,26 @@ import type { MessageRequest } from './request.js';
 
 /**
  * Converts a message to a body of `/v1/chat/completions`.
+ * @param reasoningField Of the model, see {@link arrangeChat}.
  * @throws GatewayError `unsupported_value` naming a document that is only linked.
  */
-export function encodeChat(request: MessageRequest, efforts: readonly string[]): JsonRecord {
-  const { model, stream, system, turns, toolUse, thinking, schema, maxTokens, temperature, topP, user, tier } = request;
+export function encodeChat(
+  request: MessageRequest,
+  efforts: readonly string[],
+  reasoningField?: ReasoningField,
+): JsonRecord {
+  const { model, stream, system, turns, toolUse, names, thinking, schema } = request;
+  const { maxTokens, temperature, topP, user, tier } = request;
   const effort = thinking.effort && closestEffort(thinking.effort, efforts);
+  const instructions = system === undefined ? [] : [{ role: 'system', content: system }];
   const format = schema && { type: 'json_schema', json_schema: { name: SCHEMA_NAME, schema, strict: true } };
   return {
     model,
-    messages: [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...encodeTurns(turns)],
+    messages: arrangeChat([...instructions, ...draftsOf(turns, names)], reasoningField),
     stream,
     // The older name: most servers with only this format know no other.
     ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-    ...encodeTools(toolUse),
+    ...encodeTools(toolUse, names),
     ...(effort && { reasoning_effort: effort }),
     ...(format && { response_format: format }),
     ...(temperature !== undefined && { temperature }),
@@ -39,46 +47,68 @@ export function encodeChat(request: MessageRequest, efforts: readonly string[]):
   };
 }
 
-function encodeTurns(turns: readonly Turn[]): JsonRecord[] {
-  const messages: JsonRecord[] = [];
+function draftsOf(turns: readonly Turn[], names: ToolNames): DraftMessage[] {
+  const drafts: DraftMessage[] = [];
   /** The last text and tool calls of the model, which are one message. */
-  let spoken: { role: 'assistant'; content: string | null; tool_calls?: JsonRecord[] } | undefined;
+  let spoken: (DraftMessage & { content: string | null; tool_calls?: JsonRecord[] }) | undefined;
+  let thought: string | undefined;
   /** Results cannot contain pictures: they follow in a user message. */
   let isVisible: Part[] = [];
 
   function show(): void {
-    if (isVisible.length > 0) messages.push({ role: 'user', content: isVisible.map(encodePart) });
+    if (isVisible.length > 0) drafts.push({ role: 'user', content: isVisible.map(encodePart) });
     isVisible = [];
   }
 
-  for (const turn of turns) {
-    if (turn.type === 'result') {
-      spoken = undefined;
-      const parts = sanitizedError(turn);
-      const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
-      messages.push({ role: 'tool', tool_call_id: turn.id, content: text });
-      for (const part of parts) if (part.type !== 'text') isVisible.push(part);
-      continue;
+  function speak(): NonNullable<typeof spoken> {
+    // Thoughts begin another message: each request of a tool loop had its own.
+    if (!spoken || (thought !== undefined && spoken.tool_calls)) {
+      spoken = { role: 'assistant', content: null };
+      drafts.push(spoken);
+    }
+    if (thought !== undefined) spoken.thought = spoken.thought ? `${spoken.thought}\n\n${thought}` : thought;
+    thought = undefined;
+    return spoken;
+  }
+
+  function addResult(turn: Turn & { type: 'result' }): void {
+    spoken = undefined;
+    const parts = sanitizedError(turn);
+    drafts.push({ role: 'tool', tool_call_id: turn.id, content: textsOf(parts).join('\n') });
+    for (const part of parts) if (part.type !== 'text') isVisible.push(part);
+  }
+
+  function addText({ role, parts }: Turn & { type: 'said' }): void {
+    if (role === 'system') {
+      drafts.push({ role, content: textsOf(parts).join('\n') });
+      return;
     }
     show();
-    if (turn.type === 'said' && turn.role !== 'assistant') {
-      spoken = undefined;
-      messages.push({ role: turn.role, content: encodeContent(turn.parts) });
-      continue;
+    if (role === 'assistant') {
+      const message = speak();
+      message.content = (message.content ?? '') + textsOf(parts).join('');
+      return;
     }
-    if (!spoken) {
-      spoken = { role: 'assistant', content: null };
-      messages.push(spoken);
-    }
-    if (turn.type === 'said') spoken.content = (spoken.content ?? '') + textsOf(turn.parts).join('');
+    spoken = undefined;
+    thought = undefined;
+    drafts.push({ role, content: encodeContent(parts) });
+  }
+
+  for (const turn of turns) {
+    if (turn.type === 'result') addResult(turn);
+    else if (turn.type === 'said') addText(turn);
+    else if (turn.type === 'thought') thought = thought === undefined ? turn.text : `${thought}\n\n${turn.text}`;
     else {
+      show();
       const { id, name, input } = turn;
-      spoken.tool_calls ??= [];
-      spoken.tool_calls.push({ id, type: 'function', function: { name, arguments: JSON.stringify(input) } });
+      const message = speak();
+      message.tool_calls ??= [];
+      const called = { name: names.encode({ name }), arguments: JSON.stringify(input) };
+      message.tool_calls.push({ id, type: 'function', function: called });
     }
   }
   show();
-  return messages;
+  return drafts;
 }
 
 /** A plain text if there is nothing else: many servers of the format accept no list. */
@@ -97,12 +127,15 @@ function encodePart(part: Part): JsonRecord {
   return refuseUnable(part.path, 'this model takes no addresses of documents; send it as base64');
 }
 
-function encodeTools({ tools, choice, oneAtATime }: ToolUse): JsonRecord {
+function encodeTools({ tools, choice, oneAtATime }: ToolUse, names: ToolNames): JsonRecord {
   if (tools.length === 0) return {};
   return {
-    tools: tools.map(({ strict, ...tool }) => ({ type: 'function', function: { ...tool, ...(strict && { strict }) } })),
+    tools: tools.map(({ strict, name, ...tool }) => ({
+      type: 'function',
+      function: { name: names.encode({ name }), ...tool, ...(strict && { strict }) },
+    })),
     ...(choice && {
-      tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } },
+      tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: { name: names.encode(choice) } },
     }),
     ...(oneAtATime && { parallel_tool_calls: false }),
   };
@@ -128,23 +161,25 @@ export function encodeResponses(request: MessageRequest, efforts: readonly strin
 
 /** Converts the input of a model to a body of `/v1/responses/input_tokens`. */
 export function encodeResponsesInput(request: MessageRequest, efforts: readonly string[]): JsonRecord {
-  const { model, system, turns, toolUse, thinking, schema } = request;
+  const { model, system, turns, toolUse, names, thinking, schema } = request;
   const effort = thinking.effort && closestEffort(thinking.effort, efforts);
   const reasoning = { ...(effort && { effort }), ...(thinking.isVisible && { summary: 'auto' }) };
   return {
     model,
     ...(system !== undefined && { instructions: system }),
-    input: turns.map(encodeTurn),
-    ...encodeResponsesTools(toolUse),
+    input: turns.flatMap((turn) => encodeTurn(turn, names) ?? []),
+    ...encodeResponsesTools(toolUse, names),
     ...(Object.keys(reasoning).length > 0 && { reasoning }),
     ...(schema && { text: { format: { type: 'json_schema', name: SCHEMA_NAME, schema, strict: true } } }),
   };
 }
 
-function encodeTurn(turn: Turn): JsonRecord {
+/** Undefined for thoughts: the vendor takes only those that it has encrypted. */
+function encodeTurn(turn: Turn, names: ToolNames): JsonRecord | undefined {
+  if (turn.type === 'thought') return undefined;
   if (turn.type === 'call') {
     const { id, name, input } = turn;
-    return { type: 'function_call', call_id: id, name, arguments: JSON.stringify(input) };
+    return { type: 'function_call', call_id: id, name: names.encode({ name }), arguments: JSON.stringify(input) };
   }
   if (turn.type === 'result') {
     return { type: 'function_call_output', call_id: turn.id, output: encodeOutput(sanitizedError(turn)) };
@@ -166,18 +201,20 @@ function encodeResponsesPart(part: Part, role: Role): JsonRecord {
   return { type: 'input_file', file_url: part.url };
 }
 
-function encodeResponsesTools({ tools, choice, oneAtATime }: ToolUse): JsonRecord {
+function encodeResponsesTools({ tools, choice, oneAtATime }: ToolUse, names: ToolNames): JsonRecord {
   if (tools.length === 0) return {};
   return {
     tools: tools.map(({ name, description, parameters, strict }: Tool) => ({
       type: 'function',
-      name,
+      name: names.encode({ name }),
       ...(description !== undefined && { description }),
       parameters,
       // The default there is true.
       strict,
     })),
-    ...(choice && { tool_choice: typeof choice === 'string' ? choice : { type: 'function', name: choice.name } }),
+    ...(choice && {
+      tool_choice: typeof choice === 'string' ? choice : { type: 'function', name: names.encode(choice) },
+    }),
     ...(oneAtATime && { parallel_tool_calls: false }),
   };
 }

@@ -132,6 +132,8 @@ const REFUSED: readonly unknown[] = [
   `https://site.example/${'a'.repeat(2048)}`,
   'https://[::1',
   'https://%zz/',
+  'https://site.example&v=.evil.example/a',
+  'https://site.example%3Fv=.evil.example/a',
   // Letters that only look like those of another host.
   'https://\uff53ite.example/a',
   'https://site\u3002example/a',

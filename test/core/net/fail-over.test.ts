@@ -394,6 +394,22 @@ describe('failing over', () => {
     });
   });
 
+  it('passes the wait of a vendor on that limits the rate, 7 days at most', async () => {
+    for (const [asked, told] of [
+      [61, 61],
+      [86_400, 86_400],
+      [251_606_812_563, 604_800],
+    ] as const) {
+      const failOver = createFailOver({ upstreams: ['a'], clock: createManualClock() });
+      const error = new GatewayError('upstream_rate_limited', 'Later.', { retryAfterSeconds: asked });
+      const work = async () => {
+        throw new TryFailure(error, { again: 'anywhere', counts: false });
+      };
+      const refused = await rejection(failOver.run({ budgetMs: 600_000, longestWaitMs: 0, signal, work }));
+      expect(refused, String(asked)).to.include({ retryAfterSeconds: told });
+    }
+  });
+
   it('waits within a call for as long as the upstream asks', async () => {
     const clock = createManualClock();
     const failOver = createFailOver({ upstreams: ['a'], clock });

@@ -164,6 +164,11 @@ describe('the testing kit', () => {
         { links: { [`${host}/item/${ID}`]: ID, [`${host}/item/aaaaaaaaaa`]: 'bbbbbbbbbb' } },
       ],
       [
+        'a link that is another without its scheme',
+        ['matches its links as people paste them'],
+        extractor(() => ({ match: (url) => (url.protocol === 'https:' && url.search ? undefined : match(url)) })),
+      ],
+      [
         'a URL that match changes',
         ['matches its links to their ids'],
         extractor(() => ({

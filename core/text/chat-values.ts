@@ -1,0 +1,51 @@
+/* Reads values of requests that are converted to a chat, and says in errors which field is wrong. */
+
+import { GatewayError } from '../runtime/index.js';
+
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+const ONLY_CHATS = 'The upstream of this model only has the chat format';
+
+export function unsupported(param: string, why: string): GatewayError {
+  return new GatewayError('unsupported_parameter', `${ONLY_CHATS}, ${why}`, { param });
+}
+
+/** For a valid value that a chat cannot express. */
+export function unable(param: string, why: string): GatewayError {
+  return new GatewayError('unsupported_value', `${ONLY_CHATS}, ${why}`, { param });
+}
+
+export function invalid(param: string, expected: string): GatewayError {
+  return new GatewayError('invalid_value', `"${param}" must be ${expected}.`, { param });
+}
+
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** The fields that have a value. */
+export function given(fields: JsonRecord): JsonRecord {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => isGiven(value)));
+}
+
+/** An empty record for everything else. */
+export function recordOf(value: unknown): JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : {};
+}
+
+/** @throws GatewayError `invalid_value` */
+export function recordAt(value: unknown, at: string): JsonRecord {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonRecord;
+  throw invalid(at, 'an object');
+}
+
+/** @throws GatewayError `invalid_value` */
+export function textOf(value: unknown, at: string): string {
+  if (typeof value === 'string') return value;
+  throw invalid(at, 'a text');
+}
+
+/** A value of a request as an error shows it. */
+export function nameOf(type: unknown): string {
+  return `"${String(type).slice(0, 60)}"`;
+}
