@@ -53,18 +53,7 @@ export async function addModelCommand(settings: Settings, id: string, options: A
   const model = modelOf(id, options);
   // Commands at the same time wait for each other: each reads what the one before it wrote.
   const target = await realpath(file).catch(() => file);
-  const added = await withFileLock(target, () => addToFile(settings, file, model, options));
-  const provider = added?.provider;
-  if (options.json) printJson({ id, provider, file, model });
-  else {
-    const { keyVariable } = options;
-    const isUnset = keyVariable !== undefined && !process.env[keyVariable];
-    const advice = isUnset
-      ? `Set ${keyVariable} to the key of the server, and restart the gateway.`
-      : 'Restart the gateway.';
-    print(`Added ${id} to the provider ${provider} in ${file}.\n${advice} To try it: mediagate models test ${id}\n`);
-  }
-  return 0;
+  return (await withFileLock(target, () => addToFile(settings, file, model, options))) ?? 1;
 }
 
 async function addToFile(
@@ -72,7 +61,7 @@ async function addToFile(
   file: string,
   model: { id: string },
   options: AddModelOptions,
-): Promise<{ provider: string }> {
+): Promise<number> {
   const { id } = model;
   const entries = await readPluginConfig(file, process.env);
   const holder = entries.find((entry) => !entry.fallback && servesOf(entry).includes(id));
@@ -91,7 +80,17 @@ async function addToFile(
   );
   if (added) await checkEntry(settings, added);
   await replaceFile(file, text, changed);
-  return { provider: entry.id ?? path.basename(entry.use) };
+  const provider = entry.id ?? path.basename(entry.use);
+  if (options.json) printJson({ id, provider, file, model });
+  else {
+    const { keyVariable } = options;
+    const isUnset = keyVariable !== undefined && !process.env[keyVariable];
+    const advice = isUnset
+      ? `Set ${keyVariable} to the key of the server, and restart the gateway.`
+      : 'Restart the gateway.';
+    print(`Added ${id} to the provider ${provider} in ${file}.\n${advice} To try it: mediagate models test ${id}\n`);
+  }
+  return 0;
 }
 
 /** Adds a further server to a model that exists. */
