@@ -138,17 +138,17 @@ export function removeElements(body: Uint8Array, name: string, remove: (index: n
     if (isList) list = { start: valueStart, end: valueEnd };
   });
   if (!list) return body;
-  const kept: Uint8Array[] = [];
+  const rest: Uint8Array[] = [];
   let count = 0;
   walkElements(body, list.start, (start, end) => {
-    if (!remove(count)) kept.push(Buffer.from(kept.length > 0 ? ',' : ''), body.subarray(start, end));
+    if (!remove(count)) rest.push(Buffer.from(rest.length > 0 ? ',' : ''), body.subarray(start, end));
     count += 1;
   });
-  if (kept.length === 2 * count) return body;
-  if (kept.length === 0) return replaceFields(body, { [name]: undefined });
+  if (rest.length === 2 * count) return body;
+  if (rest.length === 0) return replaceFields(body, { [name]: undefined });
   const brackets = ['[', ']'].map((bracket) => Buffer.from(bracket));
   const [open = body, close = body] = brackets;
-  return Buffer.concat([body.subarray(0, list.start), open, ...kept, close, body.subarray(list.end)]);
+  return Buffer.concat([body.subarray(0, list.start), open, ...rest, close, body.subarray(list.end)]);
 }
 
 /**
