@@ -24,6 +24,7 @@ import {
   hasDotEnv,
   MIN_FILES,
   notExecutable,
+  packagedFfmpeg,
   roomOf,
   type Settings,
 } from '../settings/index.js';
@@ -39,6 +40,14 @@ export interface Finding {
   /** The remedy. */
   advice?: string;
 }
+
+/** Oldest major version of ffmpeg that Debian still mends. */
+const MIN_FFMPEG = 5;
+const FFMPEG_COMMANDS: Partial<Record<NodeJS.Platform, string>> = {
+  darwin: 'brew install ffmpeg',
+  win32: 'winget install Gyan.FFmpeg',
+};
+const INSTALL_FFMPEG = FFMPEG_COMMANDS[process.platform] ?? 'apt-get install ffmpeg';
 
 const FREE_SPACE = 'Free some space, or set DATA_DIR to a larger disk.';
 
@@ -188,11 +197,21 @@ export async function checkFfmpeg({ ffmpegPath }: Settings, searchPath?: string)
   const found = await findFfmpeg({ configured: ffmpegPath, searchPath });
   if (found) {
     const version = await versionOf(found);
-    const detail = `${found}${version ? `, version ${version}` : ''}`;
-    if (version) return { name: 'ffmpeg', level: 'ok', detail };
-    return { name: 'ffmpeg', level: 'warn', detail, advice: 'It does not run. Set FFMPEG_PATH to another one.' };
+    const origin = found === packagedFfmpeg() ? ', from npm' : '';
+    const detail = `${found}${version ? `, version ${version}` : ''}${origin}`;
+    const advice = version === undefined ? 'It does not run. Set FFMPEG_PATH to another one.' : adviceOn(version);
+    return advice === undefined
+      ? { name: 'ffmpeg', level: 'ok', detail }
+      : { name: 'ffmpeg', level: 'warn', detail, advice };
   }
-  return missing('ffmpeg', ffmpegPath, 'ffmpeg', 'apt-get install ffmpeg', 'FFMPEG_PATH');
+  return missing('ffmpeg', ffmpegPath, 'ffmpeg', INSTALL_FFMPEG, 'FFMPEG_PATH');
+}
+
+/** Undefined for versions that are recent enough, and for builds without a release number. */
+function adviceOn(version: string): string | undefined {
+  const major = /^n?(\d+)\./.exec(version)?.[1];
+  if (major === undefined || Number(major) >= MIN_FFMPEG) return undefined;
+  return `It is old, and reads files of strangers: install ${MIN_FFMPEG}.0 or later (${INSTALL_FFMPEG}), or set FFMPEG_PATH.`;
 }
 
 async function versionOf(ffmpeg: string): Promise<string | undefined> {
