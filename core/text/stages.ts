@@ -7,7 +7,7 @@
 /** Smaller texts are worked on at once. */
 export const LARGE_TEXT = 256 * 1024;
 /** The longest answer that is translated as a whole: many times what a model writes. */
-export const MAX_TRANSLATED_BYTES = 8 * 1024 * 1024;
+export const MAX_TRANSLATED_BYTES = 16 * 1024 * 1024;
 
 let latest: Promise<unknown> = Promise.resolve();
 
