@@ -72,6 +72,7 @@ export async function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logg
     checkNode(),
     checkSettings(settings, env),
     checkAddress(settings),
+    checkRunning(settings),
     checkDatabase(settings),
     checkDataFolder(settings),
     checkSecrets(settings),
@@ -109,6 +110,25 @@ async function checkAddress(settings: Settings): Promise<Finding> {
   const finding: Finding = { name: 'address', level: hasLocalLinks(settings) ? 'warn' : 'ok', detail };
   if (finding.level === 'ok') return finding;
   return { ...finding, advice: 'Set BASE_URL to the address that other machines use.' };
+}
+
+const RUNNING_MS = 1_000;
+
+/** Another process has an environment of its own, and its settings may differ from all that this command says. */
+async function checkRunning(settings: Settings): Promise<Finding[]> {
+  if (settings.port === 0) return [];
+  const address = localAddress(settings);
+  const isRunning = await fetch(`${address}/health/live`, { signal: AbortSignal.timeout(RUNNING_MS) }).then(
+    async (response) => {
+      await response.body?.cancel();
+      return response.ok;
+    },
+    () => false,
+  );
+  if (!isRunning) return [];
+  const detail = `a gateway runs on ${address}; this command cannot see its settings, and checks the variables of this shell`;
+  const advice = 'To check that gateway, run doctor with the variables that it was started with.';
+  return [{ name: 'running', level: 'ok', detail, advice }];
 }
 
 const MINIMUM_NODE = [22, 19] as const;
