@@ -16,6 +16,7 @@ export type {
   Texts,
   TokenDemand,
 } from './requests.js';
+export { inStages, LARGE_TEXT, MAX_TRANSLATED_BYTES } from './stages.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
 export { createTokenCounter, type PromptSample, samplePrompt, type TokenCounter } from './tokens.js';
 export { fitToolId, ToolNames } from './tool-names.js';
