@@ -49,6 +49,22 @@ describe('the command line', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
+  it('answers a wrong subcommand with those that exist, also where a noun alone lists something', async () => {
+    for (const [args, name, known] of [
+      [['plans', 'show', 'team'], 'mediagate plans', 'list, grant'],
+      [['groups', 'delte', 'x'], 'mediagate groups', 'create, list, show, update, delete'],
+      [['keys', 'lst'], 'mediagate keys', 'create, list, update, show, rotate, revoke'],
+      [['models', 'remove', 'x'], 'mediagate models', 'list, test, add'],
+      [['payments', 'sho'], 'mediagate payments', 'list, show'],
+    ] as const) {
+      const { code, stdout, stderr } = await runCommand(args, environment);
+      expect([code, stdout], stderr).to.deep.equal([2, '']);
+      expect(stderr).to.contain(`error: "${name}" has no command ${args[1]}.`).and.to.contain(`Known: ${known}`);
+    }
+    expect((await runCommand(['keys', 'lst'], environment)).stderr).to.contain('Did you mean "list"?');
+    expect((await runCommand(['kyes'], environment)).stderr).to.contain('Did you mean "keys"?');
+  });
+
   const run = (...args: string[]) => runCommand(args, environment);
 
   it('begins nothing where a mistyped DATA_DIR points, unless it is there to begin something', async () => {
@@ -565,7 +581,7 @@ describe('the process', () => {
     const address = await first.says(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
     expect(first.said.stdout)
       .to.contain(`-d '{"url":"https://paper.example/7"}'`)
-      .and.to.contain('paper')
+      .and.to.match(/paper +ready +Paper\n/)
       .and.to.contain(`\n  site     ${address}\n`)
       .and.to.contain(environment.DATA_DIR ?? '');
     const answer = await fetch(`${address}/v1/extract`, {
@@ -575,6 +591,11 @@ describe('the process', () => {
     });
     expect([answer.status, answer.headers.get('ratelimit-policy')]).to.deep.equal([200, '"rpm";q=30;w=60']);
     await answer.text();
+
+    const doctor = await runCommand(['doctor'], { ...environment, PORT: new URL(address).port });
+    expect(doctor.stdout).to.contain(
+      `ok    running       a gateway runs on ${address}; this command cannot see its settings`,
+    );
 
     const beside = await runCommand(['keys', 'create', '--json'], environment);
     const made = JSON.parse(beside.stdout).key;
