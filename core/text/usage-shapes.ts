@@ -107,7 +107,7 @@ function addPriced(usage: Usage, value: JsonRecord, read: JsonRecord, written: J
   add('webSearches', count(recordOf(value.server_tool_use).web_search_requests));
   add('webSearches', count(value.num_search_queries));
   add('webSearches', count(recordOf(value.server_side_tool_usage_details).web_search_calls));
-  // Anthropic's faster mode has a price of its own, whatever the tier.
+  // Anthropic's faster mode has a price of its own in every tier.
   return withTier(usage, value.speed === 'fast' ? 'fast' : value.service_tier);
 }
 
@@ -141,7 +141,7 @@ interface Counts {
   ofCache: number;
 }
 
-/** Whether what is of a cache is beside the input: so Anthropic counts, and whoever names more than the input has. */
+/** Whether what is of a cache is beside the input: so Anthropic counts, and servers that name more than the input has. */
 function isApart(value: JsonRecord, { input, output, total, reasoning = 0, cached = 0, ofCache }: Counts): boolean {
   if (ofCache === 0) return false;
   if (total !== undefined) {
