@@ -41,15 +41,19 @@ async function compile(node) {
       .map(newestSource),
   );
   if (built > newest) return;
-  const endProgress = built === 0 ? showProgress() : () => {};
+  const endProgress = showProgress(built === 0);
   await runCompiler(node, []);
   endProgress();
   fs.writeFileSync(stamp, '');
 }
 
-/** Says every few seconds that the first compilation still runs. @returns What ends it. */
-function showProgress() {
-  console.error('Compiling. This takes up to a minute, and only the first time.');
+/** Says every few seconds that the compilation still runs. @returns What ends it. */
+function showProgress(isFirst) {
+  console.error(
+    isFirst
+      ? 'Compiling. This takes up to a minute, and only the first time.'
+      : 'Compiling, because sources or packages are newer than the last build.',
+  );
   const startedAt = Date.now();
   const seconds = () => Math.round((Date.now() - startedAt) / 1000);
   const timer = setInterval(() => console.error(`  still compiling: ${seconds()} s`), PROGRESS_MS);

@@ -11,7 +11,7 @@ import type {
   PartialImages,
   Usage,
 } from '../contracts/index.js';
-import type { JobRun } from '../jobs/index.js';
+import type { Charge, JobRun } from '../jobs/index.js';
 import { fileTooLarge, type ImageFiles, MAX_IMAGE_BYTES, type OutputFormat } from '../media/index.js';
 import { discard, type Hop, nextHop } from '../net/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
@@ -61,6 +61,7 @@ export type ImageRun = (
   task: ImageTask,
   job: Pick<JobRun, 'id' | 'attempts'>,
   signal: AbortSignal,
+  ask: (charge: Charge) => Promise<void>,
 ) => Promise<ImageResult>;
 
 /** One run of a job: input images → the model → the exact canvas → files. */
@@ -77,7 +78,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
   }
 
   /** Passes on as many images as the caller wants. */
-  function partialsOf(id: string, count: number): PartialImages {
+  function partialsOf(id: string, count: number, shown: (count: number) => void): PartialImages {
     let left = count;
     return {
       count,
@@ -85,17 +86,26 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
         if (left === 0 || !(image?.bytes instanceof Uint8Array)) return;
         left -= 1;
         showPartial(id, image);
+        shown(count - left);
       },
     };
   }
 
-  async function make(task: ImageTask, id: string, signal: AbortSignal): Promise<ImageResult> {
+  async function make(task: ImageTask, id: string, { signal, ask }: Asking): Promise<ImageResult> {
     const { model, prompt, size, resultTarget } = task;
     const provider = registry.imageProvider(model);
     if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
     // The plugin instance may be unloaded before the image is stored.
     const { hideOptions, standIn } = host.policy(provider.entry);
     const { mask, ...inputs } = await loadInputs(task, signal);
+    const due = chargeOf(task);
+    await ask(due);
+    signal.throwIfAborted();
+    const shown = (count: number) => {
+      const usage = { outputTokens: count * PARTIAL_TOKENS, estimated: true };
+      // The job may have ended meanwhile.
+      ask({ ...due, usage }).catch(() => undefined);
+    };
     const {
       usage: reported,
       seed,
@@ -110,7 +120,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
             size,
             references: inputs.references,
             ...(mask && { mask }),
-            ...(task.partialImages && { partials: partialsOf(id, task.partialImages) }),
+            ...(task.partialImages && { partials: partialsOf(id, task.partialImages, shown) }),
             options: task.options,
             idempotencyKey: id,
             signal: callSignal,
@@ -128,7 +138,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       { raw, fit, ...(standIn !== undefined && { standIn }) },
       signal,
     );
-    const shown = warnings?.map(({ setting, details }) => ({
+    const described = warnings?.map(({ setting, details }) => ({
       setting: hideOptions(setting),
       details: hideOptions(details),
     }));
@@ -138,12 +148,12 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       ...(usage && { usage }),
       ...(seed !== undefined && { seed }),
       ...(typeof asked === 'string' && { quality: asked }),
-      ...(shown && { warnings: shown }),
+      ...(described && { warnings: described }),
       ...(standIn !== undefined && { standIn }),
     };
   }
 
-  return async (task, { id, attempts }, signal) => {
+  return async (task, { id, attempts }, signal, ask) => {
     const startedAt = clock.monotonic();
     const fields = () => ({
       jobId: id,
@@ -152,7 +162,7 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       ms: Math.round(clock.monotonic() - startedAt),
     });
     try {
-      const result = await make(task, id, signal);
+      const result = await make(task, id, { signal, ask });
       logger.info('an image was generated', { ...fields(), bytes: result.image.bytes });
       return result;
     } catch (error) {
@@ -162,6 +172,24 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
       throw error;
     }
   };
+}
+
+interface Asking {
+  signal: AbortSignal;
+  ask(charge: Charge): Promise<void>;
+}
+
+/** Output tokens that a partial image costs at the vendors who bill tokens. */
+const PARTIAL_TOKENS = 100;
+
+/** What a task costs from the moment that its vendor is asked, if the image is never seen. */
+function chargeOf({ model, size, options }: ImageTask): Charge {
+  const { quality } = options;
+  const image = {
+    ...(size !== 'auto' && { width: size.width, height: size.height }),
+    ...(typeof quality === 'string' && { quality }),
+  };
+  return { model, units: 1, image };
 }
 
 /** @throws Error if a plugin broke its contract; the message is not shown to callers. */

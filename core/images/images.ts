@@ -279,10 +279,10 @@ export function createImages(options: ImageServiceOptions): ImageService {
     tidying.add(tidied);
   }
 
-  async function work(job: JobRun, signal: AbortSignal): Promise<ImageResult> {
+  async function work(job: JobRun, signal: AbortSignal, ask: (charge: Charge) => Promise<void>): Promise<ImageResult> {
     const task = job.input as ImageTask;
     try {
-      return await run({ ...task, resultTarget: targetOfRun(task.resultTarget, job.attempts) }, job, signal);
+      return await run({ ...task, resultTarget: targetOfRun(task.resultTarget, job.attempts) }, job, signal, ask);
     } finally {
       if (task.partialImages) void partials.forget(job.id);
       tidyLater(job, []);

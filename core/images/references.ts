@@ -10,7 +10,7 @@ import {
   MAX_IMAGE_BYTES,
 } from '../media/index.js';
 import { createAddressGuard, MAX_URL_LENGTH } from '../net/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { diskFailure, GatewayError, isGatewayError } from '../runtime/index.js';
 import { downloadReference } from './image-run.js';
 import type { ImageJobSummary } from './images.js';
 import { fileName, newFileStem } from './result-files.js';
@@ -229,6 +229,9 @@ export function createReferenceFiles({ storage, clock, logger }: ReferenceFilesO
         }
       } catch (cause) {
         await remove(fileNamesOf(stored));
+        const failure = diskFailure(cause);
+        // A full disk, or an object store that does not answer: the request can be sent again.
+        if (isGatewayError(failure) && failure.retryable && failure.code !== 'storage_error') throw failure;
         throw new GatewayError('storage_error', 'The input images could not be stored.', { cause });
       }
       return stored;

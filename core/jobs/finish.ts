@@ -15,6 +15,7 @@ import type { JobClaims } from './claim.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
 import { type AdmissionHooks, type EndedJob, JOB_KINDS, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
 import {
+  askedCharge,
   type Ended,
   type JobEndTable,
   type JobRunTable,
@@ -77,7 +78,8 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
       const ended = yield* endTable.finish(run, outcome);
       if (!ended) continue;
       done.add(finish);
-      jobs.push('error' in outcome ? toEndedJob(ended, 'failed') : toEndedJob(ended, 'completed', outcome.charge));
+      if ('result' in outcome) jobs.push(toEndedJob(ended, 'completed', outcome.charge));
+      else jobs.push(toEndedJob(ended, 'failed', outcome.unanswered ? askedCharge(ended) : undefined));
     }
     yield* runHooks(jobs);
     const ids = ordered.flatMap((finish) => (done.has(finish) ? [finish.run.id] : []));
@@ -101,7 +103,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
     ended: readonly Ended[],
     outcome: 'failed' | 'cancelled',
   ): Promise<void> {
-    await runScript(transaction, runHooks(ended.map((row) => toEndedJob(row, outcome))));
+    await runScript(transaction, runHooks(ended.map((row) => toEndedJob(row, outcome, askedCharge(row)))));
     await runScript(transaction, dispatcher.announceEnds(ended.map(({ id }) => id)));
   }
 

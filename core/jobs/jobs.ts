@@ -80,8 +80,11 @@ export interface Charge {
   units: number;
   /** As the upstream reported it. */
   usage?: Usage;
-  /** Of an image: its pixels, and the quality that was asked for, if any. */
-  image?: { width: number; height: number; quality?: string };
+  /**
+   * Of an image: its pixels, and the quality that was asked for, if any. Without pixels it was not seen, and may have any
+   * size.
+   */
+  image?: { width?: number; height?: number; quality?: string };
 }
 
 export interface WorkOptions {
@@ -104,8 +107,10 @@ export interface WorkOptions {
    * Does the work and returns the result, as JSON. A thrown GatewayError becomes the job's failure; any other error
    * becomes `internal_error`. The signal aborts when the job is cancelled or takes too long, the lease is lost, or the
    * workers stop.
+   * @param ask To be called before a vendor is asked, and again if the charge grows: the charge of the job if it is
+   *   cancelled, takes too long or is interrupted from then on. Rejects if the job has ended already.
    */
-  run(job: JobRun, signal: AbortSignal): Promise<unknown>;
+  run(job: JobRun, signal: AbortSignal, ask: (charge: Charge) => Promise<void>): Promise<unknown>;
   /** Computes the cost of the completed job from its result. Default: no charge. */
   charge?(job: JobRun, result: unknown): Charge;
   /** Called with a result that came after the job had ended or was taken over; never throws. Default: none. */
@@ -312,7 +317,7 @@ export interface EndedJob {
   /** As `judge` returned it. */
   readonly admission: string | null;
   readonly outcome: 'completed' | 'failed' | 'cancelled';
-  /** Set for a completed job if its run reports it. */
+  /** Set for a completed job if its run reports it, and for one that ended after a vendor was asked. */
   readonly charge?: Charge;
   readonly createdAt: number;
   readonly finishedAt: number;

@@ -196,6 +196,18 @@ export function createJobRunTable(
       return numUpdatedRows > 0n;
     },
 
+    /** Stores the charge of a run that asks a vendor now. False if the run no longer owns the job. */
+    async ask(queries: Queries, { id, attempts }: RunKey, charge: string): Promise<boolean> {
+      const { numUpdatedRows } = await queries
+        .updateTable('jobs')
+        .set({ asked: charge })
+        .where('id', '=', id)
+        .where('attempts', '=', attempts)
+        .where(RUNNING)
+        .executeTakeFirstOrThrow();
+      return numUpdatedRows > 0n;
+    },
+
     /**
      * Ends a run of a dead process: the job is queued again at its old priority, or fails with `error`. Undefined if it
      * has ended before.
@@ -223,7 +235,7 @@ export function createJobRunTable(
   };
 }
 
-export const RETURNED = ['id', 'kind', 'owner', 'keyId', 'admission', 'createdAt', 'finishedAt'] as const;
+export const RETURNED = ['id', 'kind', 'owner', 'keyId', 'admission', 'asked', 'createdAt', 'finishedAt'] as const;
 
 /** The input may be large or private and is no longer needed, so it is cleared. The webhook is due at once. */
 export const ENDED = {
@@ -236,7 +248,10 @@ export const ENDED = {
 export type Ended = Pick<JobRow, (typeof RETURNED)[number]>;
 
 /** The result of a run; JSON. */
-export type Outcome = { result: string; charge?: Charge } | { error: string };
+export type Outcome =
+  | { result: string; charge?: Charge }
+  /** @param unanswered Whether a vendor that was asked did not answer in time. */
+  | { error: string; unanswered?: boolean };
 
 /** The job waited too long in the queue. */
 export interface Expiry {
@@ -340,6 +355,11 @@ export function createJobEndTable(
         .execute();
     },
   };
+}
+
+/** The charge of a job that ended after a vendor was asked, which did not answer. */
+export function askedCharge({ asked }: Pick<Ended, 'asked'>): Charge | undefined {
+  return asked === null ? undefined : (JSON.parse(asked) as Charge);
 }
 
 export function toEndedJob(row: Ended, outcome: EndedJob['outcome'], charge?: Charge): EndedJob {

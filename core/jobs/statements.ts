@@ -53,6 +53,7 @@ export const NEW_JOB = {
   attempts: 0,
   crashCount: 0,
   processId: null,
+  asked: null,
   startedAt: null,
   finishedAt: null,
   result: null,

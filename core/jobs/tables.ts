@@ -33,6 +33,11 @@ export interface JobsTable {
   owner: string;
   /** What the admission hooks stored with the job, for its end; see jobs.ts. */
   admission: string | null;
+  /**
+   * JSON: the charge of a run that has asked a vendor, who may bill it from then on; null before. It is the charge of the
+   * job if that ends without an answer.
+   */
+  asked: string | null;
   /** Number of runs started. It identifies the run: writes of an earlier run are refused. */
   attempts: number;
   /** Runs that ended because their process died. */
@@ -70,7 +75,7 @@ export const jobMigrations: Migrations = {
   '0001-jobs': sqlMigration(
     `create table jobs (
       id text primary key, kind text not null, "dedupeHash" text not null, state text not null, priority bigint not null, rank integer not null default 0,
-      summary text not null, input text not null, "keyId" text not null, "queueGroup" text not null, owner text not null, admission text,
+      summary text not null, input text not null, "keyId" text not null, "queueGroup" text not null, owner text not null, admission text, asked text,
       attempts integer not null, "crashCount" integer not null, "processId" text,
       "createdAt" bigint not null, "startedAt" bigint, "finishedAt" bigint, result text, error text,
       "requestId" text, traceparent text, "webhookUrl" text, "webhookDueAt" bigint, "webhookTries" integer not null)`,

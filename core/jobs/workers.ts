@@ -6,7 +6,7 @@ import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runti
 import { createJobClaims, createRunWatch, type JobClaims } from './claim.js';
 import type { Dispatcher, JobStarter, Served } from './dispatcher.js';
 import type { JobEnds } from './finish.js';
-import { type JobKind, type JobRun, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
+import { type Charge, type JobKind, type JobRun, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
 import type { JobRunTable, Outcome, RunKey } from './run-statements.js';
 import type { Sweeper } from './service.js';
 import { type JobRow, toFailure, toJobRun, toJson } from './statements.js';
@@ -115,7 +115,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
       if (!abort.signal.aborted || (error === abort.signal.reason && isTimeout(error))) {
         if (!isGatewayError(error)) logger.error('a background job failed unexpectedly', { ...namesOf(row), error });
         code = failureOf(error);
-        outcome = { error: toJson(toFailure(error)) };
+        outcome = { error: toJson(toFailure(error)), unanswered: isUnanswered(error) };
       }
     }
     run.settling = true;
@@ -124,12 +124,24 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     return { outcome: written, ...(code !== undefined && { code }) };
   }
 
+  async function ask(job: JobRun, charge: Charge): Promise<void> {
+    const isOwner = await database
+      .run((queries) => runTable.ask(queries, job, toJson(charge)))
+      .catch((error) => {
+        // An image that cannot be noted now is made all the same, and charged at its end.
+        report(error);
+        return true;
+      });
+    if (!isOwner) throw new GatewayError('cancelled', 'The job was cancelled.');
+  }
+
   async function runInTime(job: JobRun, abort: AbortController): Promise<unknown> {
-    if (timeoutMs === undefined) return options.run(job, abort.signal);
+    const run = () => options.run(job, abort.signal, (charge) => ask(job, charge));
+    if (timeoutMs === undefined) return run();
     const late = () => new GatewayError('job_timeout', `The job took longer than ${timeoutMs / 1000} s.`);
     try {
       // The run uses the signal of its job, so that a cancel aborts it.
-      return await withDeadline(timeoutMs, () => options.run(job, abort.signal), { error: late });
+      return await withDeadline(timeoutMs, run, { error: late });
     } catch (error) {
       if (isTimeout(error)) abort.abort(error);
       throw error;
@@ -242,6 +254,11 @@ function isCancelled({ reason }: AbortSignal): boolean {
 
 function isTimeout(error: unknown): boolean {
   return isGatewayError(error) && error.code === 'job_timeout';
+}
+
+/** A vendor that was aborted may have done its work. */
+function isUnanswered(error: unknown): boolean {
+  return isTimeout(error) || (isGatewayError(error) && error.code === 'upstream_timeout');
 }
 
 /** The pumps of one process: one loop per kind that starts queued jobs. */

@@ -291,7 +291,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     async checkUpstreams(signal) {
       const ready = all.filter(({ state }) => state === 'ready');
       const checks = (await Promise.all(ready.map((loaded) => checkEntryUpstreams(loaded, signal)))).flat();
-      absent.read(checks);
+      const presumed = new Set(ready.filter(hasPresumedModels).map(({ id }) => id));
+      absent.read(checks.filter(({ entry }) => presumed.has(entry)));
       return checks;
     },
 
@@ -366,6 +367,11 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       }
     },
   };
+}
+
+/** Whether the models are the default of the file, and not those that an operator has named. */
+function hasPresumedModels({ entry: { variables } }: Loaded): boolean {
+  return variables?.ofUnset?.models !== undefined && variables.ofOptions.models === undefined;
 }
 
 function upstreamsOf({ state, contributions = {} }: Loaded): UpstreamState[] {

@@ -23,6 +23,7 @@ export {
   type UpstreamWords,
   withBoundedWait,
 } from './errors.js';
+export { withFileLock } from './file-lock.js';
 export { folderNames, makeFolder } from './folder-names.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export {

@@ -101,7 +101,9 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
         throw diskFailure(error);
       }
       // A rename survives a power cut only when the folder has been synced as well.
-      await Promise.all([names.sync(), handle.close()]);
+      await Promise.all([names.sync(), handle.close()]).catch((error: unknown) => {
+        throw diskFailure(error);
+      });
       return 'local_cache';
     },
     async read(name, range) {

@@ -58,10 +58,10 @@ export interface AccountKeys extends ApiKeys, KeyUpdates {
    */
   issue(issue: KeyIssue): Promise<ApiKeyRecord>;
   /**
-   * Makes a key with all properties of the old one, which may be an operator's. The old key stays valid for the overlap;
-   * one that is still valid from an earlier rotation ends. All share one budget.
+   * Makes a key with all properties of the old one, which may be an operator's. The old key stays valid for the overlap,
+   * as do those of earlier rotations. All share one budget.
    * @throws GatewayError `key_not_found` if the account has no such key or it is no longer valid, `key_replaced`,
-   *   `account_suspended`.
+   *   `account_suspended`, `too_many_keys` if a site account has ten replaced keys that still work.
    */
   rotate(rotation: KeyRotation): Promise<ApiKeyRecord>;
 }
@@ -109,16 +109,15 @@ export function createKeyIssue(
         const old = valid.find((row) => row.id === id);
         if (!old) throw new GatewayError('key_not_found', 'This account has no valid key with this id.');
         if (isReplaced(old, valid)) throw new GatewayError('key_replaced', 'This key was rotated before.');
+        // Each overlap lasts as long as it was promised, and rotation must not accumulate valid keys.
+        if (isSite && valid.filter((row) => isReplaced(row, valid)).length >= MAX_OVERLAPPING)
+          throw tooManyOverlap(valid);
         if (isSite) await forgetEndedKeys(transaction, known, now);
-        const end = (row: ApiKeyRow, at: number) =>
-          transaction
-            .updateTable('api_keys')
-            .set({ expiresAt: soonerOf(row.expiresAt, at), replacedBy: successor.id, changedAt: now })
-            .where('id', '=', row.id)
-            .execute();
-        await end(old, now + overlapMs);
-        // One overlap at a time, or rotation would accumulate valid keys.
-        for (const older of valid) if (older.replacedBy === id) await end(older, now);
+        await transaction
+          .updateTable('api_keys')
+          .set({ expiresAt: soonerOf(old.expiresAt, now + overlapMs), replacedBy: successor.id, changedAt: now })
+          .where('id', '=', id)
+          .execute();
         if (audit)
           await writeAudit(transaction, { ...audit, subject: id, at: now, action: 'key.rotated', to: successor.id });
         return insertKey(transaction, { ...successor, name: old.name }, old, now);
@@ -202,6 +201,18 @@ function isReplaced({ replacedBy }: ApiKeyRow, valid: readonly ApiKeyRow[]): boo
 
 function tooMany(maxKeys: number): GatewayError {
   return new GatewayError('too_many_keys', `This account may have ${maxKeys} keys at once; revoke one first.`);
+}
+
+/** Replaced keys of an account that still work. */
+const MAX_OVERLAPPING = 10;
+
+function tooManyOverlap(valid: readonly ApiKeyRow[]): GatewayError {
+  const ends = valid.flatMap(({ replacedBy, expiresAt }) =>
+    replacedBy === null || expiresAt === null ? [] : [expiresAt],
+  );
+  const until = new Date(Math.min(...ends)).toISOString();
+  const message = `This account has ${MAX_OVERLAPPING} replaced keys that still work. Revoke one of them, or wait until ${until}.`;
+  return new GatewayError('too_many_keys', message);
 }
 
 /** Keys of an account, for display. */

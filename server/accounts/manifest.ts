@@ -109,7 +109,8 @@ export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, cl
 }
 
 /** The ready models as the service document describes them. `GET /v1/models` lists those that a key may use. */
-function encodeModels(models: ManifestParts['models']) {
+function encodeModels(all: ManifestParts['models']) {
+  const models = all.filter(({ isAbsent }) => !isAbsent);
   const ready = new Set(models.map(({ id }) => id));
   const { chat, audio, image } = MODEL_NOTES;
   const { routes, reasoningEfforts, recommended } = chat;

@@ -48,7 +48,8 @@ export type AuditAction =
   | 'key.updated'
   | 'key.rotated'
   | 'key.revoked'
-  | 'budget.changed';
+  | 'budget.changed'
+  | 'group.deleted';
 
 export interface AuditPage {
   /** Default: everything. */

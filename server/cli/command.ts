@@ -2,8 +2,9 @@ import type { Gateway } from 'mediagate';
 import { createSpinner } from 'nanospinner';
 import type { PluginEntry } from '../../core/contracts/index.js';
 import { createLogger } from '../../core/observability/index.js';
-import { type GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
+import { closestMatch, type GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import { isStateThere, type Progress } from '../backup/index.js';
+import { sanitizeForTerminal } from '../format/index.js';
 import { openGateway } from '../open-gateway.js';
 import { readSettings, type Settings, secretsOf } from '../settings/index.js';
 import { openRecordsOf, type Records } from '../state.js';
@@ -145,6 +146,17 @@ export function mistakeOf(error: GatewayError, options: Readonly<Record<string, 
   const option = options[field];
   if (option === undefined) return new CommandMistake(message);
   return new CommandMistake(message.startsWith(param) ? option + message.slice(param.length) : `${option}: ${message}`);
+}
+
+/** Names that are shown when one is unknown. */
+const MAX_SHOWN = 12;
+
+/** What a mistyped name was meant to be, and what exists: ` Did you mean "m-5.5"? Known: m-5.5, m-6.` */
+export function suggestName(name: string, known: readonly string[]): string {
+  const match = closestMatch(name, known);
+  const more = known.length > MAX_SHOWN ? ', …' : '';
+  const all = known.length === 0 ? '' : ` Known: ${known.slice(0, MAX_SHOWN).join(', ')}${more}.`;
+  return `${match === undefined ? '' : ` Did you mean "${sanitizeForTerminal(match)}"?`}${sanitizeForTerminal(all)}`;
 }
 
 const INTERRUPTED_EXIT_CODE = 130;

@@ -12,7 +12,7 @@ import {
   type UsageCounts,
 } from '../usage/index.js';
 import { ALERT_SIGNER, createWebhookSecrets } from '../webhooks/index.js';
-import { CommandFailure, CommandMistake, print, printJson, withNewState, withState } from './command.js';
+import { CommandFailure, CommandMistake, print, printJson, suggestName, withNewState, withState } from './command.js';
 import { changedBudgets } from './key-changes.js';
 import { checkCurrency } from './keys.js';
 import { describeCounts, renderCounts } from './usage.js';
@@ -67,6 +67,33 @@ export async function setBudgetCommand(settings: Settings, account: string, opti
   return changeBudgets(settings, { scope: 'account', subject: account }, options);
 }
 
+export interface DeleteGroupOptions {
+  /** Its keys stay, without the group and its budgets. Default: a group with keys is not deleted. */
+  releaseKeys?: boolean;
+  note?: string;
+  json?: boolean;
+}
+
+/** Deletes a group. Its revoked keys leave it. */
+export async function deleteGroupCommand(
+  settings: Settings,
+  name: string,
+  { releaseKeys = false, note, json }: DeleteGroupOptions,
+): Promise<number> {
+  await withState(settings, async (state) => {
+    await findGroup(state, name);
+    const change = { name, releaseKeys, actor: operatorActor(), ...noteOf(note) };
+    await state.budgets.deleteGroup(change).catch((error) => {
+      if (!isGatewayError(error) || error.param !== 'name') throw error;
+      const advice = '"keys update ID --group none" takes one out; --release-keys takes all out, with their limit.';
+      throw new CommandFailure(`${error.message} ${advice}`);
+    });
+  });
+  if (json) printJson({ name, deleted: true });
+  else print(`Group ${name} is deleted. Running servers follow within 2 seconds.\n`);
+  return 0;
+}
+
 async function changeBudgets(
   settings: Settings,
   owner: { scope: 'account' | 'group'; subject: string },
@@ -76,7 +103,12 @@ async function changeBudgets(
   const by = { actor: operatorActor(), ...noteOf(note) };
   const budgets = await withState(settings, async (state) => {
     await checkCurrency(state, amounts);
-    return state.budgets.change({ ...owner, budgets: amounts, ...by });
+    return state.budgets.change({ ...owner, budgets: amounts, ...by }).catch(async (error) => {
+      if (!isGatewayError(error) || error.param !== 'account') throw error;
+      const ids = new Set((await state.keys.list()).map(({ accountId }) => accountId));
+      ids.delete(LOCAL_ACCOUNT);
+      throw new CommandMistake(`${error.message}${suggestName(owner.subject, [...ids])}`);
+    });
   });
   if (json) printJson({ [owner.scope]: owner.subject, budgets: encodeAll(budgets) });
   else {
@@ -155,18 +187,33 @@ export async function showGroupCommand(
 
 /** Prints the budgets of keys, accounts and groups. */
 export async function listBudgetsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
-  const budgets = await withState(settings, (state) => state.budgets.all());
+  const { budgets, names } = await withState(settings, async (state) => ({
+    budgets: await state.budgets.all(),
+    names: new Map((await state.keys.list()).map(({ id, name }) => [id, name])),
+  }));
+  const keyName = ({ scope, subject }: BudgetState) => (scope === 'key' ? names.get(subject) : undefined);
   if (json) {
     const now = systemClock.now();
-    printJson(budgets.map((budget) => ({ id: budget.subject, ...encodeSharedBudget(budget, now) })));
+    printJson(
+      budgets.map((budget) => {
+        const name = keyName(budget);
+        return {
+          id: budget.subject,
+          ...(name !== undefined && { key_name: name }),
+          ...encodeSharedBudget(budget, now),
+        };
+      }),
+    );
   } else if (budgets.length === 0) print('There are no budgets of keys, accounts or groups.\n');
   else {
     const rows = budgets.map((budget) => [
       budget.scope,
       sanitizeForTerminal(budget.subject),
+      // A group and an account are their own name.
+      sanitizeForTerminal(keyName(budget) ?? budget.subject),
       renderSharedLeft({ ...budget, scope: 'key' }),
     ]);
-    print(`${renderTable(['OF', 'NAME', 'LEFT'], rows)}\n`);
+    print(`${renderTable(['OF', 'ID', 'NAME', 'LEFT'], rows)}\n`);
   }
   return 0;
 }
@@ -184,7 +231,9 @@ export async function budgetSecretCommand(settings: Settings): Promise<number> {
 async function findGroup({ budgets }: Pick<Records, 'budgets'>, name: string) {
   const group = (await budgets.groups()).find((each) => each.name === name);
   if (group) return group;
-  throw new CommandFailure(`There is no group ${sanitizeForTerminal(name)}; "mediagate groups list" shows them.`);
+  const names = (await budgets.groups()).map((each) => each.name);
+  const message = `There is no group ${sanitizeForTerminal(name)}; "mediagate groups list" shows them.`;
+  throw new CommandFailure(`${message}${suggestName(name, names)}`);
 }
 
 function checkName(name: string): void {

@@ -12,6 +12,7 @@ import {
   asMistake,
   budgetAmounts,
   checkCurrency,
+  checkModels,
   describeKey,
   expiryOf,
   findKey,
@@ -37,6 +38,8 @@ export interface UpdateKeyOptions {
   rpm?: string;
   /** As `grant`; `all` removes the restriction. */
   models?: readonly string[];
+  /** Takes models that nothing serves yet. */
+  allowUnknownModels?: boolean;
   /** Amounts for a period, which replace the own budgets of the key; `none` removes them. */
   budget?: readonly string[];
   /** A group that exists, or `none`. */
@@ -75,7 +78,7 @@ export async function updateKeyCommand(settings: Settings, named: string, option
       });
     }
     const groupName = group === 'none' ? null : group;
-    if (groupName !== undefined) await state.budgets.move({ id, groupName, ...by }).catch(asMistake);
+    if (groupName !== undefined) await state.budgets.move({ id, groupName, ...by }).catch(asMistake(state, group));
     if (amounts) await state.budgets.change({ scope: 'key', subject: id, budgets: amounts, ...by });
     const updated = await findKey(state, id);
     const ofPlan = updated.budgetId === null ? undefined : await state.budgets.find(updated.budgetId);
@@ -147,7 +150,7 @@ function overlapOf(text = '24'): number {
 async function limitsOf(
   settings: Settings,
   record: ApiKeyRecord,
-  { grant, rpm, models }: UpdateKeyOptions,
+  { grant, rpm, models, allowUnknownModels = false }: UpdateKeyOptions,
 ): Promise<KeyChange> {
   const { id, accountId } = record;
   if (isSiteAccount(accountId)) {
@@ -156,10 +159,12 @@ async function limitsOf(
     );
   }
   const ofPlan = await planOfKey(settings, record);
+  const modelIds = models && modelsOf(models, ofPlan);
+  if (modelIds && !ofPlan?.plan.models && !allowUnknownModels) await checkModels(settings, modelIds);
   return {
     ...(grant && { grants: changedGrants(grant, record, ofPlan) }),
     ...(rpm !== undefined && { rpm: rpmOf(rpm, ofPlan) }),
-    ...(models && { models: modelsOf(models, ofPlan) }),
+    ...(modelIds !== undefined && { models: modelIds }),
   };
 }
 

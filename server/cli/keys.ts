@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { JOB_PRIORITIES, type JobPriority } from '../../core/contracts/index.js';
+import { readPluginConfig, servesOf } from '../../core/plugins/index.js';
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';
 import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 import {
@@ -14,6 +15,7 @@ import {
   namedKeyId,
   soonerOf,
 } from '../keys/index.js';
+import { pluginsFileOf } from '../open-gateway.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
@@ -29,7 +31,18 @@ import {
   renderLeft,
   renderSharedLeft,
 } from '../usage/index.js';
-import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withNewState, withState } from './command.js';
+import {
+  CommandFailure,
+  CommandMistake,
+  mistakeOf,
+  openQuietLogger,
+  print,
+  printJson,
+  suggestName,
+  withGateway,
+  withNewState,
+  withState,
+} from './command.js';
 import { operatorActor } from './users.js';
 
 const DEFAULT_RPM = 30;
@@ -55,6 +68,8 @@ export interface CreateKeyOptions {
   rpm?: string;
   /** Each one or several, comma-separated. Default: all, or those of the plan. */
   models?: readonly string[];
+  /** Takes models that nothing serves yet. */
+  allowUnknownModels?: boolean;
   /** Each an amount for a period: `50 USD/month`. */
   budget?: readonly string[];
   /** A group that exists. */
@@ -70,6 +85,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   const accountId = accountOf(options.account);
   const ofPlan = options.plan === undefined ? undefined : await planOf(settings, options.plan, accountId);
   const modelIds = modelsOf(options.models, ofPlan);
+  if (!ofPlan?.plan.models && !options.allowUnknownModels) await checkModels(settings, modelIds);
   const wanted = {
     name: nameOf(options.name),
     accountId,
@@ -87,7 +103,7 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   const { record, budgets } = await withNewState(settings, async (state) => {
     await checkCurrency(state, amounts);
     const { group: groupName } = options;
-    const shared = await state.budgets.shared({ accountId, groupName }).catch(asMistake);
+    const shared = await state.budgets.shared({ accountId, groupName }).catch(asMistake(state, groupName));
     const { id, createdAt } = made.record;
     const own = amounts.map((amount): Budget => {
       const limits = { ...limitsOfAmount(amount), expiresAt: null, planId: null };
@@ -205,7 +221,7 @@ async function planOf(settings: Settings, id: string, accountId: string): Promis
   const found = planKey(id, { catalogue, freeTierPeriod, accountId, now: systemClock.now() });
   if (found) return found;
   const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandMistake(`--plan ${id} is unknown. Known: ${ids.join(', ')}.`);
+  throw new CommandMistake(`--plan ${id} is unknown.${suggestName(id, ids)}`);
 }
 
 /** Grants of the plan, and additional ones. */
@@ -218,11 +234,35 @@ export function grantNames(given: readonly string[]): KeyGrant[] {
   const names = listed(given);
   const unknown = names.find((name) => !KEY_GRANTS.some((grant) => grant === name));
   if (unknown !== undefined)
-    throw new CommandMistake(`--grant ${unknown || '""'} is unknown. Known: ${KEY_GRANTS.join(',')}.`);
+    throw new CommandMistake(`--grant ${unknown || '""'} is unknown.${suggestName(unknown, KEY_GRANTS)}`);
   return KEY_GRANTS.filter((grant) => names.includes(grant));
 }
 
-/** Ids of models; null, or all of the plan, for `all`. They are not looked up: a provider may come later. */
+/**
+ * A mistyped model would make a key that is refused everywhere. Models of providers that are not ready here count as
+ * known, since the variables of the gateway may be set in another shell.
+ * @throws CommandMistake
+ */
+export async function checkModels(settings: Settings, ids: readonly string[] | null): Promise<void> {
+  if (ids === null || ids.length === 0) return;
+  const logger = openQuietLogger(settings);
+  try {
+    const entries = await readPluginConfig(pluginsFileOf(settings).file, process.env);
+    const stated = entries.flatMap((entry) => [...servesOf(entry), ...(entry.aliases ?? []).map(({ name }) => name)]);
+    if (ids.every((id) => stated.includes(id))) return;
+    const served = await withGateway(settings, logger, async (gateway) => gateway.models().map(({ id }) => id));
+    const known = [...new Set([...served, ...stated])];
+    const unknown = ids.find((id) => !known.includes(id));
+    if (unknown === undefined) return;
+    const name = sanitizeForTerminal(unknown);
+    const advice = '--allow-unknown-models takes it, for a model that comes later.';
+    throw new CommandMistake(`--models ${name} is unknown.${suggestName(unknown, known)} ${advice}`);
+  } finally {
+    await logger.close();
+  }
+}
+
+/** Ids of models; null, or all of the plan, for `all`. {@link checkModels} looks them up. */
 export function modelsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): readonly string[] | null {
   const ofItsPlan = ofPlan?.plan.models ?? null;
   if (given === undefined || (given.length === 1 && given[0] === 'all')) return ofItsPlan;
@@ -279,9 +319,14 @@ export async function checkCurrency(
   throw new CommandMistake(`${why} Give the amount in ${ofPrices}.`);
 }
 
-/** The error of a group that does not exist, about its option. */
-export function asMistake(error: unknown): never {
-  throw isGatewayError(error) && error.param === 'group' ? mistakeOf(error, { group: '--group' }) : error;
+/** Converts the error of a group that does not exist: it names the option, and the groups that exist. */
+export function asMistake({ budgets }: Pick<Records, 'budgets'>, groupName = '') {
+  return async (error: unknown): Promise<never> => {
+    if (!isGatewayError(error) || error.param !== 'group') throw error;
+    const { message } = mistakeOf(error, { group: '--group' });
+    const names = (await budgets.groups()).map(({ name }) => name);
+    throw new CommandMistake(`${message}${suggestName(groupName, names)}`);
+  };
 }
 
 export function expiryOf(text: string | undefined): number | null {

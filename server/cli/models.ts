@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Gateway } from 'mediagate';
 import type { PluginEntry, TextModel, TextRoute } from '../../core/contracts/index.js';
 import { parsePluginConfig, readPluginConfig, servesOf } from '../../core/plugins/index.js';
-import { isGatewayError } from '../../core/runtime/index.js';
+import { isGatewayError, withFileLock } from '../../core/runtime/index.js';
 import { describeUpstreams } from '../doctor/index.js';
 import { renderTable, sanitizeForTerminal } from '../format/index.js';
 import { encodeModel, orderModels } from '../models/index.js';
@@ -51,6 +51,18 @@ export async function addModelCommand(settings: Settings, id: string, options: A
     throw new CommandFailure(`The plugins file is the one of the package, which an upgrade replaces. ${advice}`, 2);
   }
   const model = modelOf(id, options);
+  // Commands at the same time wait for each other: each reads what the one before it wrote.
+  const target = await realpath(file).catch(() => file);
+  return (await withFileLock(target, () => addToFile(settings, file, model, options))) ?? 1;
+}
+
+async function addToFile(
+  settings: Settings,
+  file: string,
+  model: { id: string },
+  options: AddModelOptions,
+): Promise<number> {
+  const { id } = model;
   const entries = await readPluginConfig(file, process.env);
   const holder = entries.find((entry) => !entry.fallback && servesOf(entry).includes(id));
   if (holder && options.upstream !== undefined && options.url !== undefined) {

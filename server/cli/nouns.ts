@@ -18,7 +18,9 @@ export function collect(one: string, all: readonly string[] = []): string[] {
 
 /** Operator commands for groups of keys, and for budgets of accounts. */
 export function addGroupCommands(program: Command): void {
-  const groups = program.command('groups').description('create, list, show and change groups of keys, such as teams');
+  const groups = program
+    .command('groups')
+    .description('create, list, show, change and delete groups of keys, such as teams');
   groups
     .command('create')
     .description('create a group, whose keys share its budget')
@@ -53,6 +55,16 @@ export function addGroupCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action((name: string, options) =>
       runCommand(async (settings) => (await import('./groups.js')).updateGroupCommand(settings, name, options)),
+    );
+  groups
+    .command('delete')
+    .description('delete a group and its budget; running servers follow within 2 seconds')
+    .argument('<name>', 'name of the group')
+    .option('--release-keys', 'take its keys out; without it a group with keys is not deleted')
+    .option('--note <text>', 'reason; stored with your name in the history')
+    .option('--json', 'print JSON')
+    .action((name: string, options) =>
+      runCommand(async (settings) => (await import('./groups.js')).deleteGroupCommand(settings, name, options)),
     );
   const budgets = program
     .command('budgets')

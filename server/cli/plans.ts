@@ -2,7 +2,7 @@ import { isoTime, renderMoney, renderTable } from '../format/index.js';
 import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped, renderBudget } from '../usage/index.js';
-import { CommandMistake, print, printJson, withState } from './command.js';
+import { CommandMistake, print, printJson, suggestName, withState } from './command.js';
 import { findUser, noteOf, operatorActor } from './users.js';
 
 const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];
@@ -61,7 +61,7 @@ function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: str
   const found = planTerms(planId, { catalogue, freeTierPeriod });
   if (found) return found;
   const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandMistake(`The plan ${planId} is unknown. Known: ${ids.join(', ')}.`);
+  throw new CommandMistake(`The plan ${planId} is unknown.${suggestName(planId, ids)}`);
 }
 
 function limitOf(limit: number | null): string {

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { pointToSetting, settingsHelp } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import { print, runCommand } from './command.js';
+import { print, runCommand, suggestName } from './command.js';
 import {
   addGroupCommands,
   addJobCommands,
@@ -123,7 +123,18 @@ export function createProgram(): Command {
 /** A usage error is answered in two lines: the error, and the help command. */
 function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(`(see ${name} --help)`);
+  if (command.commands.length > 0) refuseUnknown(command, name);
   for (const below of command.commands) pointToHelp(below, `${name} ${below.name()}`);
+}
+
+/** A word that is no command is answered with those that exist, also where a command without a word lists something. */
+function refuseUnknown(command: Command, name: string): void {
+  const names = command.commands.map((below) => below.name());
+  const refuse = (word: string) => command.error(`error: "${name}" has no command ${word}.${suggestName(word, names)}`);
+  command.on('command:*', ([word = '']: string[]) => refuse(word));
+  command.hook('preSubcommand', ({ args: [word] }) => {
+    if (word !== undefined && !word.startsWith('-') && !names.includes(word)) refuse(word);
+  });
 }
 
 function addKeyCommands(program: Command): void {
@@ -148,6 +159,7 @@ function addKeyCommands(program: Command): void {
       'ids of the models, separated by commas, or all (default: all, or those of the plan)',
       collect,
     )
+    .option('--allow-unknown-models', 'take models that the gateway does not serve yet')
     .option('--budget <amount>', BUDGET, collect)
     .option('--group <name>', 'group that the key belongs to, as "groups create" made it; its keys share a budget')
     .option(
@@ -174,6 +186,7 @@ function addKeyCommands(program: Command): void {
     .option('--grant <grant>', 'all grants of the key, separated by commas; they replace those that it has', collect)
     .option('--rpm <number>', 'requests per minute and route family, or unlimited')
     .option('--models <model>', 'all models of the key, separated by commas, or all', collect)
+    .option('--allow-unknown-models', 'take models that the gateway does not serve yet')
     .option('--budget <amount>', `all budgets of the key itself, or none: ${BUDGET}`, collect)
     .option('--group <name>', 'group that the key moves into, or none')
     .option('--priority <priority>', 'order of its jobs among those of its account: low, normal or high')

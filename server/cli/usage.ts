@@ -1,5 +1,5 @@
 import { systemClock } from '../../core/runtime/index.js';
-import { renderTable, sanitizeForTerminal } from '../format/index.js';
+import { csvCell, renderTable, sanitizeForTerminal } from '../format/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
@@ -12,7 +12,7 @@ import {
   type UsageCounts,
   type UsageTotal,
 } from '../usage/index.js';
-import { CommandMistake, print, printJson, withState } from './command.js';
+import { CommandMistake, print, printJson, suggestName, withState } from './command.js';
 import { findKey, readKeyId } from './keys.js';
 
 type Column = 'day' | 'key' | 'name' | 'account' | 'group' | 'route' | 'model';
@@ -55,8 +55,11 @@ export async function usageCommand(settings: Settings, options: UsageOptions): P
   const { rows, currency } = await withState(settings, async (state) => {
     const totals = await state.usage.totals({ ...range, keyId });
     if (keyId !== undefined && totals.length === 0) await findKey(state, keyId);
-    if (group !== undefined && !(await state.budgets.groups()).some(({ name }) => name === group))
-      throw new CommandMistake(`--group: there is no group ${group}; "mediagate groups list" shows them.`);
+    const groups = group === undefined ? [] : (await state.budgets.groups()).map(({ name }) => name);
+    if (group !== undefined && !groups.includes(group)) {
+      const message = `--group: there is no group ${sanitizeForTerminal(group)}; "mediagate groups list" shows them.`;
+      throw new CommandMistake(`${message}${suggestName(group, groups)}`);
+    }
     const records = await keyRecords(state, totals, keyId);
     const ofGroup = totals.filter((total) => group === undefined || records.get(total.keyId)?.groupName === group);
     return { rows: rowsOf(ofGroup, records, by), currency: await state.usage.currency() };
@@ -129,14 +132,6 @@ function renderCsv(rows: readonly Row[], columns: readonly Column[], currency: s
   const head = [...columns, ...Object.keys(describeCounts(addUp([]), currency))];
   const lines = rows.map((row) => Object.values(describe(row, columns, currency)).map(csvCell));
   return [head, ...lines].map((line) => `${line.join(',')}\n`).join('');
-}
-
-/** Users choose the names of their keys: a spreadsheet must not take one for a formula. */
-function csvCell(value: string | number | null): string {
-  if (typeof value === 'number') return String(value);
-  const text = value ?? '';
-  const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
 function countCells(counts: UsageCounts): string[] {

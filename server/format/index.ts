@@ -82,6 +82,22 @@ export function renderTable(head: readonly string[], rows: readonly (readonly st
     .join('\n');
 }
 
+/** Characters that begin a formula in a spreadsheet, also in their full-width forms. */
+const FORMULA = /^[\s\p{Cf}]*[=+\-@＝＋－−＠]|^[\t\r\n]/u;
+
+/**
+ * A value as a cell of a CSV file. Users choose names, and a spreadsheet must not take one for a formula: such a cell
+ * begins with an apostrophe. Some spreadsheets separate cells by semicolons or tabs, so the parts between them count too.
+ */
+export function csvCell(value: string | number | null): string {
+  if (typeof value === 'number') return String(value);
+  const plain = (value ?? '')
+    .split(/(?<=[;,\t\r\n])/)
+    .map((part) => (FORMULA.test(part) ? `'${part}` : part))
+    .join('');
+  return /[";,\t\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+}
+
 /** A text as one word for a POSIX shell. */
 export function shellWord(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;

@@ -102,12 +102,15 @@ function decodeJson({ images, mask, ...sent }: Readonly<Record<string, unknown>>
   return decodeEdit({ ...sent, mask: linkOf(mask) }, listImages(images ?? []), rule);
 }
 
-/** The vendor's form of an image. */
-function linkOf(image: unknown): unknown {
-  if (typeof image !== 'object' || image === null) return image;
-  const { image_url, file_id } = image as Readonly<Record<string, unknown>>;
+/** The vendor's form of a mask. A mask that is not understood is never left out: the whole image would change. */
+function linkOf(mask: unknown): unknown {
+  if (typeof mask !== 'object' || mask === null) return mask;
+  const { image_url, file_id } = mask as Readonly<Record<string, unknown>>;
+  if (typeof image_url === 'string') return image_url;
   if (file_id !== undefined && file_id !== null) throw noFiles(MASK);
-  return image_url;
+  const param = Array.isArray(mask) ? MASK : `${MASK}.image_url`;
+  const message = `${MASK} must be an https link or a data URI, or an object with one as "image_url".`;
+  throw new GatewayError('invalid_value', message, { param });
 }
 
 function listImages(images: unknown): ReferenceInput[] {

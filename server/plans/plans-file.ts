@@ -9,6 +9,7 @@ import {
   DEFAULT_CATALOGUE,
   IMAGE_ONLY_PLAN,
   MODEL_NOTES,
+  OPERATOR_PLAN,
   PLAIN_PLAN,
   type Plan,
   type PlanBudget,
@@ -212,6 +213,9 @@ function readPlans(given: NonNullable<PlansFile['plans']>, file: string): Plan[]
     const { id } = change;
     if (id === DEFAULT_CATALOGUE.freeTier.id) {
       throw new PlansFileError(`${file}: plans.${index}.id is the id of the free tier; use the field freeTier for it.`);
+    }
+    if (id === OPERATOR_PLAN.id) {
+      throw new PlansFileError(`${file}: plans.${index}.id is the id of the plan of operators; choose another one.`);
     }
     if (given.findIndex((plan) => plan.id === id) < index) {
       throw new PlansFileError(`${file}: plans.${index}.id ${id} is given twice.`);

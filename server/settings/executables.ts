@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants, createReadStream, createWriteStream, existsSync, readFileSync } from 'node:fs';
-import { access, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { access, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createBrotliDecompress } from 'node:zlib';
 import type { BrowserExecutable } from '../../core/browser/index.js';
+import { withFileLock } from '../../core/runtime/index.js';
 import { type Settings, SettingsError } from './settings.js';
 
 const CHROMIUM_NAMES = [
@@ -209,16 +209,12 @@ function exists(file: string): Promise<boolean> {
   );
 }
 
-const POLL_MS = 100;
-/** Unpacking takes seconds; a process that began this long ago is dead. */
-const STALE_MS = 60_000;
-
 /**
  * Decompresses brotli, file to file. The target appears as a whole or not at all, and survives a crash. Of several
  * processes with the same target, one does the work.
  */
 export async function unpackFile(source: string, target: string, { mode }: { mode: number }): Promise<void> {
-  await withFileLock(target, async () => {
+  await createOnce(target, async () => {
     const transcode = `${target}.${randomUUID()}`;
     try {
       const file = createWriteStream(transcode, { mode, flags: 'wx', flush: true });
@@ -233,7 +229,7 @@ export async function unpackFile(source: string, target: string, { mode }: { mod
 
 /** As {@link unpackFile}, for the regular files of a tar archive, without its folders. */
 export async function unpackFolder(source: string, target: string): Promise<void> {
-  await withFileLock(target, async () => {
+  await createOnce(target, async () => {
     const transcode = `${target}.${randomUUID()}`;
     try {
       await mkdir(transcode);
@@ -257,35 +253,7 @@ export async function unpackFolder(source: string, target: string): Promise<void
 }
 
 /** Runs the work in one process at a time, and not at all if another one has created the target meanwhile. */
-async function withFileLock(target: string, work: () => Promise<void>): Promise<void> {
-  const lock = `${target}.lock`;
+async function createOnce(target: string, work: () => Promise<void>): Promise<void> {
   await mkdir(path.dirname(target), { recursive: true, mode: 0o700 });
-  for (;;) {
-    if ((await ageOf(target)) !== undefined) return;
-    if (await takeLock(lock)) break;
-    const age = await ageOf(lock);
-    if (age !== undefined && age > STALE_MS) await rm(lock, { force: true });
-    else await sleep(POLL_MS);
-  }
-  try {
-    if ((await ageOf(target)) === undefined) await work();
-  } finally {
-    await rm(lock, { force: true });
-  }
-}
-
-async function takeLock(lock: string): Promise<boolean> {
-  try {
-    await (await open(lock, 'wx')).close();
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
-/** Milliseconds since the last change; undefined if there is no such file. */
-async function ageOf(file: string): Promise<number | undefined> {
-  const found = await stat(file).catch(() => undefined);
-  return found && Date.now() - found.mtimeMs;
+  await withFileLock(target, work, () => exists(target));
 }

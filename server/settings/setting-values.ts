@@ -91,7 +91,16 @@ export function origin(text: string): string {
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search || url.hash || url.username) {
     throw new Error('origins such as http://127.0.0.1:9000, separated by commas');
   }
+  if (url.hostname.includes('*')) throw new Error('whole origins: a part of a name cannot be "*"');
   return url.origin;
+}
+
+/** Origins of other pages: `*` stands alone, for all of them. */
+export function corsOrigins(text: string): string[] {
+  const all = list(text);
+  if (all.includes('*') && all.length > 1)
+    throw new Error('either "*" alone, which is every origin, or a list of origins');
+  return all.map((one) => (one === '*' ? one : origin(one)));
 }
 
 const ADDRESS = 'Address of a server of the OpenAI';

@@ -3,6 +3,7 @@ import { networkOfProxies } from '../http/index.js';
 import { KEY_GRANTS } from '../keys/index.js';
 import { PAYMENT_FORMATS, readPaymentSecrets } from '../payments/index.js';
 import {
+  corsOrigins,
   currencyCode,
   hostName,
   issuerAddress,
@@ -137,7 +138,7 @@ export const SETTINGS: readonly Setting[] = [
     default: 'none',
     description:
       'Origins of web pages, separated by commas, whose scripts may call `/v1` from a browser with an API key; `*` allows every origin. Cookies are never accepted from them.',
-    read: (text) => ({ corsOrigins: list(text).map((one) => (one === '*' ? one : origin(one))) }),
+    read: (text) => ({ corsOrigins: corsOrigins(text) }),
   },
   {
     name: 'TRUSTED_PROXIES',

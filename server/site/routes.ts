@@ -184,7 +184,7 @@ function orderableTerms({ catalogue, freeTierPeriod }: AccountContext['account']
 
 function countModels(gateway: Pick<Gateway, 'models'>) {
   const counts = { text: 0, audio: 0, image: 0 };
-  for (const { kind } of gateway.models()) counts[kind] += 1;
+  for (const { kind, aliasOf } of gateway.models()) if (aliasOf === undefined) counts[kind] += 1;
   return counts;
 }
 

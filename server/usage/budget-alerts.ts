@@ -121,12 +121,13 @@ export function createBudgetAlerts(database: Database, times: DatabaseClock): Bu
       database.run(async (queries) => {
         const now = await times.read(queries);
         if (!(await due.isAny(queries, now))) return [];
-        return queries
+        const alerts = await queries
           .updateTable('budget_alerts')
           .set(({ eb }) => ({ dueAt: now + leaseMs, tries: eb('tries', '+', 1) }))
           .where(due.first({ now, max }))
           .returningAll()
           .execute();
+        return nameKeys(queries, alerts);
       }),
     async settle(alert) {
       await database.run((queries) => set(queries, alert, null));
@@ -135,4 +136,33 @@ export function createBudgetAlerts(database: Database, times: DatabaseClock): Bu
       await database.run(async (queries) => set(queries, alert, (await times.read(queries)) + waitMs));
     },
   };
+}
+
+/** An operator knows a key by its name, and the alert was written with its id. */
+async function nameKeys(queries: Kysely<Tables>, alerts: readonly AlertTry[]): Promise<readonly AlertTry[]> {
+  const ids = alerts.map(({ budgetId }) => budgetId);
+  if (ids.length === 0) return alerts;
+  const budgets = queries.selectFrom('budgets').select(['id', 'scope', 'subject']).where('id', 'in', ids);
+  const subjects = new Map((await budgets.execute()).map(({ id, scope, subject }) => [id, { scope, subject }]));
+  const keys = queries.selectFrom('api_keys').select(['id', 'name', 'budgetId']);
+  const found = await keys
+    .where((eb) =>
+      eb.or([
+        eb(
+          'id',
+          'in',
+          [...subjects.values()].map(({ subject }) => subject),
+        ),
+        eb('budgetId', 'in', ids),
+      ]),
+    )
+    .execute();
+  return alerts.map((alert) => {
+    const { scope, subject } = subjects.get(alert.budgetId) ?? {};
+    if (scope !== 'key' && scope !== 'plan') return alert;
+    const key = found.find(({ id, budgetId }) => (scope === 'key' ? id === subject : budgetId === alert.budgetId));
+    if (!key) return alert;
+    const data = JSON.parse(alert.data);
+    return { ...alert, data: JSON.stringify({ ...data, budget: { ...data.budget, key: key.id, key_name: key.name } }) };
+  });
 }

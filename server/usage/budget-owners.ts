@@ -69,6 +69,12 @@ export interface BudgetOwners {
   move(move: { id: string; groupName: string | null; actor: string; note?: string }): Promise<ApiKeyRecord>;
   /** @throws GatewayError `invalid_value` if the group exists. */
   createGroup(name: string): Promise<void>;
+  /**
+   * Deletes a group and its budgets, and writes an audit row. Its keys leave it, and keep their other budgets.
+   * @param options.releaseKeys Whether it may have keys that are not revoked.
+   * @throws GatewayError `invalid_value` if there is no such group, or it has keys.
+   */
+  deleteGroup(options: { name: string; releaseKeys: boolean; actor: string; note?: string }): Promise<void>;
   /** By name. */
   groups(): Promise<readonly KeyGroupsTable[]>;
 }
@@ -139,6 +145,9 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
         const keys = await lockOwner(transaction, owner);
         const at = await times.read(transaction);
         const known = await knownBudgets(transaction, engine, owner, keys);
+        if (owner.scope === 'account' && keys.length === 0 && known.length === 0) {
+          await requireAccount(transaction, owner.subject);
+        }
         const rest = [...known];
         const current: BudgetRow[] = [];
         const accountId = owner.scope === 'group' ? '' : (keys[0]?.accountId ?? owner.subject);
@@ -191,8 +200,36 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
         throw new GatewayError('invalid_value', `There is a group ${name} already.`, { param: 'name' });
       }),
 
+    deleteGroup: ({ name, releaseKeys, actor, note }) =>
+      database.transaction(async (transaction) => {
+        const keys = await lockOwner(transaction, groupOwner(name));
+        const used = keys.filter(({ revokedAt }) => revokedAt === null).length;
+        if (used > 0 && !releaseKeys) {
+          const message = `The group ${name} has ${used === 1 ? '1 key' : `${used} keys`}.`;
+          throw new GatewayError('invalid_value', message, { param: 'name' });
+        }
+        const at = await times.read(transaction);
+        const removed = await budgetIdsOf(transaction, [groupOwner(name)]);
+        for (const key of keys) {
+          const ids = listedBudgets(key).filter((id) => !removed.includes(id));
+          await writeBudgets(transaction, key, { ids, at, groupName: null });
+        }
+        if (removed.length > 0) await transaction.deleteFrom('budgets').where('id', 'in', removed).execute();
+        await transaction.deleteFrom('key_groups').where('name', '=', name).execute();
+        const states = { from: describeGroup(name), to: describeGroup(null) };
+        const subject = auditSubject(groupOwner(name));
+        await writeAudit(transaction, { subject, at, actor, action: 'group.deleted', ...states, note });
+      }),
+
     groups: () => database.run((queries) => queries.selectFrom('key_groups').selectAll().orderBy('name').execute()),
   };
+}
+
+/** A mistyped account would have a budget that limits nothing. @throws GatewayError */
+async function requireAccount(transaction: Transaction<Tables>, id: string): Promise<void> {
+  const accounts = transaction.selectFrom('accounts').select('id').where('id', '=', id);
+  if (await accounts.executeTakeFirst()) return;
+  throw new GatewayError('invalid_value', `There is no account ${storable(id, 100)}.`, { param: 'account' });
 }
 
 /** Ids of the budgets of some owners. */

@@ -291,9 +291,9 @@ export function quotaDayOf(admission: string | null): string | null {
   return admission === null ? null : ((JSON.parse(admission) as StoredAdmission).quotaDay ?? null);
 }
 
-/** A job without a result is refunded to the quota. */
-function quotaToGiveBack({ owner, kind, outcome, admission }: EndedJob) {
-  const day = outcome === 'completed' ? null : quotaDayOf(admission);
+/** A job that nothing is charged for is refunded to the quota. */
+function quotaToGiveBack({ owner, kind, outcome, charge, admission }: EndedJob) {
+  const day = outcome === 'completed' || charge ? null : quotaDayOf(admission);
   return day === null ? [] : [{ accountId: owner, kind, day }];
 }
 
@@ -317,7 +317,13 @@ const CHARGE: JobChargesTable = {
 function costOfCharge(prices: Prices | undefined, charge: Charge | undefined): number | null {
   if (!prices || !charge) return null;
   const { model, usage, image } = charge;
-  return image ? costOfImage(prices, model, { ...image, usage }) : costOfUsage(prices, model, usage);
+  if (!image) return costOfUsage(prices, model, usage);
+  const { width, height, quality } = image;
+  if (width !== undefined && height !== undefined) return costOfImage(prices, model, { width, height, quality, usage });
+  // Of an image that was not seen, the size may be any.
+  const { outputTokens } = countsOf(usage);
+  const highest = { model, inputTokens: 0, image: quality === undefined ? {} : { quality } };
+  return prices.highestCostOf({ ...highest, ...(outputTokens !== null && { outputTokens }) });
 }
 
 /** Likewise, of an image. */

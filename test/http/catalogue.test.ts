@@ -102,6 +102,7 @@ describe('the catalogue of plans', () => {
       [{ freeTeir: {} }, 'the file must not have "freeTeir", which is not known; "freeTier" is.'],
       [{ plans: [{ id: 'one' }, { id: 'one' }] }, 'plans.1.id one is given twice'],
       [{ plans: [{ id: 'free' }] }, 'plans.0.id is the id of the free tier'],
+      [{ plans: [{ id: 'operator' }] }, 'plans.0.id is the id of the plan of operators'],
       [{ plans: [{ id: 'one', includedRpm: 31 }] }, 'plans.0.includedRpm is more than maxRpm (30)'],
       [{ plans: [{ id: 'one', imageMonthlyLimit: 500 }] }, 'plans.0.imageMonthlyLimit has no effect here'],
       [{ plans: [{ id: 'one' }, { id: 'two', imageLimit: 0 }] }, 'plans.1.imageLimit has no effect here'],

@@ -49,6 +49,22 @@ describe('the command line', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
+  it('answers a wrong subcommand with those that exist, also where a noun alone lists something', async () => {
+    for (const [args, name, known] of [
+      [['plans', 'show', 'team'], 'mediagate plans', 'list, grant'],
+      [['groups', 'delte', 'x'], 'mediagate groups', 'create, list, show, update, delete'],
+      [['keys', 'lst'], 'mediagate keys', 'create, list, update, show, rotate, revoke'],
+      [['models', 'remove', 'x'], 'mediagate models', 'list, test, add'],
+      [['payments', 'sho'], 'mediagate payments', 'list, show'],
+    ] as const) {
+      const { code, stdout, stderr } = await runCommand(args, environment);
+      expect([code, stdout], stderr).to.deep.equal([2, '']);
+      expect(stderr).to.contain(`error: "${name}" has no command ${args[1]}.`).and.to.contain(`Known: ${known}`);
+    }
+    expect((await runCommand(['keys', 'lst'], environment)).stderr).to.contain('Did you mean "list"?');
+    expect((await runCommand(['kyes'], environment)).stderr).to.contain('Did you mean "keys"?');
+  });
+
   const run = (...args: string[]) => runCommand(args, environment);
 
   it('begins nothing where a mistyped DATA_DIR points, unless it is there to begin something', async () => {

@@ -118,6 +118,17 @@ describeOnStacks('image edits', (stack) => {
         'mask.file_id',
       ],
       [{ ...TEXTS, images: [link(picture)], mask: 7 }, 400, 'invalid_value', 'mask'],
+      [{ ...TEXTS, images: [link(picture)], mask: {} }, 400, 'invalid_value', 'mask.image_url'],
+      [{ ...TEXTS, images: [link(picture)], mask: { url: uri(mask) } }, 400, 'invalid_value', 'mask.image_url'],
+      [{ ...TEXTS, images: [link(picture)], mask: { image_url: null } }, 400, 'invalid_value', 'mask.image_url'],
+      [
+        { ...TEXTS, images: [link(picture)], mask: { image_url: { url: uri(mask) } } },
+        400,
+        'invalid_value',
+        'mask.image_url',
+      ],
+      [{ ...TEXTS, images: [link(picture)], mask: [{ image_url: uri(mask) }] }, 400, 'invalid_value', 'mask'],
+      [{ ...TEXTS, images: [link(picture)], mask: true }, 400, 'invalid_value', 'mask'],
       [
         { ...TEXTS, images: [{ image_url: 'http://127.0.0.1/a.png' }] },
         400,

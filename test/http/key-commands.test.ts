@@ -38,7 +38,7 @@ for (const engine of engines) {
     }
 
     it('update changes a key, says what it has now, and is in the history with a note', async () => {
-      const { id, key } = await make('--name', 'laptop', '--models', 'm-5.5,qwen3:32b');
+      const { id, key } = await make('--name', 'laptop', '--models', 'm-5.5,qwen3:32b', '--allow-unknown-models');
       expect((await state.keys.find(id))?.models).to.deep.equal(['m-5.5', 'qwen3:32b']);
       const changed = await run('update', key, '--rpm', '300', '--grant', 'text,extract', '--note', 'a load test');
       expect([changed.code, changed.stdout, changed.stderr]).to.deep.equal([
@@ -157,7 +157,9 @@ for (const engine of engines) {
       const third = JSON.parse((await run('rotate', next, '--overlap-hours', '0', '--json')).stdout);
       expect(third).to.deep.include({ account: 'team-a', plan: 'month', rpm: 7, replaces: next });
       const now = Date.now() + 1_000;
-      for (const old of [id, next]) expect((await state.keys.find(old))?.expiresAt, old).to.be.below(now);
+      expect((await state.keys.find(next))?.expiresAt).to.be.below(now);
+      // The overlap that the first one was promised.
+      expect((await state.keys.find(id))?.expiresAt).to.equal(Date.parse(until[3] ?? ''));
       expect((await state.keys.find(third.id))?.hash).to.match(/^[0-9a-f]{64}$/);
       expect(third.key.slice(6, 14)).to.equal(third.id);
       await run('revoke', third.id);
@@ -220,6 +222,8 @@ for (const engine of engines) {
 
     it('usage names the keys, and adds up by key, model, day or route', async () => {
       const keys = [await make('--name', '=1+1, "Ann"'), await make('--name', 'Bob'), { id: 'deleted0' }];
+      const tricky = await make('--name', 'Eve;=2+5+cmd');
+      const wide = await make('--name', '＝1+1');
       const settle = (keyId: string, model: string, day: number, route = '/v1/chat/completions') => {
         const request = { keyId, accountId: 'local', route, model, requestId: `${keyId}${model}${route}` };
         const usage = { inputTokens: 100, outputTokens: 10 };
@@ -231,6 +235,7 @@ for (const engine of engines) {
       settle(bob, 'm-6', 2);
       settle(bob, 'm-6', 2, '/v1/responses');
       settle(deleted, 'm-6', 2);
+      for (const { id } of [tricky, wide]) settle(id, 'm-6', 3);
       await state.admissions.flush();
       const report = async (...args: string[]) => {
         const days = ['--from', '2026-01-01', '--to', '2026-01-02'];
@@ -261,6 +266,12 @@ for (const engine of engines) {
           others.join('\n'),
         ).to.have.length(1);
       }
+      // Nor where it separates cells by semicolons, or reads full-width signs.
+      const later = await runCommand(
+        ['usage', '--by', 'key', '--csv', '--from', '2026-01-03', '--to', '2026-01-03'],
+        environment,
+      );
+      expect(later.stdout).to.contain(`\n${tricky.id},"Eve;'=2+5+cmd",local,1,`).and.to.contain(`\n${wide.id},'＝1+1,`);
       const all = await report('--csv', '--key', bob);
       expect(all).to.match(/^day,key,name,account,route,model,requests,.*\n(?:2026-01-0\d,.*\n){3}$/);
       for (const args of [
@@ -340,6 +351,63 @@ for (const engine of engines) {
         expect(refused.stderr).to.contain(`${message} Give the amount in USD.`);
       }
       expect((await state.budgets.groups()).map(({ name }) => name)).not.to.include('euros');
+    });
+
+    it('create and update refuse names that do not exist, and say which do', async () => {
+      const { id } = await make('--models', 'm-5.5');
+      await runCommand(['groups', 'create', 'research'], environment);
+      const cases: [string[], RegExp][] = [
+        [['create', '--models', 'm-5.55'], /--models m-5\.55 is unknown\. Did you mean "m-5\.5"\? Known: .*gen-img-2/],
+        [['update', id, '--models', 'm-5.5,gen-img-3'], /--models gen-img-3 is unknown\. Did you mean "gen-img-2"\?/],
+        [['create', '--grant', 'txet'], /--grant txet is unknown\. Did you mean "text"\? Known: images, extract/],
+        [['create', '--plan', 'mont'], /--plan mont is unknown\. Did you mean "month"\? Known: .*month/],
+        [['create', '--group', 'reserch'], /--group: There is no group reserch\. .* Did you mean "research"\?/],
+        [['update', id, '--group', 'reserch'], /--group: There is no group reserch\. .* Did you mean "research"\?/],
+      ];
+      const before = (await state.keys.list()).length;
+      for (const [args, message] of cases) {
+        const { code, stdout, stderr } = await run(...args);
+        expect([code, stdout], args.join(' ')).to.deep.equal([2, '']);
+        expect(stderr).to.match(message);
+      }
+      expect(await state.keys.list()).to.have.length(before);
+      expect((await state.keys.find(id))?.models).to.deep.equal(['m-5.5']);
+    });
+
+    it('groups delete ends a group without keys, or takes them out', async () => {
+      const groups = (...args: string[]) => runCommand(['groups', ...args], environment);
+      await groups('create', 'short-lived', '--budget', '5 requests/month');
+      const { id } = await make('--group', 'short-lived', '--budget', '9 requests/day');
+      const refused = await groups('delete', 'short-lived');
+      expect([refused.code, refused.stdout]).to.deep.equal([1, '']);
+      expect(refused.stderr).to.contain('The group short-lived has 1 key. "keys update ID --group none" takes one out');
+      const deleted = await groups('delete', 'short-lived', '--release-keys', '--note', 'over');
+      expect([deleted.code, deleted.stdout]).to.deep.equal([
+        0,
+        'Group short-lived is deleted. Running servers follow within 2 seconds.\n',
+      ]);
+      const left = await state.budgets.ofKey((await state.keys.find(id)) ?? {});
+      expect(left.map(({ scope, requestLimit }) => [scope, requestLimit])).to.deep.equal([['key', 9]]);
+      expect((await state.keys.find(id))?.groupName).to.equal(undefined);
+      expect((await state.budgets.all()).filter(({ subject }) => subject === 'short-lived')).to.deep.equal([]);
+      const [row] = await state.audit.list({ subject: 'group:short-lived', limit: 1 });
+      expect(row).to.include({ action: 'group.deleted', note: 'over' });
+      const again = await groups('delete', 'short-livd');
+      expect(again.code).to.equal(1);
+      expect(again.stderr).to.contain('There is no group short-livd');
+    });
+
+    it('budgets set refuses an account that does not exist, and budgets list names keys', async () => {
+      const { id } = await make('--account', 'lab-ann', '--name', 'laptop of Ann', '--budget', '3 requests/day');
+      const budgets = (...args: string[]) => runCommand(['budgets', ...args], environment);
+      const wrong = await budgets('set', 'lab-anm', '--budget', '5 requests/day');
+      expect([wrong.code, wrong.stdout]).to.deep.equal([2, '']);
+      expect(wrong.stderr).to.contain('There is no account lab-anm. Did you mean "lab-ann"?');
+      expect((await state.budgets.all()).filter(({ subject }) => subject === 'lab-anm')).to.deep.equal([]);
+      expect((await budgets('set', 'lab-ann', '--budget', '5 requests/day')).code).to.equal(0);
+      expect((await budgets('list')).stdout).to.match(new RegExp(`^key +${id} +laptop of Ann +3 of 3 requests`, 'm'));
+      const listed = JSON.parse((await budgets('list', '--json')).stdout);
+      expect(listed.find((each: { id: string }) => each.id === id)).to.include({ key_name: 'laptop of Ann' });
     });
 
     it('update says what is wrong', async () => {

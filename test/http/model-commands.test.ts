@@ -117,6 +117,19 @@ describe('the commands of models', () => {
     expect(await read()).to.equal(before);
   });
 
+  it('add several models at once, and lose none', async () => {
+    const own = path.join(folder, 'parallel.json');
+    await writeFile(own, OWN);
+    const ids = ['one', 'two', 'three', 'four', 'five'];
+    const add = (id: string) =>
+      runCommand(['models', 'add', id, '--provider', 'mine'], { ...environment, PLUGINS_CONFIG: own });
+    const added = await Promise.all(ids.map(add));
+    expect(added.map(({ code }) => code)).to.deep.equal([0, 0, 0, 0, 0]);
+    const { models } = JSON.parse(await readFile(own, 'utf8')).plugins[0].options;
+    expect(models.map(({ id }: { id: string }) => id)).to.have.members(['first', ...ids]);
+    expect((await readdir(folder)).filter((name) => name.startsWith('parallel'))).to.deep.equal(['parallel.json']);
+  });
+
   it('list what is served, and by which upstream', async () => {
     const { stdout } = await run('list');
     const rows = stdout.split('\n').map((line) => line.split(/ {2,}/));

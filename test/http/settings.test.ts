@@ -39,6 +39,10 @@ describe('settings', () => {
     expect(settings.corsOrigins).to.deep.equal(['https://app.example', 'http://localhost:5173']);
     expect(readSettings({ CORS_ORIGINS: '*' }).corsOrigins).to.deep.equal(['*']);
     expect(() => readSettings({ CORS_ORIGINS: 'app.example' })).to.throw(SettingsError, 'CORS_ORIGINS must be origins');
+    for (const part of ['https://*.app.example', 'http://*', 'https://app.example,https://*.app.example:8443'])
+      expect(() => readSettings({ CORS_ORIGINS: part }), part).to.throw(SettingsError, 'must be whole origins');
+    for (const mixed of ['*,https://app.example', 'https://app.example, *'])
+      expect(() => readSettings({ CORS_ORIGINS: mixed }), mixed).to.throw(SettingsError, 'either "*" alone');
     expect(settings.keyPeppers).to.deep.equal([pepper, `${pepper}2`]);
   });
 

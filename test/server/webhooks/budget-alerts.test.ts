@@ -1,8 +1,9 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey } from 'node:crypto';
 import { expect } from 'chai';
 import { openHttpClient } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
 import { systemClock } from '../../../core/runtime/time.js';
+import { createKeyRecord, NO_PLAN } from '../../../server/keys/index.js';
 import type { State } from '../../../server/state.js';
 import { ALERT_SIGNER, createWebhookSecrets, startAlertDelivery } from '../../../server/webhooks/index.js';
 import { engines, type Place } from '../../support/engines.js';
@@ -93,6 +94,30 @@ for (const engine of engines) {
       expect(JSON.parse(all[2]?.body ?? '').data).to.deep.include({ percent: 100 });
       await until(async () => (await state.budgetAlerts.takeDue({ max: 10, leaseMs: 1 })).length === 0);
       expect(receiver.of('budgets')).to.have.length(3);
+    });
+
+    it('name the key, by its id and by the name that its operator gave it', async () => {
+      const own = budget({ tokenLimit: 10, scope: 'key', subject: 'key00001', planId: null });
+      const ofPlan = budget({ tokenLimit: 10, planId: 'month' });
+      for (const each of [own, ofPlan]) await state.budgets.create(each);
+      const named = { grants: ['text'], accountId: 'local', rpm: null, expiresAt: null } as const;
+      const pepper = { version: 1, secret: createSecretKey(Buffer.alloc(32, 1)) };
+      for (const [id, name, budgetId] of [
+        ['key00001', 'laptop of Ann', null],
+        ['key00002', 'desk of Ben', ofPlan.id],
+      ] as const) {
+        const { record } = createKeyRecord({ ...named, name, plan: NO_PLAN }, pepper, Date.now());
+        await state.keys.insert({ ...record, id, budgetId }, null, 'operator:ann');
+      }
+      const before = receiver.of('budgets').length;
+      for (const { id } of [own, ofPlan]) await use(id, 9);
+      const sent = (await receiver.heard('budgets', before + 2)).slice(before);
+      const budgets = sent.map(({ body }) => JSON.parse(body).data.budget);
+      const names = budgets.map(({ of: owner, key, key_name }) => [owner, key, key_name]).sort();
+      expect(names).to.deep.equal([
+        ['key', 'key00001', 'laptop of Ann'],
+        ['plan', 'key00002', 'desk of Ben'],
+      ]);
     });
 
     it('are neither written without the setting nor for the plan of a user', async () => {
