@@ -11,11 +11,27 @@ import { createWholeToEvents } from './whole-to-events.js';
 const EVENTS_TYPE = 'text/event-stream';
 const JSON_TYPE = 'application/json';
 
-/** The reply as events if a stream was asked for, else whole. A type that is neither is left to its reader. */
-export function inFormOf(reply: TextReply, route: WritingRoute, stream: boolean): TextReply {
+/**
+ * The reply as events if a stream was asked for, else whole. A type that is neither is left to its reader.
+ * @throws GatewayError `upstream_error` where events are to be made of an answer that is none.
+ */
+export function inFormOf(reply: TextReply, route: WritingRoute, stream: boolean): TextReply | Promise<TextReply> {
   const type = reply.headers['content-type'] ?? '';
   if (type.startsWith(EVENTS_TYPE) ? stream : !stream || !type.startsWith(JSON_TYPE)) return reply;
-  const converter = stream ? createWholeToEvents(route) : createEventsToWhole(route);
-  const headers = { ...reply.headers, 'content-type': stream ? EVENTS_TYPE : JSON_TYPE };
-  return { ...reply, headers, body: convertBody(reply.body, converter) };
+  if (stream) return asEvents(reply, route);
+  const headers = { ...reply.headers, 'content-type': JSON_TYPE };
+  return { ...reply, headers, body: convertBody(reply.body, createEventsToWhole(route)) };
+}
+
+/** Read as a whole first, so that an error in it is an HTTP error for the client. */
+async function asEvents(reply: TextReply, route: WritingRoute): Promise<TextReply> {
+  const converter = createWholeToEvents(route);
+  for await (const chunk of reply.body) converter.push(chunk);
+  const events = Buffer.from(converter.finish());
+  const headers = { ...reply.headers, 'content-type': EVENTS_TYPE };
+  return { ...reply, headers, body: bodyOf(events) };
+}
+
+async function* bodyOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }

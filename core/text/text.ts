@@ -312,7 +312,9 @@ export function createTexts(parts: TextsParts): TextService {
             ? () => askAll(asked, flow)
             : () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
           const reply = checkReply(await (opened ? opened.run(ask) : ask()));
-          return task === undefined && isWriting(route) && !continuesAlone ? inFormOf(reply, route, stream) : reply;
+          if (task !== undefined || !isWriting(route) || continuesAlone) return reply;
+          const formed = inFormOf(reply, route, stream);
+          return formed instanceof Promise ? await formed : formed;
         } catch (error) {
           throw terms.failureOf('text', error, flow);
         }
