@@ -1,11 +1,13 @@
 import type { TextReply, WritingRoute } from '../contracts/index.js';
+import type { InstancePolicy } from '../plugins/index.js';
+import { isGatewayError } from '../runtime/index.js';
 import { convertBody } from './chat-answers.js';
 import { createEventsToWhole } from './events-to-whole.js';
 import { createWholeToEvents } from './whole-to-events.js';
 
 /*
  * Gives a client the form of answer that it asked for: some servers always stream, and some never do. An answer
- * in the right form is not touched.
+ * in the right form is not touched. It also checks that a reply is what the contract of plugins says.
  */
 
 const EVENTS_TYPE = 'text/event-stream';
@@ -34,4 +36,20 @@ async function asEvents(reply: TextReply, route: WritingRoute): Promise<TextRepl
 
 async function* bodyOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
+}
+
+/** @throws Error if a plugin broke its contract; the message is not shown to callers. */
+export function checkReply(reply: TextReply): TextReply {
+  const { status, headers, body } = reply ?? {};
+  if (!(status >= 200 && status <= 299)) throw new Error('the status of a reply must be one of 200 to 299');
+  if (typeof headers !== 'object' || headers === null) throw new Error('the headers of a reply must be an object');
+  if (typeof body?.[Symbol.asyncIterator] !== 'function')
+    throw new Error('the body of a reply must be an async iterable');
+  return reply;
+}
+
+/** A broken connection is no plugin fault: only errors that claim to be the gateway's are checked. */
+export function bodyFailures({ failureOf }: Pick<InstancePolicy, 'failureOf'>) {
+  return (thrown: unknown, signal: AbortSignal) =>
+    isGatewayError(thrown) ? failureOf('text', thrown, signal) : thrown;
 }
