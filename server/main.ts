@@ -82,6 +82,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
       settings,
       engine: scoped.state.engine,
       plugins: gateway.plugins(),
+      platforms: gateway.platforms(),
       samples: samplesOf(gateway),
       notices: startNotices({ environment, gateway, messagesEnabled: settings.messagesEnabled }),
       signIn: scoped.signIn?.(),

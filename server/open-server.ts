@@ -181,7 +181,8 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
 }
 
 function openLogger(settings: Settings, opened: CloseList): Logger {
-  const logger = createLogger({ level: settings.logLevel, secrets: secretsOf(settings) });
+  const format = settings.logFormat ?? (process.stderr.isTTY ? 'text' : 'json');
+  const logger = createLogger({ level: settings.logLevel, format, secrets: secretsOf(settings) });
   opened.add(() => logger.close());
   return logger;
 }

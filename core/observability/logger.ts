@@ -7,11 +7,15 @@ import { currentScope, type WorkScope } from './spans.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
+export type LogFormat = 'json' | 'text';
+
 export interface LoggerOptions {
   /** The minimum level that is written. */
   level: LogLevel;
   /** Redacted everywhere, also percent-encoded. Default: only what looks like a secret. */
   secrets?: readonly string[];
+  /** `json`: one object in each line, for programs; `text`: one readable line. Default `json`. */
+  format?: LogFormat;
   /** File descriptor or file. Default 2, standard error. */
   destination?: number | string;
 }
@@ -66,7 +70,7 @@ const CLOSE_MS = 2000;
  * the process.
  * @throws Error if a file given as destination cannot be opened.
  */
-export function createLogger({ level, secrets = [], destination = 2 }: LoggerOptions): RootLogger {
+export function createLogger({ level, secrets = [], format = 'json', destination = 2 }: LoggerOptions): RootLogger {
   if (level === 'silent') return { ...silentLogger, child: () => silentLogger, close: async () => {} };
   const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
   const descriptor = typeof destination === 'string' ? openSync(destination, 'a') : destination;
@@ -92,6 +96,19 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
     return `${line},"message":${quote(redact(message))}}\n`;
   }
 
+  /** For a person at a terminal: local time, level, message, and the fields without their quotes. */
+  function composeText(at: Level, message: string, fields: LogFields): string {
+    const values = FIELD_LIST.flatMap(([name, type]) => {
+      const value = fields[name];
+      return typeof value === type ? [`${name}=${redact(String(value)).slice(0, MAX_TEXT)}`] : [];
+    });
+    const error = fields.error === undefined ? undefined : describeError(fields.error, redact);
+    const words = [redact(message), ...values, ...(error ? [`${error.name}: ${error.message}`] : [])];
+    return `${new Date().toTimeString().slice(0, 8)} ${at.padEnd(5)} ${words.join(' ')}\n`;
+  }
+
+  const composed = format === 'text' ? composeText : compose;
+
   function loggerWith(bound: LogFields | undefined): Logger {
     const write = (at: Level) => {
       if (RANKS[at] < min) return () => {};
@@ -99,7 +116,7 @@ export function createLogger({ level, secrets = [], destination = 2 }: LoggerOpt
         if (closing) return;
         const scope = currentScope();
         const known = scope || bound ? { ...(scope && fieldsOf(scope)), ...bound, ...fields } : fields;
-        add(compose(at, message, known ?? {}));
+        add(composed(at, message, known ?? {}));
       };
     };
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };

@@ -8,7 +8,8 @@ import { GatewayError } from '../runtime/index.js';
 import { type ChatFormat, chatFromResponses } from './chat-requests.js';
 import { isGiven, type JsonRecord, recordOf } from './chat-values.js';
 import { createEventTexts } from './events.js';
-import { createResponseWriter, MAX_ANSWER_BYTES, type ResponseWriter, tooLong } from './response-writer.js';
+import { createResponseWriter, type ResponseWriter, tooLong } from './response-writer.js';
+import { inStages, LARGE_TEXT, MAX_TRANSLATED_BYTES } from './stages.js';
 
 /** A call of the responses route as a chat, and the way back. */
 export interface ChatTranslation {
@@ -46,7 +47,7 @@ export function translateToChat(call: TextCall, now: () => number, format?: Chat
 export interface BodyConverter {
   /** The text that can be sent now; may be empty. */
   push(chunk: Uint8Array): string;
-  finish(): string;
+  finish(): string | Promise<string>;
 }
 
 /** A body in another format. No generator: see `resumeBody`. */
@@ -63,7 +64,7 @@ export function convertBody(
         while (!isOver) {
           const { done, value } = await chunks.next();
           if (done) isOver = true;
-          const text = done ? converter.finish() : converter.push(value);
+          const text = done ? await converter.finish() : converter.push(value);
           if (text !== '') return { done: false, value: Buffer.from(text) };
         }
       } catch (error) {
@@ -88,24 +89,32 @@ function wholeOf(writer: ResponseWriter): BodyConverter {
   return {
     push(chunk) {
       bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) throw tooLong();
+      if (bytes > MAX_TRANSLATED_BYTES) throw tooLong();
       chunks.push(chunk);
       return '';
     },
     finish() {
-      let answer: JsonRecord;
-      try {
-        answer = recordOf(JSON.parse(Buffer.concat(chunks).toString('utf8')));
-      } catch {
-        throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
-      }
-      if (isGiven(answer.error)) throw new GatewayError('upstream_error', 'The model answered with an error.');
-      writer.read(answer, 'message');
-      const response = writer.end();
-      if (response.status === 'failed') throw new GatewayError('upstream_error', 'The model answered with an error.');
-      return JSON.stringify(response);
+      const toText = () => Buffer.concat(chunks).toString('utf8');
+      if (bytes <= LARGE_TEXT) return JSON.stringify(respond(read(toText())));
+      return inStages([toText, read, respond, JSON.stringify]);
     },
   };
+
+  function read(text: string): JsonRecord {
+    try {
+      return recordOf(JSON.parse(text));
+    } catch {
+      throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
+    }
+  }
+
+  function respond(answer: JsonRecord): JsonRecord {
+    if (isGiven(answer.error)) throw new GatewayError('upstream_error', 'The model answered with an error.');
+    writer.read(answer, 'message');
+    const response = writer.end();
+    if (response.status === 'failed') throw new GatewayError('upstream_error', 'The model answered with an error.');
+    return response;
+  }
 }
 
 function eventsOf(writer: ResponseWriter): BodyConverter {

@@ -125,6 +125,33 @@ export function walkFields(bytes: Uint8Array, start: number, visit: (range: Read
 }
 
 /**
+ * Removes elements from a top-level list of a JSON object in its bytes; a list that becomes empty is removed with its field.
+ * Every other byte stays the same.
+ * @param remove Called with the index of each element.
+ * @returns New bytes; `body` itself if there is no such list or nothing to remove.
+ * @throws SyntaxError if the bytes are no object.
+ */
+export function removeElements(body: Uint8Array, name: string, remove: (index: number) => boolean): Uint8Array {
+  let list: { start: number; end: number } | undefined;
+  walkFields(body, 0, ({ nameStart, nameEnd, valueStart, valueEnd }) => {
+    const isList = isText(body, nameStart, nameEnd, name) && body[valueStart] === OPEN_BRACKET;
+    if (isList) list = { start: valueStart, end: valueEnd };
+  });
+  if (!list) return body;
+  const rest: Uint8Array[] = [];
+  let count = 0;
+  walkElements(body, list.start, (start, end) => {
+    if (!remove(count)) rest.push(Buffer.from(rest.length > 0 ? ',' : ''), body.subarray(start, end));
+    count += 1;
+  });
+  if (rest.length === 2 * count) return body;
+  if (rest.length === 0) return replaceFields(body, { [name]: undefined });
+  const brackets = ['[', ']'].map((bracket) => Buffer.from(bracket));
+  const [open = body, close = body] = brackets;
+  return Buffer.concat([body.subarray(0, list.start), open, ...rest, close, body.subarray(list.end)]);
+}
+
+/**
  * Visits the elements of the array that starts at `start`.
  * @throws SyntaxError if there is no whole array.
  */

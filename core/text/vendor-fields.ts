@@ -65,6 +65,11 @@ const CONTENT_FIELDS: Readonly<Record<string, string>> = {
   compaction: 'encrypted_content',
 };
 
+/** Whether tools of a type run at the vendor, which takes money for them. */
+export function isHostedTool(type: unknown): boolean {
+  return !FREE_TOOLS.has(type) && !CLIENT_TOOLS.test(String(type));
+}
+
 /** @param body A request of chat completions, responses or messages. */
 export function findVendorFields(body: JsonRecord): VendorField[] {
   const found: VendorField[] = [];
@@ -98,7 +103,7 @@ export function findVendorFields(body: JsonRecord): VendorField[] {
     for (const [index, tool] of tools.entries()) {
       const param = `${path}[${index}]`;
       const { type } = recordOf(tool) ?? {};
-      if (!FREE_TOOLS.has(type) && !CLIENT_TOOLS.test(String(type))) add('paid', `${param}.type`, type);
+      if (isHostedTool(type)) add('paid', `${param}.type`, type);
       if (type !== 'function' && type !== 'custom') walk(tool, param);
     }
   }

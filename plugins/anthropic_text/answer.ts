@@ -27,7 +27,7 @@ const COMMENT = ': ping\n\n';
 const DONE = 'data: [DONE]\n\n';
 
 /** As an answer that is no stream has at most. */
-const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
+const MAX_WHOLE_BYTES = 16 * 1024 * 1024;
 
 /** @param created Seconds since 1970. */
 export function chatAnswer(

@@ -1,6 +1,7 @@
 import {
   type AudioFilters,
   GatewayError,
+  type Logger,
   type TranscribeCall,
   type Transcript,
   type TranscriptSegment,
@@ -12,6 +13,7 @@ interface HearingOptions {
   ffmpeg: AudioFilters;
   /** Seconds of audio; longer files are refused. */
   maxSeconds: number;
+  logger: Logger;
 }
 
 /** They take turns, a piece each, so that a long sound holds up nobody. */
@@ -21,7 +23,8 @@ const LANGUAGES = ['en', 'eng', 'english'];
 const ELSEWHERE = 'Set TRANSCRIPTION_UPSTREAM_URL to connect a model without that limit.';
 
 /** Writes down English speech. */
-export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
+export function createHearing({ engine, ffmpeg, maxSeconds, logger }: HearingOptions) {
+  let isLoaded = false;
   const places = createPlaces(CALLS);
 
   return async (call: TranscribeCall): Promise<Transcript> => {
@@ -30,6 +33,8 @@ export function createHearing({ engine, ffmpeg, maxSeconds }: HearingOptions) {
     const tooLong = new GatewayError('invalid_value', message, { param: 'file' });
     if ((call.audio.seconds ?? 0) > maxSeconds) throw tooLong;
     const leave = places.take(call.signal);
+    if (!isLoaded) logger.info('the first transcription loads its engine, which takes some seconds');
+    isLoaded = true;
     try {
       const cutter = createSpeechCutter();
       const segments: TranscriptSegment[] = [];

@@ -48,9 +48,9 @@ export default definePlugin<typeof options>({
   wants: ['ffmpeg'],
   standIn: true,
   options,
-  setup({ options: { models, maxSeconds }, ffmpeg }) {
+  setup({ options: { models, maxSeconds }, ffmpeg, logger }) {
     const dispose = useEngines();
-    const hear = createHearing({ engine: engines.hearing, ffmpeg, maxSeconds });
+    const hear = createHearing({ engine: engines.hearing, ffmpeg, maxSeconds, logger });
     const speak = createSpeaking(engines.speaking);
     const translate = async (call: TranscribeCall) => refuseForeign(await hear(call));
     return { audioProviders: [{ models, transcribe: hear, translate, speak }], dispose };

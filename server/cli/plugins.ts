@@ -1,4 +1,4 @@
-import type { PluginStatus } from '../../core/contracts/index.js';
+import type { PlatformInfo, PluginStatus } from '../../core/contracts/index.js';
 import type { Finding } from '../doctor/index.js';
 import { renderTable } from '../format/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
@@ -24,14 +24,19 @@ const MAX_NAMED = 3;
 
 /**
  * One line per entry or group of entries with the same status: id, state, and, in short, what they serve or why they
- * failed. The table states why an entry is disabled, and lists those that are disabled beside others of their plugin.
+ * failed; a platform has its name for people. The table states why an entry is disabled, and lists those that are disabled beside others of their plugin.
  */
-export function describeEntries(plugins: readonly PluginStatus[]): string[] {
+export function describeEntries(
+  plugins: readonly PluginStatus[],
+  platforms: readonly Pick<PlatformInfo, 'key' | 'name'>[] = [],
+): string[] {
+  const names = new Map(platforms.map(({ key, name }) => [key, name]));
+  const inWords = (served: readonly string[]) => inBrief(served.map((one) => names.get(one) ?? one));
   const inUse = new Set(plugins.flatMap(({ plugin, state }) => (state === 'disabled' ? [] : [plugin])));
   const shown = plugins.filter(({ plugin, state }) => state !== 'disabled' || !inUse.has(plugin));
   const alike = shown.map((one) => (one.state === 'disabled' ? { ...one, reason: undefined } : one));
   return groupEntries(alike).map((group) =>
-    `${group.id.padEnd(18)} ${group.state.padEnd(8)} ${group.state === 'disabled' ? '' : detailOf(group, inBrief)}`.trimEnd(),
+    `${group.id.padEnd(18)} ${group.state.padEnd(8)} ${group.state === 'disabled' ? '' : detailOf(group, inWords)}`.trimEnd(),
   );
 }
 

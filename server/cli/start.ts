@@ -26,6 +26,8 @@ export interface Banner {
   settings: Settings;
   engine: 'sqlite' | 'postgres';
   plugins: readonly PluginStatus[];
+  /** Their names for people. */
+  platforms: readonly Pick<PlatformInfo, 'key' | 'name'>[];
   /** Example requests. */
   samples: readonly SampleRequest[];
   /** Further notices, one paragraph each. */
@@ -38,7 +40,7 @@ export interface Banner {
 
 /** The banner of `npm start` once it listens. */
 export function renderBanner(banner: Banner): string {
-  const { address, metricsAddress, settings, engine, plugins, samples, notices, signIn, newKey } = banner;
+  const { address, metricsAddress, settings, engine, plugins, platforms, samples, notices, signIn, newKey } = banner;
   const database = engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
   return [
     '',
@@ -47,7 +49,7 @@ export function renderBanner(banner: Banner): string {
     `  data     ${settings.dataDir} (${database})`,
     `  links    begin with ${describeLinks(settings, address)}`,
     ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),
-    ...describeEntries(plugins).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),
+    ...describeEntries(plugins, platforms).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),
     ...(signIn ? [`  site     ${settings.siteUrl ?? address}`, `  sign-in  ${describeSignIn(signIn)}`] : []),
     '',
     ...notices.flatMap((notice) => [notice, '']),

@@ -24,6 +24,7 @@ import {
   hasDotEnv,
   MIN_FILES,
   notExecutable,
+  packagedFfmpeg,
   roomOf,
   type Settings,
 } from '../settings/index.js';
@@ -39,6 +40,14 @@ export interface Finding {
   /** The remedy. */
   advice?: string;
 }
+
+/** Oldest major version of ffmpeg that Debian still mends. */
+const MIN_FFMPEG = 5;
+const FFMPEG_COMMANDS: Partial<Record<NodeJS.Platform, string>> = {
+  darwin: 'brew install ffmpeg',
+  win32: 'winget install Gyan.FFmpeg',
+};
+const INSTALL_FFMPEG = FFMPEG_COMMANDS[process.platform] ?? 'apt-get install ffmpeg';
 
 const FREE_SPACE = 'Free some space, or set DATA_DIR to a larger disk.';
 
@@ -63,6 +72,7 @@ export async function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logg
     checkNode(),
     checkSettings(settings, env),
     checkAddress(settings),
+    checkRunning(settings),
     checkDatabase(settings),
     checkDataFolder(settings),
     checkSecrets(settings),
@@ -100,6 +110,25 @@ async function checkAddress(settings: Settings): Promise<Finding> {
   const finding: Finding = { name: 'address', level: hasLocalLinks(settings) ? 'warn' : 'ok', detail };
   if (finding.level === 'ok') return finding;
   return { ...finding, advice: 'Set BASE_URL to the address that other machines use.' };
+}
+
+const RUNNING_MS = 1_000;
+
+/** Another process has an environment of its own, and its settings may differ from all that this command says. */
+async function checkRunning(settings: Settings): Promise<Finding[]> {
+  if (settings.port === 0) return [];
+  const address = localAddress(settings);
+  const isRunning = await fetch(`${address}/health/live`, { signal: AbortSignal.timeout(RUNNING_MS) }).then(
+    async (response) => {
+      await response.body?.cancel();
+      return response.ok;
+    },
+    () => false,
+  );
+  if (!isRunning) return [];
+  const detail = `a gateway runs on ${address}; this command cannot see its settings, and checks the variables of this shell`;
+  const advice = 'To check that gateway, run doctor with the variables that it was started with.';
+  return [{ name: 'running', level: 'ok', detail, advice }];
 }
 
 const MINIMUM_NODE = [22, 19] as const;
@@ -188,11 +217,21 @@ export async function checkFfmpeg({ ffmpegPath }: Settings, searchPath?: string)
   const found = await findFfmpeg({ configured: ffmpegPath, searchPath });
   if (found) {
     const version = await versionOf(found);
-    const detail = `${found}${version ? `, version ${version}` : ''}`;
-    if (version) return { name: 'ffmpeg', level: 'ok', detail };
-    return { name: 'ffmpeg', level: 'warn', detail, advice: 'It does not run. Set FFMPEG_PATH to another one.' };
+    const origin = found === packagedFfmpeg() ? ', from npm' : '';
+    const detail = `${found}${version ? `, version ${version}` : ''}${origin}`;
+    const advice = version === undefined ? 'It does not run. Set FFMPEG_PATH to another one.' : adviceOn(version);
+    return advice === undefined
+      ? { name: 'ffmpeg', level: 'ok', detail }
+      : { name: 'ffmpeg', level: 'warn', detail, advice };
   }
-  return missing('ffmpeg', ffmpegPath, 'ffmpeg', 'apt-get install ffmpeg', 'FFMPEG_PATH');
+  return missing('ffmpeg', ffmpegPath, 'ffmpeg', INSTALL_FFMPEG, 'FFMPEG_PATH');
+}
+
+/** Undefined for versions that are recent enough, and for builds without a release number. */
+function adviceOn(version: string): string | undefined {
+  const major = /^n?(\d+)\./.exec(version)?.[1];
+  if (major === undefined || Number(major) >= MIN_FFMPEG) return undefined;
+  return `It is old, and reads files of strangers: install ${MIN_FFMPEG}.0 or later (${INSTALL_FFMPEG}), or set FFMPEG_PATH.`;
 }
 
 async function versionOf(ffmpeg: string): Promise<string | undefined> {

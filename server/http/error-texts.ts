@@ -167,7 +167,8 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
   },
   paid_tool_not_allowed: {
     meaning: 'The request uses a tool of the vendor that costs more than tokens.',
-    cause: 'A hosted tool such as web search was sent, and the key lacks the grant `paid_tools`.',
+    cause:
+      'The request chooses a hosted tool such as web search, or a tier, and the key, which has a plan or a budget, lacks the grant `paid_tools`.',
     action: 'Leave the tool out, or use your own function instead.',
   },
   ip_not_allowed: {

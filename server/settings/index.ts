@@ -1,4 +1,4 @@
-export { checkExecutables, findChromium, findFfmpeg, notExecutable } from './executables.js';
+export { checkExecutables, findChromium, findFfmpeg, notExecutable, packagedFfmpeg } from './executables.js';
 export {
   checkRoom,
   findLinkSecrets,

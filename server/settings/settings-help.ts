@@ -213,7 +213,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'PAYMENT_WEBHOOK_SECRET',
     ],
   },
-  { title: 'Logs and metrics', names: ['LOG_LEVEL', 'METRICS_PORT', 'METRICS_HOST', 'METRICS_PUBLIC'] },
+  { title: 'Logs and metrics', names: ['LOG_LEVEL', 'LOG_FORMAT', 'METRICS_PORT', 'METRICS_HOST', 'METRICS_PUBLIC'] },
   {
     title: 'Tracing',
     names: [

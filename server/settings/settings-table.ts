@@ -180,6 +180,12 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ logLevel: oneOf(text, LOG_LEVELS) }),
   },
   {
+    name: 'LOG_FORMAT',
+    default: '`text` if standard error is a terminal, otherwise `json`',
+    description: 'Form of log lines: `json` for programs, `text` for people.',
+    read: (text) => ({ logFormat: oneOf(text, ['json', 'text'] as const) }),
+  },
+  {
     name: 'KEY_PEPPER',
     default: 'generated once, stored in DATA_DIR/secrets',
     description:

@@ -41,6 +41,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   browserMemoryMb: number;
   ffmpegPath?: string;
   logLevel: LogLevel;
+  /** Default: text if standard error is a terminal, otherwise json. */
+  logFormat?: 'json' | 'text';
   /** Newest first; empty: one is stored in the data folder. */
   keyPeppers: readonly string[];
   /** Newest first; empty: one is stored in the data folder. */

@@ -581,7 +581,7 @@ describe('the process', () => {
     const address = await first.says(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
     expect(first.said.stdout)
       .to.contain(`-d '{"url":"https://paper.example/7"}'`)
-      .and.to.contain('paper')
+      .and.to.match(/paper +ready +Paper\n/)
       .and.to.contain(`\n  site     ${address}\n`)
       .and.to.contain(environment.DATA_DIR ?? '');
     const answer = await fetch(`${address}/v1/extract`, {
@@ -591,6 +591,11 @@ describe('the process', () => {
     });
     expect([answer.status, answer.headers.get('ratelimit-policy')]).to.deep.equal([200, '"rpm";q=30;w=60']);
     await answer.text();
+
+    const doctor = await runCommand(['doctor'], { ...environment, PORT: new URL(address).port });
+    expect(doctor.stdout).to.contain(
+      `ok    running       a gateway runs on ${address}; this command cannot see its settings`,
+    );
 
     const beside = await runCommand(['keys', 'create', '--json'], environment);
     const made = JSON.parse(beside.stdout).key;

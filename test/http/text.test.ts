@@ -310,14 +310,7 @@ describeOnStacks('text over HTTP', (stack) => {
       ],
       [CHATS, { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }, 'messages[0].audio.id'],
     ] as const;
-    const paid = [
-      ...['web_search', 'file_search', 'code_interpreter', 'image_generation', 'computer_use_preview', 'mcp'].map(
-        (type) =>
-          [RESPONSES, { ...QUESTION, tools: [{ type: 'function', name: 'f' }, { type }] }, 'tools[1].type'] as const,
-      ),
-      [CHATS, { ...CHAT, web_search_options: {} }, 'web_search_options'],
-      [CHATS, { ...CHAT, service_tier: 'priority' }, 'service_tier'],
-    ] as const;
+    const paid = [[CHATS, { ...CHAT, service_tier: 'priority' }, 'service_tier']] as const;
     const plain = await app.makeKey({ ...TEXT }, plan);
     const granted = await app.makeKey({ grants: ['text', 'vendor_ids', 'paid_tools'] }, plan);
     for (const [code, cases] of [

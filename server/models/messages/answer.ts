@@ -2,6 +2,9 @@ import type { TextRoute } from '../../../core/contracts/index.js';
 import { type ErrorCode, GatewayError } from '../../../core/runtime/index.js';
 import {
   createEventTexts,
+  inStages,
+  LARGE_TEXT,
+  MAX_TRANSLATED_BYTES,
   markNumbers,
   restoreNumbers,
   type TextAnswer,
@@ -64,7 +67,7 @@ export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerO
   const sink = createContentSink();
   const reading = read(body, sink, options);
   for await (const { bytes } of reading.pieces) {
-    if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
+    if (bytes > MAX_WHOLE_BYTES) throw tooLong();
   }
   const end = reading.end();
   if ('failure' in end) {
@@ -74,7 +77,10 @@ export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerO
   const { usage } = await exchange.ended;
   const content = contentOf(sink, end);
   const message = { ...newMessage(model), content, ...describeEnd(end), usage: describeWholeUsage(usage) };
-  return Buffer.from(restoreNumbers(JSON.stringify(message)));
+  const size = content.reduce((sum, block) => sum + sizeOf(block), 0);
+  const encode = () => JSON.stringify(message);
+  if (size <= LARGE_TEXT) return Buffer.from(restoreNumbers(encode()));
+  return inStages([encode, restoreNumbers, (text: string) => Buffer.from(text)]);
 }
 
 /** The same as a stream of events. Always ends with `message_stop` or `error`, unless the client has disconnected. */
@@ -141,9 +147,17 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
   const reader = create({ queue, includesThinking, names });
   const isDone = () => queue.stop !== undefined || queue.isOverfull;
 
+  async function readBody(whole: Uint8Array): Promise<void> {
+    const toText = () => Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength).toString('utf8');
+    const take = (value: unknown) => reader.whole(value);
+    if (whole.length <= LARGE_TEXT) take(parse(toText()));
+    else if (whole.length > MAX_TRANSLATED_BYTES) throw tooLong();
+    else await inStages([toText, mark, parseMarked, take]);
+  }
+
   async function* pieces(): AsyncGenerator<Piece, void, undefined> {
     if (body instanceof Uint8Array) {
-      reader.whole(parse(Buffer.from(body).toString('utf8')));
+      await readBody(body);
       yield { isSilent: false, bytes: body.length };
       return;
     }
@@ -185,11 +199,34 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
 
 /** Returns the text if it is no JSON: the end marker of a chat, or invalid data. */
 function parse(text: string): unknown {
+  return parseMarked(mark(text));
+}
+
+/** Invalid data, which is no JSON either, if it has too many numbers to be marked. */
+function mark(text: string): string {
   try {
-    return JSON.parse(markNumbers(text));
+    return markNumbers(text);
+  } catch {
+    return 'too many numbers';
+  }
+}
+
+function parseMarked(text: string): unknown {
+  try {
+    return JSON.parse(text);
   } catch {
     return text;
   }
+}
+
+function tooLong(): GatewayError {
+  return new GatewayError('upstream_error', 'The answer of the model is too long.');
+}
+
+/** Characters of a block's text; those of tools' input are few. */
+function sizeOf(block: object): number {
+  const { text, thinking } = block as { text?: unknown; thinking?: unknown };
+  return String(text ?? '').length + String(thinking ?? '').length;
 }
 
 function contentOf(sink: ReturnType<typeof createContentSink>, { reason }: MessageEnd): object[] {

@@ -42,6 +42,19 @@ describe('logger', () => {
     };
   }
 
+  it('writes readable lines on request, without secrets', async () => {
+    const logger = createLogger({ level: 'info', format: 'text', secrets: ['hidden-in-this-test'], destination: file });
+    logger.debug('never');
+    logger.info('request', { route: '/v1/extract', method: 'POST', status: 200, ms: 1.5 });
+    logger.error('it failed with hidden-in-this-test', { error: new Error('the disk is full') });
+    await logger.close();
+    const [first = '', second = '', ...more] = (await readFile(file, 'utf8')).split('\n');
+    expect(first).to.match(/^\d\d:\d\d:\d\d info {2}request route=\/v1\/extract method=POST status=200 ms=1\.5$/);
+    expect(second).to.match(/^\d\d:\d\d:\d\d error it failed with .* Error: the disk is full$/);
+    expect(second).not.to.contain('hidden-in-this-test');
+    expect(more).to.deep.equal(['']);
+  });
+
   it('writes a line of JSON a call, with its level, time and fields', async () => {
     const { lines } = await logged((logger) => {
       logger.info('request', {
