@@ -28,8 +28,8 @@ export function inFormOf(reply: TextReply, route: WritingRoute, stream: boolean)
 /** Read as a whole first, so that an error in it is an HTTP error for the client. */
 async function asEvents(reply: TextReply, route: WritingRoute): Promise<TextReply> {
   const converter = createWholeToEvents(route);
-  for await (const chunk of reply.body) converter.push(chunk);
-  const events = Buffer.from(converter.finish());
+  for await (const chunk of reply.body) await converter.push(chunk);
+  const events = Buffer.from(await converter.finish());
   const headers = { ...reply.headers, 'content-type': EVENTS_TYPE };
   return { ...reply, headers, body: bodyOf(events) };
 }

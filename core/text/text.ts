@@ -314,8 +314,7 @@ export function createTexts(parts: TextsParts): TextService {
             : () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
           const reply = checkReply(await (opened ? opened.run(ask) : ask()));
           if (task !== undefined || !isWriting(route) || continuesAlone) return reply;
-          const formed = inFormOf(reply, route, stream);
-          return formed instanceof Promise ? await formed : formed;
+          return await inFormOf(reply, route, stream);
         } catch (error) {
           throw terms.failureOf('text', error, flow);
         }
