@@ -98,6 +98,7 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
     this.#isOver = true;
     const missed = reader.ended ? undefined : failure;
     body.close();
+    this.#rewriter.close();
     onEnd(missed);
     return missed;
   }

@@ -7,6 +7,14 @@ import type { VectorForm } from './vectors.js';
 const LF = 0x0a;
 /** Bytes in a row of comments, blank lines and empty events. A comment per second stays below it for an hour. */
 const MAX_SILENT_BYTES = 256 * 1024;
+/**
+ * Bytes of incomplete events, and of events on their way to clients, that all streams together may hold. Beyond it, a
+ * stream ends whose own incomplete event is larger than a share that each has. Usual events are a thousand times smaller.
+ */
+const MAX_HELD_BYTES = 128 * 1024 * 1024;
+const SHARE_BYTES = 1024 * 1024;
+let heldByAll = 0;
+
 /** Maximum events of one stream. The longest answers have an event for each token. */
 const MAX_EVENTS = 1_000_000;
 
@@ -17,11 +25,14 @@ const MAX_EVENTS = 1_000_000;
 export interface EventRewriter {
   /**
    * @returns The bytes that can be sent now; undefined if there are none.
-   * @throws RangeError if an event is longer than 32 MiB, or the upstream keeps sending without content.
+   * @throws RangeError if an event is longer than 32 MiB, all streams hold too much, or the upstream keeps sending
+   *   without content.
    */
   push(chunk: Uint8Array): Buffer | undefined;
   /** The same for a final event that lacks its blank line; undefined if it is incomplete. */
   finish(): Buffer | undefined;
+  /** Nothing is pushed any more. */
+  close(): void;
 }
 
 export function createEventRewriter(reader: EventReader, wording: Wording): EventRewriter {
@@ -33,6 +44,16 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
   let first = true;
   let silentBytes = 0;
   let events = 0;
+  /** Bytes of this stream, as counted. */
+  let held = 0;
+
+  /** Counts the bytes of the incomplete event, and those that are on their way to the client until the next push. */
+  function hold(rest: number, output: number): void {
+    heldByAll += rest + output - held;
+    held = rest + output;
+    if (rest <= SHARE_BYTES || heldByAll <= MAX_HELD_BYTES) return;
+    throw new RangeError('the events of all streams are too long');
+  }
 
   function endRun(): void {
     if (run) pieces.push(run.bytes.subarray(run.start, run.end));
@@ -120,7 +141,13 @@ export function createEventRewriter(reader: EventReader, wording: Wording): Even
   return {
     push(chunk) {
       splitter.push(asBuffer(chunk), visit);
-      return collect();
+      const output = collect();
+      hold(splitter.restBytes, output?.length ?? 0);
+      return output;
+    },
+    close() {
+      heldByAll -= held;
+      held = 0;
     },
     finish() {
       const rest = splitter.rest();

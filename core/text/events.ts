@@ -50,6 +50,8 @@ export interface EventSplitter {
   push(chunk: Buffer, visit: (bytes: Buffer, start: number, end: number) => void): void;
   /** The bytes of an incomplete event. */
   rest(): Buffer;
+  /** Their number. */
+  readonly restBytes: number;
   /** Whether lines may end other than with a bare line feed. */
   readonly sawCarriageReturn: boolean;
 }
@@ -121,6 +123,9 @@ export function createEventSplitter(): EventSplitter {
       pending.push(chunk.subarray(start));
     },
     rest: () => Buffer.concat(pending),
+    get restBytes() {
+      return pendingBytes;
+    },
     get sawCarriageReturn() {
       return sawCarriageReturn;
     },

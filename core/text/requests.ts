@@ -417,3 +417,8 @@ function recordOf(value: unknown): JsonRecord | undefined {
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 }
+
+/** Everything that was reserved, as a usage. */
+export function allOf({ input: inputTokens, output: outputTokens }: ReservedTokens): Usage {
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
+}

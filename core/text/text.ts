@@ -16,14 +16,15 @@ import type {
   Usage,
 } from '../contracts/index.js';
 import { modelSpan, openSpan, runAsEntry, usageAttributes } from '../observability/index.js';
-import type { InstancePolicy, PluginHost, RegisteredText, Registry } from '../plugins/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { inFormOf } from './answer-form.js';
+import type { PluginHost, RegisteredText, Registry } from '../plugins/index.js';
+import { GatewayError } from '../runtime/index.js';
+import { bodyFailures, checkReply, inFormOf } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import type { EventReader } from './events.js';
 import { createWatch, type EstimatedAnswer, type ExchangeTimes, startExchange } from './exchange.js';
 import { askModels, fallbacksOf } from './fallbacks.js';
 import {
+  allOf,
   askForUsage,
   type BackgroundStart,
   checkChoices,
@@ -312,7 +313,8 @@ export function createTexts(parts: TextsParts): TextService {
             ? () => askAll(asked, flow)
             : () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
           const reply = checkReply(await (opened ? opened.run(ask) : ask()));
-          return task === undefined && isWriting(route) && !continuesAlone ? inFormOf(reply, route, stream) : reply;
+          if (task !== undefined || !isWriting(route) || continuesAlone) return reply;
+          return await inFormOf(reply, route, stream);
         } catch (error) {
           throw terms.failureOf('text', error, flow);
         }
@@ -447,28 +449,8 @@ export function createTexts(parts: TextsParts): TextService {
   };
 }
 
-/** @throws Error if a plugin broke its contract; the message is not shown to callers. */
-function checkReply(reply: TextReply): TextReply {
-  const { status, headers, body } = reply ?? {};
-  if (!(status >= 200 && status <= 299)) throw new Error('the status of a reply must be one of 200 to 299');
-  if (typeof headers !== 'object' || headers === null) throw new Error('the headers of a reply must be an object');
-  if (typeof body?.[Symbol.asyncIterator] !== 'function')
-    throw new Error('the body of a reply must be an async iterable');
-  return reply;
-}
-
-/** A broken connection is no plugin fault: only errors that claim to be the gateway's are checked. */
-function bodyFailures({ failureOf }: Pick<InstancePolicy, 'failureOf'>) {
-  return (thrown: unknown, signal: AbortSignal) =>
-    isGatewayError(thrown) ? failureOf('text', thrown, signal) : thrown;
-}
-
 function does({ tasks = [] }: TextProvider, task: ResponsesTask | undefined): boolean {
   return task === undefined || tasks.includes(task);
-}
-
-function allOf({ input: inputTokens, output: outputTokens }: ReservedTokens): Usage {
-  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
 }
 
 /** The end of an exchange is never an error. */

@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import { createEventRewriter } from '../../../core/text/event-rewriter.js';
+import { createChatReader } from '../../../core/text/usage-events.js';
+
+const MEGABYTE = 1024 * 1024;
+
+function rewriter() {
+  const reader = createChatReader({ requestId: 'r', dropUsage: false });
+  return createEventRewriter(reader, { modelText: Buffer.from('"m"'), plainWords: (words) => words });
+}
+
+describe('incomplete events of all streams together', () => {
+  it('have a bound: a stream with a large one ends, others go on, and what has ended counts no more', () => {
+    const large = Buffer.from(`data: {"x":"${'x'.repeat(20 * MEGABYTE)}`);
+    const streams = Array.from({ length: 6 }, rewriter);
+    for (const stream of streams) expect(stream.push(large)).to.equal(undefined);
+    const last = rewriter();
+    expect(() => last.push(large)).to.throw(RangeError, 'all streams');
+    last.close();
+    const usual = rewriter();
+    expect(usual.push(Buffer.from('data: {"choices":[]}\n\ndata: {"cho'))?.toString()).to.equal(
+      'data: {"choices":[]}\n\n',
+    );
+    for (const stream of [...streams, usual]) stream.close();
+    const next = rewriter();
+    expect(next.push(large)).to.equal(undefined);
+    next.close();
+  });
+});
