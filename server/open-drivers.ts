@@ -85,6 +85,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       rateLimitTable,
       clock: sharedClock,
       prices,
+      chargesReserved: settings.abortCharge === 'reserved',
       alertTable,
       logger,
     });

@@ -108,7 +108,11 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
       restartPolicy: settings.imageRestartPolicy,
       graceMs: settings.shutdownSeconds * 1_000,
     },
-    text: { responses: responses?.storedResponses, background: responses?.backgroundResponses },
+    text: {
+      responses: responses?.storedResponses,
+      background: responses?.backgroundResponses,
+      abortCharge: settings.abortCharge,
+    },
     scratchFolder: path.join(settings.dataDir, 'scratch'),
     ...(chromium && {
       browser: { executable: chromium.prepare, maxMemoryBytes: settings.browserMemoryMb * 1024 * 1024 },

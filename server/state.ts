@@ -50,6 +50,8 @@ export interface StateSettings {
    * SQLite, where other processes send none; on PostgreSQL 5,000, and 1,000 for completed jobs. Set by tests.
    */
   jobPollMs?: number;
+  /** What a request of a dead process costs. Default `used`. */
+  abortCharge?: 'used' | 'reserved';
   /** Milliseconds until a caller gets an error because the database did not answer. Default 2,400. Set by tests. */
   databaseTimeoutMs?: number;
   /** Prices of what this process settles. Default: none, and no cost is known. */

@@ -37,6 +37,14 @@ export const TextOptionFields = {
           'Models of any provider that answer in place of this one while its upstreams fail, in this order. Default: none.',
       }),
     ),
+    outputTokensPerSecond: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1_000_000,
+        description:
+          'Tokens that the model writes in a second: the least that a request is charged which ends early and whose output is not visible while it is made. Default: 100.',
+      }),
+    ),
     contextLength: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -112,6 +120,11 @@ export interface TextModel {
    * field that the caller sent, otherwise `max_completion_tokens`.
    */
   outputLimitField?: string;
+  /**
+   * Tokens that the model writes in a second: the least that a request is charged which ends early and whose output is
+   * not visible while it is made. Default 100.
+   */
+  outputTokensPerSecond?: number;
   /**
    * Field of a chat's messages in which the upstream wants the model's thoughts back, in turns with tool calls. Default
    * `reasoning_content`; `none` for upstreams that take no thoughts.

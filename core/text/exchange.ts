@@ -82,8 +82,12 @@ export interface EstimatedAnswer {
   continues: boolean;
   /** Whether it completed. Default false. */
   complete?: boolean;
-  /** What the upstream reported at its beginning: the input is exact, the output is not known. Default: nothing. */
-  reported?: Usage;
+  /** What the upstream reported so far. Default: nothing. */
+  reported?: Usage | undefined;
+  /** Whether the upstream began to answer. */
+  hasAnswered: boolean;
+  /** Time since the request was sent. */
+  seconds: number;
 }
 
 /** Sends one request and follows its answer to the end. */
@@ -282,14 +286,15 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const { responseId } = reader;
     const rest = { complete: !failure, ...(responseId !== undefined && { responseId }), ...(failure && { failure }) };
     const usage = reader.usage();
-    if (usage) {
-      this.#end(failure ? { usage, ...rest } : { usage, ...rest, final: true });
+    if (usage && !failure) {
+      this.#end({ usage, ...rest, final: true });
       return;
     }
     const sample = reader.sample();
+    const reported = usage ?? reader.firstUsage?.();
     // An upstream that only answered with an error has used nothing.
-    if (reader.failed && sample.text === '') this.#end(rest);
-    else this.#endEstimated(sample, failure !== undefined && this.#options.continuesAlone, rest, reader.firstUsage?.());
+    if (reader.failed && sample.text === '' && !reported) this.#end(rest);
+    else this.#endEstimated(sample, failure !== undefined && this.#options.continuesAlone, rest, reported);
   }
 
   #endWhole(reply: TextReply, whole: WholeAnswer): void {
@@ -314,7 +319,13 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #endEstimated(sample: TextSample, continues: boolean, rest: TextOutcome, reported?: Usage): void {
     const { complete } = rest;
     this.#options
-      .estimate(sample, { continues, complete, reported })
+      .estimate(sample, {
+        continues,
+        complete,
+        reported,
+        hasAnswered: this.#reply !== undefined,
+        seconds: (this.#options.monotonic() - this.#startedAt) / 1000,
+      })
       .then((usage) => this.#end(usage ? { usage, ...rest } : rest));
   }
 

@@ -13,18 +13,17 @@ import type {
   TextProvider,
   TextReply,
   TextRoute,
-  Usage,
 } from '../contracts/index.js';
 import { modelSpan, openSpan, runAsEntry, usageAttributes } from '../observability/index.js';
 import type { PluginHost, RegisteredText, Registry } from '../plugins/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { bodyFailures, checkReply, inFormOf } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
+import { type AbortCharge, createEstimate, hidesThoughts } from './charges.js';
 import type { EventReader } from './events.js';
-import { createWatch, type EstimatedAnswer, type ExchangeTimes, startExchange } from './exchange.js';
+import { createWatch, type ExchangeTimes, startExchange } from './exchange.js';
 import { askModels, fallbacksOf } from './fallbacks.js';
 import {
-  allOf,
   askForUsage,
   type BackgroundStart,
   checkChoices,
@@ -43,14 +42,7 @@ import {
   type TextRequest,
   type Texts,
 } from './requests.js';
-import {
-  MAX_STORED_BYTES,
-  NO_TEXT,
-  type PromptSample,
-  samplePrompt,
-  type TextSample,
-  type TokenCounter,
-} from './tokens.js';
+import { MAX_STORED_BYTES, NO_TEXT, type PromptSample, samplePrompt, type TokenCounter } from './tokens.js';
 import { createChatReader, createMessagesReader, createResponsesReader } from './usage-events.js';
 import { vectorFormOf } from './vectors.js';
 
@@ -73,6 +65,8 @@ export interface TextsOptions {
   idleMs?: number;
   /** Milliseconds from a request to the end of its answer. Default 3,600,000. */
   totalMs?: number;
+  /** How a request that ended early is charged. Default `used`. */
+  abortCharge?: AbortCharge;
 }
 
 export interface TextsParts extends TextsOptions {
@@ -93,6 +87,7 @@ export interface TextService extends Texts {
 
 export function createTexts(parts: TextsParts): TextService {
   const { registry, host, tokens, clock, logger, responses, background, backgroundMs, ...given } = parts;
+  const { abortCharge = 'used' } = given;
   const times: ExchangeTimes = {
     keepAliveMs: given.keepAliveMs ?? TIMES.keepAliveMs,
     idleMs: given.idleMs ?? TIMES.idleMs,
@@ -250,24 +245,23 @@ export function createTexts(parts: TextsParts): TextService {
 
     async function startAlone(responseId: string, { upstream, status }: TextReply): Promise<void> {
       isStarting = true;
-      const [usage] = await Promise.all([estimate(NO_TEXT, { continues: true }), responses?.flushInTime()]);
+      const [usage] = await Promise.all([
+        estimate(NO_TEXT, { continues: true, hasAnswered: true, seconds: 0 }),
+        responses?.flushInTime(),
+      ]);
       started?.resolve(usage && { responseId, upstream, status, usage });
     }
 
-    async function estimate(
-      sample: TextSample,
-      { continues, complete = false, reported = {} }: EstimatedAnswer,
-    ): Promise<Usage | undefined> {
-      if (task === 'input_tokens') return undefined;
-      // What an upstream used before it was aborted is unknown, so that it may be everything it was allowed to use.
-      if (reserved && !complete) return allOf(reserved);
-      const read = 'sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed);
-      const counted = (await tokens.count(read)) + (isWriting(route) ? 0 : read.listedTokens);
-      const written = isWriting(route) ? Math.max(continues ? maxOutput : 0, await tokens.count(sample)) : 0;
-      const { inputTokens = Math.min(counted, reserved?.input ?? counted), ...details } = reported;
-      const outputTokens = Math.min(written, reserved?.output ?? written);
-      return { ...details, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, estimated: true };
-    }
+    const estimate = createEstimate(tokens, prompt, {
+      model: sending.model,
+      isWriting: isWriting(route),
+      countsOnly: task === 'input_tokens',
+      stream,
+      hidesThoughts: hidesThoughts(route, parsed),
+      reserved,
+      maxOutput,
+      abortCharge,
+    });
 
     function readerOf(reply: TextReply): EventReader {
       const reader: EventReader = readerFor(route, {

@@ -184,6 +184,7 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
         translated: ['chat_completions', 'responses'],
         efforts: thinking === 'none' ? [] : efforts,
         maxOutputTokens,
+        ...(one.outputTokensPerSecond !== undefined && { outputTokensPerSecond: one.outputTokensPerSecond }),
         ...(contextLength !== undefined && { contextLength }),
         ...(one.fallbacks && { fallbacks: one.fallbacks }),
         upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),

@@ -206,6 +206,7 @@ function servedModel(
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
       ...(outputLimitField !== undefined && { outputLimitField }),
       ...(reasoningField !== undefined && { reasoningField }),
+      ...(one.outputTokensPerSecond !== undefined && { outputTokensPerSecond: one.outputTokensPerSecond }),
       upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
     },
     upstreams,

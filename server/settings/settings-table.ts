@@ -334,6 +334,13 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ modelAliases: ['true', 'on'].includes(oneOf(text, ['true', 'false', 'on', 'off'])) }),
   },
   {
+    name: 'ABORT_CHARGE',
+    default: 'used',
+    description:
+      'What a model request costs that ends early: `used`, its input and the output so far; `reserved`, all that was reserved, for vendors that bill on after a hang-up.',
+    read: (text) => ({ abortCharge: oneOf(text, ['used', 'reserved']) === 'reserved' ? 'reserved' : 'used' }),
+  },
+  {
     name: 'PLANS_FILE',
     default: 'none',
     description: 'JSON file that changes and adds plans, prices and support contacts.',

@@ -84,6 +84,7 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   messagesEnabled: boolean;
   /** Whether `GET /v1/models` lists the aliases of connected models. */
   modelAliases: boolean;
+  abortCharge: 'used' | 'reserved';
   /** Default: the built-in plans. */
   plansFile?: string;
   /** Default: only the prices of the plugins file, if any. */
@@ -152,6 +153,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     textMaxBytes: 33_554_432,
     messagesEnabled: false,
     modelAliases: true,
+    abortCharge: 'used',
     freeTierPeriod: 'lifetime',
     freeTierGrants: [],
     paymentFormat: 'vietqr',

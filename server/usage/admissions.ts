@@ -110,7 +110,8 @@ export interface Settlement {
 /**
  * Admits requests of model routes and writes their usage. Rate limit and budget are checked in one transaction, so that
  * parallel requests cannot overspend. A reservation is held until it is settled, or until the process that admitted it
- * dies; then it is settled as completely used (status 500, estimated, as output tokens).
+ * dies; then its input is charged (status 500, estimated), or all
+ * of it with `chargesReserved`.
  *
  * Only for a budget that limits tokens or money are the tokens of a request counted, which takes time: a request whose
  * budgets are not known to do so is first judged without. It then reserves its input and as much output as it wants, or
@@ -161,6 +162,8 @@ export interface AdmissionsOptions {
   clock?: Clock;
   /** Default: none, and no cost is known. */
   prices?: Prices;
+  /** Whether a reservation of a dead process is charged as a whole. Default: its input alone. */
+  chargesReserved?: boolean;
   /** Default: no alerts of budgets are written. */
   alertTable?: AlertTable;
   logger: Logger;
@@ -178,13 +181,15 @@ export function createAdmissions({
   rateLimitTable,
   clock,
   prices,
+  chargesReserved = false,
   alertTable,
   logger,
 }: AdmissionsOptions): ClosableAdmissions {
   const { engine, queries } = database;
   const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
   const usageTable = createUsageTable(queries);
-  const tables = { budgetTable, usageTable, backgroundTable: createBackgroundTable(queries, prices), prices };
+  const backgroundTable = createBackgroundTable(queries, prices);
+  const tables = { budgetTable, usageTable, backgroundTable, prices, chargesReserved };
   /** Reservations, and the tokens that their upstream was limited to. */
   const held = new Map<string, number | undefined>();
   const limitsTokens = new Set<string>();
@@ -379,11 +384,12 @@ export function* admitGroup(
     if (wanted?.canCount && !wanted.demand && grant?.isLimited) return UNCOUNTED;
     const answer = rateLimit && window?.consume(rateLimit);
     if (!wanted || !budgets || !grant || (isOfLinks && rows.length === 0)) return answer ? { rateLimit: answer } : {};
-    const { tokens, cost, reserved } = grant;
+    const { tokens, cost, reserved, input } = grant;
     for (const row of rows) budgets.change(reserve(row, grant, isOfLinks ? 0 : 1));
     const { id } = wanted;
     const periods = JSON.stringify(Object.fromEntries(rows.map((row) => [row.id, isOfLinks ? null : row.period])));
-    reservations.push({ id, budgets: periods, keyId, accountId, route, model, tokens, cost, at: budgets.at });
+    const charged = { tokens, cost, inputTokens: input.tokens, inputCost: input.cost };
+    reservations.push({ id, budgets: periods, keyId, accountId, route, model, ...charged, at: budgets.at });
     return { reservation: id, ...(reserved && { reserved }), ...(answer && { rateLimit: answer }) };
   }
 

@@ -141,6 +141,8 @@ export interface BudgetGrant {
   tokens: number;
   /** Money to be reserved, in micro units; 0 if no budget limits it. */
   cost: number;
+  /** What is charged if the process dies: the input, and all of what is no token. */
+  input: { tokens: number; cost: number };
   /** Whether a budget limits tokens or money, so that its tokens must be counted. */
   isLimited: boolean;
   /** What the request may use, if its tokens were counted. */
@@ -199,7 +201,9 @@ export function grantOf(
   const neededCost = leastCost ?? 0;
   const tooSmall = limits.find(({ unit, left }) => (unit === 'money' ? neededCost : least) > left);
   if (tooSmall) return tooFew(tooSmall, tooSmall.unit === 'money' ? neededCost : least, at);
-  if (!counted) return { tokens, cost: neededCost, isLimited };
+  // What cannot be counted is known by its input alone.
+  const whole = { tokens: canCount ? 0 : tokens, cost: canCount ? 0 : neededCost };
+  if (!counted) return { tokens, cost: neededCost, isLimited, input: whole };
   const { input, hiddenInput, choices } = counted;
   const room = leftOfAll(limits, 'tokens') - input;
   const money = leftOfAll(limits, 'money');
@@ -210,7 +214,8 @@ export function grantOf(
   if (inMoney && hidden > 0) hidden = mostWithin(hidden, (more) => (costOf(input + more, output) ?? 0) <= money);
   const reserved = { input: input + hidden, output };
   const cost = inMoney ? (costOf(reserved.input, output) ?? 0) : 0;
-  return { tokens: input + output + hidden, cost, isLimited, reserved };
+  const ofInput = { tokens: reserved.input, cost: inMoney ? (costOf(reserved.input, 0) ?? 0) : 0 };
+  return { tokens: input + output + hidden, cost, isLimited, reserved, input: ofInput };
 }
 
 /** Grants what is no request to a model: it counts in budgets of money alone. */

@@ -90,6 +90,8 @@ export interface SettlementTables {
   backgroundTable: BackgroundTable;
   /** Default: none. */
   prices?: Prices;
+  /** Whether a reservation of a dead process is charged as a whole. Default false. */
+  chargesReserved?: boolean;
 }
 
 /**
@@ -162,20 +164,24 @@ function byResponse(left: BackgroundCorrection, right: BackgroundCorrection): nu
   return left.responseId < right.responseId ? -1 : 1;
 }
 
-/** Settles reservations of a dead process as completely used, since the real usage is unknown. */
+/**
+ * Settles reservations of a dead process. What their upstreams wrote is not known and reached no client, so the input is
+ * charged alone; with `chargesReserved`, all that was reserved.
+ */
 export function* writeCutOffs(
   reservations: readonly ReservationsTable[],
-  { budgetTable, usageTable, prices }: Omit<SettlementTables, 'backgroundTable'>,
+  { budgetTable, usageTable, prices, chargesReserved = false }: Omit<SettlementTables, 'backgroundTable'>,
 ): Script<void> {
-  const ends = reservations.map((reserved) => ({
+  const charges = reservations.map((reserved) => ({ reserved, ...chargeOf(reserved, chargesReserved) }));
+  const ends = charges.map(({ reserved, tokens, cost }) => ({
     reserved,
-    tokensUsed: reserved.tokens,
-    costUsed: reserved.cost,
+    tokensUsed: tokens,
+    costUsed: cost,
     givesBack: false,
   }));
   yield* changeBudgets({ ends }, budgetTable);
   const totals = createTotals();
-  const rows = reservations.map((reserved) => toCutOffRow(reserved, prices));
+  const rows = charges.map((charge) => toCutOffRow(charge, chargesReserved, prices));
   for (const entry of yield* usageTable.insertEntries(rows)) totals.addEntry(entry);
   yield* usageTable.addTotals(totals);
 }
@@ -232,8 +238,27 @@ function givesBack({ status, usage }: Settlement): boolean {
   return status >= 400 && status !== HUNG_UP && usage === undefined;
 }
 
-function toCutOffRow(reserved: ReservationsTable, prices: Prices | undefined): UsageEntriesTable {
-  const usage = { outputTokens: reserved.tokens, estimated: true };
+interface Charge {
+  reserved: ReservationsTable;
+  tokens: number;
+  /** Money in micro units. */
+  cost: number;
+}
+
+function chargeOf(
+  { tokens, cost, inputTokens, inputCost }: ReservationsTable,
+  whole: boolean,
+): Omit<Charge, 'reserved'> {
+  return whole ? { tokens, cost } : { tokens: inputTokens, cost: inputCost };
+}
+
+function toCutOffRow(
+  { reserved, tokens, cost }: Charge,
+  chargesReserved: boolean,
+  prices: Prices | undefined,
+): UsageEntriesTable {
+  // How much of a whole reservation is input is not known.
+  const usage = { ...(chargesReserved ? { outputTokens: tokens } : { inputTokens: tokens }), estimated: true };
   return toEntryRow({
     requestId: reserved.id,
     keyId: reserved.keyId,
@@ -245,7 +270,7 @@ function toCutOffRow(reserved: ReservationsTable, prices: Prices | undefined): U
     usage,
     at: reserved.at,
     // Under a budget of money, as it is charged.
-    cost: reserved.cost > 0 ? reserved.cost : prices && costOfUsage(prices, reserved.model, usage),
+    cost: reserved.cost > 0 ? cost : prices && costOfUsage(prices, reserved.model, usage),
   });
 }
 

@@ -76,6 +76,9 @@ export interface ReservationsTable {
   tokens: number;
   /** Money in micro units. */
   cost: number;
+  /** Its part that is charged if the process dies: the input alone. */
+  inputTokens: number;
+  inputCost: number;
   /** Id of the process that holds it; see heartbeat.ts. */
   processId: string;
   at: number;
@@ -184,7 +187,8 @@ export const usageMigrations: Migrations = {
     `create index budget_alerts_due_at on budget_alerts ("dueAt")`,
     `create table reservations (
       id text primary key, budgets text not null, "keyId" text not null, "accountId" text not null, route text not null,
-      model text not null, tokens bigint not null, cost bigint not null, "processId" text not null, at bigint not null)`,
+      model text not null, tokens bigint not null, cost bigint not null, "inputTokens" bigint not null,
+      "inputCost" bigint not null, "processId" text not null, at bigint not null)`,
     `create table usage_entries (
       "keyId" text not null, at bigint not null, "requestId" text not null, "accountId" text not null, route text not null,
       model text not null, status integer not null, "latencyMs" bigint not null, "inputTokens" bigint, "cachedTokens" bigint,

@@ -429,6 +429,8 @@ const RESERVATION: ReservationsTable = {
   model: '',
   tokens: 0,
   cost: 0,
+  inputTokens: 0,
+  inputCost: 0,
   processId: '',
   at: 0,
 };

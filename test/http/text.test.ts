@@ -139,8 +139,10 @@ describeOnStacks('text over HTTP', (stack) => {
           return entries.find(({ status }) => status === most) && entries;
         })
       ).filter(({ status }) => status === most);
-      expect(entry).to.include({ status: most, estimated: true });
-      expect(entry?.inputTokens).to.be.greaterThan(3);
+      // A stream that never began has used nothing.
+      expect(entry).to.include({ status: most, estimated: most === 200 });
+      if (most === 200) expect(entry?.inputTokens).to.be.greaterThan(3);
+      else expect(entry?.inputTokens).to.equal(null);
     }
   });
 
@@ -484,7 +486,8 @@ describeOnStacks('text over HTTP', (stack) => {
       counted = (await ledgerOf(app, counted.length + 1)).map(({ outputTokens }) => outputTokens);
       expect(counted).to.include(321);
     }
-    expect(Math.min(...counted.map(Number))).to.be.below(100);
+    // The other one is charged for its time, since no word of it was received.
+    expect(Math.min(...counted.map(Number))).to.be.below(321);
   });
 
   it('reads bodies up to 32 MiB', async () => {

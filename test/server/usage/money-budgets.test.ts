@@ -19,6 +19,8 @@ const prices = createPrices({
 const demand = async () => ({ input: 1_000, hiddenInput: 0, output: 2_000, minOutput: 256, choices: 1 });
 /** Of that demand: 150 for the input and 5,000 for the output. */
 const WHOLE = 5_150;
+/** The part of the input. */
+const OF_INPUT = 150;
 /** With the least output that it takes. */
 const LEAST = 790;
 
@@ -174,7 +176,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(dying)).to.include({ costUsed: 3_000, requestsUsed: 0 });
     });
 
-    it('count audio by what it is sent, and hold what a killed process may have used', async () => {
+    it('count audio by what it is sent, and charge the input of a killed process', async () => {
       const id = await create(1_000);
       const reserve = { budgetId: null, furtherBudgets: [id], tokens: 1, uses: { characters: 60 } };
       const speech = { ...CHAT, model: 'm-audio', reserve };
@@ -193,10 +195,10 @@ for (const engine of engines) {
       clock.advance(60_000);
       await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 300 });
       await until(async () => (await state.budgets.find(dying))?.costReserved === 0);
-      expect(await state.budgets.find(dying)).to.include({ costUsed: WHOLE });
+      expect(await state.budgets.find(dying)).to.include({ costUsed: OF_INPUT });
       const entries = await state.usage.entries({ from: '2026-01-01', to: '2026-01-31' }, 1_000);
       const cutOff = entries.filter(({ status, estimated }) => status === 500 && estimated);
-      expect(cutOff.map(({ cost }) => cost)).to.include(WHOLE);
+      expect(cutOff.map(({ cost }) => cost)).to.include(OF_INPUT);
     });
   });
 }

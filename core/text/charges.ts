@@ -1,0 +1,79 @@
+/*
+ * What a text request used if its upstream does not report it. A complete answer: its tokens, counted. One that ended early,
+ * since its client left, its upstream broke off or was silent for too long, or its key was revoked: the input, reported or
+ * counted, and the larger of the output reported and the output received so far. Output that is not visible while it
+ * is made (no stream, or hidden thoughts) is at least the time times the speed of the model. Nothing, if a stream never began. Never
+ * more than was reserved. `reserved` charges everything that was reserved instead, for vendors that bill on after a hang-up.
+ */
+
+import type { TextCall, TextModel, Usage } from '../contracts/index.js';
+import type { EstimatedAnswer } from './exchange.js';
+import { allOf, type ReservedTokens } from './requests.js';
+import { type PromptSample, samplePrompt, type TextSample, type TokenCounter } from './tokens.js';
+
+/** How a request that ended early is charged: what it used, or all that was reserved. */
+export type AbortCharge = 'used' | 'reserved';
+
+/** Tokens that a model without a stated speed makes in a second. */
+const OUTPUT_TOKENS_PER_SECOND = 100;
+
+export interface ChargedRequest {
+  model: Pick<TextModel, 'outputTokensPerSecond'>;
+  /** Whether its tokens are only counted, which uses none. */
+  countsOnly: boolean;
+  /** Whether the request has output: embeddings have none. */
+  isWriting: boolean;
+  stream: boolean;
+  /** Whether the model thinks, and the stream does not show it. */
+  hidesThoughts: boolean;
+  /** Default: no budget limits its tokens. */
+  reserved?: ReservedTokens | undefined;
+  /** Maximum output tokens of the request, or of the model. */
+  maxOutput: number;
+  abortCharge: AbortCharge;
+}
+
+/** The request's texts, or a sample of them. */
+export type Prompt = { sample: PromptSample } | { parsed: TextCall['parsed'] };
+
+/** @returns A function that never rejects; undefined if nothing was used. */
+export function createEstimate(tokens: Pick<TokenCounter, 'count'>, prompt: Prompt, request: ChargedRequest) {
+  const { reserved, isWriting, stream, maxOutput, abortCharge, countsOnly } = request;
+
+  async function countInput(): Promise<number> {
+    const read = 'sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed);
+    const counted = (await tokens.count(read)) + (isWriting ? 0 : read.listedTokens);
+    return Math.min(counted, reserved?.input ?? counted);
+  }
+
+  return async (sample: TextSample, answer: EstimatedAnswer): Promise<Usage | undefined> => {
+    const { continues, complete = false, reported, hasAnswered } = answer;
+    if (countsOnly) return undefined;
+    if (!complete && reserved && (continues || abortCharge === 'reserved')) return allOf(reserved);
+    if (!complete && !continues && stream && !hasAnswered) return undefined;
+    const input = reported?.inputTokens ?? (await countInput());
+    const seen = isWriting ? await tokens.count(sample) : 0;
+    const written = isWriting ? writtenTokens(request, { ...answer, seen, isBlank: sample.text === '' }) : 0;
+    const output = Math.min(Math.max(continues ? maxOutput : 0, written), reserved?.output ?? Number.MAX_SAFE_INTEGER);
+    const { outputTokens: counted = 0, ...details } = reported ?? {};
+    return { ...details, ...allOf({ input, output: Math.max(counted, output) }) };
+  };
+}
+
+function writtenTokens(
+  { model, stream, hidesThoughts, maxOutput, reserved }: ChargedRequest,
+  { complete, hasAnswered, seconds, seen, isBlank }: EstimatedAnswer & { seen: number; isBlank: boolean },
+): number {
+  const isVisible = stream && !hidesThoughts && !(hasAnswered && isBlank);
+  if (complete || isVisible) return seen;
+  const { outputTokensPerSecond: speed = OUTPUT_TOKENS_PER_SECOND } = model;
+  return Math.max(seen, Math.min(Math.ceil(seconds * speed), reserved?.output ?? maxOutput));
+}
+
+/** Whether a request makes the model think, where its stream does not show what it thinks. */
+export function hidesThoughts(route: string, { reasoning_effort: ofChat, reasoning }: TextParsed): boolean {
+  const effort = route === 'chat_completions' ? ofChat : (reasoning as TextParsed | null | undefined)?.effort;
+  return typeof effort === 'string' && effort !== 'none';
+}
+
+type TextParsed = Readonly<Record<string, unknown>>;
