@@ -18,7 +18,7 @@ import { type Catalogue, readCatalogue } from './plans/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
 import { openStateOf, type State } from './state.js';
-import { createUsageService, type Prices, PricesError } from './usage/index.js';
+import { createUsageService, describeUnpriced, type Prices, PricesError } from './usage/index.js';
 import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 
 const FIRST_KEY_RPM = 30;
@@ -114,6 +114,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     baseUrl,
   });
   opened.add(() => gateway.close());
+  if (prices && !isWorker) for (const line of describeUnpriced(prices, gateway)) logger.warn(line);
   const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
   const identity = settings.site && !isWorker ? createIdentity({ gateway, settings, site }) : undefined;
   opened.add(() => identity?.close());

@@ -141,7 +141,8 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
           checkTranscript(offered(await contribution[operation]?.({ ...call, model, signal })), audio),
         ),
       );
-      const usage = readReportedUsage(transcript.usage) ?? { seconds: transcript.durationSeconds };
+      // A vendor that reports tokens may be paid by the second all the same.
+      const usage = { seconds: transcript.durationSeconds, ...readReportedUsage(transcript.usage) };
       return { ...transcript, usage };
     };
     const answer = ask();

@@ -278,6 +278,9 @@ const USAGE_FIELDS: readonly (readonly [name: keyof Usage, ...path: string[]])[]
   ['cachedTokens', 'input_tokens_details', 'cached_tokens'],
   ['inputTextTokens', 'input_tokens_details', 'text_tokens'],
   ['inputImageTokens', 'input_tokens_details', 'image_tokens'],
+  // Of transcriptions, which have another name for it.
+  ['inputTextTokens', 'input_token_details', 'text_tokens'],
+  ['inputAudioTokens', 'input_token_details', 'audio_tokens'],
   ['outputTextTokens', 'output_tokens_details', 'text_tokens'],
   ['outputImageTokens', 'output_tokens_details', 'image_tokens'],
   ['seconds', 'seconds'],

@@ -146,7 +146,7 @@ export async function workOnAudio<Answer>(
   try {
     await answers.answer(context, { route, key, fingerprint, ended }, async ({ signal, send }) => {
       const audio = upload && isPaid ? await measured(upload, signal) : upload;
-      const admission = { ...request, uses: audio ? { ...uses, seconds: audio.seconds } : uses };
+      const admission = { ...request, uses: audio ? { ...uses, ...lengthOf(audio) } : uses };
       await usage.admitted(context, admission, async (work) => {
         const exchange = ask(signal, audio);
         work.uses(exchange.ended);
@@ -169,8 +169,20 @@ function isPaidByLength(
   { budgetId, furtherBudgets }: Pick<ApiKeyRecord, 'budgetId' | 'furtherBudgets'>,
 ): boolean {
   if (!prices) return false;
-  const costOf = (seconds: number) => prices.highestCostOf({ model, inputTokens: 0, characters: 0, seconds });
+  const costOf = (seconds: number) => prices.highestCostOf({ model, characters: 0, ...lengthOf({ seconds }) });
   return budgetId !== null || furtherBudgets !== undefined || costOf(0) !== costOf(3_600);
+}
+
+/** Vendors that bill audio by tokens make 10 to 32 of a second, and speech has fewer words than that. */
+const TOKENS_PER_SECOND = 50;
+/** Of the hint before the audio, which has at most 4,096 characters. */
+const HINT_TOKENS = 4_096;
+
+/** What a recording uses at most: by its seconds, or by tokens. */
+function lengthOf({ seconds }: { seconds?: number }) {
+  if (seconds === undefined) return { seconds };
+  const tokens = Math.ceil(seconds * TOKENS_PER_SECOND);
+  return { seconds, inputTokens: tokens + HINT_TOKENS, outputTokens: tokens };
 }
 
 /** The recording with the length that it really has; without ffmpeg it is not known. */

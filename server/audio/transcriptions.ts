@@ -61,11 +61,26 @@ const TranscriptSchema = Type.Object(
   {
     text: field(Text, 'The whole text.'),
     usage: optional(
-      Type.Object({
-        type: field(Type.Literal('duration'), 'Always `duration`.'),
-        seconds: field(Second, 'Duration of the audio in seconds.'),
-      }),
-      'Usage of the call.',
+      Type.Union([
+        Type.Object({
+          type: field(Type.Literal('duration'), 'Always `duration`.'),
+          seconds: field(Second, 'Duration of the audio in seconds.'),
+        }),
+        Type.Object({
+          type: field(Type.Literal('tokens'), 'Always `tokens`.'),
+          input_tokens: field(Type.Integer(), 'Input tokens.'),
+          input_token_details: optional(
+            Type.Object({
+              text_tokens: field(Type.Integer(), 'Those of text.'),
+              audio_tokens: field(Type.Integer(), 'Those of audio.'),
+            }),
+            'Parts of the input tokens, if the model reports them.',
+          ),
+          output_tokens: field(Type.Integer(), 'Output tokens.'),
+          total_tokens: field(Type.Integer(), 'Both together.'),
+        }),
+      ]),
+      'Usage of the call: tokens if the model reports them, otherwise the duration.',
     ),
     task: optional(OneOf('transcribe', 'translate'), 'The task. Only in `verbose_json`.'),
     language: optional(Text, 'Language of the text; `und` if it is not known. Only in `verbose_json`.', 'en'),
@@ -273,7 +288,25 @@ function deltasOf({ text, segments }: TranscriptionResult): readonly string[] {
   return [pieces, spaced].find((deltas) => deltas.join('') === text) ?? [text];
 }
 
-function usageOf({ durationSeconds }: TranscriptionResult) {
+function usageOf({ durationSeconds, usage }: TranscriptionResult) {
+  const {
+    inputTokens: input,
+    outputTokens: output,
+    totalTokens,
+    inputTextTokens: text,
+    inputAudioTokens: audio,
+  } = usage;
+  if (input !== undefined && output !== undefined) {
+    return {
+      type: 'tokens',
+      input_tokens: input,
+      ...((text ?? audio) !== undefined && {
+        input_token_details: { text_tokens: text ?? 0, audio_tokens: audio ?? 0 },
+      }),
+      output_tokens: output,
+      total_tokens: totalTokens ?? input + output,
+    };
+  }
   return { type: 'duration', seconds: toMilliseconds(durationSeconds) };
 }
 

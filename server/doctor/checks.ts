@@ -28,7 +28,7 @@ import {
   roomOf,
   type Settings,
 } from '../settings/index.js';
-import { PricesError } from '../usage/index.js';
+import { describeUnpriced, PricesError } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 
 /** One line of `mediagate doctor`. */
@@ -82,7 +82,7 @@ export async function runChecks(settings: Settings, env: NodeJS.ProcessEnv, logg
     checkProxy(settings),
     checkClock(systemClock.now()),
     checkPlugins(settings, env, logger),
-    checkPrices(settings, env),
+    checkPrices(settings, env, logger),
     checkSignIn(settings, env, logger),
   ]);
   return findings.flat();
@@ -283,11 +283,16 @@ async function checkSignIn(settings: Settings, environment: NodeJS.ProcessEnv, l
 }
 
 /** No finding without prices. */
-async function checkPrices(settings: Settings, environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+async function checkPrices(settings: Settings, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Finding[]> {
   const name = 'prices';
   try {
     const prices = await readPricesOf(settings, environment);
-    return prices ? [{ name, level: 'ok', detail: `in ${prices.currency}` }] : [];
+    if (!prices) return [];
+    const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', readOnly: true });
+    const unpriced = describeUnpriced(prices, gateway);
+    await gateway.close();
+    if (unpriced.length === 0) return [{ name, level: 'ok', detail: `in ${prices.currency}` }];
+    return [{ name, level: 'warn', detail: unpriced.join(' '), advice: 'Set these prices in PRICES_FILE.' }];
   } catch (error) {
     // An unreadable plugins file is a finding of its own.
     if (!(error instanceof PricesError)) return [];

@@ -456,10 +456,19 @@ export async function submitImage(
   return { job, replayed, ...(streamed && { streamed }) };
 }
 
+/** Upper estimates for models that are billed by tokens: of the prompt, of each input image, and pixels of a token. */
+const PROMPT_TOKENS = 32_000;
+const REFERENCE_TOKENS = 8_192;
+const PIXELS_PER_TOKEN = 160;
+const LARGEST = { width: 3840, height: 2160 };
+
 /** What an image costs at most. */
-function highestUseOf({ model, size, options: { quality } }: ImageRequest): HighestUse {
+function highestUseOf({ model, size, references, options: { quality } }: ImageRequest): HighestUse {
+  const { width, height } = size === 'auto' ? LARGEST : size;
   return {
     model,
+    inputTokens: PROMPT_TOKENS + references.length * REFERENCE_TOKENS,
+    outputTokens: Math.ceil((width * height) / PIXELS_PER_TOKEN),
     image: {
       ...(size !== 'auto' && { size: `${size.width}x${size.height}` }),
       ...(typeof quality === 'string' && quality !== 'auto' && { quality }),

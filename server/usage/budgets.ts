@@ -197,7 +197,10 @@ export function grantOf(
       : uses && prices?.currency === inMoney.row.currency
         ? prices.highestCostOf({ ...uses, model })
         : costOf(least, 0);
-  if (inMoney && leastCost === null) return noPrice(inMoney.row, uses?.links ? `links of ${model}` : model);
+  if (inMoney && leastCost === null) {
+    const lacks = prices?.missingFor({ ...(uses ?? { inputTokens: least }), model });
+    return noPrice(inMoney.row, uses?.links ? `links of ${model}` : model, lacks);
+  }
   const neededCost = leastCost ?? 0;
   const tooSmall = limits.find(({ unit, left }) => (unit === 'money' ? neededCost : least) > left);
   if (tooSmall) return tooFew(tooSmall, tooSmall.unit === 'money' ? neededCost : least, at);
@@ -267,10 +270,11 @@ function closedBudget(row: BudgetRow, at: number): GatewayError | undefined {
   return usedUp(`${nameOf(row)} allows ${allowed}, and all are used.${renewal(row.resets, at)}`);
 }
 
-function noPrice(row: BudgetRow, subject: string): GatewayError {
+/** @param lacks The prices that are missing. */
+function noPrice(row: BudgetRow, subject: string, lacks = 'a price'): GatewayError {
   const { currency } = row;
   const why = `${nameOf(row)} is in ${currency}, and no price in ${currency} is known for ${subject}, so its cost has no limit.`;
-  return usedUp(`${why} The operator sets a price in PRICES_FILE, or uses a budget of tokens or requests.`);
+  return usedUp(`${why} The operator sets ${lacks} in PRICES_FILE, or uses a budget of tokens or requests.`);
 }
 
 /**

@@ -10,6 +10,10 @@ export function dearestOf(prices: Prices, others: readonly string[]): Prices {
   return {
     ...prices,
     costOf: (use) => prices.costOf(use),
+    missingFor(use) {
+      const lacks = [use.model, ...others].map((model) => prices.missingFor({ ...use, model }));
+      return lacks.find((one) => one !== undefined);
+    },
     highestCostOf(use) {
       const costs = [use.model, ...others].map((model) => prices.highestCostOf({ ...use, model }));
       return costs.reduce((most, cost) => (most === null || cost === null ? null : Math.max(most, cost)));

@@ -46,6 +46,7 @@ export {
 } from './prices.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export { PricesError } from './token-prices.js';
+export { describeUnpriced } from './unpriced.js';
 export {
   type AdmittedWork,
   checkModel,

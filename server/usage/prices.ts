@@ -122,6 +122,11 @@ export interface Prices {
    */
   highestCostOf(use: HighestUse): number | null;
   /**
+   * The prices by which a request would be billed and that its model does not state, as fields of `PRICES_FILE`:
+   * `` `second` ``. Undefined if {@link highestCostOf} is known, or for another reason is not.
+   */
+  missingFor(use: HighestUse): string | undefined;
+  /**
    * The most output tokens with which {@link highestCostOf} stays within `cost`; Infinity if output costs nothing, and
    * negative if the input alone costs more. Null if the model has no price.
    */
@@ -193,6 +198,15 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
       const methods = method.split('+');
       const found = ofPlatform.find((link) => link.method === undefined || methods.includes(link.method));
       return found ? toCost(found.price * ONE) : null;
+    },
+    missingFor(use) {
+      if (use.links || highestOf(use) !== undefined) return undefined;
+      const prices = known.get(use.model);
+      const isTokens = use.inputTokens !== undefined;
+      if (use.image) return '`images`, or `input` and `output`';
+      if ('seconds' in use) return prices?.second === undefined ? '`second`' : undefined;
+      if (use.characters !== undefined) return prices?.characters === undefined ? '`characters`' : undefined;
+      return isTokens && !prices?.hasTokens ? '`input` and `output`' : undefined;
     },
     highestCostOf(use) {
       if (use.links) {
