@@ -184,7 +184,10 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
     title: 'Webhooks',
     names: ['IMAGE_WEBHOOKS', 'IMAGE_WEBHOOK_ORIGINS', 'IMAGE_WEBHOOK_SECRET', 'BUDGET_WEBHOOK_URL'],
   },
-  { title: 'Models', names: ['MESSAGES_ENABLED', 'MODEL_ALIASES', 'TEXT_MAX_BYTES', 'AUDIO_MAX_BYTES'] },
+  {
+    title: 'Models',
+    names: ['MESSAGES_ENABLED', 'MODEL_ALIASES', 'ABORT_CHARGE', 'TEXT_MAX_BYTES', 'AUDIO_MAX_BYTES'],
+  },
   {
     title: 'Limits, plans, prices and the free tier',
     names: [
