@@ -130,6 +130,8 @@ export interface MethodState {
   name: string;
   /** False if this gateway lacks what the method needs: a key, a browser. */
   available: boolean;
+  /** Whether it only adds to what other methods found. Default false. */
+  supplements?: boolean;
   /** Set while the method cools down after failures: the cause, and the remaining whole seconds. */
   coolDown?: { code: TransientCode; seconds: number };
 }

@@ -29,6 +29,8 @@ export interface Method<Found, Call> {
   readonly definitive: boolean;
   /** Adjacent methods of one group run concurrently. */
   readonly group?: string;
+  /** True if it only adds to what other methods found: a platform does not work by it alone. Default false. */
+  readonly supplements?: boolean;
   /** Whether this gateway has what the method needs (a configured key, a browser). Default: yes. */
   available?(): boolean;
   /** Whether the method is worth trying for this call. Default: yes. */
@@ -228,11 +230,12 @@ export function createFallbackChain<Found, Call>(
     };
   }
 
-  function stateOf({ name, available }: Method<Found, Call>): MethodState {
+  function stateOf({ name, available, supplements }: Method<Found, Call>): MethodState {
     const cooling = coolDown.cooling(name);
     return {
       name,
       available: available?.() ?? true,
+      ...(supplements && { supplements }),
       ...(cooling && { coolDown: { code: cooling.code, seconds: Math.ceil(cooling.remainingMs / 1000) } }),
     };
   }

@@ -195,6 +195,7 @@ function createMethods(
       name: 'innertube_embedded',
       cost: 2,
       definitive: false,
+      supplements: true,
       usable: ({ found, outcomes, state }) => mayAskEmbedded(found(), [...outcomes.values()], state),
       async run({ link: { id } }, signal) {
         try {

@@ -249,7 +249,9 @@ export interface PlatformCheck {
 export function checkPlatforms(platforms: readonly Pick<PlatformInfo, 'key' | 'methods'>[]): PlatformsCheck {
   const entries = platforms.map(({ key, methods }) => ({
     key,
-    ok: methods.length === 0 || methods.some(({ available, coolDown }) => available && !coolDown),
+    ok:
+      methods.length === 0 ||
+      methods.some(({ available, coolDown, supplements }) => available && !coolDown && !supplements),
     resting: methods.flatMap(({ name, coolDown }) => (coolDown ? [{ method: name, ...coolDown }] : [])),
   }));
   return { ok: entries.every(({ ok }) => ok), entries };

@@ -12,7 +12,7 @@ const READ_APART_MS = 100;
 export interface FaultCounters {
   /** Clients were told of the job, but it is gone. */
   lost: number;
-  /** Requests with two jobs, jobs of no request, completed jobs without exactly one bill, bills of others, results that changed. */
+  /** Requests with two jobs, jobs of no request, completed jobs without exactly one bill, bills of jobs that their vendor was not asked for, results that changed. */
   duplicated: number;
   /** Requests over the limit in any 60 s of a key; slots taken for nothing, or not taken. */
   slotErrors: number;
@@ -30,6 +30,8 @@ export interface ImageFindings extends FaultCounters {
   failed: number;
   cancelled: number;
   bills: number;
+  /** Those of jobs that ended without an image after their vendor was asked. */
+  unseenBills: number;
   upstreamCalls: number;
   /** Calls beyond the first of their job: pictures that the vendor may bill twice. */
   repeatedCalls: number;
@@ -48,18 +50,26 @@ export async function judge(site: OrderSite, ledger: OrderLedger, options: Judge
   try {
     const told = ledger.filter(({ ids }) => ids.size > 0);
     const { queries } = database;
-    const jobs = await queries.selectFrom('jobs').select(['id', 'state', 'keyId', 'attempts', 'createdAt']).execute();
+    const jobs = await queries
+      .selectFrom('jobs')
+      .select(['id', 'state', 'keyId', 'attempts', 'asked', 'createdAt'])
+      .execute();
     const bills = (await queries.selectFrom('job_charges').select('jobId').execute()).map(({ jobId }) => jobId);
     const known = new Set(jobs.map(({ id }) => id));
     const ids = new Set(told.flatMap((order) => [...order.ids]));
     const ofState = (state: string) => jobs.filter((job) => job.state === state);
     const completed = ofState('completed');
     const billed = new Set(bills);
+    // A vendor that was asked may bill an image that its client no longer waits for.
+    const unseen = jobs.filter(({ state, asked }) => asked !== null && (state === 'cancelled' || state === 'failed'));
+    const mayBill = new Set([...completed, ...unseen].map(({ id }) => id));
     const duplicated =
       sum(told, (order) => order.ids.size - 1 + Math.max(0, order.results.size - 1)) +
       count(jobs, ({ id }) => !ids.has(id)) +
       count(completed, ({ id }) => !billed.has(id)) +
-      Math.abs(bills.length - completed.length);
+      count(ofState('cancelled'), ({ id, asked }) => asked !== null && !billed.has(id)) +
+      count(bills, (id) => !mayBill.has(id)) +
+      (bills.length - billed.size);
     return {
       lost: count([...ids], (id) => !known.has(id)) + count(told, ({ last }) => last === '404'),
       duplicated,
@@ -73,6 +83,7 @@ export async function judge(site: OrderSite, ledger: OrderLedger, options: Judge
       failed: ofState('failed').length,
       cancelled: ofState('cancelled').length,
       bills: bills.length,
+      unseenBills: count(unseen, ({ id }) => billed.has(id)),
       upstreamCalls: site.upstream.requests.length,
       repeatedCalls: sum(jobs, ({ id }) => Math.max(0, site.upstream.calls(id) - 1)),
       unexplainedCalls: sum(jobs, ({ id, attempts }) => Math.max(0, site.upstream.calls(id) - attempts)),
