@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import fresh from 'fresh';
-import { parse as parseRange } from 'range-parser';
+import parseRange from 'range-parser';
 import type { ByteRange, FileStat, StoredBody } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { IDLE_MS } from './http-server.js';
@@ -28,9 +28,7 @@ interface Validators {
 }
 
 const BUFFERED_BYTES = 64 * 1024;
-/** Bits of the parser's code. */
-const MALFORMED = 1;
-const UNSATISFIABLE = 2;
+const WHOLE = 'bytes=0-';
 
 /**
  * Answers GET and HEAD with a stored file (RFC 9110): 200, 206 for one range, 304 for a valid cached copy, 412 if the
@@ -146,8 +144,9 @@ function rangeOf(
   if (!range?.startsWith('bytes=')) return undefined;
   const condition = headers['if-range'];
   const current = condition === undefined || Object.values(validators).includes(condition);
-  if (!current) return undefined;
-  const { code, ranges } = parseRange(size, range);
-  if (ranges.length === 0 && code === UNSATISFIABLE) return 'outside';
-  return (code & MALFORMED) !== 0 || ranges.length !== 1 ? undefined : ranges[0];
+  // The parser rejects "the last n bytes" of a shorter file; they mean the whole file (RFC 9110, 14.1.2).
+  const last = Number(/^bytes=-(\d+)$/.exec(range)?.[1] ?? 0);
+  const ranges = current ? parseRange(size, last > size ? WHOLE : range) : [];
+  if (ranges === -1) return 'outside';
+  return ranges === -2 || ranges.length !== 1 ? undefined : ranges[0];
 }
