@@ -117,7 +117,7 @@ describe('the probe', () => {
     expect(lacking.code).to.equal(1);
     expect(lacking.stdout)
       .to.match(/\nfail +vidsite +innertube_next +ok +\d+ +\d+ +missing metrics\.shares\n/)
-      .and.to.contain('1 of 6 methods does not fill what it should.');
+      .and.to.contain('1 of 7 methods does not fill what it should.');
   });
 
   it('asks for the links of the plugins themselves where it is given none', async () => {

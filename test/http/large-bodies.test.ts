@@ -43,7 +43,12 @@ describe('bodies with many values', () => {
     const { plugin } = scriptedText((call) => {
       calls.push(call);
       return {
-        pieces: [Buffer.from('{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}')],
+        contentType: 'application/json',
+        pieces: [
+          Buffer.from(
+            '{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi."},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}',
+          ),
+        ],
       };
     });
     app = await startApp({ gateway: { plugins: [{ use: plugin, timeoutMs: 20_000 }] } });

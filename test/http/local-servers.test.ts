@@ -57,9 +57,9 @@ for (const kind of KINDS) {
     });
 
     it('is not asked for a chat that cannot stand in for the response', async () => {
-      const tools = [{ type: 'web_search' as const }];
-      const asked = client.responses.create({ model: 'fresh', input: 'Hi', tools });
-      expect(await rejection(asked)).to.include({ status: 400, param: 'tools[0].type' });
+      const prompt = { id: 'pmpt_1' };
+      const asked = client.responses.create({ model: 'fresh', input: 'Hi', prompt });
+      expect(await rejection(asked)).to.include({ status: 400, param: 'prompt' });
       expect(server.requests.map(({ path }) => path)).to.deep.equal(['/v1/responses']);
     });
 
@@ -188,7 +188,12 @@ for (const kind of KINDS) {
         const called = { name: 'weather', arguments: '{"place":"Ostend"}' };
         expect(server.requests.at(-1)?.members.messages).to.deep.equal([
           { role: 'user', content: 'What is the weather in Ostend?' },
-          { role: 'assistant', content: null, tool_calls: [{ id: call.call_id, type: 'function', function: called }] },
+          {
+            role: 'assistant',
+            content: null,
+            reasoning_content: THOUGHT,
+            tool_calls: [{ id: call.call_id, type: 'function', function: called }],
+          },
           { role: 'tool', tool_call_id: call.call_id, content: 'Rain.' },
           { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }] },
         ]);
