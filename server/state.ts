@@ -148,8 +148,9 @@ export function openRecordsOf(settings: Settings, logger: Logger): Promise<Recor
   return openRecords({ ...locationsOf(settings), clock: systemClock, logger });
 }
 
+/** Where the state is, and what every process that opens it needs to know. */
 function locationsOf(settings: Settings) {
-  const { dataDir, databaseUrl, databasePool: databaseConnections, cacheUrl } = settings;
+  const { dataDir, databaseUrl, databasePool: databaseConnections, cacheUrl, abortCharge } = settings;
   const identitySecrets = () => loadIdentitySecrets(settings);
-  return { dataDir, databaseUrl, databaseConnections, cacheUrl, identitySecrets };
+  return { dataDir, databaseUrl, databaseConnections, cacheUrl, abortCharge, identitySecrets };
 }

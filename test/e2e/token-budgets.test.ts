@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
+import type { Environment } from '../support/command-line.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { describeOnStacks, type StackPlace } from '../support/stacks.js';
 import { startTextUpstream, type TextUpstream, type TextUpstreamRequest } from '../support/text-upstream.js';
@@ -30,7 +31,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
   let gateway: GatewayProcess;
   let key: string;
 
-  const start = () =>
+  const start = (more: Environment = {}) =>
     startGatewayProcess({
       dataFolder: path.join(folder, 'data'),
       environment: {
@@ -38,6 +39,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
         PRICES_FILE: path.join(folder, 'prices.json'),
         TEXT_UPSTREAM_URL: upstream.baseUrl,
         ...place.environment,
+        ...more,
       },
     });
 
@@ -155,7 +157,8 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     expect(result.used).to.equal(result.upstreamUsed);
   });
 
-  it('is the same with streams that their clients cut: these are charged what they used', async () => {
+  /** Each of many streams is left after its first bytes. */
+  async function cutStreams(node: GatewayProcess): Promise<void> {
     upstream.behave((request) => ({
       does: 'answer',
       text: 'Ostend, Bruges, Ghent.',
@@ -165,15 +168,15 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     await Promise.all(
       Array.from({ length: PARALLEL }, async () => {
         const leaving = new AbortController();
-        const answer = await post(gateway, '/v1/chat/completions', { stream: true }, leaving.signal);
+        const answer = await post(node, '/v1/chat/completions', { stream: true }, leaving.signal);
         if (answer.status === 200) await answer.body?.getReader().read();
         leaving.abort();
       }),
     );
-    expectUsed(await spent());
-  });
+  }
 
-  it('is the same if the gateway is killed: another process charges the input', async () => {
+  /** The gateway dies while as many requests are at the upstream as the budget takes. */
+  async function killWhileAsking(node: GatewayProcess): Promise<void> {
     upstream.behave((request) => ({
       does: 'answer',
       text: 'Ostend.',
@@ -182,7 +185,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     }));
     let refused = 0;
     const all = Array.from({ length: PARALLEL }, () =>
-      post(gateway, '/v1/chat/completions').then(
+      post(node, '/v1/chat/completions').then(
         () => {
           refused += 1;
         },
@@ -190,12 +193,42 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
       ),
     );
     await until(() => refused + upstream.requests.length >= PARALLEL, 30);
-    await gateway.kill();
+    await node.kill();
     await Promise.all(all);
+  }
+
+  it('is the same with streams that their clients cut: these are charged what they used', async () => {
+    await cutStreams(gateway);
+    expectUsed(await spent());
+  });
+
+  it('is the same if the gateway is killed: another process charges the input', async () => {
+    await killWhileAsking(gateway);
     gateway = await start();
     expectUsed(await spent());
     upstream.behave(() => ({ does: 'answer', text: 'Ostend.' }));
     expect((await post(gateway, '/v1/chat/completions')).status).to.equal(200);
+  });
+
+  it('is the same with streams that are cut, and a gateway that is killed, if all that was reserved is charged', async () => {
+    const reserved = { ABORT_CHARGE: 'reserved' };
+    await gateway.kill();
+    gateway = await start(reserved);
+    try {
+      await cutStreams(gateway);
+      expectHeld(await spent());
+      upstream.reset();
+      const { stdout } = await gateway.command('keys', 'create', '--plan', 'million', '--json');
+      ({ key } = JSON.parse(stdout));
+      await killWhileAsking(gateway);
+      gateway = await start(reserved);
+      expectHeld(await spent());
+      const answer = await post(gateway, '/v1/chat/completions');
+      expect([answer.status, (await answer.json()).error.code]).to.deep.equal([429, 'insufficient_quota']);
+    } finally {
+      await gateway.kill();
+      gateway = await start();
+    }
   });
 
   it('refuses further requests if an upstream uses more than it was granted, which is recorded and logged', async () => {
