@@ -6,6 +6,8 @@ import { openImageSite } from '../chaos/image-site.js';
 import { tortureByUpstream, type UpstreamFaultReport } from '../chaos/image-upstream-faults.js';
 
 const ZEROS: FaultCounters = { lost: 0, duplicated: 0, slotErrors: 0, stuck: 0, deadLinks: 0 };
+/** An upstream that is given up on may have made the picture. One that refused has not. */
+const SILENT = ['no answer', 'half an answer, then silence'];
 
 /** The short form of `npm run faults`, over HTTP against the real process. */
 describe('image jobs under faults', () => {
@@ -28,8 +30,10 @@ describe('image jobs under faults', () => {
 
   it('end as they should, billed where there is a picture, however the upstream fails', () => {
     expect(upstream, JSON.stringify(upstream)).to.include({ ...ZEROS, wrongEnds: 0 });
-    expect(upstream.bills).to.equal(upstream.completed + upstream.unseenBills);
     expect(upstream.completed).to.be.above(0);
+    const silent = upstream.modes.filter(({ mode }) => SILENT.includes(mode));
+    expect(silent.map(({ failed }) => failed)).to.deep.equal([1, 1]);
+    expect(upstream.bills).to.equal(upstream.completed + SILENT.length);
   });
 
   it('are refused while the disk is full, and taken again once there is room', function () {
