@@ -54,6 +54,8 @@ export interface ExchangeOptions {
   readerOf(reply: TextReply): EventReader;
   /** Form of the vectors in a whole answer. Default: as the upstream sends them. */
   vectors?: VectorForm;
+  /** Id of the model; the caller may have asked for it by another name. */
+  model: string;
   /** Id of the model that answered in place of the one that was asked for. Default: none can. */
   answeredBy?: () => string | undefined;
   /** Whether it belongs to the responses route. */
@@ -258,7 +260,10 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #failureOf(error: unknown): GatewayError {
     if (!isGatewayError(error)) return brokenOff(error);
     // For a body that has started, the state of the connection is reported as an error of the answer.
-    return this.#body && !this.#isRead && error.code === 'upstream_error' ? brokenOff(error) : error;
+    if (this.#body && !this.#isRead && error.code === 'upstream_error') return brokenOff(error);
+    const words = error.upstream?.message;
+    const renamed = words && this.#renamed(words);
+    return renamed === words ? error : withUpstreamWords(error, renamed);
   }
 
   #openStream(reply: TextReply, body: PullStream): void {
@@ -330,8 +335,15 @@ class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   #wordingOf({ plainWords = (words) => words }: TextReply): Wording {
-    const { modelText, hideOptions, vectors } = this.#options;
-    return { modelText, plainWords: (words) => hideOptions(plainWords(words)), ...(vectors && { vectors }) };
+    const { modelText, vectors } = this.#options;
+    return { modelText, plainWords: (words) => this.#renamed(plainWords(words)), ...(vectors && { vectors }) };
+  }
+
+  /** Words of a failure, with the name of the model that the caller has asked for. */
+  #renamed(words: string): string {
+    const { model, answeredBy, modelText, hideOptions } = this.#options;
+    const asked = String(JSON.parse(modelText.toString()));
+    return hideOptions(words.replaceAll(answeredBy?.() ?? model, () => asked));
   }
 
   #upstreamIdOf({ upstreamRequestId: id }: TextReply): string | undefined {
@@ -378,6 +390,11 @@ function isStream({ headers }: TextReply, asked: boolean): boolean {
 
 function modelOf(model: string | undefined): Pick<TextOutcome, 'model'> {
   return model === undefined ? {} : { model };
+}
+
+function withUpstreamWords(error: GatewayError, message: string | undefined): GatewayError {
+  const upstream = error.upstream && { ...error.upstream, ...(message !== undefined && { message }) };
+  return new GatewayError(error.code, error.message, { ...error, cause: error.cause, upstream });
 }
 
 function late(message: string): GatewayError {

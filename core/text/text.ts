@@ -295,6 +295,7 @@ export function createTexts(parts: TextsParts): TextService {
       ...clockwork,
       askMs: terms.timeoutMs * (1 + fallbacks.length),
       modelText: modelTextOf(name),
+      model,
       standIn: terms.standIn,
       stream,
       ...(hasFallback && { answeredBy: () => fallback?.model.id }),
@@ -354,6 +355,7 @@ export function createTexts(parts: TextsParts): TextService {
       ...clockwork,
       askMs: terms.timeoutMs,
       modelText: modelTextOf(model),
+      model: modelId,
       standIn: terms.standIn,
       stream: false,
       async ask(flow) {

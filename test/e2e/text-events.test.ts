@@ -90,7 +90,7 @@ describe('streams of a running gateway, read by the standard', () => {
     });
   }
 
-  it('what an upstream says of a failure inside of its answer names no address, key or request of its own', async () => {
+  it('what an upstream says of a failure inside of its answer names nothing of its own', async () => {
     const { origin } = site.upstream;
     const words = `gpt-5.5 at ${origin}/v1 is overloaded for sk-canary-of-the-upstream-0007, see req_0a1b2c3d4e5f.`;
     const head = { id: 'x', model: 'gpt-5.5' };
@@ -110,8 +110,8 @@ describe('streams of a running gateway, read by the standard', () => {
       const contentType = bytes.startsWith('{') ? 'application/json' : 'text/event-stream';
       site.upstream.behave(() => ({ does: 'bytes', bytes, contentType }));
       const text = await (await site.post(route, bodyOf(route))).text();
-      expect(text).to.contain('gpt-5.5 at … is overloaded for …, see …');
-      expect(text).to.not.match(/canary|req_0a|127\.0\.0\.1/);
+      expect(text).to.contain('m-5.5 at … is overloaded for …, see …');
+      expect(text.replace('I am gpt-5.5.', '')).to.not.match(/gpt|canary|req_0a|127\.0\.0\.1/);
       if (route === CHAT) expect(text, 'what the model says is its own').to.contain('I am gpt-5.5.');
     }
   });
