@@ -6,7 +6,7 @@
  */
 
 import { GatewayError } from '../runtime/index.js';
-import { arrangeChat, type DraftMessage, type ReasoningField } from './chat-order.js';
+import { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chat-order.js';
 import { type ChatTools, chatTools, encodedName } from './chat-tools.js';
 import {
   given,
@@ -36,6 +36,8 @@ export interface ChatFromResponses extends Pick<ChatTools, 'customTools' | 'name
 
 /** Characters of an item of another kind that is kept as text. */
 const MAX_ITEM_TEXT = 20_000;
+/** Between texts of different items. */
+const TEXTS_APART = '\n\n';
 /** Ids of translated thoughts begin so: clients may name them, and nothing is lost without them. */
 export const THOUGHT_ID = 'rs_chat_';
 /** Fields that are converted below, or have no meaning for one chat. */
@@ -108,75 +110,41 @@ function refuseStored({ previous_response_id: previous, conversation, prompt, ba
 
 /** The messages in the order of the items. */
 function draftsOf(instructions: unknown, input: unknown, names: ChatTools['names'], ignored: string[]): DraftMessage[] {
-  const drafts: DraftMessage[] = [];
-  /** The last texts and tool calls of the model, which are one message. */
-  let spoken: (DraftMessage & { content: string | null; tool_calls?: JsonRecord[] }) | undefined;
-  /** What the model thought before its next text or call. */
-  let thought = '';
-  /** Pictures of tool outputs: a tool message has only text, so they follow in a message of the user. */
-  let pictures: JsonRecord[] = [];
+  const drafts = createDrafts();
   const items: readonly unknown[] = Array.isArray(input) ? input : [];
   const answered = new Set(
     items.map(recordOf).flatMap(({ type, call_id: id }) => (String(type).endsWith('_output') ? [id] : [])),
   );
 
-  function showPictures(): void {
-    if (pictures.length > 0) drafts.push({ role: 'user', content: pictures });
-    pictures = [];
-  }
-
-  function speak(): NonNullable<typeof spoken> {
-    showPictures();
-    // Thoughts begin another message: each request of a tool loop had its own.
-    if (!spoken || (thought !== '' && spoken.tool_calls)) {
-      spoken = { role: 'assistant', content: null };
-      drafts.push(spoken);
-    }
-    if (thought !== '') spoken.thought = spoken.thought ? `${spoken.thought}\n\n${thought}` : thought;
-    thought = '';
-    return spoken;
-  }
-
-  function addText(text: string): void {
-    const message = speak();
-    message.content = message.content === null ? text : `${message.content}\n\n${text}`;
-  }
-
   function addCall(id: unknown, name: string, args: string): void {
-    const message = speak();
-    message.tool_calls ??= [];
-    message.tool_calls.push({ id, type: 'function', function: { name, arguments: args === '' ? '{}' : args } });
+    drafts.addCall(id, name, args === '' ? '{}' : args);
   }
 
   function addResult(id: unknown, parts: readonly JsonRecord[]): void {
-    spoken = undefined;
     const texts = parts.filter((part) => part.type === 'text').map(({ text }) => text);
-    drafts.push({ role: 'tool', tool_call_id: id, content: texts.join('\n') });
-    pictures.push(...parts.filter((part) => part.type !== 'text'));
+    const pictures = parts.filter((part) => part.type !== 'text');
+    drafts.addResult(id, texts.join('\n'), pictures);
   }
 
   function addMessage({ role, content }: JsonRecord, at: string): void {
     const parts = partsOf(content, `${at}.content`);
     if (role === 'assistant') {
-      addText(textsOf(parts, `${at}.content`).join(''));
+      drafts.addText(textsOf(parts, `${at}.content`).join(''), TEXTS_APART);
       return;
     }
     if (role === 'system' || role === 'developer') {
-      drafts.push({ role: 'system', content: textsOf(parts, `${at}.content`).join('\n') });
+      drafts.addSystem(textsOf(parts, `${at}.content`).join('\n'));
       return;
     }
     if (role !== 'user') throw invalid(`${at}.role`, '"user", "assistant", "system" or "developer"');
-    spoken = undefined;
-    thought = '';
-    showPictures();
-    drafts.push({ role, content: contentOf(parts) });
+    drafts.addUser(contentOf(parts));
   }
 
   function think({ content, summary, encrypted_content: encrypted }: JsonRecord, at: string): void {
     const texts = [content, summary]
       .map((list) => (Array.isArray(list) ? list.map((part) => recordOf(part).text) : []))
       .find((list) => list.some((text) => typeof text === 'string' && text !== ''));
-    if (texts) thought = [thought, ...texts].filter((text) => typeof text === 'string' && text !== '').join('\n\n');
+    if (texts) drafts.addThought(texts.filter((text) => typeof text === 'string' && text !== '').join('\n\n'));
     else if (isGiven(encrypted)) ignored.push(`${at}.encrypted_content`);
   }
 
@@ -206,18 +174,20 @@ function draftsOf(instructions: unknown, input: unknown, names: ChatTools['names
       const text = typeof output === 'string' ? output : JSON.stringify(output ?? rest);
       addResult(callId, [{ type: 'text', text: text.slice(0, MAX_ITEM_TEXT) }]);
     } else if (isCall)
-      addText(`[${type} ${JSON.stringify({ ...rest, ...given({ output }) }).slice(0, MAX_ITEM_TEXT)}]`);
+      drafts.addText(
+        `[${type} ${JSON.stringify({ ...rest, ...given({ output }) }).slice(0, MAX_ITEM_TEXT)}]`,
+        TEXTS_APART,
+      );
     else ignored.push(`input.${type.slice(0, 40)}`);
   }
 
-  if (isGiven(instructions)) drafts.push({ role: 'system', content: textOf(instructions, 'instructions') });
-  if (typeof input === 'string') drafts.push({ role: 'user', content: input });
+  if (isGiven(instructions)) drafts.addSystem(textOf(instructions, 'instructions'));
+  if (typeof input === 'string') drafts.addUser(input);
   else if (Array.isArray(input)) {
     for (const [index, item] of input.entries()) addItem(recordAt(item, `input[${index}]`), `input[${index}]`);
   } else if (isGiven(input)) throw invalid('input', 'a text or a list of items');
   else throw new GatewayError('missing_required_parameter', 'The field "input" is required.', { param: 'input' });
-  showPictures();
-  return drafts;
+  return drafts.end();
 }
 
 /** Parts of a content as a chat has them. */

@@ -1,5 +1,5 @@
 export { correctionOf } from './background.js';
-export { arrangeChat, type DraftMessage, type ReasoningField } from './chat-order.js';
+export { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chat-order.js';
 export { chatCallsIn } from './chat-parts.js';
 export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';

@@ -1,5 +1,11 @@
 import { REASONING_EFFORTS } from '../../../core/contracts/index.js';
-import { arrangeChat, type DraftMessage, type ReasoningField, type ToolNames } from '../../../core/text/index.js';
+import {
+  arrangeChat,
+  createDrafts,
+  type DraftMessage,
+  type ReasoningField,
+  type ToolNames,
+} from '../../../core/text/index.js';
 import {
   type JsonRecord,
   optional,
@@ -48,67 +54,24 @@ export function encodeChat(
 }
 
 function draftsOf(turns: readonly Turn[], names: ToolNames): DraftMessage[] {
-  const drafts: DraftMessage[] = [];
-  /** The last text and tool calls of the model, which are one message. */
-  let spoken: (DraftMessage & { content: string | null; tool_calls?: JsonRecord[] }) | undefined;
-  let thought: string | undefined;
-  /** Results cannot contain pictures: they follow in a user message. */
-  let isVisible: Part[] = [];
-
-  function show(): void {
-    if (isVisible.length > 0) drafts.push({ role: 'user', content: isVisible.map(encodePart) });
-    isVisible = [];
-  }
-
-  function speak(): NonNullable<typeof spoken> {
-    // Thoughts begin another message: each request of a tool loop had its own.
-    if (!spoken || (thought !== undefined && spoken.tool_calls)) {
-      spoken = { role: 'assistant', content: null };
-      drafts.push(spoken);
-    }
-    if (thought !== undefined) spoken.thought = spoken.thought ? `${spoken.thought}\n\n${thought}` : thought;
-    thought = undefined;
-    return spoken;
-  }
-
-  function addResult(turn: Turn & { type: 'result' }): void {
-    spoken = undefined;
-    const parts = sanitizedError(turn);
-    drafts.push({ role: 'tool', tool_call_id: turn.id, content: textsOf(parts).join('\n') });
-    for (const part of parts) if (part.type !== 'text') isVisible.push(part);
-  }
+  const drafts = createDrafts();
 
   function addText({ role, parts }: Turn & { type: 'said' }): void {
-    if (role === 'system') {
-      drafts.push({ role, content: textsOf(parts).join('\n') });
-      return;
-    }
-    show();
-    if (role === 'assistant') {
-      const message = speak();
-      message.content = (message.content ?? '') + textsOf(parts).join('');
-      return;
-    }
-    spoken = undefined;
-    thought = undefined;
-    drafts.push({ role, content: encodeContent(parts) });
+    if (role === 'system') drafts.addSystem(textsOf(parts).join('\n'));
+    else if (role === 'assistant') drafts.addText(textsOf(parts).join(''), '');
+    else drafts.addUser(encodeContent(parts));
   }
 
   for (const turn of turns) {
-    if (turn.type === 'result') addResult(turn);
-    else if (turn.type === 'said') addText(turn);
-    else if (turn.type === 'thought') thought = thought === undefined ? turn.text : `${thought}\n\n${turn.text}`;
-    else {
-      show();
-      const { id, name, input } = turn;
-      const message = speak();
-      message.tool_calls ??= [];
-      const called = { name: names.encode({ name }), arguments: JSON.stringify(input) };
-      message.tool_calls.push({ id, type: 'function', function: called });
-    }
+    if (turn.type === 'result') {
+      const parts = sanitizedError(turn);
+      const pictures = parts.filter(({ type }) => type !== 'text').map(encodePart);
+      drafts.addResult(turn.id, textsOf(parts).join('\n'), pictures);
+    } else if (turn.type === 'said') addText(turn);
+    else if (turn.type === 'thought') drafts.addThought(turn.text);
+    else drafts.addCall(turn.id, names.encode({ name: turn.name }), JSON.stringify(turn.input));
   }
-  show();
-  return drafts;
+  return drafts.end();
 }
 
 /** A plain text if there is nothing else: many servers of the format accept no list. */
