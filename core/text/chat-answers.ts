@@ -6,7 +6,7 @@
 import type { TextCall, TextReply } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { type ChatFormat, chatFromResponses } from './chat-requests.js';
-import { isGiven, type JsonRecord, recordOf } from './chat-values.js';
+import { isGiven, type JsonRecord, parseRounded, recordOf } from './chat-values.js';
 import { createEventTexts } from './events.js';
 import { createResponseWriter, type ResponseWriter, tooLong } from './response-writer.js';
 import { inStages, LARGE_TEXT, MAX_TRANSLATED_BYTES } from './stages.js';
@@ -126,7 +126,7 @@ function eventsOf(writer: ResponseWriter): BodyConverter {
         if (data === undefined) output += KEEP_ALIVE;
         else if (data.trim() === '[DONE]') writer.end();
         else {
-          const event = recordOf(parse(data));
+          const event = recordOf(parseRounded(data));
           if (isGiven(event.error)) writer.fail(event.error);
           else writer.read(event, 'delta');
         }
@@ -140,12 +140,4 @@ function eventsOf(writer: ResponseWriter): BodyConverter {
       return writer.takeEvents();
     },
   };
-}
-
-function parse(data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-/* Reads values of requests that are converted to a chat, and says in errors which field is wrong. */
+/* Reads values of requests and answers that are converted, and says in errors of requests which field is wrong. */
 
 import { GatewayError } from '../runtime/index.js';
 
@@ -31,6 +31,20 @@ export function given(fields: JsonRecord): JsonRecord {
 /** An empty record for everything else. */
 export function recordOf(value: unknown): JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : {};
+}
+
+/** The entries of a list as records; empty for everything else. */
+export function listOf(value: unknown): JsonRecord[] {
+  return Array.isArray(value) ? value.map(recordOf) : [];
+}
+
+/** The value of JSON, its large integers rounded; undefined if it is none. */
+export function parseRounded(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** @throws GatewayError `invalid_value` */

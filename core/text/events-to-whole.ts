@@ -1,18 +1,16 @@
 import type { WritingRoute } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { BodyConverter } from './chat-answers.js';
-import { isGiven, type JsonRecord, recordOf } from './chat-values.js';
+import { given, isGiven, type JsonRecord, listOf, recordOf } from './chat-values.js';
 import { createEventTexts } from './events.js';
-import { markNumbers, restoreNumbers } from './exact-json.js';
+import { parseMarkedObject, restoreNumbers } from './exact-json.js';
+import { MAX_ANSWER_BYTES, tooLong } from './response-writer.js';
 import { laterUsage } from './usage-shapes.js';
 
 /*
  * Gathers the events of a stream to the answer that a client asked for as a whole: some servers always stream. An error
  * among the events becomes the body, which is then read as any error. A stream that breaks off is an error as well.
  */
-
-/** As an answer that is no stream has at most. */
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
 interface Gatherer {
   read(event: JsonRecord): void;
@@ -35,7 +33,7 @@ export function createEventsToWhole(route: WritingRoute): BodyConverter {
       gatherer.finish();
       return;
     }
-    const event = parse(data);
+    const event = parseMarkedObject(data);
     if (!event) return;
     const isError = event.type === 'error' || (isGiven(event.error) && event.object !== 'response');
     if (isError) error ??= isGiven(event.error) ? { error: event.error } : { error: event };
@@ -45,7 +43,7 @@ export function createEventsToWhole(route: WritingRoute): BodyConverter {
   return {
     push(chunk) {
       bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
+      if (bytes > MAX_ANSWER_BYTES) throw tooLong();
       for (const data of texts.push(chunk)) read(data);
       return '';
     },
@@ -65,21 +63,7 @@ const GATHERERS: Readonly<Record<WritingRoute, () => Gatherer>> = {
   messages: createMessageGatherer,
 };
 
-/** With marked numbers; undefined if it is no JSON object. */
-function parse(text: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(markNumbers(text));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 type Fields = Record<string, unknown>;
-
-function listOf(value: unknown): JsonRecord[] {
-  return Array.isArray(value) ? value.map(recordOf) : [];
-}
 
 /** Adds a text to a field; any other value replaces the one before. */
 function addTo(fields: Fields, name: string, value: unknown): void {
@@ -198,10 +182,10 @@ function createResponseGatherer(): Gatherer {
   }
 
   return {
-    read({ type, response: given, item, output_index: index, delta }) {
+    read({ type, response: sent, item, output_index: index, delta }) {
       if (type === 'response.output_item.done') items.set(index, recordOf(item));
       if (type === 'response.output_text.delta' && typeof delta === 'string') text += delta;
-      if (RESPONSE_ENDS.has(type)) response = recordOf(given);
+      if (RESPONSE_ENDS.has(type)) response = recordOf(sent);
     },
     finish() {},
     answer() {
@@ -230,9 +214,6 @@ function createMessageGatherer(): Gatherer {
   let end: JsonRecord = {};
   let usage: JsonRecord = {};
 
-  const given = (fields: unknown) =>
-    Object.fromEntries(Object.entries(recordOf(fields)).filter(([, one]) => isGiven(one)));
-
   function change({ fields }: Block, delta: JsonRecord): void {
     const name = CHANGES[String(delta.type)];
     if (name !== undefined) addTo(fields, name, delta[name]);
@@ -244,7 +225,7 @@ function createMessageGatherer(): Gatherer {
     read({ type, message: first, index, content_block: block, delta, usage: counted }) {
       if (type === 'message_start') {
         message = recordOf(first);
-        usage = given(message.usage);
+        usage = given(recordOf(message.usage));
       } else if (type === 'content_block_start') blocks.set(index, { fields: { ...recordOf(block) }, json: '' });
       else if (type === 'content_block_delta') {
         const found = blocks.get(index);
@@ -252,8 +233,8 @@ function createMessageGatherer(): Gatherer {
         if (found && kind === 'input_json_delta') found.json += typeof json === 'string' ? json : '';
         else if (found) change(found, recordOf(delta));
       } else if (type === 'message_delta') {
-        end = { ...end, ...given(delta) };
-        usage = { ...laterUsage(usage, given(counted)) };
+        end = { ...end, ...given(recordOf(delta)) };
+        usage = { ...laterUsage(usage, given(recordOf(counted))) };
       } else if (type === 'message_stop') isDone = true;
     },
     finish() {
@@ -263,7 +244,7 @@ function createMessageGatherer(): Gatherer {
       if (!message || !(isDone || isGiven(end.stop_reason))) return undefined;
       const content = [...blocks]
         .sort(([one], [other]) => Number(one) - Number(other))
-        .map(([, { fields, json }]) => (json === '' ? fields : { ...fields, input: parse(json) ?? {} }));
+        .map(([, { fields, json }]) => (json === '' ? fields : { ...fields, input: parseMarkedObject(json) ?? {} }));
       return { ...message, content, stop_sequence: null, ...end, usage };
     },
   };

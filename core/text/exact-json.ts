@@ -54,6 +54,18 @@ export function markNumbers(json: string): string {
   return done === 0 ? json : pieces.join('') + json.slice(done);
 }
 
+/** The object of JSON, its numbers marked; undefined if it is none, or has too many of them. */
+export function parseMarkedObject(json: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(markNumbers(json));
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export function restoreNumbers(json: string): string {
   return json.includes(MARK) ? json.replace(MARKED, '$2') : json;
 }

@@ -8,7 +8,7 @@
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';
 import { chatCallsIn, chatTextIn } from './chat-parts.js';
 import { type ChatFromResponses, THOUGHT_ID } from './chat-requests.js';
-import { isGiven, type JsonRecord, recordOf } from './chat-values.js';
+import { given, isGiven, type JsonRecord, parseRounded, recordOf } from './chat-values.js';
 import { readUsage } from './usage-shapes.js';
 
 /** As an answer that is no stream has at most. */
@@ -297,14 +297,6 @@ function newId(prefix: string): string {
   return prefix + drawRandomBytes(24).toString('hex');
 }
 
-function parse(data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
-    return undefined;
-  }
-}
-
 function logprobsOf(logprobs: unknown): readonly unknown[] {
   const { content } = recordOf(logprobs);
   return Array.isArray(content) ? content : [];
@@ -312,7 +304,7 @@ function logprobsOf(logprobs: unknown): readonly unknown[] {
 
 /** The text that a model wrote as `{"input": …}`; other arguments as they are. */
 function inputOf(text: string): string {
-  const { input } = recordOf(parse(text));
+  const { input } = recordOf(parseRounded(text));
   return typeof input === 'string' ? input : text;
 }
 
@@ -324,8 +316,8 @@ function usageIn({ usage, x_groq: groq, choices }: JsonRecord): JsonRecord | und
 }
 
 /** Null without any: then the gateway estimates it, and clients see none. */
-function usageOf(given: JsonRecord | undefined, tier: unknown): JsonRecord | null {
-  const usage = readUsage(given);
+function usageOf(reported: JsonRecord | undefined, tier: unknown): JsonRecord | null {
+  const usage = readUsage(reported);
   const {
     inputTokens: input,
     outputTokens: output,
@@ -335,14 +327,12 @@ function usageOf(given: JsonRecord | undefined, tier: unknown): JsonRecord | nul
   } = usage ?? {};
   if (!usage || input === undefined || output === undefined) return null;
   const { inputAudioTokens, inputImageTokens, outputAudioTokens, outputImageTokens, webSearches } = usage;
-  const known = (counts: JsonRecord) =>
-    Object.fromEntries(Object.entries(counts).filter(([, count]) => isGiven(count)));
   const { serviceTier = tier } = usage;
   return {
     input_tokens: input,
     input_tokens_details: {
       cached_tokens: cachedTokens ?? 0,
-      ...known({
+      ...given({
         cache_write_tokens: cacheWriteTokens,
         cache_write_1h_tokens: cacheWriteLongTokens,
         audio_tokens: inputAudioTokens,
@@ -352,7 +342,7 @@ function usageOf(given: JsonRecord | undefined, tier: unknown): JsonRecord | nul
     output_tokens: output,
     output_tokens_details: {
       reasoning_tokens: usage.reasoningTokens ?? 0,
-      ...known({ audio_tokens: outputAudioTokens, image_tokens: outputImageTokens }),
+      ...given({ audio_tokens: outputAudioTokens, image_tokens: outputImageTokens }),
     },
     total_tokens: usage.totalTokens ?? input + output,
     ...(webSearches !== undefined && { server_tool_use: { web_search_requests: webSearches } }),

@@ -1,17 +1,15 @@
 import type { WritingRoute } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { BodyConverter } from './chat-answers.js';
-import { isGiven, type JsonRecord, recordOf } from './chat-values.js';
+import { given, isGiven, type JsonRecord, listOf, recordOf } from './chat-values.js';
 import { DONE_EVENT } from './event-rewriter.js';
-import { markNumbers, restoreNumbers } from './exact-json.js';
+import { parseMarkedObject, restoreNumbers } from './exact-json.js';
+import { MAX_ANSWER_BYTES, tooLong } from './response-writer.js';
 
 /*
  * Makes the events of a stream of an answer that came whole: some servers ignore `stream`, and the client reads events.
  * Each text is one delta. The events and their order are those that the vendor of the format sends.
  */
-
-/** As an answer that is no stream has at most. */
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /** @throws GatewayError `upstream_error` at the end, if it is no JSON object, or an error. */
 export function createWholeToEvents(route: WritingRoute): BodyConverter {
@@ -20,7 +18,7 @@ export function createWholeToEvents(route: WritingRoute): BodyConverter {
   return {
     push(chunk) {
       bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
+      if (bytes > MAX_ANSWER_BYTES) throw tooLong();
       chunks.push(chunk);
       return '';
     },
@@ -29,7 +27,7 @@ export function createWholeToEvents(route: WritingRoute): BodyConverter {
 }
 
 function readAnswer(bytes: Buffer): JsonRecord {
-  const answer = parse(bytes.toString('utf8'));
+  const answer = parseMarkedObject(bytes.toString('utf8').replace(/^\ufeff/, ''));
   if (!answer) throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
   const isFailed = isGiven(answer.error) && answer.object !== 'response';
   if (isFailed || answer.type === 'error')
@@ -37,24 +35,11 @@ function readAnswer(bytes: Buffer): JsonRecord {
   return answer;
 }
 
-function parse(text: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(markNumbers(text.replace(/^\ufeff/, '')));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 const ENCODERS: Readonly<Record<WritingRoute, (answer: JsonRecord) => string>> = {
   chat_completions: chatEvents,
   responses: responseEvents,
   messages: messageEvents,
 };
-
-function listOf(value: unknown): JsonRecord[] {
-  return Array.isArray(value) ? value.map(recordOf) : [];
-}
 
 function chatEvents({ choices, usage, object: _, ...head }: JsonRecord): string {
   const chunk = (fields: JsonRecord) =>
@@ -68,10 +53,8 @@ function chatEvents({ choices, usage, object: _, ...head }: JsonRecord): string 
       tool_calls: calls,
       ...others
     } = recordOf(message);
-    const thoughts = Object.fromEntries(
-      Object.entries({ reasoning_content, reasoning }).filter(([, text]) => isGiven(text)),
-    );
-    const more = Object.fromEntries(Object.entries(others).filter(([, value]) => isGiven(value)));
+    const thoughts = given({ reasoning_content, reasoning });
+    const more = given(others);
     const tool_calls = listOf(calls).map((call, place) => ({ index: place, ...call }));
     const deltas = [
       { role, content: '' },
