@@ -134,10 +134,12 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
 
   /** The request without `stream_options`, while it is remembered that the upstream refuses them. */
   function fittingRequest(asked: Asked, upstream: Upstream): WireRequest {
-    const isPast = (withoutOptions.get(upstream) ?? 0) <= clock.monotonic();
-    if (isPast) withoutOptions.delete(upstream);
     const request = asked.request(upstream);
-    return isPast ? request : withoutStreamOptions(request);
+    const until = withoutOptions.get(upstream);
+    if (until === undefined) return request;
+    if (until > clock.monotonic()) return withoutStreamOptions(request);
+    withoutOptions.delete(upstream);
+    return request;
   }
 
   /** Asks once more without `stream_options` if the upstream refuses them: the gateway adds them to learn the usage. */
@@ -156,7 +158,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     const { signal, refuse, firstBytesMs, route, mayHaveNone } = asked;
     const isLimited = hasOther || asked.call?.hasFallback === true;
     const silenceMs = isLimited && asked.call ? silenceOf(asked.call) : undefined;
-    const request = withoutOptions.has(upstream) ? fittingRequest(asked, upstream) : asked.request(upstream);
+    const request = fittingRequest(asked, upstream);
     const timeoutMs = Math.max(1, remainingMs);
     const sent = {
       ...request,
@@ -224,13 +226,19 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     return reply;
   }
 
-  const run = (model: string, upstreams: Upstreams<Upstream>, asked: Asked): Promise<TextReply> =>
+  /** @param askOne Makes one try of an upstream. */
+  const run = (
+    model: string,
+    upstreams: Upstreams<Upstream>,
+    asked: Asked,
+    askOne = (tried: Try) => ask(asked, tried),
+  ): Promise<TextReply> =>
     upstreams.run({
       ...asked,
       model,
       ask(upstream, remainingMs, hasOther) {
         asked.tries += 1;
-        return ask(asked, { upstream, remainingMs, hasOther });
+        return askOne({ upstream, remainingMs, hasOther });
       },
     });
 
@@ -267,11 +275,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       };
       const upstreamsOfCall = task === 'input_tokens' ? looking : answering;
       if (route === 'embeddings') {
-        return upstreamsOfCall.run({
-          ...asked,
-          model,
-          ask: (upstream, remainingMs, hasOther) => askForVectors(asked, call, { upstream, remainingMs, hasOther }),
-        });
+        return run(model, upstreamsOfCall, asked, (tried) => askForVectors(asked, call, tried));
       }
       if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
       const { outputLimitField: limitField, reasoningField } = servedBy(model).model;
@@ -280,14 +284,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         translation ??= translateToChat(call, () => clock.now(), { limitField, reasoningField });
         return translation;
       };
-      return upstreamsOfCall.run({
-        ...asked,
-        model,
-        ask(upstream, remainingMs, hasOther) {
-          asked.tries += 1;
-          return askForResponse(asked, translated, { upstream, remainingMs, hasOther });
-        },
-      });
+      return run(model, upstreamsOfCall, asked, (tried) => askForResponse(asked, translated, tried));
     },
     async stored(call) {
       const { model, signal } = call;

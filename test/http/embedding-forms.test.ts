@@ -102,4 +102,29 @@ describe('the form of vectors', () => {
     const refused = await post(app, PATH, key, { model: MODEL, input: 'a', encoding_format: 'base64' });
     expect([refused.status, refused.json.error.param]).to.deep.equal([400, 'input']);
   });
+
+  it('is told with the number of tries, as other answers are', async () => {
+    const second = await startTextUpstream();
+    const upstreams = [{ url: upstream.baseUrl }, { url: second.baseUrl }];
+    const both = await startApp({
+      gateway: {
+        plugins: [{ use: openaiText, options: { models: MODEL, routes: ['embeddings'], upstreams, restMs: 1 } }],
+        services: { http: undefined },
+      },
+    });
+    try {
+      for (const one of [upstream, second]) {
+        one.behave(() =>
+          upstream.requests.length + second.requests.length === 1
+            ? { does: 'error', status: 503, message: 'Busy.' }
+            : { does: 'answer' },
+        );
+      }
+      const answer = await post(both, PATH, await both.makeKey({ grants: ['text'] }), { model: MODEL, input: 'a' });
+      expect([answer.status, answer.headers.get('x-mediagate-attempts')]).to.deep.equal([200, '2']);
+    } finally {
+      await both.close();
+      await second.close();
+    }
+  });
 });
