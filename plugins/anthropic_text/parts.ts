@@ -119,11 +119,11 @@ const WRONG_TYPE = /("media_type"\s*:\s*")(image\/(?:jpg|pjpeg|pjpg|x-png))"/gi;
 /** A request of the vendor's own format as it is, but for names of image types that the vendor refuses. */
 export function withImageTypes(body: Uint8Array): Uint8Array {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (!bytes.includes('media_type') || !/image\/(?:jpg|pjpe?g|x-png)"/i.test(bytes.toString('latin1'))) return body;
+  if (!bytes.includes('media_type')) return body;
   const text = bytes.toString('latin1');
   const right = text.replace(
     WRONG_TYPE,
     (_match, before: string, type: string) => `${before}${IMAGE_ALIASES[type.toLowerCase()]}"`,
   );
-  return Buffer.from(right, 'latin1');
+  return right === text ? body : Buffer.from(right, 'latin1');
 }
