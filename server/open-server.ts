@@ -301,29 +301,22 @@ async function checkCurrency({ usage }: State, { currency }: Prices): Promise<vo
 const ACCOUNT_IMAGE_DAILY_LIMIT = 100;
 
 /** Settings that routes read. */
-function limitsOf({ metricsPublic: publicMetrics, ...settings }: Settings) {
-  const {
-    anyImageSize,
-    imageDailyLimit,
-    audioMaxBytes,
-    textMaxBytes,
-    messagesEnabled,
-    modelAliases,
-    refusedBodiesPerMinute,
-  } = settings;
-  const { siteUrl, trustedProxies, corsOrigins } = settings;
-  const accountImageDailyLimit = settings.accountImageDailyLimit ?? imageDailyLimit ?? ACCOUNT_IMAGE_DAILY_LIMIT;
-  const ofAccounts = { accountImageDailyLimit, accountQueueShare: settings.accountQueuePercent / 100 };
-  const limits = {
-    anyImageSize,
-    imageDailyLimit,
-    audioMaxBytes,
-    textMaxBytes,
-    messagesEnabled,
-    modelAliases,
-    refusedBodiesPerMinute,
+function limitsOf(settings: Settings) {
+  return {
+    anyImageSize: settings.anyImageSize,
+    imageDailyLimit: settings.imageDailyLimit,
+    accountImageDailyLimit: settings.accountImageDailyLimit ?? settings.imageDailyLimit ?? ACCOUNT_IMAGE_DAILY_LIMIT,
+    accountQueueShare: settings.accountQueuePercent / 100,
+    audioMaxBytes: settings.audioMaxBytes,
+    textMaxBytes: settings.textMaxBytes,
+    messagesEnabled: settings.messagesEnabled,
+    modelAliases: settings.modelAliases,
+    refusedBodiesPerMinute: settings.refusedBodiesPerMinute,
+    siteUrl: settings.siteUrl,
+    trustedProxies: settings.trustedProxies,
+    corsOrigins: settings.corsOrigins,
+    publicMetrics: settings.metricsPublic,
   };
-  return { ...limits, ...ofAccounts, siteUrl, trustedProxies, corsOrigins, publicMetrics };
 }
 
 async function makeFirstKey(state: State, pepper: Pepper): Promise<string | undefined> {
