@@ -753,22 +753,29 @@ describe('messages in the formats of the models', () => {
       }
     });
 
+    /** A stream that is asked for without a client. */
+    async function sendUnread(route: (typeof ROUTES)[number]) {
+      const { accountId } = (await app.state.keys.list())[0]!;
+      const parsed = { model: MODELS[route], stream: true, input: QUESTION, messages: [] };
+      const body = Buffer.from(JSON.stringify(parsed));
+      const prepared = await app.gateway.text.prepare({ route, parsed, body, owner: accountId, requestId: 'req_1' });
+      return prepared.send();
+    }
+
+    const howOf = (route: (typeof ROUTES)[number]) => ({
+      route,
+      model: MODELS[route],
+      stops: [],
+      includesThinking: false,
+      requestId: 'req_1',
+      names: new ToolNames(),
+    });
+
     it('without the model where nobody reads on behind the first event', async () => {
       for (const route of ROUTES) {
         script = () => ({ pieces: [vendorStream(route).bytes.subarray(0, 900), 'stall'] });
-        const { accountId } = (await app.state.keys.list())[0]!;
-        const parsed = { model: MODELS[route], stream: true, input: QUESTION, messages: [] };
-        const body = Buffer.from(JSON.stringify(parsed));
-        const prepared = await app.gateway.text.prepare({ route, parsed, body, owner: accountId, requestId: 'req_1' });
-        const exchange = prepared.send();
-        const how = {
-          route,
-          model: MODELS[route],
-          stops: [],
-          includesThinking: false,
-          requestId: 'req_1',
-          names: new ToolNames(),
-        };
+        const exchange = await sendUnread(route);
+        const how = howOf(route);
         const events = messageEvents(await exchange.answer, { ...how, exchange, monotonic: () => performance.now() });
         await events.next();
         await events.return();
@@ -780,11 +787,7 @@ describe('messages in the formats of the models', () => {
     it('with an error that does not wait until its tokens are counted', async () => {
       for (const route of ROUTES) {
         script = () => ({ pieces: [vendorStream(route).bytes.subarray(0, 900), 'stall'] });
-        const { accountId } = (await app.state.keys.list())[0]!;
-        const parsed = { model: MODELS[route], stream: true, input: QUESTION, messages: [] };
-        const body = Buffer.from(JSON.stringify(parsed));
-        const prepared = await app.gateway.text.prepare({ route, parsed, body, owner: accountId, requestId: 'req_1' });
-        const sent = prepared.send();
+        const sent = await sendUnread(route);
         const exchange = {
           answer: sent.answer,
           ended: new Promise<never>(() => undefined),
@@ -794,14 +797,7 @@ describe('messages in the formats of the models', () => {
           leave: () => sent.leave(),
           abort: (error: GatewayError) => sent.abort(error),
         };
-        const how = {
-          route,
-          model: MODELS[route],
-          stops: [],
-          includesThinking: false,
-          requestId: 'req_1',
-          names: new ToolNames(),
-        };
+        const how = howOf(route);
         const texts: string[] = [];
         for await (const piece of messageEvents(await sent.answer, { ...how, exchange, monotonic: () => 0 })) {
           texts.push(piece.toString());
