@@ -141,7 +141,7 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
           checkTranscript(offered(await contribution[operation]?.({ ...call, model, signal })), audio),
         ),
       );
-      // A vendor that reports tokens may be paid by the second all the same.
+      // A vendor that reports tokens may still be paid by the second.
       const usage = { seconds: transcript.durationSeconds, ...readReportedUsage(transcript.usage) };
       return { ...transcript, usage };
     };

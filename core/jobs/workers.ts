@@ -128,7 +128,7 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     const isOwner = await database
       .run((queries) => runTable.ask(queries, job, toJson(charge)))
       .catch((error) => {
-        // An image that cannot be noted now is made all the same, and charged at its end.
+        // An image that cannot be noted now is still made, and charged at its end.
         report(error);
         return true;
       });
