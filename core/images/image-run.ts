@@ -101,10 +101,11 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     const due = chargeOf(task);
     await ask(due);
     signal.throwIfAborted();
+    let noted = Promise.resolve();
     const shown = (count: number) => {
       const usage = { outputTokens: count * PARTIAL_TOKENS, estimated: true };
-      // The job may have ended meanwhile.
-      ask({ ...due, usage }).catch(() => undefined);
+      // One after the other, so that the last count stays. The job may have ended meanwhile.
+      noted = noted.then(() => ask({ ...due, usage })).catch(() => undefined);
     };
     const {
       usage: reported,
