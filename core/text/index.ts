@@ -5,6 +5,7 @@ export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
 export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
 export { removeElements, replaceFields } from './json.js';
+export { LARGE_TEXT, workOn } from './large-work.js';
 export type {
   BackgroundStart,
   PreparedText,
@@ -16,8 +17,8 @@ export type {
   Texts,
   TokenDemand,
 } from './requests.js';
-export { inStages, LARGE_TEXT, MAX_TRANSLATED_BYTES } from './stages.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
 export { createTokenCounter, type PromptSample, samplePrompt, type TokenCounter } from './tokens.js';
 export { fitToolId, ToolNames } from './tool-names.js';
 export { findVendorFields, isHostedTool, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';
+export { convertWhole } from './whole-converter.js';
