@@ -99,18 +99,19 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       pollMs,
       logger,
     });
+    const keyUpdates = createKeyUpdates(database, times);
     instances.watch();
     return {
       engine,
       ...createAccountState({ database, times, jobs, identitySecrets }),
       keys: {
         ...createApiKeys(database, times, jobs),
-        ...createKeyUpdates(database, times),
+        ...keyUpdates,
         ...createKeyIssue(database, times),
       },
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
-      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times) },
+      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times, keyUpdates) },
       budgetAlerts: createBudgetAlerts(database, times),
       usage: { ...createUsageLog(database), ...requestCounts },
       storedResponses,

@@ -35,11 +35,10 @@ export async function createGroupCommand(settings: Settings, name: string, optio
   const budgets = await withNewState(settings, async (state) => {
     await checkCurrency(state, amounts);
     try {
-      await state.budgets.createGroup(name);
+      return await state.budgets.createGroup(name, amounts.length === 0 ? undefined : { budgets: amounts, ...by });
     } catch (error) {
       throw isGatewayError(error) && error.param === 'name' ? new CommandMistake(error.message) : error;
     }
-    return amounts.length === 0 ? [] : state.budgets.change({ scope: 'group', subject: name, budgets: amounts, ...by });
   });
   if (options.json) printJson({ name, budgets: encodeAll(budgets) });
   else {

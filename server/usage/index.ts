@@ -9,7 +9,13 @@ export {
   renderBudget,
   renderMoney,
 } from './budget-amounts.js';
-export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners } from './budget-owners.js';
+export {
+  type BudgetOwner,
+  type BudgetOwners,
+  budgetIdsOf,
+  createBudgetOwners,
+  holdBudgetOwners,
+} from './budget-owners.js';
 export { encodeSharedBudget, renderSharedLeft } from './budget-report.js';
 export {
   amountOf,
