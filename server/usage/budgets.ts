@@ -195,10 +195,10 @@ export function grantOf(
     : counted
       ? costOf(counted.input, counted.minOutput)
       : uses && prices?.currency === inMoney.row.currency
-        ? prices.highestCostOf({ ...uses, model })
+        ? prices.highestCostOf({ ...(canCount && { inputTokens: least }), ...uses, model })
         : costOf(least, 0);
   if (inMoney && leastCost === null) {
-    const lacks = prices?.missingFor({ ...(uses ?? { inputTokens: least }), model });
+    const lacks = prices?.missingFor({ ...(uses && !canCount ? uses : { inputTokens: least }), model });
     return noPrice(inMoney.row, uses?.links ? `links of ${model}` : model, lacks);
   }
   const neededCost = leastCost ?? 0;
