@@ -14,7 +14,6 @@ const SERVER_PACKAGES = [
   'cookie',
   'csv-parse',
   'nanospinner',
-  'range-parser',
   'fresh',
   'prom-client',
   '@fastify/busboy',
@@ -49,7 +48,6 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'proxy-addr': 'server/http/addresses.ts',
   'csv-parse': 'server/payments/bank-statement.ts',
   'tar-stream': 'server/settings/executables.ts',
-  'range-parser': 'server/http/file-response.ts',
   fresh: 'server/http/file-response.ts',
   // Each part of the figures has its own; prom-client itself is loaded by the first of them.
   'prom-client': 'server/observability/metrics',
