@@ -16,8 +16,9 @@ import type { RateLimits } from './limits/index.js';
 import type { ClosableStoredResponses } from './models/index.js';
 import type { Orders } from './payments/index.js';
 import type { Erasures, PersonalExport } from './personal-data/index.js';
+import type { Prices } from './prices/index.js';
 import { loadIdentitySecrets, type Settings } from './settings/index.js';
-import type { Admissions, BudgetAlerts, BudgetOwners, Budgets, Prices, ProductJobs, UsageLog } from './usage/index.js';
+import type { Admissions, BudgetAlerts, BudgetOwners, Budgets, ProductJobs, UsageLog } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
 export interface StateSettings {

@@ -14,6 +14,8 @@ import {
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
+import type { Prices } from '../prices/index.js';
+import { dearestOf } from '../prices/index.js';
 import type { AlertTable } from './budget-alerts.js';
 import {
   type BudgetTable,
@@ -24,8 +26,6 @@ import {
   grantOfMoney,
   reserve,
 } from './budgets.js';
-import { dearestOf } from './dearest.js';
-import type { Prices } from './prices.js';
 import {
   countOldestTogether,
   createBackgroundTable,

@@ -39,20 +39,7 @@ export {
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';
-export {
-  createPrices,
-  decimalOf,
-  type HighestUse,
-  PRICES_FILE_SCHEMA,
-  type PricedImage,
-  type PricedUse,
-  type Prices,
-  readPrices,
-  sendCost,
-} from './prices.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
-export { PricesError } from './token-prices.js';
-export { describeUnpriced } from './unpriced.js';
 export {
   type AdmittedWork,
   checkModel,

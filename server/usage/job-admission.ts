@@ -45,6 +45,7 @@ import {
   type RateLimitTable,
   readUsed,
 } from '../limits/index.js';
+import type { HighestUse, Prices } from '../prices/index.js';
 import type { AlertTable } from './budget-alerts.js';
 import {
   type BudgetRow,
@@ -55,7 +56,6 @@ import {
   type LockedBudgets,
   release,
 } from './budgets.js';
-import type { HighestUse, Prices } from './prices.js';
 import type { JobChargesTable } from './tables.js';
 import {
   costCounts,
