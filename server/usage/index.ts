@@ -1,33 +1,4 @@
 export { type Admissions, createAdmissions, type Settlement } from './admissions.js';
-export { type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './budget-alerts.js';
-export {
-  BUDGET_FORM,
-  type BudgetAmount,
-  limitsOfAmount,
-  MICROS,
-  parseBudget,
-  renderBudget,
-  renderMoney,
-} from './budget-amounts.js';
-export {
-  type BudgetOwner,
-  type BudgetOwners,
-  budgetIdsOf,
-  createBudgetOwners,
-  holdBudgetOwners,
-} from './budget-owners.js';
-export { encodeSharedBudget, renderSharedLeft } from './budget-report.js';
-export {
-  amountOf,
-  atTime,
-  type Budget,
-  type BudgetRow,
-  type BudgetState,
-  type Budgets,
-  createBudgets,
-  nextPeriodAt,
-  toBudgetRow,
-} from './budgets.js';
 export {
   type CostedJob,
   costOfImage,
