@@ -12,6 +12,7 @@ import {
   type UsersOptions,
 } from './accounts/index.js';
 import { createAudit } from './audit/index.js';
+import { createAlertTable, createBudgetAlerts, createBudgetOwners, createBudgets } from './budgets/index.js';
 import { createIdempotentResponses } from './idempotency/index.js';
 import { createApiKeys, createKeyUpdates } from './keys/index.js';
 import { createRateLimits, createRateLimitTable } from './limits/index.js';
@@ -23,10 +24,6 @@ import { loadIdentitySecrets } from './settings/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
 import {
   createAdmissions,
-  createAlertTable,
-  createBudgetAlerts,
-  createBudgetOwners,
-  createBudgets,
   createJobAdmission,
   createJobCosts,
   createRequestCounts,

@@ -1,16 +1,10 @@
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';
+import { type BudgetState, encodeSharedBudget, renderBudget, renderSharedLeft } from '../budgets/index.js';
 import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
-import {
-  addUp,
-  type BudgetState,
-  encodeSharedBudget,
-  renderBudget,
-  renderSharedLeft,
-  type UsageCounts,
-} from '../usage/index.js';
+import { addUp, type UsageCounts } from '../usage/index.js';
 import { ALERT_SIGNER, createWebhookSecrets } from '../webhooks/index.js';
 import { CommandFailure, CommandMistake, print, printJson, suggestName, withNewState, withState } from './command.js';
 import { changedBudgets } from './key-changes.js';

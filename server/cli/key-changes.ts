@@ -1,12 +1,13 @@
 import { systemClock } from '../../core/runtime/index.js';
 import { MAX_OVERLAP_HOURS } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
+import { type BudgetAmount, renderBudget } from '../budgets/index.js';
 import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, createKey, describeLimits, hashKey, type KeyChange } from '../keys/index.js';
 import { isSiteAccount } from '../limits/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
-import { addUp, type BudgetAmount, encodeBudget, renderBudget, type UsageCounts } from '../usage/index.js';
+import { addUp, encodeBudget, type UsageCounts } from '../usage/index.js';
 import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withState } from './command.js';
 import {
   asMistake,

@@ -1,6 +1,14 @@
 import { JOB_PRIORITIES, type JobPriority } from '../../core/contracts/index.js';
 import { readPluginConfig, servesOf } from '../../core/plugins/index.js';
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';
+import {
+  BUDGET_FORM,
+  type BudgetAmount,
+  type BudgetState,
+  encodeSharedBudget,
+  parseBudget,
+  renderSharedLeft,
+} from '../budgets/index.js';
 import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 import {
   type ApiKeyRecord,
@@ -18,16 +26,7 @@ import { pluginsFileOf } from '../open-gateway.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
-import {
-  BUDGET_FORM,
-  type BudgetAmount,
-  type BudgetState,
-  encodeSharedBudget,
-  leftOf,
-  parseBudget,
-  renderLeft,
-  renderSharedLeft,
-} from '../usage/index.js';
+import { leftOf, renderLeft } from '../usage/index.js';
 import {
   CommandFailure,
   CommandMistake,

@@ -1,4 +1,4 @@
-import type { HighestUse } from '../usage/index.js';
+import type { HighestUse } from '../prices/index.js';
 
 /*
  * What a text request asks of its vendor beside tokens, for budgets of money: a service tier with prices of its own, and

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
-import { createPrices, parseBudget } from '../../server/usage/index.js';
+import { parseBudget } from '../../server/budgets/index.js';
+import { createPrices } from '../../server/prices/index.js';
 import { type ScriptedVendor, startScriptedVendor } from '../support/scripted-vendor.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 

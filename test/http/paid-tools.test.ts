@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
-import { parseBudget } from '../../server/usage/index.js';
+import { parseBudget } from '../../server/budgets/index.js';
 import { goodScript, type ScriptedVendor, startScriptedVendor } from '../support/scripted-vendor.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { GatewayError, type TextCall, type TextModel } from 'mediagate';
-import { createPrices, parseBudget } from '../../server/usage/index.js';
+import { parseBudget } from '../../server/budgets/index.js';
+import { createPrices } from '../../server/prices/index.js';
 import { inventedAudio } from '../support/invented-audio.js';
 import { inventedImage, inventedModel } from '../support/invented-image.js';
 import { invented, inventedExtraction } from '../support/invented-plugin.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { parseBudget, renderBudget } from '../../../server/budgets/amounts.js';
 import type { State } from '../../../server/state.js';
-import { parseBudget, renderBudget } from '../../../server/usage/budget-amounts.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
 import { CHAT, settlement } from '../../support/model-requests.js';
 import { rejection } from '../../support/rejection.js';

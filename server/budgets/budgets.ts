@@ -16,9 +16,9 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
-import type { AlertTable } from './budget-alerts.js';
-import { type BudgetAmount, type BudgetPeriod, renderMoney } from './budget-amounts.js';
-import type { HighestUse, Prices } from './prices.js';
+import type { HighestUse, Prices } from '../prices/index.js';
+import type { AlertTable } from './alerts.js';
+import { type BudgetAmount, type BudgetPeriod, renderMoney } from './amounts.js';
 import type { BudgetsTable } from './tables.js';
 
 /** Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. */

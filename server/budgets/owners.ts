@@ -24,7 +24,7 @@ import {
   lockKey,
   toKeyRecord,
 } from '../keys/index.js';
-import { type BudgetAmount, limitsOfAmount, renderBudget } from './budget-amounts.js';
+import { type BudgetAmount, limitsOfAmount, renderBudget } from './amounts.js';
 import {
   amountOf,
   atTime,
