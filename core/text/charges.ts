@@ -1,9 +1,10 @@
 /*
- * What a text request used if its upstream does not report it. A complete answer: its tokens, counted. One that ended early,
- * since its client left, its upstream broke off or was silent for too long, or its key was revoked: the input, reported or
- * counted, and the larger of the output reported and the output received so far. Output that is not visible while it
- * is made (no stream, or hidden thoughts) is at least the time times the speed of the model. Nothing, if a stream never began. Never
- * more than was reserved. `reserved` charges everything that was reserved instead, for vendors that bill on after a hang-up.
+ * Estimates what a text request used if its upstream does not report it. A complete answer costs its counted tokens.
+ * An answer that ended early (the client left, the upstream broke off or was silent for too long, the key was revoked)
+ * costs the input, reported or counted, and the larger of the reported output and the output received so far. Output
+ * that is not visible while it is written (no stream, or hidden thoughts) costs at least the elapsed time times the
+ * speed of the model. A stream that never began costs nothing. The estimate never exceeds the reservation. `reserved`
+ * charges the whole reservation instead, for vendors that bill on after a hang-up.
  */
 
 import type { TextCall, TextModel, Usage } from '../contracts/index.js';

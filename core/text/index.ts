@@ -1,3 +1,8 @@
+/*
+ * What other folders may import of the text models: the service itself, token counting, format conversion, and the
+ * exact handling of JSON bytes.
+ */
+
 export { correctionOf } from './background.js';
 export { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chat-order.js';
 export { chatCallsIn } from './chat-parts.js';

@@ -1,3 +1,11 @@
+/*
+ * The service of text models. `prepare` checks a request without I/O, except for one read of the response that it
+ * continues. `send` calls the plugin, follows the exchange, stores ids of responses and items for their owner, and
+ * estimates missing usage. Stored responses are fetched from the upstream that made them, and only for their owner.
+ * Background responses are polled until their usage is known. A long request is released once it is sent, so its body
+ * does not stay in memory while the answer streams. All exchanges share one timer of at most 250 ms.
+ */
+
 import type {
   BackgroundResponse,
   BackgroundResponses,
