@@ -1,4 +1,8 @@
-/** Pure readers for extractors: they never throw on any page content, and take linear time. */
+/*
+ * `mediagate/plugin` exports these page readers to extractors. They are pure functions that never throw on any page
+ * content and take linear time.
+ */
+
 export {
   absoluteUrl,
   acceptLanguage,
