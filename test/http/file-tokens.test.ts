@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { TextCall, TextModel } from 'mediagate';
-import { parseBudget } from '../../server/usage/index.js';
+import { parseBudget } from '../../server/budgets/index.js';
 import { docxOf, pdfFile, pdfOf, pdfStream, pdfWith, wavOf, xlsxOf, zipOf } from '../support/document-files.js';
 import { blackPng } from '../support/images.js';
 import type { Script } from '../support/scripted-text.js';
