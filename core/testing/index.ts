@@ -30,6 +30,7 @@ export {
   type ImageUpstreamScript,
   imageProviderChecks,
 } from './image.js';
+export { beginWork, type EndedWork } from './left-running.js';
 export {
   absent,
   approximately,
