@@ -30,6 +30,7 @@ export {
   type ImageUpstreamScript,
   imageProviderChecks,
 } from './image.js';
+export type { ImagePollingScript } from './image-polling.js';
 export { beginWork, type EndedWork } from './left-running.js';
 export {
   absent,
