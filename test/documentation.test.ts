@@ -317,7 +317,7 @@ describe('the pages for authors of plugins', () => {
     const ofExtractors = buildingBlocks(['core/extraction/*.ts', 'core/extraction/scraping/*.ts']);
     expect(ofExtractors.length).to.be.greaterThan(30);
     expectTable('building-blocks', renderTable(header, ofExtractors));
-    const ofModels = buildingBlocks(['core/net/*.ts', 'core/text/json.ts']);
+    const ofModels = buildingBlocks(['core/net/*.ts', 'core/upstreams/*.ts', 'core/text/json.ts']);
     expect(ofModels.length).to.be.greaterThan(10);
     expectTable('model-blocks', renderTable(header, ofModels));
   });

@@ -60,6 +60,7 @@ export {
   rowsOf,
   runScript,
   type Script,
+  shareNamed,
   storable,
 } from './statements.js';
 export type { Tables } from './tables.js';

@@ -29,6 +29,11 @@ export function lockNamed(name: string): CompiledQuery {
   return CompiledQuery.raw('select pg_advisory_xact_lock(hashtext($1))', [name]);
 }
 
+/** PostgreSQL: acquires the lock of this name beside other sharers, but not beside {@link lockNamed}. */
+export function shareNamed(name: string): CompiledQuery {
+  return CompiledQuery.raw('select pg_advisory_xact_lock_shared(hashtext($1))', [name]);
+}
+
 /** Runs a {@link createListScript}. */
 export function createListStatement<Row>(compile: (length: number) => CompiledQuery<Row>) {
   const script = createListScript(compile);

@@ -6,7 +6,7 @@ import {
   type LinkRef,
   matchedLink,
 } from '../contracts/index.js';
-import { discard, retryAfterSeconds } from '../net/index.js';
+import { discard } from '../net/index.js';
 import {
   boundedWait,
   type DefinitiveCode,
@@ -15,6 +15,7 @@ import {
   isDefinitiveCode,
   type TransientCode,
 } from '../runtime/index.js';
+import { retryAfterSeconds } from '../upstreams/index.js';
 import type { Outcome } from './fallback-chain.js';
 
 /**

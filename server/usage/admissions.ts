@@ -13,8 +13,7 @@ import {
 } from '../../core/database/index.js';
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
-import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
-import type { AlertTable } from './budget-alerts.js';
+import type { AlertTable } from '../budgets/index.js';
 import {
   type BudgetTable,
   type BudgetWants,
@@ -23,9 +22,10 @@ import {
   grantOf,
   grantOfMoney,
   reserve,
-} from './budgets.js';
-import { dearestOf } from './dearest.js';
-import type { Prices } from './prices.js';
+} from '../budgets/index.js';
+import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
+import type { Prices } from '../prices/index.js';
+import { dearestOf } from '../prices/index.js';
 import {
   countOldestTogether,
   createBackgroundTable,

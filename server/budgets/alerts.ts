@@ -10,7 +10,7 @@ import {
 } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
 import { isSiteAccount } from '../limits/index.js';
-import { MICROS } from './budget-amounts.js';
+import { MICROS } from './amounts.js';
 import type { BudgetRow } from './budgets.js';
 import type { BudgetAlertsTable } from './tables.js';
 

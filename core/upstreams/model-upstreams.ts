@@ -27,7 +27,7 @@ import {
   type UpstreamRefusal,
   upstreamWords,
   withoutNames,
-} from './upstream-failures.js';
+} from './failures.js';
 
 /*
  * What the plugins of model vendors share. `createUpstreams` calls one of several upstreams, with fail-over and log lines;

@@ -18,7 +18,7 @@ import {
   type UpstreamNames,
   type UpstreamRefusal,
   upstreamWords,
-} from './upstream-failures.js';
+} from './failures.js';
 
 /*
  * What the plugins of text models share: one request to a server, which resolves when an answer has begun, and the list

@@ -1,7 +1,7 @@
 import type { Clock, HttpClient, HttpResponse, UpstreamCheck, UpstreamCheckResult } from '../contracts/index.js';
 import { asString, at, isRecord, type JsonRecord } from '../extraction/scraping/index.js';
 import { isGatewayError } from '../runtime/index.js';
-import { TRUST } from './upstream-failures.js';
+import { TRUST } from './failures.js';
 
 /*
  * Asks an upstream whether it can be used, without using a model: its list of models needs the key, and names what it
