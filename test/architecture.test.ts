@@ -116,6 +116,7 @@ const PLUGIN_ENTRY_FOLDERS = [
   'core/plugins',
   'core/runtime',
   'core/text',
+  'core/upstreams',
 ];
 
 interface Layer {
@@ -286,6 +287,7 @@ const CORE_ORDER = [
   'database',
   'storage',
   'net',
+  'upstreams',
   'browser',
   'media',
   'plugins',
@@ -293,6 +295,7 @@ const CORE_ORDER = [
   'extraction',
   'images',
   'audio',
+  'documents',
   'text',
   'gateway',
   'testing',
@@ -319,13 +322,13 @@ const OTHER_MEANINGS: ReadonlyMap<string, readonly string[]> = new Map(
     session: ['core/browser/', 'core/net/', 'core/testing/'],
     apikey: ['core/net/'],
     // An upstream's option, and the gateway's own account there.
-    apiKey: ['core/net/'],
-    accountFailure: ['core/net/'],
+    apiKey: ['core/upstreams/'],
+    accountFailure: ['core/upstreams/'],
     // Of time, and of retries.
     BUDGET_MS: ['core/extraction/'],
-    budgetMs: ['core/extraction/', 'core/net/'],
-    RetryBudget: ['core/net/'],
-    createRetryBudget: ['core/net/'],
+    budgetMs: ['core/extraction/', 'core/upstreams/'],
+    RetryBudget: ['core/upstreams/'],
+    createRetryBudget: ['core/upstreams/'],
   }),
 );
 

@@ -13,7 +13,7 @@ import {
   type LinkRef,
   matchedLink,
 } from '../contracts/index.js';
-import { discard, retryAfterSeconds } from '../net/index.js';
+import { discard } from '../net/index.js';
 import {
   boundedWait,
   type DefinitiveCode,
@@ -22,6 +22,7 @@ import {
   isDefinitiveCode,
   type TransientCode,
 } from '../runtime/index.js';
+import { retryAfterSeconds } from '../upstreams/index.js';
 import type { Outcome } from './fallback-chain.js';
 
 /** What single status codes of a platform mean, e.g. `{ 404: 'removed', 403: 'private' }`. */

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import type { AudioFilters, AudioStream, HttpStream, SamplesCall, SpeechFormat } from '../contracts/index.js';
-import { resumeBody, uselessAnswer } from '../net/index.js';
 import { GatewayError } from '../runtime/index.js';
+import { resumeBody, uselessAnswer } from '../upstreams/index.js';
 import type { Ffmpeg, SampleRequest } from './ffmpeg.js';
 
 /** A container with audio, by the name of ffmpeg's demuxer for it. */

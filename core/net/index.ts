@@ -13,6 +13,3 @@ export {
 } from './egress.js';
 export { discard, HOP_FIELDS, type Hop, type HttpClients, nextHop, readJson } from './http-client.js';
 export { neverSent } from './http-receiver.js';
-export { resumeBody } from './model-upstreams.js';
-export { retryAfterSeconds, uselessAnswer } from './upstream-failures.js';
-export { vendorLimitsOf } from './upstream-limit.js';

@@ -9,8 +9,9 @@
 
 import type { TextCall, TextModel, Usage } from '../contracts/index.js';
 import type { EstimatedAnswer } from './exchange.js';
+import { samplePrompt } from './prompts.js';
 import { allOf, type ReservedTokens } from './requests.js';
-import { type PromptSample, samplePrompt, type TextSample, type TokenCounter } from './tokens.js';
+import type { PromptSample, TextSample, TokenCounter } from './tokens.js';
 
 /** How a request that ended early is charged: what it used, or all that was reserved. */
 export type AbortCharge = 'used' | 'reserved';
@@ -29,6 +30,8 @@ export interface ChargedRequest {
   hidesThoughts: boolean;
   /** Default: no budget limits its tokens. */
   reserved?: ReservedTokens | undefined;
+  /** Tokens of the files in it, if they were counted. */
+  fileTokens?: number | undefined;
   /** Maximum output tokens of the request, or of the model. */
   maxOutput: number;
   abortCharge: AbortCharge;
@@ -39,11 +42,11 @@ export type Prompt = { sample: PromptSample } | { parsed: TextCall['parsed'] };
 
 /** @returns A function that never rejects; undefined if nothing was used. */
 export function createEstimate(tokens: Pick<TokenCounter, 'count'>, prompt: Prompt, request: ChargedRequest) {
-  const { reserved, isWriting, stream, maxOutput, abortCharge, countsOnly } = request;
+  const { reserved, isWriting, stream, maxOutput, abortCharge, countsOnly, fileTokens = 0 } = request;
 
   async function countInput(): Promise<number> {
     const read = 'sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed);
-    const counted = (await tokens.count(read)) + (isWriting ? 0 : read.listedTokens);
+    const counted = (await tokens.count(read)) + (isWriting ? 0 : read.listedTokens) + fileTokens;
     return Math.min(counted, reserved?.input ?? counted);
   }
 

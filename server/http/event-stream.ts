@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { vendorLimitsOf } from '../../core/net/index.js';
 import type { TextAnswer, TextExchange } from '../../core/text/index.js';
+import { vendorLimitsOf } from '../../core/upstreams/index.js';
 import { addField, takeResponse } from './fast-path.js';
 import { hasCurrentCopy } from './file-response.js';
 import { nameIgnored } from './form.js';

@@ -35,7 +35,7 @@ import {
   type UpstreamRefusal,
   upstreamWords,
   withoutNames,
-} from './upstream-failures.js';
+} from './failures.js';
 
 export interface UpstreamsOptions<Upstream> extends FailOverOptions<Upstream> {
   logger: Logger;

@@ -7,11 +7,11 @@
  */
 
 import type { Clock, HttpStream, Logger } from '../contracts/index.js';
+import { neverSent } from '../net/index.js';
 import { currentScope } from '../observability/index.js';
 import { GatewayError, isGatewayError, type UpstreamWords, withDeadline } from '../runtime/index.js';
 import { type TryConsequence, TryFailure } from './fail-over.js';
-import { neverSent } from './http-receiver.js';
-import { readQuotas, vendorLimitsOf } from './upstream-limit.js';
+import { readQuotas, vendorLimitsOf } from './quotas.js';
 
 /**
  * What may be tried if it is unknown whether the work was done. It may have been done and charged: then only an

@@ -15,7 +15,7 @@ import {
   GatewayError,
   withBoundedWait,
 } from '../runtime/index.js';
-import { createUpstreamLimit, type UpstreamLimit, type UpstreamQuotas } from './upstream-limit.js';
+import { createUpstreamLimit, type UpstreamLimit, type UpstreamQuotas } from './quotas.js';
 
 /** The consequence of a failed try. */
 export interface TryConsequence {

@@ -26,7 +26,7 @@ import {
   type UpstreamNames,
   type UpstreamRefusal,
   upstreamWords,
-} from './upstream-failures.js';
+} from './failures.js';
 
 /** As much as one answer may have, pictures in it included; nothing of it is kept. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
