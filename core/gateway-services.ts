@@ -1,3 +1,11 @@
+/*
+ * Registers the services of one gateway: how each is created from others, and how it ends. Services are created on
+ * first use and closed in reverse order; the token counter outlives the plugins, because answers that end with them
+ * are still counted. An embedder may replace HTTP, browser, cache, storage, log and clock; what is not configured is
+ * replaced by a service that refuses. HTTP, the browser and their address guard are loaded on demand. Two gateways in
+ * a process share nothing.
+ */
+
 import { tmpdir } from 'node:os';
 import { type Audio, createAudio } from './audio/index.js';
 import type { BrowserClients, BrowserExecutable } from './browser/index.js';

@@ -1,3 +1,11 @@
+/*
+ * The composition root and the facade of a gateway. `createGateway` opens HTTP and the browser, registers the
+ * services, loads the plugins, starts the workers and returns the interface for the server, the command line and
+ * embedders. If a required plugin fails, everything that was opened is closed again; any other failure is listed in
+ * `plugins()`. At closing, jobs stop before plugins are disposed, so an interrupted job is queued again instead of
+ * failing. The facade only delegates; each method names the errors that it throws.
+ */
+
 import type { Audio } from './audio/index.js';
 import type {
   AudioFile,

@@ -1,3 +1,10 @@
+/*
+ * What programs pass to extraction and get back: one link, a submission that may become a job, a batch, and the MP3
+ * behind a link. A result says whether it came from the source, the cache or an expired cache entry, and how old it
+ * is. Ending the wait of one caller does not end work that others wait for. `QueueShare` describes how jobs share a
+ * queue: groups take turns, then the keys of a group, and a priority orders the jobs of one group only.
+ */
+
 import type { GatewayError } from '../runtime/index.js';
 import type { ExtractionData } from './documents.js';
 import type { LinkRef, RequestOptions } from './extractor.js';

@@ -1,3 +1,11 @@
+/*
+ * The configuration of plugin instances, the prices of models, and what a gateway reports about itself: plugins,
+ * models, platforms, jobs. An entry of plugins.config.json has an id, the plugin, its options and limits; a fallback
+ * entry is used only while no other enabled entry serves its models. Prices exist in one currency, with tiers by input
+ * size and by service tier, and an omitted price takes its stated default. Texts in a status are safe to show: they
+ * contain neither keys nor addresses.
+ */
+
 import type { Attempt, ErrorCode } from '../runtime/index.js';
 import type { AudioOperation } from './audio-provider.js';
 import type { MethodState, ProbeLink } from './extractor.js';

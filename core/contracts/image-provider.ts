@@ -1,3 +1,9 @@
+/*
+ * The contract of image models. One call makes one image; the gateway fits the bytes to the requested canvas and
+ * format. References and masks are checked before the call, and a model that cannot use them refuses before its
+ * upstream charges.
+ */
+
 import type { Media, Usage } from './documents.js';
 import type { UpstreamState } from './services.js';
 

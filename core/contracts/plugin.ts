@@ -1,3 +1,11 @@
+/*
+ * The contract of a plugin: a plain object whose `setup` receives everything that it may use and returns what it
+ * contributes. A plugin has no access to the container, the web server or the process. It declares what it provides
+ * and which optional services it needs; using an undeclared one throws. `setup` has 10 seconds and sends no request; a
+ * failure affects only this instance. Upstream checks cost nothing at the vendor and report failures as results.
+ * Services stop working once the instance is disposed.
+ */
+
 import type { AudioProvider } from './audio-provider.js';
 import type { Extractor } from './extractor.js';
 import type { ImageProvider } from './image-provider.js';

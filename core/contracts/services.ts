@@ -1,12 +1,14 @@
+/*
+ * The services that a plugin may use: HTTP, a browser, ffmpeg, a cache, file storage, logs. Each one is a client of a
+ * shared service, scoped to the plugin instance: it carries the instance's deadline, byte limit, trusted origins, key
+ * prefix and log field, so a plugin cannot forget them. Every address is checked, including redirects. Losing the
+ * cache costs time but never data; a written file survives a crash. The file also has the interfaces of tracing and
+ * metrics, whose calls never wait or throw.
+ */
+
 import type { AudioInputFile } from './audio-provider.js';
 
 export type { Clock, LogFields, Logger } from '../runtime/index.js';
-
-/**
- * The services that a plugin may use. Each one is a client of a shared service, scoped to the plugin instance: it
- * carries the instance's deadline, byte limit, trusted origins, key prefix and log field, so a plugin cannot forget
- * them.
- */
 
 /** HTTP to the outside. The address guard checks every address, including every redirect hop. */
 export interface HttpClient {

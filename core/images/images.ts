@@ -1,3 +1,11 @@
+/*
+ * The service of image jobs. `submit` checks the model, stores the input images and accepts a job whose input is the
+ * task (`core/jobs/service.ts`); files are written before the job that names them, and removed if it is refused. A
+ * worker claims the job (`core/jobs/workers.ts`) and makes the image (`image-run.ts`). The job ends with the names of
+ * its files. `find` and `wait` show the job, `file` opens a public file. When a job has ended, its input images are
+ * deleted, and so is an image that came too late. Files that cannot be deleted expire.
+ */
+
 import type {
   ByteRange,
   Clock,
@@ -22,13 +30,6 @@ import { createImageRun, type ImageResult, type ImageTask } from './image-run.js
 import { createPartialImages, type PartialListener } from './partial-images.js';
 import { createReferenceFiles, fileNamesOf, type ReferenceInput, type References } from './references.js';
 import { createResultFiles, targetOfRun } from './result-files.js';
-
-/*
- * The way of an image job. `submit` checks the model, stores the input images, and accepts a job whose input is the task
- * (`core/jobs/service.ts`). A worker claims the job and runs `work` (`core/jobs/workers.ts`): it loads the input images, calls the
- * provider, brings the image to the canvas, and stores the files (`image-run.ts`). The job ends with the names of the files as its
- * result. `find` and `wait` show the job, `file` opens a file of it. When the job has ended, its input images are deleted.
- */
 
 /** A request for one image. */
 export interface ImageRequest {

@@ -1,3 +1,11 @@
+/*
+ * The ffmpeg service: converts to MP3, probes, measures, converts speech while it streams, and makes samples. Each
+ * process reads one source as one detected container and can open nothing else: protocols, formats and decoders are on
+ * allow-lists, and a path is always a file of ours. Two conversions of files, two measurements and sixteen streams run
+ * at once; 16 of each wait, and further ones get `queue_full`. Measuring stops at the maximum, so a file of years
+ * costs no more than one of hours. Command lines come from fluent-ffmpeg, but its runner is not used.
+ */
+
 import type { FfmpegCommand } from 'fluent-ffmpeg';
 import pLimit from 'p-limit';
 import type { SpeechFormat } from '../contracts/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Decodes and encodes images: normalizes input images for models and fits a model's image to the requested canvas. The
+ * header decides before decoding whether size and memory are within limits, and the decoder may not find more pixels
+ * than the header states. Two images are decoded at once, because each occupies a thread of the pool that files and
+ * lookups use too. Only PNG, JPEG, WebP and GIF can be loaded, for the whole process. An image that already matches
+ * keeps its bytes, after one complete decoding. Metadata of input images is removed.
+ */
+
 import pLimit from 'p-limit';
 import type { Sharp } from 'sharp';
 import type { ImageSize, Media } from '../contracts/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Scopes and spans of work. A scope follows asynchronous calls and names the request, job, plugin instance and span,
+ * so log lines need no parameters for them. It is shared by all copies of this module in the process, since a plugin
+ * may bring its own. Without tracing, a span costs one look at the scope. Requests of plugins become spans without
+ * path and query, which may contain keys, and carry the trace context only to origins that the operator configured.
+ * Failures are recorded as stable codes.
+ */
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type {
   HttpClient,
