@@ -7,9 +7,8 @@ import type {
   MediaEntry,
   PluginContext,
 } from '../contracts/index.js';
-import { GatewayError, isGatewayError, TRANSIENT_CODES } from '../runtime/index.js';
+import { GatewayError, isGatewayError, isRecord, TRANSIENT_CODES } from '../runtime/index.js';
 import { type ChainResult, createFallbackChain, type Method, type Outcome, type Part } from './fallback-chain.js';
-import { isRecord } from './scraping/index.js';
 
 /**
  * Builds an extractor from its declaration: how links are matched, which methods there are, how their parts become a

@@ -1,4 +1,4 @@
-import { literalEnd, parseJson } from '../extraction/scraping/index.js';
+import { literalEnd, parseJson } from '../runtime/index.js';
 import type { Exchange } from './replay.js';
 
 /** Replies in parts, so that checks can change the data of a page and leave the rest of it as it was. */

@@ -1,5 +1,3 @@
-import { absoluteUrl } from './addresses.js';
-import { parseDuration, toIsoTime } from './dates.js';
 import {
   asArray,
   asBoolean,
@@ -11,7 +9,9 @@ import {
   at,
   type JsonRecord,
   tryParseJson,
-} from './json.js';
+} from '../../runtime/index.js';
+import { absoluteUrl } from './addresses.js';
+import { parseDuration, toIsoTime } from './dates.js';
 import type { PageScript } from './page-json.js';
 
 /**

@@ -1,4 +1,4 @@
-import { literalEnd, parseJsonPart } from './json.js';
+import { literalEnd, parseJsonPart } from '../../runtime/index.js';
 
 /** How bare integers of 16 digits and more are read. */
 export type BigIntegers = 'as_text' | 'as_numbers';

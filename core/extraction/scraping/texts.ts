@@ -1,4 +1,4 @@
-import { asString } from './json.js';
+import { asString } from '../../runtime/index.js';
 
 /** Readers for the texts of posts and pages. */
 
