@@ -295,6 +295,7 @@ const CORE_ORDER = [
   'extraction',
   'images',
   'audio',
+  'documents',
   'text',
   'gateway',
   'testing',

@@ -392,10 +392,11 @@ function checkNames(): string[] {
   const folder = import.meta.url;
   const found = { name: 'clip', url: 'https://any.example/1', id: '1', expect: {} };
   const speech = { operation: 'speak' } as const;
+  const polling = { accepted: () => ({}), pending: () => ({}), failed: {}, moderation: {} };
   const checks = [false, true].flatMap((hasUpstream) => {
     const upstreams = hasUpstream
       ? {
-          image: { image: () => ({}), moderation: {} },
+          image: { image: () => ({}), moderation: {}, polling },
           audio: { refusal: {} },
           text: { model: 'any', tooLong: {} },
         }

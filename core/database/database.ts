@@ -1,3 +1,11 @@
+/*
+ * The SQL database of the gateway, SQLite or PostgreSQL behind one interface. Every call ends within its timeout (2.4
+ * s by default); a transaction whose caller has received an error is rolled back, or reported as `late` if it had
+ * committed. `script` runs a generator of statements, synchronously on SQLite. `relaxed` durability survives the end
+ * of the process but not a power cut, and saves the wait for the disk. Drivers are loaded on demand. Opening a
+ * database migrates its schema if migrations are given.
+ */
+
 import path from 'node:path';
 import type { Logger } from '../contracts/index.js';
 import { endsWithin, GatewayError, type ListItem, makeFolder, SwapRemoveList, withDeadline } from '../runtime/index.js';

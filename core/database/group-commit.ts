@@ -1,3 +1,11 @@
+/*
+ * Three ways to share a commit, which costs the same for many items as for one. A group commit runs the items that
+ * arrived during the last transaction in the next one; one item that cannot be written does not fail the others,
+ * because the group is repeated item by item. Shards are parallel group commits for PostgreSQL, where the items of one
+ * API key stay together. Write-behind collects items for 50 ms, retries while the database is unavailable and evicts
+ * beyond its capacity, so its callers never wait. Items that waited longer than the database timeout get an error.
+ */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
 import { endsWithin, GatewayError, isGatewayError } from '../runtime/index.js';

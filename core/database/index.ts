@@ -1,3 +1,8 @@
+/*
+ * The only module of the database that other folders import: the connection, scripts, group commits, due rows,
+ * heartbeats and migrations.
+ */
+
 export {
   DATABASE_FILE,
   DATABASE_TIMEOUT_MS,

@@ -1,3 +1,11 @@
+/*
+ * Statements of the hot path are compiled once; each run uses their text with other parameters, in the order of the
+ * text, because compiling costs more than running. Lists run in chunks whose lengths are powers of two, so a statement
+ * has few forms. A `Script` is a generator of statements that runs asynchronously or, on SQLite, synchronously.
+ * PostgreSQL prepares a statement after five uses, at most 256 of them per process. The file also has named locks,
+ * deletion of expired rows in batches, the clock of the database, and the cleaning of text for storage.
+ */
+
 import type { Clock } from '../contracts/index.js';
 import type { Engine } from './database.js';
 import {
@@ -11,11 +19,6 @@ import {
   sql,
 } from './kysely.js';
 import type { Tables } from './tables.js';
-
-/*
- * Statements of the hot path are compiled once; each run uses their text with other parameters, in the order of the
- * text. Compiling one costs more than running it.
- */
 
 /** Maximum rows or values per statement. */
 const MAX_PIECE = 256;

@@ -1,3 +1,12 @@
+/*
+ * Builds an extractor from its declaration: how links are matched, which methods there are, how their parts become a
+ * document. The fallback chain, the record of the methods' outcomes, the limitation notes and the name of the
+ * extraction method are added here, so a platform has no code for them. `Item` is what methods find, such as a partial
+ * post; a method returns one or a list of them, best first. `State` is what the methods of one call share, such as a
+ * page's session. Site configuration can be overridden per plugin instance; an unknown or mistyped field is refused
+ * without showing its value.
+ */
+
 import type {
   AudioSource,
   ExtractCall,
@@ -9,14 +18,6 @@ import type {
 } from '../contracts/index.js';
 import { GatewayError, isGatewayError, isRecord, TRANSIENT_CODES } from '../runtime/index.js';
 import { type ChainResult, createFallbackChain, type Method, type Outcome, type Part } from './fallback-chain.js';
-
-/**
- * Builds an extractor from its declaration: how links are matched, which methods there are, how their parts become a
- * document. The fallback chain, the methods' outcomes and the name of the extraction method are added here.
- *
- * `Item` is what methods find, e.g. {@link PartialPost}; a method returns one or a list of them, best first. `State` is
- * what the methods of one call share, e.g. a page's session.
- */
 
 /** One call of an extractor, as its methods get it. */
 export interface ItemCall<Item, State = undefined> extends Pick<ExtractCall, 'link' | 'options'> {

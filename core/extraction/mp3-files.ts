@@ -1,3 +1,11 @@
+/*
+ * Serves hosted MP3 files of items, and signs the links to them. A link contains its expiry, a MAC and the item's
+ * canonical URL, so it needs no table and works on every node with the secret; older secrets stay valid for existing
+ * links. A file is made at the first request and stored for all clients. A player can listen while the file grows. The
+ * storage name is derived by a keyed hash, so it is as hard to guess as a link. A damaged stored file counts as
+ * missing and is made again.
+ */
+
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {

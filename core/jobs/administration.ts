@@ -1,3 +1,10 @@
+/*
+ * What operators see of the jobs of every owner: lists, details and the counts of the last hour. Lists read along the
+ * indexes of active and of ended jobs, so their cost depends on the page and not on the size of the table. Inputs and
+ * results are never selected, because they belong to the owners. Whether a running job's process is dead comes from
+ * its heartbeat and, on its own machine, from its process id. Counts stop at the latest 10,000 ends.
+ */
+
 import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   type Database,

@@ -1,3 +1,11 @@
+/*
+ * All ways in which jobs end: by their run, by a cancel, with a dead process, or by waiting too long. Each end, the
+ * admission hooks that settle its cost, and the notification are one transaction, and a statement only ends a job that
+ * has not ended, so a job is charged once. Ends of many runs share a commit, which also claims the next jobs for the
+ * workers that become free. Rows are locked in the order of their ids against deadlocks. The file also has the waiters
+ * for ends, which poll all awaited ids in one query per second.
+ */
+
 import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   createGroupCommit,

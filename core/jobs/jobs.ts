@@ -1,3 +1,11 @@
+/*
+ * The contract of durable background jobs: an accepted job survives `kill -9`, runs on one worker at a time, and ends
+ * once. It defines what owners see of a job, what a worker gives back, and the admission hooks with which the server
+ * decides about jobs and charges for them. Ids begin with the time, so jobs accepted together share index pages. Ended
+ * images are kept for 7 days and extractions for 24 hours. A run's span continues the trace of the request that
+ * submitted the job, in any process.
+ */
+
 import type { JobFailure, JobState, QueueShare, Span, Tracer, Usage } from '../contracts/index.js';
 import type { Script } from '../database/index.js';
 import type { WorkScope } from '../observability/index.js';

@@ -1,3 +1,11 @@
+/*
+ * The HTTP client for requests to the outside. Each client of the transport has limits of its own: deadline, size,
+ * trusted origins. Redirects are followed only on request, at most five; every hop is checked by the address guard,
+ * and credentials are dropped at another origin. Trust in a configured origin ends at the first redirect away from it.
+ * Bodies are limited and decoded while they stream. Nothing is loaded or opened before the first request. Checked URLs
+ * are cached by their object, since parsing and checking cost more than comparing.
+ */
+
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { HttpClient, HttpRequest, HttpResponse, HttpStream } from '../contracts/index.js';

@@ -1,3 +1,8 @@
+/*
+ * What other folders may import of the network code: the address guard, the HTTP client and its errors, and the limits
+ * that vendors report.
+ */
+
 export {
   type AddressGuard,
   createAddressGuard,

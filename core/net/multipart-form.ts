@@ -1,3 +1,8 @@
+/*
+ * Encodes a form as `multipart/form-data` with a known length. Files on disk are read only while the form is sent, so
+ * a large upload takes no memory.
+ */
+
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { BodySource } from '../contracts/index.js';

@@ -1,3 +1,11 @@
+/*
+ * The registry of what plugins contribute: platforms, models, their aliases, and sign-in. It is written while plugins
+ * load and read for every request, so its lists are rebuilt at each change and a look-up of a text model is one map
+ * access. A platform or model has exactly one instance; a second one is refused before anything is added.
+ * Contributions are checked against their contract when they are registered, because plugins need not be typed. An
+ * extractor that throws in `match` counts as no match, so one platform does not hide the others.
+ */
+
 import type {
   AudioOperation,
   AudioProvider,

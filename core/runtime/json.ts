@@ -1,3 +1,10 @@
+/*
+ * Parses JSON of platforms, where ids exceed 2^53. Integers of 16 digits and more come as strings; the check looks at
+ * every 16th character only, so a page of a megabyte costs microseconds more than `JSON.parse`. The readers (`at`,
+ * `asString`, `asCount`, `findAll` …) take values of unknown shape, never throw, and see own properties only. Searches
+ * stop after 50,000 nodes, so a hostile page cannot hold the event loop.
+ */
+
 const LONG = 16;
 /** What may precede a bare number: white space, a bracket, a colon, a comma. */
 const BEFORE_NUMBER: ReadonlySet<number> = new Set([...' \t\r\n:,['].map((character) => character.charCodeAt(0)));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type {
   Clock,
   FileStat,
@@ -287,16 +287,34 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await setImmediate();
 }
 
-const PACE_MS = 20;
-const PACE_STEP_MS = 1_000;
+/** How fast {@link withFastClock} runs. */
+export interface Pace {
+  /** Milliseconds of the clock. Default 1,000. */
+  stepMs?: number;
+  /** Real milliseconds of each step. Default 20. */
+  everyMs?: number;
+  /** Whether the time stands still for now. Default: never. */
+  isHeld?(): boolean;
+}
 
-/** Runs work whose waits take a fiftieth of their time. */
-export async function withFastClock<Result>(work: (clock: Clock) => Promise<Result>): Promise<Result> {
+/** Runs work whose waits take a fiftieth of their time, or less. */
+export async function withFastClock<Result>(
+  work: (clock: ManualClock) => Promise<Result>,
+  { stepMs = 1_000, everyMs = 20, isHeld = () => false }: Pace = {},
+): Promise<Result> {
   const clock = createManualClock();
-  const pace = setInterval(() => void clock.advance(PACE_STEP_MS), PACE_MS);
+  let isOver = false;
+  const drive = async () => {
+    for (;;) {
+      await setTimeout(everyMs);
+      if (isOver) return;
+      if (!isHeld()) await clock.advance(stepMs);
+    }
+  };
   try {
+    void drive();
     return await work(clock);
   } finally {
-    clearInterval(pace);
+    isOver = true;
   }
 }

@@ -30,6 +30,8 @@ export {
   type ImageUpstreamScript,
   imageProviderChecks,
 } from './image.js';
+export type { ImagePollingScript } from './image-polling.js';
+export { beginWork, type EndedWork } from './left-running.js';
 export {
   absent,
   approximately,

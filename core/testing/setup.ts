@@ -25,10 +25,12 @@ export interface TestSetupOptions {
   /** As in plugins.config.json; defaults are filled in. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
   http: HttpClient;
-  /** The constant time of `clock.now()`. Default 2026-06-15T12:00:00Z. */
+  /** The time of `clock.now()`, which stands still. Default 2026-06-15T12:00:00Z. */
   now?: string;
   /** Clock for waiting. Default: real time. */
   waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
+  /** Whether `clock.now()` moves with `waiting`. Default false. */
+  movesNow?: boolean;
 }
 
 /** A plugin set up as by the gateway, with every service replaced. */
@@ -51,13 +53,14 @@ const DISPOSE_MS = 5_000;
 
 /** @throws what `setup` throws, and Error if the options do not fit the plugin's schema. */
 export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> {
-  const { plugin, options = {}, http, now = NOW, waiting = systemClock } = wanted;
+  const { plugin, options = {}, http, now = NOW, waiting = systemClock, movesNow = false } = wanted;
   const logger = createRecordingLogger();
   const undeclared: string[] = [];
   const declared = [...(plugin.needs ?? []), ...(plugin.wants ?? [])];
   const instant = Date.parse(now);
   const { monotonic, sleep } = waiting;
-  const clock: Clock = { monotonic, sleep, now: () => instant };
+  const begun = monotonic();
+  const clock: Clock = { monotonic, sleep, now: () => (movesNow ? instant + monotonic() - begun : instant) };
   const browser: Browser = {
     available: false,
     run() {

@@ -1,3 +1,9 @@
+/*
+ * The worker thread behind `large-answers.ts`. It joins and reads large answers one after the other, at a lower
+ * priority than the main thread. Buffers are transferred both ways, not copied. An upstream's own words about a
+ * failure are left out here, because only the main thread can clean them.
+ */
+
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';

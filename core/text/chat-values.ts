@@ -1,4 +1,7 @@
-/* Reads values of requests and answers that are converted, and says in errors of requests which field is wrong. */
+/*
+ * Reads values of converted requests and answers without throwing on unexpected types, and creates the errors that
+ * name the wrong field of a request.
+ */
 
 import { asRecord, GatewayError, isRecord, type JsonRecord } from '../runtime/index.js';
 

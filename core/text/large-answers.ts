@@ -1,16 +1,16 @@
+/*
+ * Reads large answers that come in one piece, such as thousands of vectors or the log probabilities of a long text.
+ * Reading 32 MB takes a third of a second, longer than the event loop may be held. So the main thread only copies the
+ * chunks as they arrive, at most 8 KiB at a time. A worker thread joins and reads them and returns the bytes for the
+ * caller; buffers are transferred, not copied. Answers below 256 KiB stay on the main thread. The thread ends after 30
+ * seconds without work. The usage of an answer that broke off is estimated from its beginning.
+ */
+
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../runtime/index.js';
 import { hasManyValues, sampleAnswer, type WholeAnswer } from './answers.js';
 import { NO_TEXT, sampleBytes, type TextSample } from './tokens.js';
 import type { VectorForm } from './vectors.js';
-
-/*
- * Answers that come in one piece and are large: a few thousand vectors, or the log probabilities of a long text.
- *
- * To read one takes longer than the event loop may be held: 32 MB take a third of a second. The main thread therefore
- * only copies the chunks as they arrive, at most 8 KiB at a time. A worker thread joins and reads them, and returns the
- * bytes for the caller. No buffer is copied between the threads. An answer that broke off is judged by its beginning.
- */
 
 /** Smaller answers, which nearly all are, are read on the main thread within a few milliseconds. */
 const LARGE_BYTES = 256 * 1024;

@@ -1,3 +1,11 @@
+/*
+ * The contract of text requests (`prepare`, `send`, the exchange and its outcome), and the checks and limits of a
+ * request body. It reads the maximum output from every field that some server takes as a limit, and computes what a
+ * token budget must reserve. `limitOutput` writes the granted output back into the body: a smaller limit of the caller
+ * stays, a larger one is lowered, also in nested options. A limit that is not a positive integer would limit nothing,
+ * so it is replaced. Bodies are changed in their bytes.
+ */
+
 import type {
   ResponsesTask,
   StoredResponseAction,

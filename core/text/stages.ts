@@ -1,7 +1,7 @@
 /*
- * Work on large texts that must be done on the main thread, such as the translation of a whole answer. It is cut into
- * stages, between which the event loop goes on, and only one such work runs at a time: so that many of them together
- * hold the loop no longer than the longest stage of one.
+ * Runs work on large texts that must stay on the main thread, such as the translation of a whole answer. The work is
+ * cut into stages, and the event loop continues between them. Only one such work runs at a time, so many of them
+ * together hold the loop no longer than the longest stage of one.
  */
 
 /** Smaller texts are worked on at once. */

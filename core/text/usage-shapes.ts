@@ -1,8 +1,11 @@
 /*
  * Reads the usage that an upstream reports, in the shapes of all vendors, as one set of counts. The tables name the
- * vendor of each shape. It promises that cached and written tokens are part of the input, and reasoning of the output.
- * Where a vendor counts something apart, its total tells.
+ * vendor of each shape. Cached and cache-written tokens are always part of the input, and reasoning is part of the
+ * output; where a vendor counts them separately, its total shows that. Impossible counts and zeros count as not
+ * reported, so the usage is estimated instead. Service tiers and web searches are read as well, because they have
+ * prices of their own.
  */
+
 import type { Usage } from '../contracts/index.js';
 import { asRecord, isRecord, type JsonRecord } from '../runtime/index.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';

@@ -1,12 +1,13 @@
-import type { Clock, TextRoute } from '../contracts/index.js';
-import { asRecord, type JsonRecord } from '../runtime/index.js';
-
 /*
  * Reads the beginning of a text model's answer until it is clear that it is one. Servers also send status 200 with an
- * error, with comments only, or with a first event and then an error: as long as nothing of it has reached the client,
- * another upstream can answer. At most 64 KiB are held back, and for a limited time; the first text, reasoning or call
- * of a tool releases them. The bytes are never changed.
+ * error, with comments only, or with a first event and then an error. As long as nothing of it has reached the client,
+ * another upstream can answer. At most 64 KiB are held back, and for a limited time; the first text, reasoning or tool
+ * call releases them. The bytes are never changed. Usual answers are recognized by a substring of their first chunk,
+ * without parsing.
  */
+
+import type { Clock, TextRoute } from '../contracts/index.js';
+import { asRecord, type JsonRecord } from '../runtime/index.js';
 
 /** What the beginning of an answer is. */
 type AnswerState =

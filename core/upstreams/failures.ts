@@ -1,3 +1,11 @@
+/*
+ * Translates what an upstream answered into an error for the caller and a consequence for fail-over. The status
+ * decides whether another upstream may try, whether the failure counts against the upstream, and whether the caller
+ * must change the request. After a lost answer the work may have been done and charged, so the format decides about a
+ * retry. An upstream's words are shown only after keys, addresses, ids and internal model names have been removed from
+ * the whole text. Of a refusal, at most 64 KiB are read, within 5 seconds.
+ */
+
 import type { Clock, HttpStream, Logger } from '../contracts/index.js';
 import { neverSent } from '../net/index.js';
 import { currentScope } from '../observability/index.js';

@@ -1,3 +1,11 @@
+/*
+ * What the plugins of model vendors share. `createUpstreams` calls one of several upstreams with fail-over and writes
+ * a log line for each failed try. `askUpstream` sends one request and turns any status but 200 into a failure.
+ * `openaiFailure` and `textFailure` say what a refusal in the OpenAI format means: a fault of the caller, of our
+ * account, of the model name or of the upstream, and whether another upstream may try. Words of an upstream reach a
+ * client only for its own faults, without keys, addresses and internal model names.
+ */
+
 import {
   type Clock,
   type HttpClient,
@@ -27,12 +35,6 @@ import {
   upstreamWords,
   withoutNames,
 } from './failures.js';
-
-/*
- * What the plugins of model vendors share. `createUpstreams` calls one of several upstreams, with fail-over and log lines;
- * `askUpstream` sends one request; `openaiFailure` says what a refusal in the OpenAI format means for the caller and for the
- * other upstreams.
- */
 
 export interface UpstreamsOptions<Upstream> extends FailOverOptions<Upstream> {
   logger: Logger;

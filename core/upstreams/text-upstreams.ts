@@ -1,3 +1,11 @@
+/*
+ * What the plugins of text models share: one request to a server, which resolves when an answer has begun, and the
+ * choice of upstreams that have a model. An HTML page, an empty body, an error with status 200 and silence count as
+ * failed tries, so another upstream can answer before the client has received anything. While another upstream is
+ * left, silence ends a try after 30 seconds, after 120 for high reasoning efforts, and without a stream after half of
+ * the budget; a setting replaces these limits. An answer may have 256 MiB; nothing of it is stored here.
+ */
+
 import {
   type Clock,
   type HttpClient,
@@ -18,11 +26,6 @@ import {
   type UpstreamRefusal,
   upstreamWords,
 } from './failures.js';
-
-/*
- * What the plugins of text models share: one request to a server, which resolves when an answer has begun, and the list
- * of the upstreams that have a model.
- */
 
 /** As much as one answer may have, pictures in it included; nothing of it is kept. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;

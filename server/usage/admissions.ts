@@ -265,15 +265,18 @@ export function createAdmissions({
     const id = randomUUID();
     // Before the insert: a reservation in the database that this process does not hold is refunded.
     held.set(id, undefined);
+    /** Whether a failure leaves open if anything was written. */
+    let isOpen = false;
+    const submit = (demand: TokenDemand | undefined) => {
+      isOpen = true;
+      const reserve = { ...wants, id, demand, canCount: Boolean(count) };
+      return shards.submit(shardOf(request), { ...request, reserve });
+    };
     try {
       await instances.enter();
-      const submit = (demand: TokenDemand | undefined) =>
-        shards.submit(shardOf(request), {
-          ...request,
-          reserve: { ...wants, id, demand, canCount: Boolean(count) },
-        });
       let admission = await submit(demand);
       if (admission === UNCOUNTED) {
+        isOpen = false;
         if (limitsTokens.size >= MAX_KNOWN) limitsTokens.clear();
         for (const each of budgetIds) limitsTokens.add(each);
         admission = await submit(await count?.());
@@ -285,7 +288,7 @@ export function createAdmissions({
       return admission;
     } catch (error) {
       held.delete(id);
-      if (!isGatewayError(error) || error.code !== 'insufficient_quota') doubtedAt = performance.now();
+      if (isOpen && (!isGatewayError(error) || error.code !== 'insufficient_quota')) doubtedAt = performance.now();
       throw error;
     }
   }

@@ -1,3 +1,10 @@
+/*
+ * Reads the schema.org descriptions that pages carry for search engines (JSON-LD). It reports what the nodes state and
+ * does not decide which of them is the requested item; callers compare `identifiers` and `addresses` for that. Only a
+ * node's own fields are read, not those of its author or comments. At most 20 scripts and 1,000 nodes are read. Names
+ * that a page spells differently (`creator`, `dateCreated`, a duration without `P`) become one form.
+ */
+
 import {
   asArray,
   asBoolean,
@@ -13,11 +20,6 @@ import {
 import { absoluteUrl } from './addresses.js';
 import { parseDuration, toIsoTime } from './dates.js';
 import type { PageScript } from './page-json.js';
-
-/**
- * Reader for the schema.org descriptions that pages carry for search engines (JSON-LD). It reads what nodes state and
- * does not decide which of them is the requested item: that takes their `identifiers` and `addresses`.
- */
 
 export interface LinkedPerson {
   name?: string;

@@ -1,3 +1,10 @@
+/*
+ * Finds JSON inside a page: after a marker such as `window["name"] =`, as an argument of `JSON.parse`, or as a string
+ * literal. It first tries the text up to the end of the script or line, which needs no scan, because scanning costs as
+ * much as parsing. Occurrences without a readable value are skipped, at most 20 of them. `splitScripts` separates a
+ * page into its scripts and the rest in one pass. Nothing here throws, for any page.
+ */
+
 import { literalEnd, parseJsonPart } from '../../runtime/index.js';
 
 /** How bare integers of 16 digits and more are read. */

@@ -1,4 +1,7 @@
-/** Pure readers for extractors: they never throw on any page content, and take linear time. */
+/*
+ * `mediagate/plugin` exports these page readers to extractors. They are pure functions that never throw on any page
+ * content and take linear time.
+ */
 
 export {
   asArray,
