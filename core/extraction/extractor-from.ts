@@ -16,9 +16,8 @@ import type {
   MediaEntry,
   PluginContext,
 } from '../contracts/index.js';
-import { GatewayError, isGatewayError, TRANSIENT_CODES } from '../runtime/index.js';
+import { GatewayError, isGatewayError, isRecord, TRANSIENT_CODES } from '../runtime/index.js';
 import { type ChainResult, createFallbackChain, type Method, type Outcome, type Part } from './fallback-chain.js';
-import { isRecord } from './scraping/index.js';
 
 /** One call of an extractor, as its methods get it. */
 export interface ItemCall<Item, State = undefined> extends Pick<ExtractCall, 'link' | 'options'> {

@@ -21,8 +21,9 @@ import {
   type Precision,
   type Provenance,
 } from '../contracts/index.js';
+import { firstLine } from '../runtime/index.js';
 import type { Part } from './fallback-chain.js';
-import { firstLine, fitSchema } from './scraping/index.js';
+import { fitSchema } from './scraping/index.js';
 
 /** Every optional field may also be undefined, at any depth: extractors may pass unknown values. */
 type Unsure<Value> = Value extends readonly (infer Item)[]

@@ -9,8 +9,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { HttpClient, HttpRequest, HttpResponse, HttpStream } from '../contracts/index.js';
-import { parseJson } from '../extraction/scraping/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { GatewayError, parseJson } from '../runtime/index.js';
 import { type AddressGuard, type EgressDispatchers, isLoopbackHost, openDispatchers, readProxyUrl } from './egress.js';
 import { decodeBody, httpFailure, overCap, type Received, type ReceivedBody, receive } from './http-receiver.js';
 import { RequestLifetime, RequestLifetimes } from './request-lifetime.js';

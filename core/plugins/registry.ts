@@ -25,8 +25,7 @@ import type {
   TextModel,
   TextProvider,
 } from '../contracts/index.js';
-import { isRecord, type JsonRecord } from '../extraction/scraping/index.js';
-import { createValidator, GatewayError } from '../runtime/index.js';
+import { createValidator, GatewayError, isRecord, type JsonRecord } from '../runtime/index.js';
 import { resolveAliases } from './plugin-config.js';
 import { asError, type HideOptions } from './plugin-failure.js';
 

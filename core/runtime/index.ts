@@ -30,6 +30,28 @@ export {
 } from './errors.js';
 export { withFileLock } from './file-lock.js';
 export { folderNames, makeFolder } from './folder-names.js';
+export {
+  asArray,
+  asBoolean,
+  asCount,
+  asId,
+  asNumber,
+  asPositive,
+  asRecord,
+  asRecords,
+  asString,
+  at,
+  type FindLimits,
+  findAll,
+  firstLine,
+  isRecord,
+  type JsonRecord,
+  literalEnd,
+  parseJson,
+  parseJsonPart,
+  rawStats,
+  tryParseJson,
+} from './json.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export {
   type Clock,

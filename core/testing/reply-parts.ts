@@ -3,7 +3,7 @@
  * it as it was. JSON inside strings of other JSON is parsed too and written back as a string.
  */
 
-import { literalEnd, parseJson } from '../extraction/scraping/index.js';
+import { literalEnd, parseJson } from '../runtime/index.js';
 import type { Exchange } from './replay.js';
 
 /** A parsed reply: its data can be changed and assembled again. */

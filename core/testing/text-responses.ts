@@ -14,7 +14,7 @@ import type {
   TextProvider,
   TextReply,
 } from '../contracts/index.js';
-import { at } from '../extraction/scraping/index.js';
+import { at } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
 import { called } from './limits.js';
 import { contractErrorOf, contributionOf } from './models.js';

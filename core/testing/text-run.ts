@@ -8,7 +8,7 @@
 
 import assert from 'node:assert';
 import type { TextCall, TextModel, TextProvider, TextReply, TextRoute } from '../contracts/index.js';
-import { at } from '../extraction/scraping/index.js';
+import { at } from '../runtime/index.js';
 import type { FakeReply, SentRequest } from './fakes.js';
 import { called } from './limits.js';
 import { type ModelCall, runCall } from './models.js';

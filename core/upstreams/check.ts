@@ -6,8 +6,7 @@
  */
 
 import type { Clock, HttpClient, HttpResponse, UpstreamCheck, UpstreamCheckResult } from '../contracts/index.js';
-import { asString, at, isRecord, type JsonRecord } from '../extraction/scraping/index.js';
-import { isGatewayError } from '../runtime/index.js';
+import { asString, at, isGatewayError, isRecord, type JsonRecord } from '../runtime/index.js';
 import { TRUST } from './failures.js';
 
 /** Within the 5 seconds of `Contributions.checkUpstreams`, so that each upstream has a result of its own. */

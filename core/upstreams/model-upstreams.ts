@@ -16,8 +16,7 @@ import {
   type UpstreamState,
   type Usage,
 } from '../contracts/index.js';
-import { asNumber, asString, at } from '../extraction/scraping/index.js';
-import { type ErrorCode, GatewayError } from '../runtime/index.js';
+import { asNumber, asString, at, type ErrorCode, GatewayError } from '../runtime/index.js';
 import { createFailOver, type FailOverCall, type FailOverOptions, TryFailure } from './fail-over.js';
 import {
   type AfterLostAnswer,

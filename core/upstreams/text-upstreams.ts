@@ -16,8 +16,7 @@ import {
   type TextRoute,
   Type,
 } from '../contracts/index.js';
-import { at } from '../extraction/scraping/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { at, GatewayError, isGatewayError } from '../runtime/index.js';
 import { EVENTS_TYPE, refusalOf, startAnswer } from './answer-start.js';
 import { TryFailure } from './fail-over.js';
 import {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Gateway } from 'mediagate';
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
-import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { GatewayError, isGatewayError, type JsonRecord } from '../../core/runtime/index.js';
 import {
   findVendorFields,
   markNumbers,
@@ -31,8 +31,6 @@ import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from
 import { paidExtrasOf } from './paid-extras.js';
 import { allowedModels, checkFurtherModels, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
 import { allowedVendorUse } from './vendor-use.js';
-
-type JsonRecord = Readonly<Record<string, unknown>>;
 
 const MESSAGES = '/v1/messages';
 const COUNT_TOKENS = '/v1/messages/count_tokens';

@@ -4,9 +4,9 @@
  */
 
 import type { MediaEntry } from '../../contracts/index.js';
+import { asPositive } from '../../runtime/index.js';
 import { absoluteUrl, expiryOf } from './addresses.js';
 import { parseDuration } from './dates.js';
-import { asPositive } from './json.js';
 import { decodeEntities } from './meta-tags.js';
 
 /** The files that a DASH manifest lists. */

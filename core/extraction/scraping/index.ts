@@ -6,4 +6,3 @@ export { isPlainUrl, pathSegments } from './addresses.js';
 export { parseCount } from './counts.js';
 export { parseDuration } from './dates.js';
 export { fitSchema } from './fit-schema.js';
-export { asNumber, asString, at, firstLine, isRecord, type JsonRecord, literalEnd, parseJson } from './json.js';

@@ -5,8 +5,6 @@
  * that a page spells differently (`creator`, `dateCreated`, a duration without `P`) become one form.
  */
 
-import { absoluteUrl } from './addresses.js';
-import { parseDuration, toIsoTime } from './dates.js';
 import {
   asArray,
   asBoolean,
@@ -18,7 +16,9 @@ import {
   at,
   type JsonRecord,
   tryParseJson,
-} from './json.js';
+} from '../../runtime/index.js';
+import { absoluteUrl } from './addresses.js';
+import { parseDuration, toIsoTime } from './dates.js';
 import type { PageScript } from './page-json.js';
 
 export interface LinkedPerson {

@@ -5,7 +5,7 @@
  * page into its scripts and the rest in one pass. Nothing here throws, for any page.
  */
 
-import { literalEnd, parseJsonPart } from './json.js';
+import { literalEnd, parseJsonPart } from '../../runtime/index.js';
 
 /** How bare integers of 16 digits and more are read. */
 export type BigIntegers = 'as_text' | 'as_numbers';

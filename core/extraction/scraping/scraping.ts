@@ -4,20 +4,6 @@
  */
 
 export {
-  absoluteUrl,
-  acceptLanguage,
-  expiryOf,
-  fillUrl,
-  isPlainUrl,
-  kindOfPage,
-  navigationHeaders,
-  pathSegments,
-  queryValue,
-} from './addresses.js';
-export { type Count, parseCount, shownCounters } from './counts.js';
-export { type DashManifest, readDashManifest } from './dash.js';
-export { parseDuration, toIsoTime } from './dates.js';
-export {
   asArray,
   asBoolean,
   asCount,
@@ -36,7 +22,21 @@ export {
   parseJson,
   rawStats,
   tryParseJson,
-} from './json.js';
+} from '../../runtime/index.js';
+export {
+  absoluteUrl,
+  acceptLanguage,
+  expiryOf,
+  fillUrl,
+  isPlainUrl,
+  kindOfPage,
+  navigationHeaders,
+  pathSegments,
+  queryValue,
+} from './addresses.js';
+export { type Count, parseCount, shownCounters } from './counts.js';
+export { type DashManifest, readDashManifest } from './dash.js';
+export { parseDuration, toIsoTime } from './dates.js';
 export {
   type LinkedImage,
   type LinkedItem,

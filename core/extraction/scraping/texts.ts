@@ -3,7 +3,7 @@
  * for Latin letters.
  */
 
-import { asString } from './json.js';
+import { asString } from '../../runtime/index.js';
 
 export interface HashtagOptions {
   /** Hashtags that the source lists itself, with or without `#`; they follow those of the text. */
