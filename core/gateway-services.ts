@@ -121,7 +121,7 @@ export interface BrowserOptions {
 }
 
 const CACHE_TTL_MS = 600_000;
-/** For input images of requests. */
+/** Deadline in milliseconds for the download of an input image. */
 const REFERENCE_MS = 15_000;
 
 /** Produces and converts audio. */
@@ -299,7 +299,7 @@ export async function openHttp(options: GatewayOptions): Promise<HttpClients & O
   return options.services?.http ? httpClientsOf(options.services.http) : openTransport(options);
 }
 
-/** The browser, likewise. */
+/** The browser of all instances: the embedder's own, otherwise the gateway's. */
 export async function openBrowser(options: GatewayOptions): Promise<BrowserClients & Owned> {
   return options.services?.browser ? browserClientsOf(options.services.browser) : openBrowserService(options);
 }

@@ -105,7 +105,7 @@ export interface Gateway extends AsyncDisposable {
   platforms(): readonly PlatformInfo[];
   /** The capabilities of one platform, without the state of its methods. Undefined if it is not ready. */
   platformFeatures(platform: string): PlatformFeatures | undefined;
-  /** As {@link Extractor.embed}. Undefined if the platform has no player, or is not ready. */
+  /** The platform's own player of a video, for oEmbed. Undefined if it has none, or is not ready. */
   embed(platform: string, link: LinkRef): ReturnType<NonNullable<Extractor['embed']>>;
   /** Every entry of the configuration. */
   plugins(): readonly PluginStatus[];

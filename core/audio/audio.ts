@@ -57,7 +57,7 @@ export interface AudioExchange<Answer> {
 export interface AudioModelMatch {
   /** Name of the plugin, if it only replaces a provider that is not configured. */
   standIn?: string;
-  /** As {@link AudioModel.takesOptions}. */
+  /** Whether options and speakers of a transcription are sent to the vendor. */
   takesOptions: boolean;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The types of the browser service; its code is loaded when a plugin that uses a browser is configured.
+ * The types of the browser service; its code is loaded only if a browser is configured.
  */
 
 export type { BrowserClients, ScopeOptions } from './browser.js';

@@ -85,7 +85,7 @@ export interface TranscribeCall extends AudioCall {
 
 export interface Transcript {
   text: string;
-  /** As the model names it: `en`, `english`. */
+  /** Language as the model names it: `en`, `english`. */
   language?: string;
   /** Seconds of audio. Default: the duration stated in the file. */
   durationSeconds?: number;

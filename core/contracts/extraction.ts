@@ -38,7 +38,7 @@ export interface ExtractResult {
   inputUrl: string;
   /** The item it led to. */
   link: LinkRef;
-  /** As {@link Extraction.method}. */
+  /** How the data was extracted, e.g. `innertube+watch_page`. */
   method: string;
   data: ExtractionData;
   /** Stable notes on best-effort or missing parts, some with a colon and details. */
@@ -117,7 +117,7 @@ export interface ExtractionJob {
   /** Runs begun so far. */
   attempts: number;
   createdAt: number;
-  /** Of the latest run. */
+  /** When the latest run began. */
   startedAt: number | null;
   finishedAt: number | null;
   error: JobFailure | null;

@@ -134,7 +134,7 @@ export interface ProbeLink {
 
 /** One method of a platform, and whether it can run now. */
 export interface MethodState {
-  /** As in `extraction_method` and `error.attempts`. */
+  /** Name in `extraction_method` and `error.attempts`. */
   name: string;
   /** False if this gateway lacks what the method needs: a key, a browser. */
   available: boolean;

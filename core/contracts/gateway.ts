@@ -230,13 +230,13 @@ export interface ReadyModel {
   isAbsent?: boolean;
   kind: 'image' | 'audio' | 'text';
   entry: string;
-  /** Of a text model. */
+  /** Routes of a text model. */
   routes?: readonly TextRoute[];
-  /** Of a text model, in tokens. Default: not known. */
+  /** Tokens of input and output together of a text model. Default: not known. */
   contextLength?: number;
-  /** Of an image model: whether it accepts input images. */
+  /** Whether an image model accepts input images. */
   takesImages?: boolean;
-  /** Of an audio model. */
+  /** Operations of an audio model. */
   operations?: readonly AudioOperation[];
 }
 
@@ -251,7 +251,7 @@ export interface HttpClientLimits {
 /** A supported platform. */
 export interface PlatformInfo {
   key: string;
-  /** For people. */
+  /** Name for people. */
   name: string;
   /** Patterns or text, for people. */
   linkForms: readonly string[];

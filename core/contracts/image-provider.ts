@@ -69,8 +69,8 @@ export interface ImageCall {
   /** Asks for partial images. A model that makes none ignores it. Default: none are wanted. */
   partials?: PartialImages;
   /**
-   * The same for every run of one request, e.g. the job's id: an upstream with idempotency keys then does the work
-   * once.
+   * A text that is equal for every run of one request, e.g. the job's id: an upstream with idempotency keys then does
+   * the work once.
    */
   idempotencyKey?: string;
   signal: AbortSignal;

@@ -18,7 +18,7 @@ export interface HttpClient {
    *   bad coding, too many redirects), `upstream_refused` (address not allowed), or the caller's abort reason.
    */
   request(request: HttpRequest): Promise<HttpResponse>;
-  /** As {@link request}, but the body is streamed; the limit and the deadline apply while it is read. */
+  /** One request with a streamed body, and the errors of {@link request}; limit and deadline apply while it is read. */
   stream(request: HttpRequest): Promise<HttpStream>;
 }
 
@@ -247,7 +247,7 @@ export interface Span {
   /** 32 and 16 characters of lower-case hex. */
   readonly traceId: string;
   readonly spanId: string;
-  /** For a process that continues the trace. */
+  /** Context for a process that continues the trace. */
   readonly traceparent: string;
   /** A child span. */
   start(span: NewSpan): Span;
@@ -283,7 +283,7 @@ export type JobRunOutcome = 'completed' | 'failed' | 'cancelled' | 'given_back' 
 
 /** One upstream of a provider, and whether it is available. */
 export interface UpstreamState {
-  /** As in the log, e.g. `upstreams.0`: addresses are not disclosed. */
+  /** Name in the log, e.g. `upstreams.0`: addresses are not disclosed. */
   name: string;
   /** True while it cools down after failures. */
   isCoolingDown: boolean;

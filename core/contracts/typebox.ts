@@ -20,7 +20,7 @@ export function field<Schema extends TSchema>(schema: Schema, description: strin
   return Object.assign(copy as Schema, { description, ...(example !== undefined && { examples: [example] }) });
 }
 
-/** As {@link field}, for a field that may be absent. */
+/** A copy of a schema with a description, for a field that may be absent. */
 export function optional<Schema extends TSchema>(schema: Schema, description: string, example?: unknown) {
   return Type.Optional(field(schema, description, example));
 }

@@ -12,7 +12,7 @@ import { isDict, type PdfDict, PdfName, PdfReader, PdfReference, type PdfValue, 
 
 export interface PdfStream {
   dict: PdfDict;
-  /** As it is in the file. */
+  /** Bytes as they are in the file, still encoded by its filters. */
   data: Buffer;
 }
 

@@ -89,7 +89,7 @@ export interface ImageJob {
   /** Runs begun so far. */
   attempts: number;
   createdAt: number;
-  /** Of the latest run. */
+  /** When the latest run began. */
   startedAt: number | null;
   finishedAt: number | null;
   /** When the job is deleted. */
@@ -147,7 +147,7 @@ export interface Images {
   submit(request: ImageSubmitRequest): Promise<ImageSubmission>;
   /** @throws GatewayError `job_not_found` if there is none, or it belongs to another owner. */
   find(id: string, owner: string): Promise<ImageJob>;
-  /** As `find`, after the job has ended or the time is over. */
+  /** Finds the job once it has ended or the time is over. */
   wait(id: string, owner: string, options: WaitOptions): Promise<ImageJob>;
   /**
    * The jobs that the owner submitted, newest first; at most `limit`. Without `queuePosition`.
@@ -241,7 +241,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
   const tidying = new Set<Promise<void>>();
   let running: JobWorkers | undefined;
 
-  /** Of the provider that makes images of the model now. */
+  /** Name of the mock that makes images of the model now; undefined if it is none. */
   function standInOf(model: string): string | undefined {
     const provider = registry.imageProvider(model);
     return provider && options.host.policy(provider.entry).standIn;

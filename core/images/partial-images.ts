@@ -15,7 +15,7 @@ export interface PartialImagesOfJobs {
   show(jobId: string, image: Media): void;
   /** The run has ended. Never fails: files that remain expire. */
   forget(jobId: string): Promise<void>;
-  /** See `Images.onPartial`. */
+  /** Notifies of partial images that were shown already and of each further one. Call the result to stop. */
   listen(jobId: string, listener: PartialListener): () => void;
 }
 

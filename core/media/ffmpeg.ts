@@ -32,7 +32,7 @@ export interface Mp3Conversion {
 }
 
 export interface Probe {
-  /** As in {@link Mp3Conversion}. */
+  /** Absolute path of a file of ours. */
   input: string;
   container: Container;
   signal: AbortSignal;
@@ -47,7 +47,7 @@ export interface SpeechConversion {
   /** A stream of audio. */
   source: AsyncIterable<Uint8Array>;
   from: SpeechFormat;
-  /** For `wav`: its content, without the header. */
+  /** Format of the result; for `wav`, its content without the header. */
   to: SpeechFormat;
   /** Receives the audio as it is made; the next chunk waits until it resolves. */
   write(chunk: Uint8Array): Promise<void>;
@@ -108,7 +108,7 @@ export interface Ffmpeg {
 const FILES_AT_A_TIME = 2;
 /** Speech arrives hardly faster than real time: ffmpeg mostly waits for it. */
 const STREAMS_AT_A_TIME = 16;
-/** Of uploads whose length is paid for. */
+/** Uploads that are measured at once, because their length is paid for. */
 const LENGTHS_AT_A_TIME = 2;
 const MAX_WAITING = 16;
 /** Audio decoders. Those for pictures, which are most of ffmpeg, are not even opened. */

@@ -65,7 +65,7 @@ function addressOf({ hostname, port, protocol }: URL) {
   };
 }
 
-/** The same client; records each request when it has its answer, or its response headers if the body is streamed. */
+/** A client that records each request at its answer, or at its response headers if the body is streamed. */
 export function measureHttp(client: HttpClient, entry: string, meter: Meter): HttpClient {
   async function measure<Answer extends { status: number }>(send: () => Promise<Answer>): Promise<Answer> {
     const begun = performance.now();
@@ -101,7 +101,7 @@ export function usageAttributes({ inputTokens, outputTokens }: Usage = {}): Span
   return { 'gen_ai.usage.input_tokens': inputTokens, 'gen_ai.usage.output_tokens': outputTokens };
 }
 
-/** The same files; each write is a span. */
+/** A storage whose writes are spans. */
 export function writeInSpans(storage: Storage): Storage {
   return {
     write: (file) =>

@@ -42,5 +42,5 @@ export interface LogFields {
   member?: string;
 }
 
-/** For embedders without a log. */
+/** Drops every line, for embedders without a log. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };

@@ -19,7 +19,7 @@ const TIMEOUT_MS = 10_000;
 const PING_FRESH_MS = 15_000;
 
 export interface S3FilesOptions {
-  /** See {@link readFilesUrl}. */
+  /** `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]`. */
   url: string;
   /** Folder of files that the store does not have yet. */
   folder: string;
