@@ -24,7 +24,7 @@ export function parseJson(text: string): unknown {
   return parseJsonPart(text, 0, text.length);
 }
 
-/** Parses JSON; undefined if the text is none, such as truncated data or an HTML page. */
+/** Parses JSON with long integers as strings; undefined if the text is none, such as truncated data or a page. */
 export function tryParseJson(text: string): unknown {
   try {
     return parseJson(text);
