@@ -3,8 +3,8 @@
  * group, and each accepted job gets its place in the queue (`accept.ts`). If a worker of this process is free, the
  * same transaction claims the job; otherwise workers claim it later (`claim.ts`). A worker runs it under a deadline
  * and a lease (`workers.ts`). The end of the job, the hooks and the claim of the next job are one transaction again
- * (`finish.ts`). Waiting for an end costs a hint or a shared poll, not a query per caller. Old rows are deleted every
- * 10 minutes, 500 at a time.
+ * (`finish.ts`). A caller that waits for an end reads the job before and after; in between, hints and one shared poll
+ * serve all callers. Old rows are deleted every 10 minutes, 500 at a time.
  */
 
 import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';
