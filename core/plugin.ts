@@ -1,9 +1,9 @@
-/// <reference types="node" preserve="true" />
-/**
+/*
  * `mediagate/plugin`: everything a plugin may import. It has the contracts, errors and building blocks, and none of the
  * gateway, so it loads three small packages: ajv, ipaddr.js and, once a page is parsed, cheerio.
  */
 
+/// <reference types="node" preserve="true" />
 export * from './contracts/index.js';
 export { type Static, type TObject, type TSchema, Type } from './contracts/typebox.js';
 export * from './extraction/extractor-from.js';

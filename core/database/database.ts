@@ -24,7 +24,7 @@ const STATEMENT_MS = 2_000;
 /** Share of the timeout. */
 const STATEMENT_SHARE = STATEMENT_MS / DATABASE_TIMEOUT_MS;
 const CONNECTIONS = 10;
-/** For SQLite, in the data folder. */
+/** Name of the SQLite file in the data folder. */
 export const DATABASE_FILE = 'state.sqlite';
 
 export interface DatabaseSettings {
@@ -90,7 +90,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** For a synchronous engine. */
+/** What a synchronous engine adds: scripts that run without a wait. */
 export interface SyncScripts {
   /**
    * Runs a script in its own transaction, synchronously. Undefined if the database is in use: then nothing was changed,

@@ -35,7 +35,7 @@ const TABLE = 'kysely_migration';
 /** Suffix of a migration that removes what the releases before the named migration read. */
 const NEEDS = /-needs-(\d{4})$/;
 
-/** For a database that does not exist yet. */
+/** The status of a database that does not exist yet. */
 export function allPending(migrations: Migrations): SchemaStatus {
   return { done: [], pending: Object.keys(migrations).sort(), newer: [] };
 }

@@ -241,7 +241,7 @@ export interface DatabaseClock {
   /** Parameters of `now` in a precompiled statement. */
   parameters(): readonly number[];
   read(queries: Kysely<Tables>): Promise<number>;
-  /** The same within a script. */
+  /** Reads the time within a script. */
   readScript(): Script<number>;
 }
 

@@ -1,13 +1,15 @@
+/*
+ * Reads what a file in a request contains, as far as a model reads it: pages, text, an image or audio. Its kind
+ * follows from its bytes. If the request calls it text, its bytes count as text when that is longer, because a vendor
+ * may go by the label. A file that may contain more than can be seen is not read: it is encrypted, damaged, a bomb, or
+ * of an unknown kind.
+ */
+
 import { isUtf8 } from 'node:buffer';
 import { audioSeconds } from './audio.js';
 import { ReadingLimits, UnreadableDocument } from './limits.js';
 import { readOffice } from './office.js';
 import { readPdf } from './pdf-text.js';
-
-/*
- * What a file in a request holds, as far as a model reads it: pages, text, an image or audio. Its kind follows from its
- * bytes. A file that may hold more than can be seen is not read: it is encrypted, damaged, a bomb, or of an unknown kind.
- */
 
 export interface FileContent {
   /** Text that a model reads. */

@@ -1,10 +1,13 @@
+/*
+ * Reads the text of docx, xlsx and pptx files, which are zip archives of XML parts (ISO/IEC 29500). All parts count,
+ * so notes and comments are included. A cell of a sheet that only has the number of a text counts as that text, as
+ * often as it occurs. Encrypted or damaged archives, parts with entities of their own, and sheets or slides that are
+ * listed several times are refused, because other readers could find more text in them. What the parts unpack to is
+ * limited over all documents of a request.
+ */
+
 import { inflateRawSync } from 'node:zlib';
 import { type ReadingLimits, TextJoiner, tooLarge, UnreadableDocument } from './limits.js';
-
-/*
- * The text of docx, xlsx and pptx files: zip archives of XML parts (ISO/IEC 29500). It is that of all parts, so that notes
- * and comments count as well. A cell of a sheet that only has the number of a text counts as that text.
- */
 
 const END_OF_DIRECTORY = 0x06054b50;
 const DIRECTORY_ENTRY = 0x02014b50;

@@ -1,10 +1,11 @@
+/*
+ * Converts the codes of a font's strings to letters: by its ToUnicode map, otherwise one letter for each code. Codes
+ * have two bytes where the encoding says so and one byte in all other cases, so no text is missed. Of two meanings of
+ * a code, the longer one counts.
+ */
+
 import type { PdfFile } from './pdf-objects.js';
 import { type PdfDict, PdfReader, PdfText, type PdfValue, PdfWord } from './pdf-syntax.js';
-
-/*
- * What the codes of a font's strings mean: letters by its ToUnicode map, and otherwise one letter for each code. Codes
- * have two bytes where the encoding says so, and one byte in all other cases, so that no text is missed.
- */
 
 export interface PdfFont {
   textOf(bytes: string): string;

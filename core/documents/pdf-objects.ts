@@ -1,16 +1,18 @@
+/*
+ * Finds the objects of a PDF file by their numbers. It searches for their headers ("5 0 obj") and for object streams,
+ * and ignores the tables of the file, which may be wrong and which readers follow in different ways. So an object may
+ * have several versions, and callers get all of them. Content of streams is unpacked at its first use and cached,
+ * within the limits of the request. Unknown filters, predictors and encryption make the file unreadable, since text in
+ * it would be missed. A file has at most 500,000 objects.
+ */
+
 import { inflateRawSync } from 'node:zlib';
 import { type ReadingLimits, tooLarge, UnreadableDocument } from './limits.js';
 import { isDict, type PdfDict, PdfName, PdfReader, PdfReference, type PdfValue, PdfWord } from './pdf-syntax.js';
 
-/*
- * The objects of a PDF file, by their numbers. They are found by their headers ("5 0 obj") and in object streams, not by
- * the tables of the file, which may be wrong, and which readers follow in different ways. So an object may have several
- * versions, all of which callers get.
- */
-
 export interface PdfStream {
   dict: PdfDict;
-  /** As it is in the file. */
+  /** Bytes as they are in the file, still encoded by its filters. */
   data: Buffer;
 }
 

@@ -1,10 +1,11 @@
-import { UnreadableDocument } from './limits.js';
-
 /*
- * The syntax of PDF (ISO 32000-2, 7.2 and 7.3), of files and of their content streams: reads values one after the other.
- * Bytes are letters of a latin1 text. What is malformed is read in some way and never throws, except for values that are
- * nested too deeply.
+ * Reads the syntax of PDF (ISO 32000-2, 7.2 and 7.3), of files and of their content streams, one value after the
+ * other. Bytes are letters of a latin1 text, so offsets in the text are offsets in the file. Malformed input is read
+ * in some way and never throws, except for values that are nested more than 64 deep. Each byte is read once, apart
+ * from a second look at numbers that may begin a reference.
  */
+
+import { UnreadableDocument } from './limits.js';
 
 export class PdfName {
   constructor(readonly name: string) {}

@@ -1,14 +1,15 @@
+/*
+ * Counts the pages of a PDF and collects their text, as an upper bound of what any reader may find there: also text
+ * that is outside the page, invisible or in the appearance of a form field, `ActualText`, and text that is drawn
+ * several times, as often as it is drawn. Of several versions of a part, the longest counts. A library that draws
+ * pages would leave such text out, and it has no bound on the memory that a small file may take. Forms are read once,
+ * so forms within forms cost no time.
+ */
+
 import { type ReadingLimits, TextJoiner, tooLarge, UnreadableDocument } from './limits.js';
 import { type PdfFont, PLAIN_FONT, readFont } from './pdf-fonts.js';
 import { PdfFile, type PdfStream } from './pdf-objects.js';
 import { isDict, type PdfDict, PdfName, PdfReader, PdfText, type PdfValue, PdfWord } from './pdf-syntax.js';
-
-/*
- * Counts the pages of a PDF and collects the text of them, as an upper bound of what any reader may find there: also
- * text that is outside the page, invisible or in the appearance of a form field, `ActualText`, and text that is drawn
- * several times, as often as it is drawn. A library that draws pages would leave such text out, and it has no bound of
- * the memory that a small file may take.
- */
 
 export interface PdfContent {
   pages: number;

@@ -41,7 +41,7 @@ export interface ExtractionJobs {
   accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob>;
   /** @throws GatewayError `job_not_found`. */
   find(id: string, owner: string): Promise<ExtractionJob>;
-  /** As {@link Gateway.cancelExtractionJob}. */
+  /** Ends a queued or running job. If other owners joined it, only this owner is removed. */
   cancel(id: string, owner: string): Promise<ExtractionJob>;
   /** Starts the workers of this process. */
   start(): void;

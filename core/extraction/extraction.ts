@@ -75,7 +75,7 @@ export interface ExtractionService {
   extract(request: ExtractRequest): Promise<ExtractResult>;
   /** Returns the item that a request names; a short link is resolved. */
   identify(request: ExtractRequest): Promise<Item>;
-  /** As {@link identify}, for a link that is matched already. */
+  /** Returns the item of a link that is matched already; a short link is not resolved. */
   itemOf(target: Target, options: RequestOptions): Item;
   /** From the cache, if it is fresh. @throws GatewayError if a definitive refusal is cached. */
   readCached(item: Item): Promise<Extracted | undefined>;

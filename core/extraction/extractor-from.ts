@@ -29,7 +29,7 @@ export interface ItemCall<Item, State = undefined> extends Pick<ExtractCall, 'li
   found(): readonly Item[];
 }
 
-/** As {@link Method}. Outcomes hold one item or a list of them, best first. */
+/** A method of a declaration. Its outcomes hold one item or a list of them, best first. */
 export type ItemMethod<Item, State = undefined> = Method<Item | readonly Item[], ItemCall<Item, State>>;
 
 /** The result of one run of the methods. */

@@ -56,7 +56,7 @@ function usualMeaning(status: number): DefinitiveCode | TransientCode | undefine
 }
 
 /**
- * As {@link readStatus}, for code that throws. Returns the response of a success.
+ * Returns a response with a status of success, and throws for any other.
  * @throws GatewayError with the code that the status stands for.
  */
 export function requireSuccess<Response extends StatusReply>(response: Response, meanings?: StatusMeanings): Response {

@@ -44,7 +44,7 @@ export interface JobClaims {
    * does not know whether jobs are left for a free worker, the workers poll again by themselves.
    */
   claimNext(occasion: ClaimOccasion): Script<readonly RunKey[]>;
-  /** The same in its own transaction. Throws GatewayError. */
+  /** Claims jobs for all free workers in a transaction of its own. Throws GatewayError. */
   claim(): Promise<void>;
   /** Starts claiming. */
   open(): void;
@@ -174,7 +174,7 @@ export interface RunWatchOptions {
   isHeld(run: RunKey): boolean;
   /** Receives jobs that were cancelled without a timely notification. */
   cancelled(id: string): void;
-  /** See {@link WorkOptions}. */
+  /** Called for a job that failed without a run; never throws. */
   endedUnrun: ((job: JobRecord) => void) | undefined;
   report(error: unknown): void;
   logger: Logger;

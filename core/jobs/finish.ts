@@ -49,7 +49,7 @@ export interface JobEnds {
   cancel(id: string, owner: string): Promise<JobViewRow | undefined>;
   /** @throws GatewayError `job_already_terminal`. */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
-  /** See {@link JobAdministration.cancelAll}. */
+  /** Cancels jobs of an owner in the caller's transaction. Call the result after the commit. */
   cancelAll: JobAdministration['cancelAll'];
   /** Ends a run of a dead process: fails the job or queues it again. Undefined if it has ended before. */
   cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<JobRecord | undefined>;

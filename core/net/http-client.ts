@@ -28,7 +28,7 @@ export interface HttpClientLimits {
   maxBytes?: number;
   /** Private origins that the guard allows for this client. Default: none. */
   trustedOrigins?: readonly string[];
-  /** The same for a request's own URL only: redirects from elsewhere cannot reach them. Default: none. */
+  /** Private origins allowed for a request's own URL only: no redirect from elsewhere reaches them. Default: none. */
   configuredOrigins?: readonly string[];
   /** Aborts every request of the client. */
   signal?: AbortSignal;
@@ -231,7 +231,7 @@ export function withoutCredentials(headers: HeaderFields): Record<string, string
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !CREDENTIAL.test(name)));
 }
 
-/** For a request that has lost its body. */
+/** Removes the fields that describe a body, for a request that has lost it. */
 export function withoutContentFields(headers: HeaderFields): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('content-')));
 }
@@ -286,9 +286,9 @@ export interface Answer {
   status: number;
   headers: HeaderFields;
   url: string;
-  /** As it arrives, with the limit enforced. */
+  /** The body as it arrives, with the limit enforced. */
   received: ReceivedBody;
-  /** The same, with codings decoded. */
+  /** The body with its codings decoded. */
   body: AsyncIterable<Uint8Array>;
 }
 

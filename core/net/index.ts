@@ -1,6 +1,6 @@
 /*
- * What other folders may import of the network code: the address guard, the HTTP client and its errors, and the limits
- * that vendors report.
+ * What other folders may import of the network code: the address guard, the HTTP client, and whether a failed request
+ * was sent at all.
  */
 
 export {

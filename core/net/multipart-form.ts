@@ -55,7 +55,7 @@ async function* readAll(pieces: readonly FilePart['content'][]): AsyncGenerator<
   }
 }
 
-/** As browsers do it (HTML Standard, multipart form data). */
+/** Escapes line breaks and quotes of a name as browsers do (HTML Standard, multipart form data). */
 function quote(text: string): string {
   return text.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22');
 }

@@ -1,3 +1,8 @@
+/*
+ * The base of all other folders: errors, deadlines, clocks, circuit breakers, validation and the interface of the log.
+ * It imports nothing of core.
+ */
+
 export { type CircuitBreaker, type Cooling, createCircuitBreaker, createCoolDown } from './circuit-breaker.js';
 export {
   type Attempt,

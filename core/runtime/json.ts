@@ -24,7 +24,7 @@ export function parseJson(text: string): unknown {
   return parseJsonPart(text, 0, text.length);
 }
 
-/** As `parseJson`; undefined if the text is no JSON, such as truncated data or an HTML page. */
+/** Parses JSON with long integers as strings; undefined if the text is none, such as truncated data or a page. */
 export function tryParseJson(text: string): unknown {
   try {
     return parseJson(text);
@@ -33,7 +33,7 @@ export function tryParseJson(text: string): unknown {
   }
 }
 
-/** As `parseJson`, for the part of a text from `start` to before `end`. */
+/** Parses the part of a text from `start` to before `end`, with long integers as strings. */
 export function parseJsonPart(text: string, start: number, end: number): unknown {
   // The text is read in place: reading single characters of a slice takes twice as long.
   const spans = bigIntegersIn(text, start, end);
@@ -197,7 +197,7 @@ export function asCount(value: unknown): number | undefined {
   return number !== undefined && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
 }
 
-/** As {@link asCount}, but zero is no value, as for a picture's width. */
+/** A whole number of one or more: zero is no value, as for a picture's width. */
 export function asPositive(value: unknown): number | undefined {
   return asCount(value) || undefined;
 }

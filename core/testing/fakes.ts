@@ -1,3 +1,10 @@
+/*
+ * Services of a plugin without network, files or waiting. The HTTP client answers from a script, can hang, break or
+ * time out as the real one does, and counts bodies that were neither read nor released. Storage and log stay in
+ * memory. A manual clock moves only when it is advanced and wakes its sleepers in order; `withFastClock` drives it so
+ * that waits take a fiftieth of their time or less, while other work gets its turns of the event loop.
+ */
+
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate, setTimeout } from 'node:timers/promises';
@@ -13,8 +20,6 @@ import type {
 } from '../contracts/index.js';
 import { readJson } from '../net/index.js';
 import { type ErrorCode, GatewayError, systemClock, unlessAborted } from '../runtime/index.js';
-
-/** Services of a plugin without a network, without files and without waiting. */
 
 /** The reaction of a scripted upstream to one request. */
 export type FakeReply =

@@ -1,3 +1,10 @@
+/*
+ * The rules of image providers whose upstream works on a task, besides those of every image provider: the task is
+ * found after any number of polls, survives a failed poll, is never submitted again, and is not asked for after the
+ * caller left or the deadline passed. A failed or refused task has the right code. While the caller leaves, the clock
+ * stands still, so a wait that merely ends by itself does not pass for one that follows its signal.
+ */
+
 import assert from 'node:assert';
 import type { ImageCall } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';

@@ -1,3 +1,10 @@
+/*
+ * Upstreams of images that answer with a task, which the plugin asks for until it is done. The plugin waits by
+ * `context.clock.sleep`, and the kit drives this clock, so no test waits in real time. Each run has a course of its
+ * own, attached to its requests by a symbol: what was submitted, how often the task was asked for, and how many waits
+ * ended in between. The course shows whether a plugin polls without a wait or asks for another task than its own.
+ */
+
 import type { HttpClient, HttpRequest } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { type FakeReply, type ManualClock, type SentRequest, withFastClock } from './fakes.js';

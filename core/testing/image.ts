@@ -1,3 +1,10 @@
+/*
+ * The rules that every image provider must pass: sizes, formats, references and masks, odd prompts that must reach the
+ * upstream unchanged, concurrent calls, failures of the upstream, and a caller who leaves. With an upstream, the image
+ * must be passed on byte by byte; without one, it is decoded and must react to its input. Images are made and decoded
+ * with sharp, which is loaded on demand. `describeImageProvider` registers the rules with the test runner.
+ */
+
 import assert from 'node:assert';
 import type { GeneratedImage, ImageCall, ImageProvider, ImageSize, Media } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
@@ -26,8 +33,6 @@ import {
 } from './models.js';
 import { type Check, checksOf, describeChecks, type Readable, reportAll, type Table, unless } from './runner.js';
 import { imageProviderOf } from './setup.js';
-
-/** The rules of image providers. */
 
 export interface ImageProviderDefinition extends ModelDefinition {
   /** How its upstream answers. Default: it works without an upstream. */

@@ -1,6 +1,9 @@
-/// <reference types="node" preserve="true" />
-/** `mediagate/testing`: the toolkit for plugin tests. */
+/*
+ * `mediagate/testing`: the toolkit for tests of plugins. It has checks for each kind of contribution, fakes of the
+ * gateway's services, matchers, and fixtures that are recorded and replayed.
+ */
 
+/// <reference types="node" preserve="true" />
 export { createMemoryCache } from '../storage/index.js';
 export {
   type AudioProviderDefinition,

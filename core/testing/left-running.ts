@@ -1,3 +1,11 @@
+/*
+ * Lets go of what a plugin leaves running. A plugin that ignores its signal goes on after its check, and its timers,
+ * sockets, servers, threads and processes would keep the test runner open for ever. Each of them is created in the
+ * context of some work; once this work has ended, none of them keeps the process alive, including those created later
+ * in the same context. They are not closed, because a plugin may share a socket between checks; child processes end
+ * with this one. An async hook reports them, which costs nothing while no work runs.
+ */
+
 import { AsyncLocalStorage, createHook, type HookCallbacks } from 'node:async_hooks';
 
 /**

@@ -1,3 +1,10 @@
+/*
+ * What the rules of all contracts share: one call of a plugin in a setup of its own, callers who leave before or
+ * during a call, and, for images, audio and text, upstreams that fail and the checks of every result. A failure must
+ * have one of its codes, must not be tried more than three times, must leave no connection open, and must not show the
+ * upstream's words or secrets. Calls of one plugin never share cool-downs or caches.
+ */
+
 import assert from 'node:assert';
 import { inspect } from 'node:util';
 import type { Clock, ContributionKind, HttpClient, Plugin } from '../contracts/index.js';
@@ -7,11 +14,6 @@ import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from 
 import { endsWhenLeft, growthProblems, HangError, LEFT, type LongText, repeated, strayErrors } from './limits.js';
 import { leakProblems, type Readable, type Rule, reportAll, unless } from './runner.js';
 import { setUpPlugin, type TestSetup } from './setup.js';
-
-/**
- * What the contracts share: one call of a plugin, callers who leave, and, for images, audio and text, upstreams that
- * fail and the checks of every result.
- */
 
 /** How often one call may ask for its work. */
 export const MAX_TRIES = 3;

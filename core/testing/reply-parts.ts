@@ -1,7 +1,10 @@
+/*
+ * Splits a reply into texts, tags and parsed JSON, so that checks can change the data of a page and leave the rest of
+ * it as it was. JSON inside strings of other JSON is parsed too and written back as a string.
+ */
+
 import { literalEnd, parseJson } from '../runtime/index.js';
 import type { Exchange } from './replay.js';
-
-/** Replies in parts, so that checks can change the data of a page and leave the rest of it as it was. */
 
 /** A parsed reply: its data can be changed and assembled again. */
 export interface ReplyParts {

@@ -1,3 +1,10 @@
+/*
+ * Runs the rules of a contract as checks of one plugin and registers them with the test runner. After a call that does
+ * not end, the remaining checks of that plugin fail at once, since each would wait as long. A Node version that is too
+ * old fails with a message that says so. What a check leaves running no longer keeps the test runner open.
+ * `leakProblems` finds secrets and option values in a result, an error or the log.
+ */
+
 import assert from 'node:assert';
 import { inspect } from 'node:util';
 import { createHideOptions, namesServed } from '../plugins/index.js';

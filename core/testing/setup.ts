@@ -1,3 +1,10 @@
+/*
+ * Sets up a plugin outside a gateway: its services are replaced, its time stands still by default, and its options are
+ * checked and filled as in the gateway. Browser and ffmpeg are absent, and a use that the plugin did not declare is
+ * recorded. `setup` and `dispose` have the gateway's own deadlines. The helpers return the one contribution of a kind,
+ * or fail if the plugin has none.
+ */
+
 import assert from 'node:assert';
 import type {
   AudioFilters,
@@ -17,8 +24,6 @@ import { createValidator, GatewayError, systemClock } from '../runtime/index.js'
 import { createMemoryCache } from '../storage/index.js';
 import { createMemoryStorage, createRecordingLogger, type LogLine } from './fakes.js';
 import { called } from './limits.js';
-
-/** A plugin outside a gateway: its own services are replaced, its time stands still. */
 
 export interface TestSetupOptions {
   plugin: Plugin;

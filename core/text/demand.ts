@@ -1,3 +1,8 @@
+/*
+ * Computes what a token budget must reserve for a request. Only here are the files of its body read, because that
+ * costs a thread's time: requests without a token limit do not pay for it.
+ */
+
 import type { TextCall, TextModel } from '../contracts/index.js';
 import { samplePrompt } from './prompts.js';
 import { demandOf, isWriting, type TokenDemand } from './requests.js';

@@ -1,18 +1,19 @@
+/*
+ * Counts the tokens of the files in the body of a request by what they contain: a compressed file of 3 kB may hold
+ * 180,000 words. A thread reads one body after the other, within limits of time, memory and unpacked bytes; it starts
+ * when it is needed and ends when it is idle. A file that cannot be read is refused, since its tokens are not known.
+ *
+ * Of a PDF, vendors give a model the text and an image of each page. Anthropic documents 1,500 to 3,000 tokens of text
+ * for a page of usual density, and for its image what any image of that size has
+ * (https://platform.claude.com/docs/en/build-with-claude/pdf-support), which is about 1,600; OpenAI gives both as well
+ * (https://developers.openai.com/api/docs/guides/pdf-files). So a page counts at least 3,000, and more if its text is
+ * longer than usual. Of other documents models get the text
+ * (https://developers.openai.com/api/docs/guides/file-inputs).
+ */
+
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../runtime/index.js';
 import type { TextSample } from './tokens.js';
-
-/*
- * Counts the tokens of the files in the body of a request by what they hold: a compressed file of 3 kB may hold 180,000
- * words. A thread reads one body after the other, within a bound of time, of memory and of unpacked bytes; it is started
- * when it is needed and ended when it is idle. A file that cannot be read is refused, since its tokens are not known.
- *
- * Of a PDF, vendors give a model the text and an image of each page. Anthropic documents 1,500 to 3,000 tokens of text for
- * a page of usual density, and for its image what any image of that size has
- * (https://platform.claude.com/docs/en/build-with-claude/pdf-support), which is about 1,600; OpenAI gives both as well
- * (https://developers.openai.com/api/docs/guides/pdf-files). So a page counts at least 3,000, and more if its text is
- * longer than usual. Of other documents models get the text (https://developers.openai.com/api/docs/guides/file-inputs).
- */
 
 /** Upper estimate of an image: one has no more tokens for more bytes. */
 export const IMAGE_TOKENS = 4_096;

@@ -1,3 +1,10 @@
+/*
+ * The worker thread behind `file-counter.ts`. It reads the files of one body after the other, at a lower priority than
+ * the main thread, and reports which file it is at, so that a timeout can name it. Files are cached by their hash,
+ * because every turn of a conversation sends them again. Of a long text, eight random parts are sampled, so no part of
+ * it can be written to look cheap.
+ */
+
 import { createHash, randomInt } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';

@@ -1,12 +1,12 @@
+/*
+ * Finds what a model reads of a request: texts, names, images, files, and files that are only named. Texts are sampled
+ * here, on the thread that parsed the body. Files within it are only noticed, and are read in a thread of their own if
+ * their tokens must be known (`file-counter.ts`). A field counts as a file only where the formats have files: within
+ * the definitions and the arguments of tools, every string is text.
+ */
+
 import { IMAGE_TOKENS } from './file-counter.js';
 import { MAX_STORED_BYTES, type PromptSample, type TextSample } from './tokens.js';
-
-/*
- * What a model reads of a request: texts, names, images, files, and files that are only named. Texts are sampled here, on
- * the thread that parsed the body; files within it are only noticed, and are read in a thread of their own if their tokens
- * must be known (`file-counter.ts`). A field counts as a file only where the formats have files: within the definitions
- * and the arguments of tools, every string is text.
- */
 
 /** Texts that a model does not read as they are, and how many of their letters may be a token. */
 const UNREAD_FIELDS: ReadonlyMap<string, number> = new Map([

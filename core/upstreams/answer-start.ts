@@ -215,7 +215,7 @@ function isPlainAnswer(bytes: Buffer, route: TextRoute): boolean {
   return at !== -1 && !bytes.includes(without, 0, 'latin1');
 }
 
-/** Of `data`, `event`, `id`, `retry` and a comment. */
+/** First bytes of a stream of events: of `data`, `event`, `id`, `retry` and of a comment. */
 const FIRST_BYTES: ReadonlySet<number | undefined> = new Set([0x64, 0x65, 0x69, 0x72, 0x3a]);
 
 /** The value of a text with one letter for each byte; undefined if it is no JSON. */

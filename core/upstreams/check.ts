@@ -20,11 +20,11 @@ const NO_SUCH_PATH = new Set([404, 405, 501]);
 
 export interface ModelListCheck {
   context: { http: HttpClient; clock: Clock };
-  /** As in the log: `upstreams.0`. */
+  /** Name of the upstream as in the log: `upstreams.0`. */
   upstream: string;
   /** Base address. `/models` below it is a list of objects, or has one as `data`. */
   url: string;
-  /** Those of the key; empty without a key. */
+  /** Headers with the key; empty without a key. */
   headers: Readonly<Record<string, string>>;
   /** Public ids, and the upstream's own names. */
   models: readonly { id: string; upstreamModel: string }[];

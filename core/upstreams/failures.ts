@@ -74,8 +74,8 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
 }
 
 /**
- * As {@link statusFailure}, for a text provider: a rate limit and a conflict keep the upstream's words. A conflict is not
- * tried again: the client must change something first.
+ * The meaning of a refusal for a text provider, by its status: a rate limit and a conflict keep the upstream's words. A
+ * conflict is not tried again: the client must change something first.
  */
 export function textStatusFailure(refusal: UpstreamRefusal, now: number, names: UpstreamNames): TryFailure {
   const { status } = refusal;

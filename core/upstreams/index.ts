@@ -1,3 +1,8 @@
+/*
+ * What other folders may import of upstreams: fail-over, the check of a model list, limits that vendors report, and
+ * the errors of useless answers.
+ */
+
 export { checkModelList, type ModelListCheck } from './check.js';
 export {
   createFailOver,

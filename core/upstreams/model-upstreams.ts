@@ -117,7 +117,7 @@ export const UpstreamKeySchema = Type.String({
   description: 'Key of the API.',
 });
 
-/** The same for a key that is optional and sent as a bearer token. */
+/** Optional API key in the options of a vendor, sent as a bearer token. */
 export const BearerKeySchema = Type.Optional(
   Type.String({
     ...UpstreamKeySchema,
@@ -305,11 +305,11 @@ export function moderationFailure(reason: string | undefined): TryFailure {
 
 /** Not all who have a limit have a code for it. */
 const TOO_LONG = /maximum context length|context (?:length|window|size)\b|prompt is too long/i;
-/** As the vendor words it, with or without saying which member named it. */
+/** How vendors say that an id is not known, with or without the field that named it. */
 const NOT_FOUND = /\bwith id\b.*\bnot found\b/i;
 /** Thoughts of a model that its client keeps can be read by the account alone in which they were thought. */
 const NOT_OURS = 'invalid_encrypted_content';
-/** Of a look-alike that only answers requests. */
+/** Statuses of a server that has the format but not this path. */
 const NO_SUCH_TASK = new Set([404, 405, 501]);
 const PARAM = /^[\w.[\]-]{1,100}$/;
 /** Refusals that keep the upstream's code besides its message, since clients act on it. */
@@ -358,7 +358,7 @@ export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, n
   return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
 }
 
-/** As `textFailure`, for a task that not every upstream has: without its address, the model does not support it. */
+/** The refusal of a task that not every upstream has: if its path is missing, the model does not support it. */
 export function taskFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = textFailure(refusal, upstream, now);
   if (!lacksRoute(refusal, failure)) return failure;

@@ -27,7 +27,7 @@ import {
   upstreamWords,
 } from './failures.js';
 
-/** As much as one answer may have, pictures in it included; nothing of it is kept. */
+/** Maximum bytes of one answer, pictures in it included; nothing of it is stored. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 /** A request to a text model. */
@@ -38,8 +38,8 @@ export interface TextUpstreamRequest
   /** Milliseconds to wait for the beginning of the answer; the reader receives what comes later. Default: no limit. */
   firstBytesMs?: number;
   /**
-   * The same where another upstream is left: without a byte of the body by then, also before the status, the try fails.
-   * Default: another one is not tried.
+   * Milliseconds of silence while another upstream is left: without a byte of the body by then, also before the
+   * status, the try fails. Default: another one is not tried.
    */
   silenceMs?: number;
   /** Format of the answer, whose beginning is read for errors. Default: any bytes are an answer. */
@@ -121,7 +121,7 @@ async function begunAnswer(
   throw new TryFailure(error, failure.consequence, failure.quotas);
 }
 
-/** Of a status that the upstream did not send. */
+/** Words about a status that the upstream did not send. */
 const STATUS_WORDS = /with status \d+/;
 
 interface StartOptions
@@ -196,7 +196,7 @@ export interface ChosenUpstreams<Upstream> {
 }
 
 interface ConfiguredUpstream {
-  /** Of the options. */
+  /** `name` of the upstream in the options. */
   name?: string | undefined;
   model?: string | undefined;
   weight: number;

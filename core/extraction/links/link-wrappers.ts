@@ -8,7 +8,7 @@
 import { pathSegments } from '../scraping/index.js';
 
 export interface Wrapper {
-  /** As in "The link is a redirect". */
+  /** What the link is, as in "The link is a redirect". */
   kind: string;
   hosts: readonly string[];
   /** In lower case and without slashes at the ends; `login/` is each path below `login`. */

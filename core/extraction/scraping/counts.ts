@@ -181,7 +181,7 @@ const BEFORE_NUMBER: Readonly<Record<string, number>> = {
   bilioni: 1e9,
 };
 
-/** The same letters, if a word of the text reveals the language. */
+/** Units with another meaning in a language that a word of the text reveals. */
 const LOCAL: readonly (readonly [words: RegExp, units: Readonly<Record<string, number>>])[] = [
   [/abone|görüntüle|beğen|izle|yorum|takipçi|ifade|paylaş/i, { b: 1e3 }],
   [/người|lượt|thích|bình luận/i, { t: 1e9 }],

@@ -43,7 +43,7 @@ export interface LinkedItem {
   node: JsonRecord;
   /** Texts of `identifier`, which may be a list, a node or a text. */
   identifiers: string[];
-  /** As they are written: `url`, `@id`, `mainEntityOfPage`, `embedUrl`. */
+  /** Addresses as they are written: `url`, `@id`, `mainEntityOfPage`, `embedUrl`. */
   addresses: string[];
   /** `articleBody`, `text` or `caption`. */
   text?: string;

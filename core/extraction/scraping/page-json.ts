@@ -180,7 +180,7 @@ export function splitScripts(html: string): ScriptedPage {
   return { scripts, markup };
 }
 
-/** As `indexOf`, for a text that begins with `<`: searching for a single character takes a quarter of the time. */
+/** Finds a text that begins with `<`. It searches for that character first, in a quarter of the time of `indexOf`. */
 export function indexOfTag(html: string, tag: string, from: number): number {
   for (let open = html.indexOf('<', from); open >= 0; open = html.indexOf('<', open + 1)) {
     if (html.startsWith(tag, open)) return open;
