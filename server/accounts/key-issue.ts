@@ -3,6 +3,7 @@ import type { Database, DatabaseClock, Tables, Transaction } from '../../core/da
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import { budgetIdsOf, holdBudgetOwners } from '../budgets/index.js';
+import { isSiteAccount } from '../format/index.js';
 import {
   type ApiKeyRecord,
   type ApiKeyRow,
@@ -17,7 +18,6 @@ import {
   soonerOf,
   toKeyRecord,
 } from '../keys/index.js';
-import { isSiteAccount } from '../limits/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import { ENTRIES_RETENTION_MS } from '../usage/index.js';
 import { type AccountRow, grantPlan, hasPlan, lockAccount, refuseSuspended } from './account-plans.js';

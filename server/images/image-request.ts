@@ -8,6 +8,7 @@ import {
   type ReferenceInput,
 } from '../../core/images/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
+import { isSiteAccount } from '../format/index.js';
 import {
   fieldError,
   knownFields,
@@ -18,7 +19,7 @@ import {
 } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
-import { consumeRequest, isSiteAccount, type RateLimitResult, sendRateLimit } from '../limits/index.js';
+import { consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import { type HighestUse } from '../prices/index.js';
 import { jobBudgetsOf, toJobTerms } from '../usage/index.js';
 
