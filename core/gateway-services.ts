@@ -1,3 +1,11 @@
+/*
+ * Registers the services of one gateway: how each is created from others, and how it ends. Services are created on
+ * first use and closed in reverse order; the token counter outlives the plugins, because answers that end with them
+ * are still counted. An embedder may replace HTTP, browser, cache, storage, log and clock; what is not configured is
+ * replaced by a service that refuses. HTTP, the browser and their address guard are loaded on demand. Two gateways in
+ * a process share nothing.
+ */
+
 import { tmpdir } from 'node:os';
 import { type Audio, createAudio } from './audio/index.js';
 import type { BrowserClients, BrowserExecutable } from './browser/index.js';
@@ -113,7 +121,7 @@ export interface BrowserOptions {
 }
 
 const CACHE_TTL_MS = 600_000;
-/** For input images of requests. */
+/** Deadline in milliseconds for the download of an input image. */
 const REFERENCE_MS = 15_000;
 
 /** Produces and converts audio. */
@@ -291,7 +299,7 @@ export async function openHttp(options: GatewayOptions): Promise<HttpClients & O
   return options.services?.http ? httpClientsOf(options.services.http) : openTransport(options);
 }
 
-/** The browser, likewise. */
+/** The browser of all instances: the embedder's own, otherwise the gateway's. */
 export async function openBrowser(options: GatewayOptions): Promise<BrowserClients & Owned> {
   return options.services?.browser ? browserClientsOf(options.services.browser) : openBrowserService(options);
 }

@@ -1,3 +1,11 @@
+/*
+ * The composition root and the facade of a gateway. `createGateway` opens HTTP and the browser, registers the
+ * services, loads the plugins, starts the workers and returns the interface for the server, the command line and
+ * embedders. If a required plugin fails, everything that was opened is closed again; any other failure is listed in
+ * `plugins()`. At closing, jobs stop before plugins are disposed, so an interrupted job is queued again instead of
+ * failing. The facade only delegates; each method names the errors that it throws.
+ */
+
 import type { Audio } from './audio/index.js';
 import type {
   AudioFile,
@@ -97,7 +105,7 @@ export interface Gateway extends AsyncDisposable {
   platforms(): readonly PlatformInfo[];
   /** The capabilities of one platform, without the state of its methods. Undefined if it is not ready. */
   platformFeatures(platform: string): PlatformFeatures | undefined;
-  /** As {@link Extractor.embed}. Undefined if the platform has no player, or is not ready. */
+  /** The platform's own player of a video, for oEmbed. Undefined if it has none, or is not ready. */
   embed(platform: string, link: LinkRef): ReturnType<NonNullable<Extractor['embed']>>;
   /** Every entry of the configuration. */
   plugins(): readonly PluginStatus[];

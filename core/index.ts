@@ -1,8 +1,9 @@
-/// <reference types="node" preserve="true" />
-/**
+/*
  * `mediagate`: a gateway in a program of your own. Plugins import `mediagate/plugin`, which has the contracts' building
  * blocks; `definePlugin` and `GatewayError` are in both.
  */
+
+/// <reference types="node" preserve="true" />
 import 'reflect-metadata';
 
 export type * from './audio/audio.js';

@@ -1,12 +1,11 @@
-/// <reference types="node" preserve="true" />
-/**
+/*
  * `mediagate/plugin`: everything a plugin may import. It has the contracts, errors and building blocks, and none of the
  * gateway, so it loads three small packages: ajv, ipaddr.js and, once a page is parsed, cheerio.
  */
 
+/// <reference types="node" preserve="true" />
 export * from './contracts/index.js';
 export { type Static, type TObject, type TSchema, Type } from './contracts/typebox.js';
-export * from './extraction/extractor-from.js';
 export * from './extraction/extractor-from.js';
 export type { ChainResult, Method, Outcome, Part } from './extraction/fallback-chain.js';
 export * from './extraction/merge.js';
@@ -14,19 +13,7 @@ export * from './extraction/responses.js';
 export * from './extraction/scraping/scraping.js';
 export { openAudio, openAudioAnswer } from './media/audio-formats.js';
 export { isLoopbackHost } from './net/egress.js';
-export {
-  createFailOver,
-  type FailOver,
-  type FailOverCall,
-  type FailOverOptions,
-  type TryConsequence,
-  TryFailure,
-} from './net/fail-over.js';
-export * from './net/model-upstreams.js';
 export { encodeForm, type FilePart, type Form } from './net/multipart-form.js';
-export * from './net/text-upstreams.js';
-export { checkModelList, type ModelListCheck } from './net/upstream-check.js';
-export * from './net/upstream-failures.js';
 export { definePlugin } from './plugins/plugin-config.js';
 export {
   type DefinitiveCode,
@@ -44,3 +31,16 @@ export { type JsonValue, replaceFields } from './text/json.js';
 export { type Work, type Worked, workOn } from './text/large-work.js';
 export { fitToolId, type ToolName, ToolNames } from './text/tool-names.js';
 export { createWholeConverter, type WholeConversion } from './text/whole-converter.js';
+export * from './upstreams/failures.js';
+export {
+  checkModelList,
+  createFailOver,
+  type FailOver,
+  type FailOverCall,
+  type FailOverOptions,
+  type ModelListCheck,
+  type TryConsequence,
+  TryFailure,
+} from './upstreams/index.js';
+export * from './upstreams/model-upstreams.js';
+export * from './upstreams/text-upstreams.js';

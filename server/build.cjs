@@ -140,6 +140,7 @@ const TOOLS = {
   '--screenshots': 'dist/test/screenshots.js',
   '--faults': 'dist/test/chaos/run-faults.js',
   '--bench': 'dist/test/bench/index.js',
+  '--tour': 'dist/test/tour.js',
 };
 
 function toolOf(command, rest) {

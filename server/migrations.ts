@@ -3,6 +3,7 @@ import { jobMigrations } from '../core/jobs/index.js';
 import { cacheMigrations } from '../core/storage/index.js';
 import { accountMigrations } from './accounts/index.js';
 import { auditMigrations } from './audit/index.js';
+import { budgetMigrations } from './budgets/index.js';
 import { idempotencyMigrations } from './idempotency/index.js';
 import { keyMigrations } from './keys/index.js';
 import { limitMigrations } from './limits/index.js';
@@ -22,6 +23,7 @@ import { webhookMigrations } from './webhooks/index.js';
 export const migrations: Migrations = {
   ...accountMigrations,
   ...auditMigrations,
+  ...budgetMigrations,
   ...cacheMigrations,
   ...erasureMigrations,
   ...idempotencyMigrations,

@@ -12,6 +12,7 @@ import {
   type UsersOptions,
 } from './accounts/index.js';
 import { createAudit } from './audit/index.js';
+import { createAlertTable, createBudgetAlerts, createBudgetOwners, createBudgets } from './budgets/index.js';
 import { createIdempotentResponses } from './idempotency/index.js';
 import { createApiKeys, createKeyUpdates } from './keys/index.js';
 import { createRateLimits, createRateLimitTable } from './limits/index.js';
@@ -23,10 +24,6 @@ import { loadIdentitySecrets } from './settings/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
 import {
   createAdmissions,
-  createAlertTable,
-  createBudgetAlerts,
-  createBudgetOwners,
-  createBudgets,
   createJobAdmission,
   createJobCosts,
   createRequestCounts,
@@ -99,18 +96,19 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       pollMs,
       logger,
     });
+    const keyUpdates = createKeyUpdates(database, times);
     instances.watch();
     return {
       engine,
       ...createAccountState({ database, times, jobs, identitySecrets }),
       keys: {
         ...createApiKeys(database, times, jobs),
-        ...createKeyUpdates(database, times),
+        ...keyUpdates,
         ...createKeyIssue(database, times),
       },
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
-      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times) },
+      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times, keyUpdates) },
       budgetAlerts: createBudgetAlerts(database, times),
       usage: { ...createUsageLog(database), ...requestCounts },
       storedResponses,

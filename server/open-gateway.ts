@@ -6,6 +6,7 @@ import type { ModelPrices, PluginEntry } from '../core/contracts/index.js';
 import type { Jobs } from '../core/jobs/index.js';
 import { entriesBefore, readPluginConfig, resolveAliases, servesOf } from '../core/plugins/index.js';
 import { type Logger, systemClock } from '../core/runtime/index.js';
+import { type Prices, readPrices } from './prices/index.js';
 import {
   checkExecutables,
   findChromium,
@@ -15,7 +16,6 @@ import {
   type Settings,
 } from './settings/index.js';
 import type { State } from './state.js';
-import { type Prices, readPrices } from './usage/index.js';
 
 export interface OpenGatewayOptions {
   settings: Settings;

@@ -15,10 +15,11 @@ import { openGateway, readPricesOf } from './open-gateway.js';
 import { createPaymentService, startPaymentSweep } from './payments/index.js';
 import { startErasureSweep } from './personal-data/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
+import { describeUnpriced, type Prices, PricesError } from './prices/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
 import { openStateOf, type State } from './state.js';
-import { createUsageService, describeUnpriced, type Prices, PricesError } from './usage/index.js';
+import { createUsageService } from './usage/index.js';
 import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 
 const FIRST_KEY_RPM = 30;

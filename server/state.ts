@@ -11,13 +11,15 @@ import type {
   Users,
 } from './accounts/index.js';
 import type { Audit } from './audit/index.js';
+import type { BudgetAlerts, BudgetOwners, Budgets } from './budgets/index.js';
 import type { IdempotentResponses } from './idempotency/index.js';
 import type { RateLimits } from './limits/index.js';
 import type { ClosableStoredResponses } from './models/index.js';
 import type { Orders } from './payments/index.js';
 import type { Erasures, PersonalExport } from './personal-data/index.js';
+import type { Prices } from './prices/index.js';
 import { loadIdentitySecrets, type Settings } from './settings/index.js';
-import type { Admissions, BudgetAlerts, BudgetOwners, Budgets, Prices, ProductJobs, UsageLog } from './usage/index.js';
+import type { Admissions, ProductJobs, UsageLog } from './usage/index.js';
 import type { Webhooks } from './webhooks/index.js';
 
 export interface StateSettings {

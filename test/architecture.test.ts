@@ -14,7 +14,6 @@ const SERVER_PACKAGES = [
   'cookie',
   'csv-parse',
   'nanospinner',
-  'range-parser',
   'fresh',
   'prom-client',
   '@fastify/busboy',
@@ -49,7 +48,6 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'proxy-addr': 'server/http/addresses.ts',
   'csv-parse': 'server/payments/bank-statement.ts',
   'tar-stream': 'server/settings/executables.ts',
-  'range-parser': 'server/http/file-response.ts',
   fresh: 'server/http/file-response.ts',
   // Each part of the figures has its own; prom-client itself is loaded by the first of them.
   'prom-client': 'server/observability/metrics',
@@ -118,6 +116,7 @@ const PLUGIN_ENTRY_FOLDERS = [
   'core/plugins',
   'core/runtime',
   'core/text',
+  'core/upstreams',
 ];
 
 interface Layer {
@@ -288,6 +287,7 @@ const CORE_ORDER = [
   'database',
   'storage',
   'net',
+  'upstreams',
   'browser',
   'media',
   'plugins',
@@ -295,6 +295,7 @@ const CORE_ORDER = [
   'extraction',
   'images',
   'audio',
+  'documents',
   'text',
   'gateway',
   'testing',
@@ -321,13 +322,13 @@ const OTHER_MEANINGS: ReadonlyMap<string, readonly string[]> = new Map(
     session: ['core/browser/', 'core/net/', 'core/testing/'],
     apikey: ['core/net/'],
     // An upstream's option, and the gateway's own account there.
-    apiKey: ['core/net/'],
-    accountFailure: ['core/net/'],
+    apiKey: ['core/upstreams/'],
+    accountFailure: ['core/upstreams/'],
     // Of time, and of retries.
     BUDGET_MS: ['core/extraction/'],
-    budgetMs: ['core/extraction/', 'core/net/'],
-    RetryBudget: ['core/net/'],
-    createRetryBudget: ['core/net/'],
+    budgetMs: ['core/extraction/', 'core/upstreams/'],
+    RetryBudget: ['core/upstreams/'],
+    createRetryBudget: ['core/upstreams/'],
   }),
 );
 

@@ -66,9 +66,20 @@ try {
     terminal.line();
     terminal.line(curlFor(linkSamples[0]?.url ?? ''));
     terminal.line();
+    terminal.line(
+      `Its site is ${terminal.style('cyan', gateway.url)}. Sign in at ${gateway.url}/login under any name:`,
+    );
+    terminal.line(
+      'the first person there becomes the operator. Recorded links for its playground (two of them are refused):',
+    );
+    terminal.line();
+    for (const { url } of linkSamples) terminal.line(`  ${url}`);
+    terminal.line();
     await interrupted();
   } else {
-    terminal.line(`${terminal.style('dim', 'npm run demo -- --keep')} leaves it running, with the curl to paste.`);
+    terminal.line(
+      `${terminal.style('dim', 'npm run demo -- --keep')} leaves it running, with a curl to paste and the site.`,
+    );
   }
 } catch (error) {
   failed = true;

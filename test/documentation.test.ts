@@ -314,10 +314,14 @@ describe('the pages for authors of plugins', () => {
 
   it('list the building blocks, as their sources describe them', () => {
     const header = ['function', 'what it does'];
-    const ofExtractors = buildingBlocks(['core/extraction/*.ts', 'core/extraction/scraping/*.ts']);
+    const ofExtractors = buildingBlocks([
+      'core/runtime/json.ts',
+      'core/extraction/*.ts',
+      'core/extraction/scraping/*.ts',
+    ]);
     expect(ofExtractors.length).to.be.greaterThan(30);
     expectTable('building-blocks', renderTable(header, ofExtractors));
-    const ofModels = buildingBlocks(['core/net/*.ts', 'core/text/json.ts']);
+    const ofModels = buildingBlocks(['core/net/*.ts', 'core/upstreams/*.ts', 'core/text/json.ts']);
     expect(ofModels.length).to.be.greaterThan(10);
     expectTable('model-blocks', renderTable(header, ofModels));
   });
@@ -392,10 +396,11 @@ function checkNames(): string[] {
   const folder = import.meta.url;
   const found = { name: 'clip', url: 'https://any.example/1', id: '1', expect: {} };
   const speech = { operation: 'speak' } as const;
+  const polling = { accepted: () => ({}), pending: () => ({}), failed: {}, moderation: {} };
   const checks = [false, true].flatMap((hasUpstream) => {
     const upstreams = hasUpstream
       ? {
-          image: { image: () => ({}), moderation: {} },
+          image: { image: () => ({}), moderation: {}, polling },
           audio: { refusal: {} },
           text: { model: 'any', tooLong: {} },
         }

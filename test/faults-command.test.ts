@@ -20,6 +20,7 @@ describe('scripts that take flags', () => {
     cluster: 'npm run cluster -- [--api 2] [--workers 2] [--port 0] [--keep FOLDER]',
     bench: 'npm run bench -- [PART] [--only PART,PART] [--update]',
     screenshots: 'npm run screenshots -- [FOLDER]',
+    tour: 'npm run tour -- [FOLDER]',
     faults: 'npm run faults -- [--only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200]',
   };
   for (const [script, usage] of Object.entries(flags)) {

@@ -245,9 +245,8 @@ describe('the package, as another project has it', function () {
       const place = await addExample(path.join(author.root, EXAMPLE), author.folder);
       const { scripts } = readJson<ExampleManifest>('examples/plugin-package/package.json');
       const output = await runScript(place, scripts.test);
-      for (const title of ['extractor reelbox', 'image provider lantern_image', 'text provider tide_text']) {
-        expect(output).to.contain(title);
-      }
+      const models = ['image provider lantern_image', 'image provider ember_image', 'text provider tide_text'];
+      for (const title of ['extractor reelbox', ...models]) expect(output).to.contain(title);
     });
 
     it('compiles with the strictest settings, its declarations included', () =>

@@ -15,13 +15,13 @@ import { createProgram } from '../server/cli/program.js';
 import { ERROR_CLASSES, ERROR_TEXTS } from '../server/http/index.js';
 import { EXTRACTION } from '../server/links/answer-schemas.js';
 import { PLANS_FILE_SCHEMA } from '../server/plans/index.js';
+import { PRICES_FILE_SCHEMA } from '../server/prices/index.js';
 import {
   ESSENTIAL_SETTINGS,
   PLUGIN_SETTING_DESCRIPTIONS,
   SETTING_DESCRIPTIONS,
   SETTING_TOPICS,
 } from '../server/settings/index.js';
-import { PRICES_FILE_SCHEMA } from '../server/usage/index.js';
 import { expectTable, renderTable } from './support/documents.js';
 import { filledFields } from './support/filled-fields.js';
 import { packageRoot } from './support/package-root.js';

@@ -1,3 +1,11 @@
+/*
+ * The service of audio models: transcription, translation, speech, voice conversion, sound effects. Every call ends
+ * with a usage: the reported one, or the counted characters or seconds if the client left or the model was too slow; a
+ * failed model has used nothing. A response is answered at its first bytes, so an earlier failure is still an HTTP
+ * error. A stream that is silent for 30 seconds or exceeds 256 MiB ends. The policy of the plugin instance is read
+ * before the stream begins, because the instance may be unloaded meanwhile.
+ */
+
 import type {
   AudioInputFile,
   AudioOperation,
@@ -49,7 +57,7 @@ export interface AudioExchange<Answer> {
 export interface AudioModelMatch {
   /** Name of the plugin, if it only replaces a provider that is not configured. */
   standIn?: string;
-  /** As {@link AudioModel.takesOptions}. */
+  /** Whether options and speakers of a transcription are sent to the vendor. */
   takesOptions: boolean;
 }
 

@@ -1,3 +1,7 @@
+/*
+ * What other folders may import of audio: the service and the types of its calls and results.
+ */
+
 export {
   type Audio,
   type AudioExchange,

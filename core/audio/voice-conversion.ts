@@ -1,3 +1,11 @@
+/*
+ * Brings audio into the requested form. Uploads are written to a local file, refused at their first bytes if they are
+ * no audio, and probed; the whole file is decoded only if its length must be paid. A model's audio passes unchanged if
+ * it has the requested format already, gets a WAV header, or is converted by ffmpeg while it streams; without ffmpeg a
+ * needed conversion is an error. Transcripts are checked for times that subtitles can use. At most three hours of
+ * audio are accepted.
+ */
+
 import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,3 +1,11 @@
+/*
+ * Connects playwright-core to a browser over two pipes and gives plugins a limited view of a page. The library is
+ * loaded here only, at the first visit. A page has a context of its own, without cookies of others, downloads, service
+ * workers or further windows. Every address that is opened is checked first. A message of the browser above 64 MiB
+ * kills it, because a page decides how large messages are. Failures become errors without the URL that the browser's
+ * own messages contain.
+ */
+
 import type { Readable, Writable } from 'node:stream';
 import type { Page } from 'playwright-core';
 import type { BrowserPage } from '../contracts/index.js';

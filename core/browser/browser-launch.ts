@@ -1,3 +1,11 @@
+/*
+ * Starts browsers in a temporary folder that belongs to one run, and removes folders of gateways that were killed. The
+ * arguments take away every way around the filtering proxy: name resolution, QUIC, WebRTC sockets, the browser's own
+ * requests to its vendor. The sandbox is left out only if the system offers none or the gateway runs as root, with a
+ * warning. Behind an operator's proxy, its additional certificate authorities are accepted by their keys. A start that
+ * takes more than 20 seconds fails with the browser's last output.
+ */
+
 import { createHash, randomUUID, X509Certificate } from 'node:crypto';
 import { lstat, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,11 @@
+/*
+ * Runs a browser as a process group that can be killed as a whole, and watches its memory. The browser gets no
+ * environment variables of the gateway, which contain secrets. Closed pipes count as its end, before the exit is
+ * reported. Memory is summed over all its processes every 100 ms, and every 20 ms from half of the limit on, since a
+ * page can allocate 2 GB a second. These reads are synchronous, because the thread pool may be blocked when memory
+ * runs out, and cost about a millisecond. Only Linux shows memory; elsewhere nothing is counted.
+ */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,3 +1,11 @@
+/*
+ * The browser service for plugins. Each visit has a browser process and a page of its own, so one that crashes, hangs
+ * or uses too much memory ends without affecting others. Two visits run at once by default, 16 wait, and further ones
+ * get `queue_full`. All traffic passes a filtering proxy with credentials per visit, at most 64 MiB and 64
+ * connections. An idle browser is used again for up to 50 visits and ends after a minute; one that used half of its
+ * memory limit is not used again. Nothing starts before the first visit.
+ */
+
 import pLimit from 'p-limit';
 import type { Browser, BrowserCall, Logger } from '../contracts/index.js';
 import { type AddressGuard, readProxyUrl } from '../net/index.js';

@@ -1,3 +1,11 @@
+/*
+ * The parts of the filtering proxy that count, limit and connect. A pass belongs to one visit: its password, byte
+ * limit, number of connections, and trusted origins. When it ends, all its connections close. A tunnel's purpose
+ * follows from its port, and its target is checked before it is opened. Connections use the addresses that the guard
+ * resolved, without a second lookup, or the operator's egress proxy. A connection without traffic for a minute is
+ * closed. Bytes already read from one side still reach the other when a tunnel ends.
+ */
+
 import { timingSafeEqual } from 'node:crypto';
 import type { ClientRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';

@@ -1,3 +1,11 @@
+/*
+ * A forward proxy on 127.0.0.1 for browsers, which cannot be trusted to check addresses themselves. It connects only
+ * where the address guard allows and only for clients with a pass, whose credentials are random. Plain http arrives as
+ * absolute-form requests, https and WebSocket as tunnels that it cannot read. At most 512 connections are open for all
+ * clients together; each pass has a lower limit. Hop-by-hop fields are removed in both directions. A refusal is an
+ * HTTP status, and a refused tunnel is closed so its next bytes are not read as a request.
+ */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';

@@ -1,3 +1,11 @@
+/*
+ * The contract of audio models: transcription, translation, speech, voice conversion and sound effects. An operation
+ * exists if a model lists it and its provider has the method. Input is a checked file on the local disk whose type was
+ * detected from its content; the caller's file name never reaches a provider. Output is a stream in the requested
+ * format, or in another one that the gateway converts. A provider names the fields that it ignored, so a client learns
+ * which of its options had no effect.
+ */
+
 import type { Usage } from './documents.js';
 import type { UpstreamState } from './services.js';
 
@@ -77,7 +85,7 @@ export interface TranscribeCall extends AudioCall {
 
 export interface Transcript {
   text: string;
-  /** As the model names it: `en`, `english`. */
+  /** Language as the model names it: `en`, `english`. */
   language?: string;
   /** Seconds of audio. Default: the duration stated in the file. */
   durationSeconds?: number;

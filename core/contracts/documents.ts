@@ -1,10 +1,12 @@
-import { field, optional, type Static, Type } from './typebox.js';
-
-/**
- * The documents that extractors return, with their documented field names (service document 2.5). Unknown fields are
- * absent: no null, no empty string; `server/links/answers.ts` fills the public response. One schema validates,
- * types and documents: OpenAPI and `docs/reference/document.md` show the descriptions and examples.
+/*
+ * The documents that extractors return, with their public field names. One schema validates them, types them and
+ * documents them: OpenAPI and `docs/reference/document.md` show the descriptions and examples. Unknown values are
+ * absent: no null, no empty string, no zero for a counter that is not shown. The schemas allow no other fields, so a
+ * field that is not declared here cannot reach a client; `server/links/answers.ts` fills the public response. The file
+ * also has the usage of a call, where absent means unknown.
  */
+
+import { field, optional, type Static, Type } from './typebox.js';
 
 const Text = Type.String({ minLength: 1 });
 const HttpsUrl = Type.String({ pattern: '^https?://', maxLength: 8192 });

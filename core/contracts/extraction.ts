@@ -1,3 +1,10 @@
+/*
+ * What programs pass to extraction and get back: one link, a submission that may become a job, a batch, and the MP3
+ * behind a link. A result says whether it came from the source, the cache or an expired cache entry, and how old it
+ * is. Ending the wait of one caller does not end work that others wait for. `QueueShare` describes how jobs share a
+ * queue: groups take turns, then the keys of a group, and a priority orders the jobs of one group only.
+ */
+
 import type { GatewayError } from '../runtime/index.js';
 import type { ExtractionData } from './documents.js';
 import type { LinkRef, RequestOptions } from './extractor.js';
@@ -31,7 +38,7 @@ export interface ExtractResult {
   inputUrl: string;
   /** The item it led to. */
   link: LinkRef;
-  /** As {@link Extraction.method}. */
+  /** How the data was extracted, e.g. `innertube+watch_page`. */
   method: string;
   data: ExtractionData;
   /** Stable notes on best-effort or missing parts, some with a colon and details. */
@@ -110,7 +117,7 @@ export interface ExtractionJob {
   /** Runs begun so far. */
   attempts: number;
   createdAt: number;
-  /** Of the latest run. */
+  /** When the latest run began. */
   startedAt: number | null;
   finishedAt: number | null;
   error: JobFailure | null;

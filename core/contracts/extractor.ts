@@ -1,3 +1,11 @@
+/*
+ * The contract of a platform: `match` identifies a link without I/O, `extract` returns the document of an item,
+ * `resolveAudio` finds its audio when an MP3 is first requested. Links to the same item have equal references, which
+ * makes results, jobs and files shareable; an access token keeps an unlisted item separate. Request options that
+ * change what is fetched are declared as a schema and become part of the cache key. Only the error codes listed in
+ * `core/plugins/plugin-failure.ts` may be thrown.
+ */
+
 import type { TransientCode } from '../runtime/index.js';
 import type { ExtractionData } from './documents.js';
 import type { TObject } from './typebox.js';
@@ -126,7 +134,7 @@ export interface ProbeLink {
 
 /** One method of a platform, and whether it can run now. */
 export interface MethodState {
-  /** As in `extraction_method` and `error.attempts`. */
+  /** Name in `extraction_method` and `error.attempts`. */
   name: string;
   /** False if this gateway lacks what the method needs: a key, a browser. */
   available: boolean;

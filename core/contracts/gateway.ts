@@ -1,3 +1,11 @@
+/*
+ * The configuration of plugin instances, the prices of models, and what a gateway reports about itself: plugins,
+ * models, platforms, jobs. An entry of plugins.config.json has an id, the plugin, its options and limits; a fallback
+ * entry is used only while no other enabled entry serves its models. Prices exist in one currency, with tiers by input
+ * size and by service tier, and an omitted price takes its stated default. Texts in a status are safe to show: they
+ * contain neither keys nor addresses.
+ */
+
 import type { Attempt, ErrorCode } from '../runtime/index.js';
 import type { AudioOperation } from './audio-provider.js';
 import type { MethodState, ProbeLink } from './extractor.js';
@@ -222,13 +230,13 @@ export interface ReadyModel {
   isAbsent?: boolean;
   kind: 'image' | 'audio' | 'text';
   entry: string;
-  /** Of a text model. */
+  /** Routes of a text model. */
   routes?: readonly TextRoute[];
-  /** Of a text model, in tokens. Default: not known. */
+  /** Tokens of input and output together of a text model. Default: not known. */
   contextLength?: number;
-  /** Of an image model: whether it accepts input images. */
+  /** Whether an image model accepts input images. */
   takesImages?: boolean;
-  /** Of an audio model. */
+  /** Operations of an audio model. */
   operations?: readonly AudioOperation[];
 }
 
@@ -243,7 +251,7 @@ export interface HttpClientLimits {
 /** A supported platform. */
 export interface PlatformInfo {
   key: string;
-  /** For people. */
+  /** Name for people. */
   name: string;
   /** Patterns or text, for people. */
   linkForms: readonly string[];

@@ -1,3 +1,9 @@
+/*
+ * The contract of image models. One call makes one image; the gateway fits the bytes to the requested canvas and
+ * format. References and masks are checked before the call, and a model that cannot use them refuses before its
+ * upstream charges.
+ */
+
 import type { Media, Usage } from './documents.js';
 import type { UpstreamState } from './services.js';
 
@@ -63,8 +69,8 @@ export interface ImageCall {
   /** Asks for partial images. A model that makes none ignores it. Default: none are wanted. */
   partials?: PartialImages;
   /**
-   * The same for every run of one request, e.g. the job's id: an upstream with idempotency keys then does the work
-   * once.
+   * A text that is equal for every run of one request, e.g. the job's id: an upstream with idempotency keys then does
+   * the work once.
    */
   idempotencyKey?: string;
   signal: AbortSignal;

@@ -1,3 +1,8 @@
+/*
+ * All contracts between core, plugins and programs that embed the gateway. Other folders import contracts from here
+ * only.
+ */
+
 export * from './audio-provider.js';
 export * from './documents.js';
 export * from './documents.js';

@@ -1,3 +1,11 @@
+/*
+ * The contract of a plugin: a plain object whose `setup` receives everything that it may use and returns what it
+ * contributes. A plugin has no access to the container, the web server or the process. It declares what it provides
+ * and which optional services it needs; using an undeclared one throws. `setup` has 10 seconds and sends no request; a
+ * failure affects only this instance. Upstream checks cost nothing at the vendor and report failures as results.
+ * Services stop working once the instance is disposed.
+ */
+
 import type { AudioProvider } from './audio-provider.js';
 import type { Extractor } from './extractor.js';
 import type { ImageProvider } from './image-provider.js';
@@ -32,7 +40,7 @@ export interface Plugin<OptionsSchema extends Schema = Schema> {
   readonly provides: readonly ContributionKind[];
   /** Optional services that it requires. Using an undeclared one throws. Default: none. */
   readonly needs?: readonly Need[];
-  /** Likewise, but optional: a missing one is no failure. Default: none. */
+  /** Services that it uses if they exist: a missing one is no failure. Default: none. */
   readonly wants?: readonly Need[];
   /**
    * True if it only replaces a provider that is not configured. Its results say so, and every list of plugins shows it.
@@ -56,7 +64,7 @@ export interface PluginContext<Options = Record<string, never>> {
   readonly http: HttpClient;
   /** @throws GatewayError `plugin_unavailable` on use if neither `needs` nor `wants` lists it. */
   readonly browser: Browser;
-  /** As {@link browser}. */
+  /** @throws GatewayError `plugin_unavailable` on use if neither `needs` nor `wants` lists it. */
   readonly ffmpeg: AudioFilters;
   readonly cache: Cache;
   readonly storage: Storage;
@@ -97,7 +105,7 @@ export type UpstreamCheckResult = 'reachable' | 'refused_key' | 'unknown_model' 
 
 /** The result of one upstream for some or all of its models. */
 export interface UpstreamCheck {
-  /** As in the log, e.g. `upstreams.0`. */
+  /** Name of the upstream in the log, e.g. `upstreams.0`. */
   upstream: string;
   /** Public ids of the models that the result is about. */
   models: readonly string[];

@@ -1,12 +1,14 @@
+/*
+ * The services that a plugin may use: HTTP, a browser, ffmpeg, a cache, file storage, logs. Each one is a client of a
+ * shared service, scoped to the plugin instance: it carries the instance's deadline, byte limit, trusted origins, key
+ * prefix and log field, so a plugin cannot forget them. Every address is checked, including redirects. Losing the
+ * cache costs time but never data; a written file survives a crash. The file also has the interfaces of tracing and
+ * metrics, whose calls never wait or throw.
+ */
+
 import type { AudioInputFile } from './audio-provider.js';
 
 export type { Clock, LogFields, Logger } from '../runtime/index.js';
-
-/**
- * The services that a plugin may use. Each one is a client of a shared service, scoped to the plugin instance: it
- * carries the instance's deadline, byte limit, trusted origins, key prefix and log field, so a plugin cannot forget
- * them.
- */
 
 /** HTTP to the outside. The address guard checks every address, including every redirect hop. */
 export interface HttpClient {
@@ -16,7 +18,7 @@ export interface HttpClient {
    *   bad coding, too many redirects), `upstream_refused` (address not allowed), or the caller's abort reason.
    */
   request(request: HttpRequest): Promise<HttpResponse>;
-  /** As {@link request}, but the body is streamed; the limit and the deadline apply while it is read. */
+  /** One request with a streamed body, and the errors of {@link request}; limit and deadline apply while it is read. */
   stream(request: HttpRequest): Promise<HttpStream>;
 }
 
@@ -245,7 +247,7 @@ export interface Span {
   /** 32 and 16 characters of lower-case hex. */
   readonly traceId: string;
   readonly spanId: string;
-  /** For a process that continues the trace. */
+  /** Context for a process that continues the trace. */
   readonly traceparent: string;
   /** A child span. */
   start(span: NewSpan): Span;
@@ -281,7 +283,7 @@ export type JobRunOutcome = 'completed' | 'failed' | 'cancelled' | 'given_back' 
 
 /** One upstream of a provider, and whether it is available. */
 export interface UpstreamState {
-  /** As in the log, e.g. `upstreams.0`: addresses are not disclosed. */
+  /** Name in the log, e.g. `upstreams.0`: addresses are not disclosed. */
   name: string;
   /** True while it cools down after failures. */
   isCoolingDown: boolean;

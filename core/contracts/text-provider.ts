@@ -1,3 +1,11 @@
+/*
+ * The contract of text models. The open wire format is the domain: a provider transports bytes unchanged, and the
+ * gateway reads usage and the end of a stream from the passing bytes. `send` resolves at the first bytes, so that
+ * another upstream can be tried before anything reached the client; errors are thrown before that and never after. A
+ * reply names its upstream by a stable name, which later requests of the conversation use. The second half is the
+ * store that the embedding program provides: responses by owner, and background responses until their usage is known.
+ */
+
 import type { Usage } from './documents.js';
 import type { UpstreamState } from './services.js';
 import { Type } from './typebox.js';
@@ -53,7 +61,7 @@ export const TextOptionFields = {
       }),
     ),
   },
-  /** Of a model, and of the whole provider. */
+  /** Limit of silence, in the options of a model and of the whole provider. */
   silence: {
     firstByteSeconds: Type.Optional(
       Type.Number({
@@ -140,7 +148,7 @@ export interface TextModel {
 
 /** Where a model is served. */
 export interface TextModelUpstream {
-  /** As in the log and in {@link UpstreamState}. */
+  /** Name in the log and in {@link UpstreamState}. */
   name: string;
   /** Base address, without credentials. */
   url: string;
@@ -156,7 +164,7 @@ export interface TextCall {
   model: string;
   /** The caller's JSON object to be sent, except for `model`, which is still the public id. See `replaceFields`. */
   body: Uint8Array;
-  /** The same, parsed. For a body above 256 KiB or 20,000 values, fields of more than 8 KiB are missing: see `body`. */
+  /** The body, parsed. For a body above 256 KiB or 20,000 values, fields of more than 8 KiB are missing: see `body`. */
   parsed: Readonly<Record<string, unknown>>;
   /** Headers of the caller that belong to the format, names in lower case: `anthropic-version`, `anthropic-beta`. */
   headers?: Readonly<Record<string, string>>;
@@ -177,7 +185,7 @@ export interface StoredResponseCall {
   action: StoredResponseAction;
   /** Public model id. */
   model: string;
-  /** As the upstream named it. */
+  /** Id that the upstream gave it. */
   responseId: string;
   /** {@link TextReply.upstream} of the call that made it. */
   upstream: string;
@@ -220,7 +228,7 @@ export interface TextReply {
 
 /** Which upstream made a response of `/v1/responses`, so that its owner can fetch it. */
 export interface StoredResponse {
-  /** As the upstream named it. */
+  /** Id that the upstream gave it. */
   id: string;
   owner: string;
   model: string;
@@ -235,7 +243,7 @@ export interface StoredResponse {
  * alone.
  */
 export interface StoredItem {
-  /** As the upstream named it. */
+  /** Id that the upstream gave it. */
   id: string;
   owner: string;
   /** Milliseconds since 1970. Kept 30 days. */
@@ -249,7 +257,7 @@ export interface StoredItem {
 export interface StoredResponses {
   /** Never throws and never waits; written in a batch within 100 ms. `find` of this process sees it at once. */
   remember(response: StoredResponse): void;
-  /** As `remember`. Default: the ids of output items are not stored. */
+  /** Stores the id of an output item; never throws and never waits. Default: such ids are not stored. */
   rememberItem?(item: StoredItem): void;
   /** Resolves when everything pending is durable, or the database has been unavailable for 2.4 s. */
   flushInTime(): Promise<void>;
@@ -261,7 +269,7 @@ export interface StoredResponses {
 
 /** A response that its upstream continues in the background. Its request was counted by an estimate. */
 export interface BackgroundResponse {
-  /** As the upstream named it. */
+  /** Id that the upstream gave it. */
   id: string;
   owner: string;
   /** Public model id. */
@@ -278,7 +286,7 @@ export interface BackgroundResponse {
 export interface BackgroundCorrection {
   responseId: string;
   owner: string;
-  /** As {@link BackgroundResponse.upstream}: two upstreams may use the same response name. */
+  /** Upstream that made the response: two upstreams may use the same response name. */
   upstream: string;
   /**
    * The total usage. A reported one replaces the estimate; an estimate only ever raises the previous one. Default:

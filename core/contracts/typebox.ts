@@ -1,3 +1,8 @@
+/*
+ * The schema builder. The build bundles the package into this file, because loading its 373 files one by one takes
+ * several times as long. `field` and `optional` add descriptions for the API reference.
+ */
+
 import Type, { type TSchema } from 'typebox';
 
 /**
@@ -15,7 +20,7 @@ export function field<Schema extends TSchema>(schema: Schema, description: strin
   return Object.assign(copy as Schema, { description, ...(example !== undefined && { examples: [example] }) });
 }
 
-/** As {@link field}, for a field that may be absent. */
+/** A copy of a schema with a description, for a field that may be absent. */
 export function optional<Schema extends TSchema>(schema: Schema, description: string, example?: unknown) {
   return Type.Optional(field(schema, description, example));
 }

@@ -1,3 +1,10 @@
+/*
+ * Separates conditions of the database's environment from faults of a query. A lock, a full or read-only disk, a lost
+ * connection or a cancelled statement becomes `upstream_unavailable`, which callers may retry; every other error stays
+ * unchanged. The tables list the codes of SQLite, PostgreSQL, the system and the driver. Failures to open or migrate a
+ * database name its host and port, the reason and the remedy, never its user or password.
+ */
+
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { SchemaStatus } from './schema-migration.js';
 

@@ -1,3 +1,11 @@
+/*
+ * Connects to PostgreSQL. The pool survives restarts of the server: a broken idle connection is dropped silently, and
+ * a connection that once failed to answer is not used again, since late answers would delay the next caller. Frequent
+ * statements are prepared under a name. Bigints become numbers, because every one of the schema is far below 2^53.
+ * `listenPostgres` holds one more connection for notifications, checks it every 5 seconds and reconnects; each
+ * reconnect reports that notifications may have been lost.
+ */
+
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';

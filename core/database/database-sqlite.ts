@@ -1,3 +1,11 @@
+/*
+ * Opens SQLite in a file that only its owner can read. Transactions take the write lock at their beginning, so two
+ * writers wait for each other instead of failing half-way. The wait does not block the event loop; after 2 seconds
+ * callers get an error, and later ones get one attempt each until the lock is released. A script runs synchronously in
+ * its own transaction if the database is free. Prepared statements are cached. The sync mode changes only before a
+ * write, since a change costs as much as one.
+ */
+
 import { chmod, open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';

@@ -1,3 +1,11 @@
+/*
+ * The SQL database of the gateway, SQLite or PostgreSQL behind one interface. Every call ends within its timeout (2.4
+ * s by default); a transaction whose caller has received an error is rolled back, or reported as `late` if it had
+ * committed. `script` runs a generator of statements, synchronously on SQLite. `relaxed` durability survives the end
+ * of the process but not a power cut, and saves the wait for the disk. Drivers are loaded on demand. Opening a
+ * database migrates its schema if migrations are given.
+ */
+
 import path from 'node:path';
 import type { Logger } from '../contracts/index.js';
 import { endsWithin, GatewayError, type ListItem, makeFolder, SwapRemoveList, withDeadline } from '../runtime/index.js';
@@ -16,7 +24,7 @@ const STATEMENT_MS = 2_000;
 /** Share of the timeout. */
 const STATEMENT_SHARE = STATEMENT_MS / DATABASE_TIMEOUT_MS;
 const CONNECTIONS = 10;
-/** For SQLite, in the data folder. */
+/** Name of the SQLite file in the data folder. */
 export const DATABASE_FILE = 'state.sqlite';
 
 export interface DatabaseSettings {
@@ -82,7 +90,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** For a synchronous engine. */
+/** What a synchronous engine adds: scripts that run without a wait. */
 export interface SyncScripts {
   /**
    * Runs a script in its own transaction, synchronously. Undefined if the database is in use: then nothing was changed,

@@ -1,19 +1,20 @@
+/*
+ * Due rows: work that is to be done at a time, kept in a row with that time, and done by one process at a time.
+ * Webhooks are delivered this way, and responses that a model makes in the background are polled.
+ *
+ * A process looks for due rows every `intervalMs`. It takes a row by moving its time into the future, in the statement
+ * that finds it (`dueRows`): until then no other process is given the row, and afterwards another one takes it over
+ * where this process has died. So a row is never lost, and its work may be done twice. A row needs no id of a process
+ * and no `onProcessDead` (heartbeat.ts): the time that bounds work which hangs in a living process also bounds that of
+ * a dead one. The process that took the row finishes it or puts it off, unless another one has taken it since. An idle
+ * process costs one read of an index for each look.
+ */
+
 import { leaveScope } from '../observability/index.js';
 import { endsWithin, startPollLoop } from '../runtime/index.js';
 import type { Engine } from './database.js';
 import { type Kysely, type RawBuilder, sql } from './kysely.js';
 import type { Tables } from './tables.js';
-
-/*
- * Due rows: work that is to be done at a time, kept in a row with that time, and done by one process at a time. Webhooks are
- * delivered this way, and responses that a model makes in the background are polled.
- *
- * A process looks for due rows every `intervalMs`. It takes a row by moving its time into the future, in the statement that finds
- * it (`dueRows`): until then no other process is given the row, and afterwards another one takes it over where this process has
- * died. So a row is never lost, and its work may be done twice. A row needs no id of a process and no `onProcessDead` (heartbeat.ts):
- * the time that bounds work which hangs in a living process also bounds that of a dead one. The process that took the row finishes it or puts it off, unless
- * another one has taken it since. An idle process costs one read of an index for each look.
- */
 
 export interface DueColumns {
   table: keyof Tables & string;

@@ -1,3 +1,11 @@
+/*
+ * Three ways to share a commit, which costs the same for many items as for one. A group commit runs the items that
+ * arrived during the last transaction in the next one; one item that cannot be written does not fail the others,
+ * because the group is repeated item by item. Shards are parallel group commits for PostgreSQL, where the items of one
+ * API key stay together. Write-behind collects items for 50 ms, retries while the database is unavailable and evicts
+ * beyond its capacity, so its callers never wait. Items that waited longer than the database timeout get an error.
+ */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
 import { endsWithin, GatewayError, isGatewayError } from '../runtime/index.js';
@@ -125,8 +133,8 @@ const POSTGRES_SHARDS = 4;
 
 export interface Shards<Item, Answer> {
   /**
-   * As of a group commit; items of one API key are always in the same shard, so that shards do not wait for each
-   * other's locks.
+   * Resolves when the transaction with the item has committed. Items of one API key are always in the same shard, so
+   * that shards do not wait for each other's locks.
    */
   submit(keyId: string, item: Item): Promise<Answer>;
 }
@@ -134,7 +142,7 @@ export interface Shards<Item, Answer> {
 export interface ShardsOptions<Item, Answer> {
   database: Database;
   durability?: TransactionOptions['durability'];
-  /** As of a group commit. */
+  /** Processes the items of one group, in one transaction. An error refuses one item. */
   script(items: readonly Item[]): Script<readonly (Answer | GatewayError)[]>;
 }
 
@@ -165,7 +173,7 @@ export interface WriteBehind<Item> {
   push(item: Item): void;
   /** Resolves when everything pushed so far is written or dropped, however long the database is unavailable. */
   flush(): Promise<void>;
-  /** The same, or when the database has been unavailable for 2.4 s: writing is still retried. */
+  /** Resolves as `flush`, but at the latest after 2.4 s without the database; writing is still retried. */
   flushInTime(): Promise<void>;
   /** Resolves when the current attempt has ended, successful or not. */
   tried(): Promise<void>;

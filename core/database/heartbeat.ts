@@ -1,3 +1,21 @@
+/*
+ * One heartbeat per process. A process that holds something in the database (a running job, a reservation, an
+ * idempotency key) has one row in `instances`, and what it holds names the id of that row. One timer increments `beat`
+ * three times per lease.
+ *
+ * Every process polls all rows at the same pace. It declares a process dead (`beat` becomes -1) if that process ended,
+ * which its own machine knows at once, or if `beat` has not changed for a whole lease. The update names the value that
+ * was read, so a heartbeat that comes first wins. Then the handlers of `onProcessDead` release what the dead process
+ * held. Each process runs its handlers; for each row, the first one releases.
+ *
+ * The polling process measures silence by its own monotonic clock, and only while it can read. It never compares two
+ * clocks. So a clock that jumps neither releases a job early nor holds one for a dead process.
+ *
+ * An id that was declared dead stays dead. A process that was suspended and finds itself declared dead continues under
+ * a new id and abandons what it held (`onLost`). So does a process that could not write its heartbeat for a whole
+ * lease. Its late writes change nothing: each row is released once, by its own name.
+ */
+
 import { randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -14,23 +32,6 @@ import type { Kysely } from './kysely.js';
 import { type Migrations, sqlMigration } from './schema-migration.js';
 import { type DatabaseClock, rowsOf, runScript, type Script } from './statements.js';
 import type { Tables } from './tables.js';
-
-/*
- * One heartbeat per process. A process that holds something in the database (a running job, a reservation, an idempotency key)
- * has one row in `instances`, and what it holds names the id of that row. One timer increments `beat` three times per lease.
- *
- * Every process polls all rows at the same pace. It declares a process dead (`beat` becomes -1) if that process ended, which
- * its own machine knows at once, or if `beat` has not changed for a whole lease. The update names the value that was read, so
- * a heartbeat that comes first wins. Then the handlers of `onProcessDead` release what the dead process held. Each process
- * runs its handlers; for each row, the first one releases.
- *
- * The polling process measures silence by its own monotonic clock, and only while it can read. It never compares two clocks.
- * So a clock that jumps neither releases a job early nor holds one for a dead process.
- *
- * An id that was declared dead stays dead. A process that was suspended and finds itself declared dead continues under a new
- * id and abandons what it held (`onLost`). So does a process that could not write its heartbeat for a whole lease. Its late
- * writes change nothing: each row is released once, by its own name.
- */
 
 /** Whether the state of this id has been the same for a whole lease. */
 export type SilenceCheck = (id: string, state: string) => boolean;

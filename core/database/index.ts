@@ -1,3 +1,8 @@
+/*
+ * The only module of the database that other folders import: the connection, scripts, group commits, due rows,
+ * heartbeats and migrations.
+ */
+
 export {
   DATABASE_FILE,
   DATABASE_TIMEOUT_MS,
@@ -60,6 +65,7 @@ export {
   rowsOf,
   runScript,
   type Script,
+  shareNamed,
   storable,
 } from './statements.js';
 export type { Tables } from './tables.js';

@@ -1,7 +1,8 @@
-/**
- * The query builder, as far as the state uses it. The build bundles the package into this file: loading its 257 files
- * one by one takes several times as long.
+/*
+ * The query builder, as far as the state uses it. The build bundles the package into this file, because loading its
+ * 257 files one by one takes several times as long.
  */
+
 export {
   type ColumnDataType,
   type Compilable,

@@ -1,3 +1,11 @@
+/*
+ * Applies the migrations of all folders in one transaction, so a failure leaves the schema as it was. Concurrent
+ * processes wait for the first one, and nothing is locked if nothing is pending. On PostgreSQL the changed tables are
+ * locked before the first change, with a short lock timeout: the migration gives up and tries again instead of
+ * deadlocking with serving nodes. A schema of a newer release is accepted, unless one of its migrations removed what
+ * this release reads.
+ */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
 import { createThrottledWarning, GatewayError } from '../runtime/index.js';
@@ -27,7 +35,7 @@ const TABLE = 'kysely_migration';
 /** Suffix of a migration that removes what the releases before the named migration read. */
 const NEEDS = /-needs-(\d{4})$/;
 
-/** For a database that does not exist yet. */
+/** The status of a database that does not exist yet. */
 export function allPending(migrations: Migrations): SchemaStatus {
   return { done: [], pending: Object.keys(migrations).sort(), newer: [] };
 }

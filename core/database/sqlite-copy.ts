@@ -1,3 +1,11 @@
+/*
+ * Copies a SQLite database at one instant while other processes continue writing, and examines a copy: integrity,
+ * tables, migrations, and the peppers of its keys. The copy runs in steps of 2,000 pages, between which other work
+ * continues and an abort is noticed. With `alone` the source is locked for every other process, and a lock held
+ * elsewhere is an error that says to stop the gateway. Backup, restore and the move to PostgreSQL use it. It also has
+ * the two sync modes of SQLite.
+ */
+
 import type BetterSqlite3 from 'better-sqlite3';
 import { GatewayError, isSystemError } from '../runtime/index.js';
 import { databaseUnavailable, isSqliteLock } from './database-errors.js';

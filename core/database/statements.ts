@@ -1,3 +1,11 @@
+/*
+ * Statements of the hot path are compiled once; each run uses their text with other parameters, in the order of the
+ * text, because compiling costs more than running. Lists run in chunks whose lengths are powers of two, so a statement
+ * has few forms. A `Script` is a generator of statements that runs asynchronously or, on SQLite, synchronously.
+ * PostgreSQL prepares a statement after five uses, at most 256 of them per process. The file also has named locks,
+ * deletion of expired rows in batches, the clock of the database, and the cleaning of text for storage.
+ */
+
 import type { Clock } from '../contracts/index.js';
 import type { Engine } from './database.js';
 import {
@@ -12,11 +20,6 @@ import {
 } from './kysely.js';
 import type { Tables } from './tables.js';
 
-/*
- * Statements of the hot path are compiled once; each run uses their text with other parameters, in the order of the
- * text. Compiling one costs more than running it.
- */
-
 /** Maximum rows or values per statement. */
 const MAX_PIECE = 256;
 
@@ -27,6 +30,11 @@ export function filled<Row>(query: CompiledQuery<Row>, parameters: readonly unkn
 /** PostgreSQL: acquires the lock of this name until the transaction ends. */
 export function lockNamed(name: string): CompiledQuery {
   return CompiledQuery.raw('select pg_advisory_xact_lock(hashtext($1))', [name]);
+}
+
+/** PostgreSQL: acquires the lock of this name beside other sharers, but not beside {@link lockNamed}. */
+export function shareNamed(name: string): CompiledQuery {
+  return CompiledQuery.raw('select pg_advisory_xact_lock_shared(hashtext($1))', [name]);
 }
 
 /** Runs a {@link createListScript}. */
@@ -233,7 +241,7 @@ export interface DatabaseClock {
   /** Parameters of `now` in a precompiled statement. */
   parameters(): readonly number[];
   read(queries: Kysely<Tables>): Promise<number>;
-  /** The same within a script. */
+  /** Reads the time within a script. */
   readScript(): Script<number>;
 }
 

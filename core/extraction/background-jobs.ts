@@ -1,3 +1,11 @@
+/*
+ * Answers extraction requests with a result or a background job. A cached result is answered at once. Otherwise the
+ * platform's extractor decides whether the item needs a job; equal items join the job that is already queued or
+ * running. A batch processes eight links at a time within 30 seconds, shares one extraction between links to the same
+ * item, and answers with the results it has when the time is over. A link that fails does not fail the batch. Job
+ * records contain only what changes the result, and nothing about the caller.
+ */
+
 import pLimit from 'p-limit';
 import type {
   AcceptedJob,
@@ -33,7 +41,7 @@ export interface ExtractionJobs {
   accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob>;
   /** @throws GatewayError `job_not_found`. */
   find(id: string, owner: string): Promise<ExtractionJob>;
-  /** As {@link Gateway.cancelExtractionJob}. */
+  /** Ends a queued or running job. If other owners joined it, only this owner is removed. */
   cancel(id: string, owner: string): Promise<ExtractionJob>;
   /** Starts the workers of this process. */
   start(): void;

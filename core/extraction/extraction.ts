@@ -1,3 +1,11 @@
+/*
+ * Takes a link, as people paste it, to a checked document: match, cache, single flight per link, extractor, check,
+ * audio link. The cache key contains everything that changes the result (canonical URL, access token, request options)
+ * and nothing about the caller. Concurrent requests for an item share one fetch. During an outage of the source an
+ * older result is answered, marked as stale; a definitive refusal is never replaced. A document that breaks its schema
+ * is a plugin fault. Results of `match` are cached, including refusals, since one request needs them several times.
+ */
+
 import { LRUCache } from 'lru-cache';
 import {
   type Cache,
@@ -67,7 +75,7 @@ export interface ExtractionService {
   extract(request: ExtractRequest): Promise<ExtractResult>;
   /** Returns the item that a request names; a short link is resolved. */
   identify(request: ExtractRequest): Promise<Item>;
-  /** As {@link identify}, for a link that is matched already. */
+  /** Returns the item of a link that is matched already; a short link is not resolved. */
   itemOf(target: Target, options: RequestOptions): Item;
   /** From the cache, if it is fresh. @throws GatewayError if a definitive refusal is cached. */
   readCached(item: Item): Promise<Extracted | undefined>;

@@ -1,3 +1,12 @@
+/*
+ * Builds an extractor from its declaration: how links are matched, which methods there are, how their parts become a
+ * document. The fallback chain, the record of the methods' outcomes, the limitation notes and the name of the
+ * extraction method are added here, so a platform has no code for them. `Item` is what methods find, such as a partial
+ * post; a method returns one or a list of them, best first. `State` is what the methods of one call share, such as a
+ * page's session. Site configuration can be overridden per plugin instance; an unknown or mistyped field is refused
+ * without showing its value.
+ */
+
 import type {
   AudioSource,
   ExtractCall,
@@ -7,17 +16,8 @@ import type {
   MediaEntry,
   PluginContext,
 } from '../contracts/index.js';
-import { GatewayError, isGatewayError, TRANSIENT_CODES } from '../runtime/index.js';
+import { GatewayError, isGatewayError, isRecord, TRANSIENT_CODES } from '../runtime/index.js';
 import { type ChainResult, createFallbackChain, type Method, type Outcome, type Part } from './fallback-chain.js';
-import { isRecord } from './scraping/index.js';
-
-/**
- * Builds an extractor from its declaration: how links are matched, which methods there are, how their parts become a
- * document. The fallback chain, the methods' outcomes and the name of the extraction method are added here.
- *
- * `Item` is what methods find, e.g. {@link PartialPost}; a method returns one or a list of them, best first. `State` is
- * what the methods of one call share, e.g. a page's session.
- */
 
 /** One call of an extractor, as its methods get it. */
 export interface ItemCall<Item, State = undefined> extends Pick<ExtractCall, 'link' | 'options'> {
@@ -29,7 +29,7 @@ export interface ItemCall<Item, State = undefined> extends Pick<ExtractCall, 'li
   found(): readonly Item[];
 }
 
-/** As {@link Method}. Outcomes hold one item or a list of them, best first. */
+/** A method of a declaration. Its outcomes hold one item or a list of them, best first. */
 export type ItemMethod<Item, State = undefined> = Method<Item | readonly Item[], ItemCall<Item, State>>;
 
 /** The result of one run of the methods. */

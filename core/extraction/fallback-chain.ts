@@ -1,3 +1,12 @@
+/*
+ * Runs the methods of a platform, best first, until one has found enough or a definitive method refuses. Adjacent
+ * methods of one group run concurrently. Each method has a deadline and the whole run has a budget; a method that
+ * ignores its abort signal is abandoned. A method that keeps failing cools down for later calls, and is only probed if
+ * nothing else succeeded. When no data was found, the error follows an order: a definitive refusal, the votes of other
+ * methods, then the most informative failure. No data is shown for an item that a definitive method calls private or
+ * removed.
+ */
+
 import type { Clock, Logger, MethodState } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import {

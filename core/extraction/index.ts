@@ -1,3 +1,8 @@
+/*
+ * What other folders may import of extraction: the service, background jobs, hosted MP3 files, and the parsing of
+ * pasted links.
+ */
+
 export {
   createExtractionJobs,
   createSubmissions,

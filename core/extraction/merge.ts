@@ -1,3 +1,10 @@
+/*
+ * Merges what several methods found into one post document. Per field the first part that has it wins, except that an
+ * exact count beats a rounded one and a stated time beats one computed from the id. Authors are only merged if they
+ * are the same person, and media URLs are united in order. Fields that do not fit the schema are dropped, so one bad
+ * value never costs the document. `provenance` records which method each field came from. The parts are not changed.
+ */
+
 import {
   AuthorSchema,
   type Common,
@@ -14,8 +21,9 @@ import {
   type Precision,
   type Provenance,
 } from '../contracts/index.js';
+import { firstLine } from '../runtime/index.js';
 import type { Part } from './fallback-chain.js';
-import { firstLine, fitSchema } from './scraping/index.js';
+import { fitSchema } from './scraping/index.js';
 
 /** Every optional field may also be undefined, at any depth: extractors may pass unknown values. */
 type Unsure<Value> = Value extends readonly (infer Item)[]

@@ -1,3 +1,11 @@
+/*
+ * Serves hosted MP3 files of items, and signs the links to them. A link contains its expiry, a MAC and the item's
+ * canonical URL, so it needs no table and works on every node with the secret; older secrets stay valid for existing
+ * links. A file is made at the first request and stored for all clients. A player can listen while the file grows. The
+ * storage name is derived by a keyed hash, so it is as hard to guess as a link. A damaged stored file counts as
+ * missing and is made again.
+ */
+
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
@@ -20,12 +28,12 @@ import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../r
 import { defaultRequestOptions } from './extraction.js';
 import { createTranscodes, makeAudio, type RunTranscode } from './mp3-transcoding.js';
 
-/** For media requests: the whole transcode has its own deadline, so this one never expires first. */
+/** Deadline of media requests: the whole transcode has its own, so this one never expires first. */
 const FETCH_MS = 600_000;
 
 export interface AudioFilesOptions {
   links: AudioLinks;
-  /** The same as in the extraction service. */
+  /** Matches links as the extraction service does, so that links and files agree. */
   match(url: string): { extractor: Registered<Extractor>; link: LinkRef };
   host: PluginHost;
   storage: Storage;
@@ -119,7 +127,7 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     });
   }
 
-  /** As {@link produce}, with a log line and errors that name the platform. */
+  /** Makes the file of an item, with a log line and errors that name the platform. */
   function makeFor(item: Item): RunTranscode {
     const { platform } = item.extractor.contribution;
     const { id } = item.link;

@@ -1,3 +1,12 @@
+/*
+ * Makes one MP3: downloads the source, checks that it is audio, converts it with ffmpeg, and stores it while it grows.
+ * Limits are 200 MiB, 3 hours, 120 seconds including the queue, four files at a time, and 32 in the queue. The source
+ * is fetched in ranges of 10 MiB, from the media hosts of the platform only and over TLS, and every redirect is
+ * checked. A file that is no audio container is refused at its first bytes. A result that is much shorter than
+ * promised is refused. Work continues when its clients leave, and a source that refused is not asked again for 30
+ * seconds.
+ */
+
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { LRUCache } from 'lru-cache';

@@ -1,3 +1,10 @@
+/*
+ * What extractors do with replies before they read a body. Status codes become outcomes, with meanings that each
+ * platform can set. Redirects are followed one by one, and the extractor decides about each target before it is
+ * requested. Short links are resolved in at most five hops that stay on the platform's own hosts; bodies are not read
+ * unless a platform needs the page. A loop, a dead link or a target elsewhere is an error that names the reason.
+ */
+
 import {
   type Extractor,
   type HttpClient,
@@ -6,7 +13,7 @@ import {
   type LinkRef,
   matchedLink,
 } from '../contracts/index.js';
-import { discard, retryAfterSeconds } from '../net/index.js';
+import { discard } from '../net/index.js';
 import {
   boundedWait,
   type DefinitiveCode,
@@ -15,12 +22,8 @@ import {
   isDefinitiveCode,
   type TransientCode,
 } from '../runtime/index.js';
+import { retryAfterSeconds } from '../upstreams/index.js';
 import type { Outcome } from './fallback-chain.js';
-
-/**
- * What extractors do with replies before they read a body: status codes become outcomes, redirects are followed under
- * the extractor's control, short links are resolved.
- */
 
 /** What single status codes of a platform mean, e.g. `{ 404: 'removed', 403: 'private' }`. */
 export type StatusMeanings = Readonly<Partial<Record<number, DefinitiveCode | TransientCode>>>;
@@ -53,7 +56,7 @@ function usualMeaning(status: number): DefinitiveCode | TransientCode | undefine
 }
 
 /**
- * As {@link readStatus}, for code that throws. Returns the response of a success.
+ * Returns a response with a status of success, and throws for any other.
  * @throws GatewayError with the code that the status stands for.
  */
 export function requireSuccess<Response extends StatusReply>(response: Response, meanings?: StatusMeanings): Response {

@@ -1,3 +1,11 @@
+/*
+ * Caches extraction results by link: 32 MiB in memory, backed by the shared cache. Complete results are fresh for the
+ * configured time, partial ones and refusals for 30 seconds. Results of up to a day are available for outages. A
+ * result is not served in the last minute before its first media URL expires. Once an item is removed or private, no
+ * older result of it is served from any cache. The answer does not wait for the shared cache. The file also has the
+ * single flight: concurrent callers of a key share one execution, which is aborted when the last of them leaves.
+ */
+
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock, Extraction, ExtractionData, MediaEntry } from '../contracts/index.js';
 import { type ErrorCode, GatewayError, isDefinitiveCode, unlessAborted } from '../runtime/index.js';

@@ -1,3 +1,11 @@
+/*
+ * The service of image jobs. `submit` checks the model, stores the input images and accepts a job whose input is the
+ * task (`core/jobs/service.ts`); files are written before the job that names them, and removed if it is refused. A
+ * worker claims the job (`core/jobs/workers.ts`) and makes the image (`image-run.ts`). The job ends with the names of
+ * its files. `find` and `wait` show the job, `file` opens a public file. When a job has ended, its input images are
+ * deleted, and so is an image that came too late. Files that cannot be deleted expire.
+ */
+
 import type {
   ByteRange,
   Clock,
@@ -22,13 +30,6 @@ import { createImageRun, type ImageResult, type ImageTask } from './image-run.js
 import { createPartialImages, type PartialListener } from './partial-images.js';
 import { createReferenceFiles, fileNamesOf, type ReferenceInput, type References } from './references.js';
 import { createResultFiles, targetOfRun } from './result-files.js';
-
-/*
- * The way of an image job. `submit` checks the model, stores the input images, and accepts a job whose input is the task
- * (`core/jobs/service.ts`). A worker claims the job and runs `work` (`core/jobs/workers.ts`): it loads the input images, calls the
- * provider, brings the image to the canvas, and stores the files (`image-run.ts`). The job ends with the names of the files as its
- * result. `find` and `wait` show the job, `file` opens a file of it. When the job has ended, its input images are deleted.
- */
 
 /** A request for one image. */
 export interface ImageRequest {
@@ -88,7 +89,7 @@ export interface ImageJob {
   /** Runs begun so far. */
   attempts: number;
   createdAt: number;
-  /** Of the latest run. */
+  /** When the latest run began. */
   startedAt: number | null;
   finishedAt: number | null;
   /** When the job is deleted. */
@@ -146,7 +147,7 @@ export interface Images {
   submit(request: ImageSubmitRequest): Promise<ImageSubmission>;
   /** @throws GatewayError `job_not_found` if there is none, or it belongs to another owner. */
   find(id: string, owner: string): Promise<ImageJob>;
-  /** As `find`, after the job has ended or the time is over. */
+  /** Finds the job once it has ended or the time is over. */
   wait(id: string, owner: string, options: WaitOptions): Promise<ImageJob>;
   /**
    * The jobs that the owner submitted, newest first; at most `limit`. Without `queuePosition`.
@@ -240,7 +241,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
   const tidying = new Set<Promise<void>>();
   let running: JobWorkers | undefined;
 
-  /** Of the provider that makes images of the model now. */
+  /** Name of the mock that makes images of the model now; undefined if it is none. */
   function standInOf(model: string): string | undefined {
     const provider = registry.imageProvider(model);
     return provider && options.host.policy(provider.entry).standIn;

@@ -1,11 +1,11 @@
+/*
+ * Partial images of running jobs, which are only a preview: nothing waits for them, and a lost one costs nothing. The
+ * process that runs a job keeps them in memory until the run ends. If none of its own requests follows the job, it
+ * also stores them as files, where the process that answers the client looks for them once a second.
+ */
+
 import type { Clock, Logger, Media, Storage } from '../contracts/index.js';
 import { startPollLoop } from '../runtime/index.js';
-
-/*
- * Partial images of running jobs. They are only a preview: nothing waits for them, and a lost one costs nothing. The
- * process that runs a job keeps them in memory until the run ends. If none of its own requests follows the job, it also
- * stores them as files, where the process that answers the client looks for them once a second.
- */
 
 /** @param index From 0. */
 export type PartialListener = (image: Media, index: number) => void;
@@ -15,7 +15,7 @@ export interface PartialImagesOfJobs {
   show(jobId: string, image: Media): void;
   /** The run has ended. Never fails: files that remain expire. */
   forget(jobId: string): Promise<void>;
-  /** See `Images.onPartial`. */
+  /** Notifies of partial images that were shown already and of each further one. Call the result to stop. */
   listen(jobId: string, listener: PartialListener): () => void;
 }
 

@@ -1,3 +1,11 @@
+/*
+ * Input images of a request: checks before acceptance, storage for the job, and loading for the model. The check reads
+ * headers only; nothing is downloaded or decoded, and the event loop is free between two images. URLs must be https
+ * and pass the address guard, also after redirects. Images that came with the request are stored as files for a day,
+ * because 40 MB do not belong in a row; another node waits up to a minute for a file that it cannot read yet. A mask
+ * must have an alpha channel and the size of the first image.
+ */
+
 import { setImmediate } from 'node:timers/promises';
 import type { Clock, HttpClient, Logger, Media, Storage } from '../contracts/index.js';
 import type { JobRecord } from '../jobs/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Stores the image of a job and opens public files by name. A public name contains 128 random bits, the expiry and a
+ * checksum, so an expired link differs from one that never existed, without a table. Each run after the first has
+ * names of its own: a run that was considered dead may write late without changing a promised image. A write is tried
+ * four times, since an image took minutes and money. The model's original is stored in parallel if it differs. Names
+ * of images made by a mock say so.
+ */
+
 import { crc32 } from 'node:zlib';
 import type { Clock, FileSource, Logger, Media, Storage, StoredFile } from '../contracts/index.js';
 import type { FittedImage } from '../media/index.js';

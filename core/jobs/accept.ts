@@ -1,3 +1,11 @@
+/*
+ * Accepts jobs in groups, in one transaction for each kind. It locks the kind, reads what all candidates need, judges
+ * them one after the other (admission hooks, queue limit, share of the group, join of an equal job), and writes
+ * everything at the end. A refused candidate writes nothing. The second half is the fair queue: it gives each new job
+ * its priority number under the same lock, so the order survives restarts and needs no scheduler. A group costs a few
+ * statements, however many jobs it has.
+ */
+
 import type { JobPriority, QueueShare } from '../contracts/index.js';
 import {
   type CompiledQuery,

@@ -1,3 +1,10 @@
+/*
+ * What operators see of the jobs of every owner: lists, details and the counts of the last hour. Lists read along the
+ * indexes of active and of ended jobs, so their cost depends on the page and not on the size of the table. Inputs and
+ * results are never selected, because they belong to the owners. Whether a running job's process is dead comes from
+ * its heartbeat and, on its own machine, from its process id. Counts stop at the latest 10,000 ends.
+ */
+
 import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   type Database,
@@ -45,7 +52,7 @@ export interface ListedJob {
   /** Other owners that joined it. */
   joined: number;
   createdAt: number;
-  /** Of the latest run. */
+  /** When the latest run began. */
   startedAt: number | null;
   finishedAt: number | null;
   /** The process that runs it, while it is running. */
@@ -72,7 +79,7 @@ export interface JobList {
 }
 
 export interface JobDetails extends ListedJob {
-  /** As in `JobRecord`. */
+  /** The summary given at acceptance; JSON. */
   summary: unknown;
   expiresAt: number | null;
   /** Owners that joined it. */
@@ -131,7 +138,7 @@ export interface JobAdministration {
   inspect(id: string): Promise<(JobDetails & Pick<JobList, 'at' | 'leaseMs'>) | undefined>;
   recentEnds(): Promise<Readonly<Record<JobKind, RecentEnds>>>;
   /**
-   * As `Jobs.cancel`, for any owner. Undefined if there is no such job.
+   * Ends a queued or running job of any owner, for all its owners. Undefined if there is no such job.
    * @throws GatewayError `job_already_terminal` if it has completed or failed.
    */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
@@ -145,7 +152,7 @@ export interface JobAdministration {
 const RECENT_MS = 60 * 60 * 1000;
 const MAX_RECENT = 10_000;
 
-/** As the index of ended jobs states it. */
+/** Repeats the condition of the index of ended jobs word for word, since the index is used only then. */
 const ENDED = sql<boolean>`"finishedAt" is not null`;
 /** Time of the last heartbeat of its process. */
 const BEAT_AT = sql<number | null>`(select "beatAt" from instances where instances.id = jobs."processId")`;

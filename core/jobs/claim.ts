@@ -1,3 +1,11 @@
+/*
+ * Claims jobs for the free workers of this process, and watches the runs that it holds. A claim usually shares the
+ * transaction that accepts a job or ends a run, since the commit is the most expensive part of a small job. Jobs whose
+ * runs crashed repeatedly run one at a time, so a poison job cannot exhaust the attempts of the jobs beside it. The
+ * run watch polls three times per lease: it aborts runs that this process has lost, queues the jobs of dead processes
+ * again at their old priority, and fails jobs that waited too long.
+ */
+
 import type { Logger, Meter } from '../contracts/index.js';
 import {
   createSilenceWatch,
@@ -36,7 +44,7 @@ export interface JobClaims {
    * does not know whether jobs are left for a free worker, the workers poll again by themselves.
    */
   claimNext(occasion: ClaimOccasion): Script<readonly RunKey[]>;
-  /** The same in its own transaction. Throws GatewayError. */
+  /** Claims jobs for all free workers in a transaction of its own. Throws GatewayError. */
   claim(): Promise<void>;
   /** Starts claiming. */
   open(): void;
@@ -166,7 +174,7 @@ export interface RunWatchOptions {
   isHeld(run: RunKey): boolean;
   /** Receives jobs that were cancelled without a timely notification. */
   cancelled(id: string): void;
-  /** See {@link WorkOptions}. */
+  /** Called for a job that failed without a run; never throws. */
   endedUnrun: ((job: JobRecord) => void) | undefined;
   report(error: unknown): void;
   logger: Logger;

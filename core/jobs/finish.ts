@@ -1,3 +1,11 @@
+/*
+ * All ways in which jobs end: by their run, by a cancel, with a dead process, or by waiting too long. Each end, the
+ * admission hooks that settle its cost, and the notification are one transaction, and a statement only ends a job that
+ * has not ended, so a job is charged once. Ends of many runs share a commit, which also claims the next jobs for the
+ * workers that become free. Rows are locked in the order of their ids against deadlocks. The file also has the waiters
+ * for ends, which poll all awaited ids in one query per second.
+ */
+
 import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   createGroupCommit,
@@ -41,7 +49,7 @@ export interface JobEnds {
   cancel(id: string, owner: string): Promise<JobViewRow | undefined>;
   /** @throws GatewayError `job_already_terminal`. */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
-  /** See {@link JobAdministration.cancelAll}. */
+  /** Cancels jobs of an owner in the caller's transaction. Call the result after the commit. */
   cancelAll: JobAdministration['cancelAll'];
   /** Ends a run of a dead process: fails the job or queues it again. Undefined if it has ended before. */
   cutOff(kind: JobKind, run: RunSeen, fails: boolean): Promise<JobRecord | undefined>;

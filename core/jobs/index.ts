@@ -1,3 +1,8 @@
+/*
+ * What other folders may import of background jobs: the service, its dispatcher, the hooks of admission, and the
+ * migrations of its tables.
+ */
+
 export type { CancelledJob, JobAdministration, JobDetails, JobList, JobWorker, ListedJob } from './administration.js';
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
 export { createCompletionWaiters } from './finish.js';

@@ -1,3 +1,11 @@
+/*
+ * The contract of durable background jobs: an accepted job survives `kill -9`, runs on one worker at a time, and ends
+ * once. It defines what owners see of a job, what a worker gives back, and the admission hooks with which the server
+ * decides about jobs and charges for them. Ids begin with the time, so jobs accepted together share index pages. Ended
+ * images are kept for 7 days and extractions for 24 hours. A run's span continues the trace of the request that
+ * submitted the job, in any process.
+ */
+
 import type { JobFailure, JobState, QueueShare, Span, Tracer, Usage } from '../contracts/index.js';
 import type { Script } from '../database/index.js';
 import type { WorkScope } from '../observability/index.js';
@@ -18,7 +26,7 @@ export interface JobRecord {
   /** Runs begun so far. */
   attempts: number;
   createdAt: number;
-  /** Of the latest run. */
+  /** When the latest run began. */
   startedAt: number | null;
   finishedAt: number | null;
   /** When a finished job is deleted: images after 7 days, extractions after 24 hours. */
@@ -78,7 +86,7 @@ export interface Accepted {
 export interface Charge {
   model: string;
   units: number;
-  /** As the upstream reported it. */
+  /** Usage that the upstream reported. Absent if it reported none. */
   usage?: Usage;
   /**
    * Of an image: its pixels, and the quality that was asked for, if any. Without pixels it was not seen, and may have any
@@ -166,7 +174,7 @@ export interface Jobs {
    *   its share of them; what the hooks refuse with.
    */
   accept(acceptance: Acceptance): Promise<Accepted>;
-  /** As `accept`, but consumes and stores nothing: it returns a job only if an earlier request created it. */
+  /** Judges an acceptance and stores nothing: it returns a job only if an earlier request created it. */
   peek(acceptance: Acceptance): Promise<Accepted>;
   /** Undefined if there is no such job, or it does not belong to this owner. */
   find(id: string, owner: string): Promise<JobRecord | undefined>;
@@ -176,7 +184,7 @@ export interface Jobs {
    * @throws GatewayError `job_already_terminal` if it has completed or failed.
    */
   cancel(id: string, owner: string): Promise<JobRecord | undefined>;
-  /** As `find`, after the job has ended or the time is over. */
+  /** Finds the job once it has ended or the time is over. */
   waitFor(id: string, owner: string, options: WaitOptions): Promise<JobRecord | undefined>;
   /**
    * The jobs that the owner submitted first, newest first; at most `limit`. Results are omitted: null.
@@ -188,7 +196,7 @@ export interface Jobs {
   queuePosition(id: string): Promise<number | undefined>;
   /** Number of queued and running jobs of a kind. */
   active(kind: JobKind): Promise<number>;
-  /** The same for every kind, by state. */
+  /** Number of queued and running jobs of every kind, by state. */
   counts(): Promise<Readonly<Record<JobKind, JobCounts>>>;
   /** Starts workers in this process. */
   work(options: WorkOptions): JobWorkers;
@@ -272,7 +280,7 @@ export function scopeOf(row: JobRow, tracer: Tracer | undefined): WorkScope & { 
 /** An acceptance as the hooks receive it. */
 export interface AdmissionCandidate {
   readonly owner: string;
-  /** As in {@link Acceptance}. */
+  /** Input that the caller of `accept` passed for the hooks; opaque to core. */
   readonly terms: unknown;
   /** False for a peek: then nothing may be consumed. */
   readonly take: boolean;
@@ -314,7 +322,7 @@ export interface EndedJob {
   readonly owner: string;
   /** Empty if it was accepted without one. */
   readonly keyId: string;
-  /** As `judge` returned it. */
+  /** What `judge` returned for the job; null if it returned nothing. */
   readonly admission: string | null;
   readonly outcome: 'completed' | 'failed' | 'cancelled';
   /** Set for a completed job if its run reports it, and for one that ended after a vendor was asked. */

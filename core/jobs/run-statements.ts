@@ -1,3 +1,10 @@
+/*
+ * SQL for runs (claim, give back, crash) and for ends. A run is identified by the job and its attempt number, and
+ * every write names both, so a run that lost its job changes nothing. On PostgreSQL a claim skips locked rows; on
+ * SQLite it reads first, since a read costs a fraction of an update without effect. An end clears the input and makes
+ * the webhook due. Frequent statements are compiled once and only get new parameters.
+ */
+
 import {
   type CompiledQuery,
   type Database,

@@ -1,3 +1,12 @@
+/*
+ * Builds the service of jobs from its parts. `accept` joins a group commit: the admission hooks judge each job of the
+ * group, and each accepted job gets its place in the queue (`accept.ts`). If a worker of this process is free, the
+ * same transaction claims the job; otherwise workers claim it later (`claim.ts`). A worker runs it under a deadline
+ * and a lease (`workers.ts`). The end of the job, the hooks and the claim of the next job are one transaction again
+ * (`finish.ts`). A caller that waits for an end reads the job before and after; in between, hints and one shared poll
+ * serve all callers. Old rows are deleted every 10 minutes, 500 at a time.
+ */
+
 import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';
 import {
   createDatabaseClock,
@@ -26,15 +35,6 @@ import {
 import { createJobEndTable, createJobRunTable } from './run-statements.js';
 import { createJobTable, type JobTable, toJobRecord } from './statements.js';
 import { type StartedWorkers, startWorkers } from './workers.js';
-
-/*
- * The way of a job. `accept` joins a group commit: the admission hooks judge each job of the group, and each accepted job gets its
- * place in the queue (`core/jobs/accept.ts`). Where a worker of this process has a free slot, the same transaction claims the job;
- * else workers claim it later (`core/jobs/claim.ts`). A worker runs the job under a deadline and a lease (`core/jobs/workers.ts`). The end of
- * the job, the admission hooks and the claim of the next job are one transaction again (`core/jobs/finish.ts`). The dispatcher wakes
- * workers and those who wait for an end; a hint that is lost costs only time, since both also poll the tables. The statements
- * are in `core/jobs/statements.ts` and `core/jobs/run-statements.ts`.
- */
 
 export interface JobsOptions {
   database: Database;

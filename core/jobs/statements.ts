@@ -1,3 +1,10 @@
+/*
+ * SQL that inserts, reads, counts and deletes jobs, the same for both engines. Every poll of a client reads a job and
+ * every acceptance counts the queue, so these statements are compiled once per kind. Reads leave out the input, and
+ * lists also the results unless they are asked for. A job past its retention is hidden at once, although the sweep may
+ * delete its row later. The file also converts rows to records, and errors to what clients may read of a failure.
+ */
+
 import { createHash } from 'node:crypto';
 import type { JobFailure, JobState } from '../contracts/index.js';
 import {

@@ -1,3 +1,8 @@
+/*
+ * The columns of the job tables, and the migration that creates them. The indexes are partial, so each covers either
+ * active or ended jobs and acceptance writes few pages.
+ */
+
 import type { JobState } from '../contracts/index.js';
 import { type Migrations, sqlMigration } from '../database/index.js';
 import type { JobKind } from './jobs.js';

@@ -1,7 +1,15 @@
+/*
+ * Detects audio containers by content and describes the formats of speech. Detection never accepts text, so playlists
+ * and scripts that would make a player open something else are refused. The table of formats holds the media type,
+ * demuxer and encoder arguments of each, chosen so that the first bytes can be sent before the length is known.
+ * `openAudio` waits for the first bytes of a model's audio, so invalid audio is noticed while another upstream can
+ * still be tried. The ffmpeg filters of plugins run here with back-pressure from their reader.
+ */
+
 import { open } from 'node:fs/promises';
 import type { AudioFilters, AudioStream, HttpStream, SamplesCall, SpeechFormat } from '../contracts/index.js';
-import { resumeBody, uselessAnswer } from '../net/index.js';
 import { GatewayError } from '../runtime/index.js';
+import { resumeBody, uselessAnswer } from '../upstreams/index.js';
 import type { Ffmpeg, SampleRequest } from './ffmpeg.js';
 
 /** A container with audio, by the name of ffmpeg's demuxer for it. */

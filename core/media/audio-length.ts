@@ -1,14 +1,12 @@
+/*
+ * Finds the length of audio by decoding it, because headers can state any duration and models are paid for what they
+ * decode. ffmpeg decodes every track to 8,000 samples a second and lists the packets; the sum of their samples is the
+ * length. Audio that an edit list hides, audio after the stated end of a WAV file, and samples marked as discarded
+ * count too, since a lenient decoder could read them.
+ */
+
 import { GatewayError } from '../runtime/index.js';
 import type { Container } from './audio-formats.js';
-
-/*
- * The length of audio, by decoding it. Headers can state any duration, and models are paid for what they decode: so
- * money is never counted by a header.
- *
- * ffmpeg decodes every track to 8,000 samples a second and lists the packets; the sum of their samples is the length.
- * Times in the file play no part. What a lenient decoder could read beyond ffmpeg's own rules is read too: audio that an
- * edit list hides, audio after the stated end of a WAV file, and samples that a container marks as discarded.
- */
 
 /** Samples a second of the decoded audio: its length matters, not its quality. */
 const RATE = 8_000;

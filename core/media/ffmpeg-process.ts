@@ -1,3 +1,11 @@
+/*
+ * Runs one ffmpeg process to its end, with back-pressure in both directions, few environment variables, and a kill at
+ * once when its signal aborts. The caller gets its error only after the process has ended, because it may remove the
+ * input next. ffmpeg's messages quote the source, so only what was recognized in them leaves this file. It also has
+ * scratch folders, whose remains after a crash are swept, and growing files: readers follow a file while it is
+ * written, each at its own pace, and get its error if writing fails.
+ */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:fs';

@@ -1,3 +1,11 @@
+/*
+ * The ffmpeg service: converts to MP3, probes, measures, converts speech while it streams, and makes samples. Each
+ * process reads one source as one detected container and can open nothing else: protocols, formats and decoders are on
+ * allow-lists, and a path is always a file of ours. Two conversions of files, two measurements and sixteen streams run
+ * at once; 16 of each wait, and further ones get `queue_full`. Measuring stops at the maximum, so a file of years
+ * costs no more than one of hours. Command lines come from fluent-ffmpeg, but its runner is not used.
+ */
+
 import type { FfmpegCommand } from 'fluent-ffmpeg';
 import pLimit from 'p-limit';
 import type { SpeechFormat } from '../contracts/index.js';
@@ -24,7 +32,7 @@ export interface Mp3Conversion {
 }
 
 export interface Probe {
-  /** As in {@link Mp3Conversion}. */
+  /** Absolute path of a file of ours. */
   input: string;
   container: Container;
   signal: AbortSignal;
@@ -39,7 +47,7 @@ export interface SpeechConversion {
   /** A stream of audio. */
   source: AsyncIterable<Uint8Array>;
   from: SpeechFormat;
-  /** For `wav`: its content, without the header. */
+  /** Format of the result; for `wav`, its content without the header. */
   to: SpeechFormat;
   /** Receives the audio as it is made; the next chunk waits until it resolves. */
   write(chunk: Uint8Array): Promise<void>;
@@ -100,7 +108,7 @@ export interface Ffmpeg {
 const FILES_AT_A_TIME = 2;
 /** Speech arrives hardly faster than real time: ffmpeg mostly waits for it. */
 const STREAMS_AT_A_TIME = 16;
-/** Of uploads whose length is paid for. */
+/** Uploads that are measured at once, because their length is paid for. */
 const LENGTHS_AT_A_TIME = 2;
 const MAX_WAITING = 16;
 /** Audio decoders. Those for pictures, which are most of ffmpeg, are not even opened. */

@@ -1,3 +1,11 @@
+/*
+ * Decodes and encodes images: normalizes input images for models and fits a model's image to the requested canvas. The
+ * header decides before decoding whether size and memory are within limits, and the decoder may not find more pixels
+ * than the header states. Two images are decoded at once, because each occupies a thread of the pool that files and
+ * lookups use too. Only PNG, JPEG, WebP and GIF can be loaded, for the whole process. An image that already matches
+ * keeps its bytes, after one complete decoding. Metadata of input images is removed.
+ */
+
 import pLimit from 'p-limit';
 import type { Sharp } from 'sharp';
 import type { ImageSize, Media } from '../contracts/index.js';
@@ -221,7 +229,7 @@ export function checkImage(bytes: Uint8Array): ImageHeader {
   return checkHeader(bytes);
 }
 
-/** As {@link checkImage}, for bytes with a number that is already limited. */
+/** Checks an image by its header, without a limit for the number of its bytes. */
 export function checkHeader(bytes: Uint8Array): ImageHeader {
   if (!sniffImage(bytes)) {
     const message = 'The image is not a PNG, JPEG, WebP or GIF file, although its label may say so.';
@@ -270,7 +278,7 @@ const OF_INPUTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'image_too_large',
 ]);
 
-/** The same failure for a model's image; other failures stay unchanged. */
+/** Turns a fault of the caller's image into one of the model's image; other failures stay unchanged. */
 export function ofModel(error: unknown): unknown {
   if (!isGatewayError(error) || !OF_INPUTS.has(error.code)) return error;
   return new GatewayError('upstream_error', `The image of the model cannot be used. ${error.message}`, {

@@ -1,3 +1,11 @@
+/*
+ * Reads type, size and memory need of an image from its header, without a decoder. The need decides whether it may be
+ * decoded at all: interlaced PNGs, progressive JPEGs and WebPs hold whole images in memory, and a JPEG with more than
+ * 32 scans costs a pass for each, so it is refused. Types are detected by content; none of the four can refer to other
+ * files, as SVG can. `withoutNotes` removes PNG chunks that a decoder would inflate before the first pixel. Truncated
+ * or unusual headers give no result.
+ */
+
 /** The header of an image, read without decoding. */
 export interface ImageHeader {
   type: ImageType;

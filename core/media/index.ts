@@ -1,3 +1,7 @@
+/*
+ * What other folders may import of audio and image processing. ffmpeg and sharp are loaded at their first use.
+ */
+
 export {
   absentAudioFilters,
   audioFormat,

@@ -1,3 +1,11 @@
+/*
+ * Decides which addresses the gateway may connect to, against requests that reach into private networks (SSRF). A URL
+ * is checked by its text, and a host name by all addresses that it resolves to; one private address refuses the whole
+ * name. The connection uses the checked addresses, so a second lookup cannot change them. Origins that the operator
+ * trusts are exempt and use connections of their own. With an egress proxy, the proxy resolves the names, so addresses
+ * are not checked here. Lookups avoid the thread pool, which image decoding may block for seconds.
+ */
+
 import { Resolver } from 'node:dns/promises';
 import { isIP, isIPv4, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';

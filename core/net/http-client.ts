@@ -1,8 +1,15 @@
+/*
+ * The HTTP client for requests to the outside. Each client of the transport has limits of its own: deadline, size,
+ * trusted origins. Redirects are followed only on request, at most five; every hop is checked by the address guard,
+ * and credentials are dropped at another origin. Trust in a configured origin ends at the first redirect away from it.
+ * Bodies are limited and decoded while they stream. Nothing is loaded or opened before the first request. Checked URLs
+ * are cached by their object, since parsing and checking cost more than comparing.
+ */
+
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { HttpClient, HttpRequest, HttpResponse, HttpStream } from '../contracts/index.js';
-import { parseJson } from '../extraction/scraping/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { GatewayError, parseJson } from '../runtime/index.js';
 import { type AddressGuard, type EgressDispatchers, isLoopbackHost, openDispatchers, readProxyUrl } from './egress.js';
 import { decodeBody, httpFailure, overCap, type Received, type ReceivedBody, receive } from './http-receiver.js';
 import { RequestLifetime, RequestLifetimes } from './request-lifetime.js';
@@ -21,7 +28,7 @@ export interface HttpClientLimits {
   maxBytes?: number;
   /** Private origins that the guard allows for this client. Default: none. */
   trustedOrigins?: readonly string[];
-  /** The same for a request's own URL only: redirects from elsewhere cannot reach them. Default: none. */
+  /** Private origins allowed for a request's own URL only: no redirect from elsewhere reaches them. Default: none. */
   configuredOrigins?: readonly string[];
   /** Aborts every request of the client. */
   signal?: AbortSignal;
@@ -224,7 +231,7 @@ export function withoutCredentials(headers: HeaderFields): Record<string, string
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !CREDENTIAL.test(name)));
 }
 
-/** For a request that has lost its body. */
+/** Removes the fields that describe a body, for a request that has lost it. */
 export function withoutContentFields(headers: HeaderFields): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('content-')));
 }
@@ -279,9 +286,9 @@ export interface Answer {
   status: number;
   headers: HeaderFields;
   url: string;
-  /** As it arrives, with the limit enforced. */
+  /** The body as it arrives, with the limit enforced. */
   received: ReceivedBody;
-  /** The same, with codings decoded. */
+  /** The body with its codings decoded. */
   body: AsyncIterable<Uint8Array>;
 }
 

@@ -1,3 +1,11 @@
+/*
+ * Receives the answer of one request directly from undici's parser, because its streams cost more than the rest of a
+ * request. At most 64 KiB wait for a slow reader; then the origin is paused. Content codings are decoded while the
+ * body streams, and the size is counted after every stage, so a decompression bomb ends at the limit. Failures become
+ * messages without address, URL or content of the origin. `neverSent` says whether a request certainly did not reach
+ * the origin, which makes a retry safe.
+ */
+
 import type { IncomingHttpHeaders } from 'node:http';
 import { pipeline, type Transform } from 'node:stream';
 // By its default export, which exists in versions of Node without Zstandard: the kit then says that they are too old.

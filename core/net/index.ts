@@ -1,3 +1,8 @@
+/*
+ * What other folders may import of the network code: the address guard, the HTTP client, and whether a failed request
+ * was sent at all.
+ */
+
 export {
   type AddressGuard,
   createAddressGuard,
@@ -8,6 +13,3 @@ export {
 } from './egress.js';
 export { discard, HOP_FIELDS, type Hop, type HttpClients, nextHop, readJson } from './http-client.js';
 export { neverSent } from './http-receiver.js';
-export { resumeBody } from './model-upstreams.js';
-export { retryAfterSeconds, uselessAnswer } from './upstream-failures.js';
-export { vendorLimitsOf } from './upstream-limit.js';

@@ -1,3 +1,8 @@
+/*
+ * Encodes a form as `multipart/form-data` with a known length. Files on disk are read only while the form is sent, so
+ * a large upload takes no memory.
+ */
+
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { BodySource } from '../contracts/index.js';
@@ -50,7 +55,7 @@ async function* readAll(pieces: readonly FilePart['content'][]): AsyncGenerator<
   }
 }
 
-/** As browsers do it (HTML Standard, multipart form data). */
+/** Escapes line breaks and quotes of a name as browsers do (HTML Standard, multipart form data). */
 function quote(text: string): string {
   return text.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22');
 }

@@ -1,3 +1,11 @@
+/*
+ * The lifetime of one HTTP request: what may end it before its last byte (deadline, silence, its caller, the closing
+ * of the client). Deadlines within 5 seconds have a timer; later ones share one that ticks every 250 ms. Requests with
+ * the same long-lived signals share one listener, since adding a listener walks past all existing ones. A paused
+ * origin cannot send, so its silence does not count. Every request has a lifetime, so it creates neither a controller
+ * nor a promise unless the connection is still opening.
+ */
+
 import { GatewayError, SharedTimer, type Ticking, unlessAborted } from '../runtime/index.js';
 
 /** Maximum delay of a distant deadline; these share one timer. */

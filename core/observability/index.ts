@@ -1,3 +1,8 @@
+/*
+ * What other folders may import of logs and traces: the root logger, redaction, scopes, and spans of requests and
+ * models.
+ */
+
 export { createLogger, createRedaction } from './logger.js';
 export {
   currentScope,

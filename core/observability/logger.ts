@@ -1,3 +1,11 @@
+/*
+ * Writes log lines in batches, so no request waits for a disk: every 500 ms or 48 KiB, in one write. Only listed
+ * fields are written, in a fixed order; lines are composed by hand, because a general serializer takes several times
+ * as long. Known secrets and texts that look like secrets are redacted everywhere, and control characters are escaped.
+ * Of an error only name, message, code, a short stack and its causes are written. A destination that fails loses lines
+ * but never ends the process.
+ */
+
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { createRequire } from 'node:module';

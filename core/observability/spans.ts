@@ -1,3 +1,11 @@
+/*
+ * Scopes and spans of work. A scope follows asynchronous calls and names the request, job, plugin instance and span,
+ * so log lines need no parameters for them. It is shared by all copies of this module in the process, since a plugin
+ * may bring its own. Without tracing, a span costs one look at the scope. Requests of plugins become spans without
+ * path and query, which may contain keys, and carry the trace context only to origins that the operator configured.
+ * Failures are recorded as stable codes.
+ */
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type {
   HttpClient,
@@ -57,7 +65,7 @@ function addressOf({ hostname, port, protocol }: URL) {
   };
 }
 
-/** The same client; records each request when it has its answer, or its response headers if the body is streamed. */
+/** A client that records each request at its answer, or at its response headers if the body is streamed. */
 export function measureHttp(client: HttpClient, entry: string, meter: Meter): HttpClient {
   async function measure<Answer extends { status: number }>(send: () => Promise<Answer>): Promise<Answer> {
     const begun = performance.now();
@@ -93,7 +101,7 @@ export function usageAttributes({ inputTokens, outputTokens }: Usage = {}): Span
   return { 'gen_ai.usage.input_tokens': inputTokens, 'gen_ai.usage.output_tokens': outputTokens };
 }
 
-/** The same files; each write is a span. */
+/** A storage whose writes are spans. */
 export function writeInSpans(storage: Storage): Storage {
   return {
     write: (file) =>

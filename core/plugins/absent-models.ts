@@ -1,10 +1,11 @@
+/*
+ * Remembers models that no server has: those that the plugins file presumes, that the operator has not named, and that
+ * the lists of all their upstreams lack. Clients do not see them in the list of models. A request for one is still
+ * sent, and a model that has answered is never absent again, because some servers have models that they do not list.
+ */
+
 import type { CheckedUpstream } from '../contracts/index.js';
 
-/*
- * Models that no server has: those that the plugins file presumes and the operator has not named, and that the lists of
- * all their upstreams lack. They are left out of the list for clients. A request for one is still sent, and a model that
- * has answered is never absent again: some servers have models that they do not list.
- */
 export interface AbsentModels {
   /** Reads the results of a check of all upstreams. */
   read(checks: readonly CheckedUpstream[]): void;

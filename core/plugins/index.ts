@@ -1,3 +1,8 @@
+/*
+ * What the gateway imports to read the plugins file, load plugins, find contributions and give each plugin its
+ * services.
+ */
+
 export {
   AUDIO_FILTERS,
   BROWSER,

@@ -1,3 +1,11 @@
+/*
+ * Reads plugins.config.json and imports the plugins that it names. Variables in `options` are replaced by their
+ * values, and the entry records which variable each option came from, so errors can name it. An entry with `models`
+ * becomes one entry per model, which loads and fails by itself. Fallback entries are decided from the entries alone,
+ * so a fallback does not hide the failure of a better one. Errors name the file and the field. An import has 10
+ * seconds and must have a plugin of contract version 1 as its default export.
+ */
+
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';

@@ -1,3 +1,11 @@
+/*
+ * Converts what a plugin throws into an error for clients. Each kind of contribution may throw its own codes only; any
+ * other code would let a plugin report a revoked key or an empty budget, so it becomes `upstream_changed`. Values of
+ * the instance's options (keys, addresses, upstream names) are removed from every text, because no schema marks the
+ * secret ones. Objects that only look like our error class are created anew. Reported usage is reduced to possible
+ * counts. An error that needs no change is passed on without a copy.
+ */
+
 import type { ContributionKind, Usage } from '../contracts/index.js';
 import {
   type Attempt,

@@ -1,3 +1,11 @@
+/*
+ * Loads plugin instances, records their state, and is the only way to call a plugin's code. Entries load concurrently
+ * but are registered in the order of the configuration, so timing does not decide which one gets a name. A failed
+ * entry is reported and the others continue, unless it is required. Every call has a deadline; a call that ignores its
+ * abort is logged at most once a minute. Errors pass through `readPluginFailure`. Upstream checks run all at once
+ * within 5 seconds. Disposal runs in reverse order and aborts the instance's requests first.
+ */
+
 import path from 'node:path';
 import type {
   CheckedUpstream,

@@ -1,3 +1,11 @@
+/*
+ * The registry of what plugins contribute: platforms, models, their aliases, and sign-in. It is written while plugins
+ * load and read for every request, so its lists are rebuilt at each change and a look-up of a text model is one map
+ * access. A platform or model has exactly one instance; a second one is refused before anything is added.
+ * Contributions are checked against their contract when they are registered, because plugins need not be typed. An
+ * extractor that throws in `match` counts as no match, so one platform does not hide the others.
+ */
+
 import type {
   AudioOperation,
   AudioProvider,
@@ -17,8 +25,7 @@ import type {
   TextModel,
   TextProvider,
 } from '../contracts/index.js';
-import { isRecord, type JsonRecord } from '../extraction/scraping/index.js';
-import { createValidator, GatewayError } from '../runtime/index.js';
+import { createValidator, GatewayError, isRecord, type JsonRecord } from '../runtime/index.js';
 import { resolveAliases } from './plugin-config.js';
 import { asError, type HideOptions } from './plugin-failure.js';
 

@@ -1,15 +1,16 @@
-import type { TransientCode } from './errors.js';
-import type { Clock } from './time.js';
-
 /*
  * The circuit breaker: decides whether something that keeps failing is called again. Each upstream of a model has one
- * (`net/fail-over.ts`), each method of a platform (`extraction/fallback-chain.ts`), and the cache (`storage/cache.ts`).
+ * (`upstreams/fail-over.ts`), each method of a platform (`extraction/fallback-chain.ts`), and the cache
+ * (`storage/cache.ts`).
+ *
  * It is closed as long as calls succeed. It opens after a number of failures in a row, or at once for a time that its
  * owner chooses, and blocks calls until its cool-down is over. Then it is half-open: a call may probe, and a success
- * closes it. Each opening since the last success may last longer. Concurrent calls fail together: that is one reason to
- * open, not several, so a failure while it is open has no effect, unless it is the failure of a probe. Its state is in
- * memory, with a monotonic clock.
+ * closes it. Concurrent calls fail together and are one reason to open, so a failure while it is open has no effect,
+ * unless a probe failed. Its state is in memory, with a monotonic clock.
  */
+
+import type { TransientCode } from './errors.js';
+import type { Clock } from './time.js';
 
 export interface CircuitBreakerOptions {
   clock: Pick<Clock, 'monotonic'>;

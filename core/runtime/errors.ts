@@ -1,3 +1,11 @@
+/*
+ * All failures that the gateway can name. The list of codes is closed: another code does not reach a client, and
+ * `server/http/error-response.ts` has the single table of HTTP statuses. The message of a `GatewayError` is safe to
+ * show; the underlying error is its cause, which only the log gets. Errors are recognized across copies of this
+ * package by a symbol, since a plugin may bring its own. Waits that upstreams ask for are bounded to a minute, or 7
+ * days for a vendor's rate limit. The file also converts errors of disks, missing packages and damaged files.
+ */
+
 /** Definitive answers of a platform about an item: why it cannot be extracted. */
 export const DEFINITIVE_CODES = [
   'removed',

@@ -1,10 +1,10 @@
-import { open, rm, stat } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
-
 /*
  * A lock of a file between processes of one machine: a file `NAME.lock` beside it, which only one process can create.
  * Others wait for it. A lock that is older than a minute belongs to a dead process and is removed.
  */
+
+import { open, rm, stat } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 100;
 /** Holders take seconds; a process that began this long ago is dead. */

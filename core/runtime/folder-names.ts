@@ -1,3 +1,8 @@
+/*
+ * Lists folders that may be missing, and creates the data folder for this user only. An error names the setting to
+ * change. Node's own recursive `mkdir` is not used, because it never ends in folders that accept no others.
+ */
+
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { GatewayError, isSystemError } from './errors.js';

@@ -1,3 +1,8 @@
+/*
+ * The base of all other folders: errors, deadlines, clocks, circuit breakers, validation and the interface of the log.
+ * It imports nothing of core.
+ */
+
 export { type CircuitBreaker, type Cooling, createCircuitBreaker, createCoolDown } from './circuit-breaker.js';
 export {
   type Attempt,
@@ -25,6 +30,28 @@ export {
 } from './errors.js';
 export { withFileLock } from './file-lock.js';
 export { folderNames, makeFolder } from './folder-names.js';
+export {
+  asArray,
+  asBoolean,
+  asCount,
+  asId,
+  asNumber,
+  asPositive,
+  asRecord,
+  asRecords,
+  asString,
+  at,
+  type FindLimits,
+  findAll,
+  firstLine,
+  isRecord,
+  type JsonRecord,
+  literalEnd,
+  parseJson,
+  parseJsonPart,
+  rawStats,
+  tryParseJson,
+} from './json.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export {
   type Clock,

@@ -1,4 +1,8 @@
-/** Structured log lines. Only the fields of {@link LogFields} are written: a body or a header cannot be logged. */
+/*
+ * The interface of the log. Only the fields that are declared here are written, so a body or a header cannot be logged
+ * by mistake.
+ */
+
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -38,5 +42,5 @@ export interface LogFields {
   member?: string;
 }
 
-/** For embedders without a log. */
+/** Drops every line, for embedders without a log. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };

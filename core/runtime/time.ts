@@ -1,3 +1,11 @@
+/*
+ * Time and waiting: the replaceable clock, deadlines, shared timers, poll loops and throttled warnings. `withDeadline`
+ * answers in time even if the work ignores its signal, and removes its timers and listeners in any case. A shared
+ * timer and a swap-remove list serve thousands of running requests, where a timer or a growing Set per request would
+ * be a considerable part of the cost. A poll loop runs one poll after the other, so a slow database does not
+ * accumulate runs. Random bytes are drawn in batches for the same reason.
+ */
+
 import { randomBytes } from 'node:crypto';
 import { isGatewayError } from './errors.js';
 import type { Logger } from './logger.js';

@@ -1,3 +1,11 @@
+/*
+ * The key-value cache of a gateway, in Redis or in the SQL database. It never fails: a store that fails, is slow or
+ * returns something unreadable counts as a miss, logged at most once a minute. After a timeout of 500 ms the store is
+ * left out for 2 seconds, so an outage does not delay every request. A Redis connection that sent an unreadable answer
+ * is replaced, because each later answer would be matched to the wrong command. Values above 4 MiB of JSON are not
+ * cached. Expired rows of the SQL store are deleted in batches by writers.
+ */
+
 import { EventEmitter } from 'node:events';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import type { Cache, Clock, Logger } from '../contracts/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Stores files in one folder, readable only by their owner. A file is written to a temporary name, synced and renamed,
+ * so a name always leads to a whole file, and it survives a power cut once the folder is synced too. Its metadata
+ * follows its content in the same file, so both are written and removed together. A file is hashed at its first read
+ * after each change; damage throws a `storage_error` instead of wrong bytes. Expired files and remains of crashes are
+ * removed at the start and every hour, safely beside other processes.
+ */
+
 import { createHash, randomUUID } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';

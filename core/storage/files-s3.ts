@@ -1,3 +1,11 @@
+/*
+ * Stores files in an S3-compatible store that may be unavailable. Each file is written to the disk first and can be
+ * read at once, then uploaded, verified and removed from the disk. Files on the disk are the upload queue; there is no
+ * other list. While the store is unavailable, writers do not wait for it, and a poll every 10 seconds uploads what is
+ * left; other nodes cannot read such a file until then. Four uploads run at once with one part of each in memory. A
+ * file that the store refuses does not block others.
+ */
+
 import pLimit from 'p-limit';
 import type { ByteRange, Clock, FileSource, FileStat, Logger, StoredBody } from '../contracts/index.js';
 import { endsWithin, GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
@@ -11,7 +19,7 @@ const TIMEOUT_MS = 10_000;
 const PING_FRESH_MS = 15_000;
 
 export interface S3FilesOptions {
-  /** See {@link readFilesUrl}. */
+  /** `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]`. */
   url: string;
   /** Folder of files that the store does not have yet. */
   folder: string;

@@ -1,3 +1,8 @@
+/*
+ * Opens the file storage that the settings name: a folder of the data directory, or an S3-compatible store with that
+ * folder in front of it. The implementation is loaded on demand, and opening sends no request to the store.
+ */
+
 import path from 'node:path';
 import type { Clock, Logger, Storage } from '../contracts/index.js';
 

@@ -1,3 +1,11 @@
+/*
+ * Makes renames and removals in a folder survive a power cut, and copies files with their hash. Callers of a
+ * `FolderSync` that arrive during a sync share the next one, so many writers cost few syncs; the folder stays open,
+ * because opening it takes as long as a sync. Links and special files are never followed or copied. Copies are
+ * readable only by their owner, synced, and have the time of their source. Windows cannot sync folders, so nothing is
+ * done there.
+ */
+
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';

@@ -1,3 +1,8 @@
+/*
+ * What other folders may import of storage: opening the cache and the files, reading stored files, copies with a
+ * digest, and the secrets of the data folder.
+ */
+
 export { cacheMigrations, openCache } from './cache.js';
 export { type Files, openFiles } from './files.js';
 export { FILE_NAME, isWhole, readRange, readTrailer, type Trailer } from './files-disk.js';

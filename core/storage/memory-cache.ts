@@ -1,3 +1,8 @@
+/*
+ * The in-memory cache of a gateway without a database: 16 MiB of JSON, the least recently used entry evicted first. It
+ * has a file of its own because the plugin package carries it.
+ */
+
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock } from '../contracts/index.js';
 import { systemClock } from '../runtime/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Runs requests to an S3-compatible store, with up to three tries within one deadline; every request to a store can be
+ * repeated. Each try has a client of its own, since the library has no other way to give a request a signal. Stores
+ * answer long operations with status 200 before they know the result, so an error in the body becomes a failure.
+ * Uploads carry a checksum. Errors repeat only the status and code of the store, because its messages may contain keys
+ * and addresses.
+ */
+
 import { createHash } from 'node:crypto';
 import { S3mini, S3ServiceError } from 's3mini';
 import type { Clock } from '../contracts/index.js';

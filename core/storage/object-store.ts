@@ -1,3 +1,11 @@
+/*
+ * Stores files as objects of an S3-compatible store, with their hash, size, times and type as metadata. Uploads above
+ * 8 MiB go in parts, one part in memory, and every upload is verified by a second request, because stores may answer
+ * "done" and then fail. A whole file is hashed while it is read, and its last bytes are withheld until the hash fits;
+ * a range is not verified. Expiring files have a marker object named by the hour, so one listing finds what is due. A
+ * reader may pause, but a store that is silent for 30 seconds fails.
+ */
+
 import { createHash } from 'node:crypto';
 import type { ByteRange, Clock, FileSource, FileStat, StoredBody } from '../contracts/index.js';
 import { damagedFile, GatewayError, isDamagedFile, isGatewayError, withDeadline } from '../runtime/index.js';

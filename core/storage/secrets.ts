@@ -1,3 +1,9 @@
+/*
+ * Secrets of this installation: 32 random bytes in a file of the data folder, the same at every start and for every
+ * process. Two processes that create one at the same time get the same bytes, because a link fails if the name exists.
+ * Access by other users of the machine is removed whenever a secret is read.
+ */
+
 import { randomBytes, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, link, lstat, open, unlink } from 'node:fs/promises';

@@ -1,3 +1,11 @@
+/*
+ * One call of an audio provider, and what its result and its upstream request must be. Each run writes the audio to a
+ * temporary folder, which is removed afterwards, and notices whether the provider changed the file. The kit's upstream
+ * answers with a fixed transcript, or with bytes that only begin like the format: a provider that passes them on sees
+ * no difference. Requests are compared completely, also the fields and files of forms, so an unexpected field is a
+ * problem as well.
+ */
+
 import assert from 'node:assert';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,8 +27,6 @@ import { compare } from './matchers.js';
 import { type ModelCall, runCall, usageProblems } from './models.js';
 import { type Readable, unless } from './runner.js';
 import { audioProviderOf } from './setup.js';
-
-/** One call of an audio provider, and what its result and its request must be. */
 
 /** The result of one sample's call. */
 export interface AudioRun extends Readable {

@@ -1,3 +1,10 @@
+/*
+ * The rules that every audio provider must pass: each listed operation has a method and a sample, each format is made
+ * or its replacement is named, odd texts reach the upstream unchanged, concurrent calls stay apart, failures of the
+ * upstream have the right codes, and a caller who leaves ends the call at once. Rules are rows of a table; a provider
+ * without an upstream skips those about upstreams. `describeAudioProvider` registers them with the test runner.
+ */
+
 import assert from 'node:assert';
 import type {
   AudioModel,
@@ -44,8 +51,6 @@ import {
 } from './models.js';
 import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from './runner.js';
 import { audioProviderOf } from './setup.js';
-
-/** The rules of audio providers. */
 
 export interface AudioProviderDefinition extends ModelDefinition {
   /** At least one for each operation that a model lists. */

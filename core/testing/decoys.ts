@@ -1,3 +1,10 @@
+/*
+ * Checks that an extractor takes nothing from another item. Every reply that contains the item's id gets another item
+ * beside it, with other ids and numbers that begin differently, so they can be recognized in a result. Then all
+ * replies, and each single one, are about another item. The result must contain none of these numbers, ids or texts,
+ * and must otherwise be the same. A sample whose replies cannot be changed says why in `noDecoys`.
+ */
+
 import type { Extraction } from '../contracts/index.js';
 import {
   type ExtractorDefinition,
@@ -11,8 +18,6 @@ import { compare } from './matchers.js';
 import { createReplay, type Exchange } from './replay.js';
 import { isRecord, mapLeaves, NestedJson, type Part, putTogether, type ReplyParts, takeApart } from './reply-parts.js';
 import { reportAll } from './runner.js';
-
-/** Replies about another item, or with another item beside the requested one. */
 
 /**
  * Adds another item beside the requested one in every reply that contains it; then makes all replies, and each single

@@ -1,3 +1,10 @@
+/*
+ * Runs one sample of an extractor through match, short-link resolution and extraction, as the gateway does, with
+ * recorded replies. It also defines what must hold for every result: it fits the schema, has no empty fields, and uses
+ * valid names for methods and limitations. Damaged replies may cost fields or the whole result, but must not cause a
+ * wrong id or an error other than a `GatewayError`.
+ */
+
 import assert from 'node:assert';
 import path from 'node:path';
 import { type Extraction, type HttpClient, type LinkRef, matchedLink } from '../contracts/index.js';
@@ -11,8 +18,6 @@ import { type CallOptions, contractErrorOf, type ModelDefinition, outcomeOf, run
 import { createReplay, type Exchange, pluginFolder, readFixture } from './replay.js';
 import type { Readable } from './runner.js';
 import { extractorOf } from './setup.js';
-
-/** One sample through an extractor, and what its result must be at all times. */
 
 /** A platform's part of its tests; the kit adds everything that applies to all platforms. */
 export interface ExtractorDefinition extends ModelDefinition {

@@ -1,3 +1,11 @@
+/*
+ * The rules that every extractor must pass: its links, its samples against recorded replies, replies that are damaged,
+ * cut or about another item, a platform that fails in each usual way, a caller who leaves, and hostile texts that must
+ * be read in linear time. An unused or missing recorded reply is a problem too. `RECORD=1`, or the name of a sample,
+ * records new replies from the network if the result is as expected. `describeExtractor` registers the rules with the
+ * test runner.
+ */
+
 import { resistsDecoys } from './decoys.js';
 import {
   damageProblems,
@@ -34,8 +42,6 @@ import {
   unless,
 } from './runner.js';
 import { extractorOf } from './setup.js';
-
-/** The rules of extractors. */
 
 /** The rules of one sample: its own expectations, and robustness against damaged or exchanged replies. */
 function sampleRules(sample: Sample): readonly Rule<ExtractorDefinition>[] {

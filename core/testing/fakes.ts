@@ -1,6 +1,13 @@
+/*
+ * Services of a plugin without network, files or waiting. The HTTP client answers from a script, can hang, break or
+ * time out as the real one does, and counts bodies that were neither read nor released. Storage and log stay in
+ * memory. A manual clock moves only when it is advanced and wakes its sleepers in order; `withFastClock` drives it so
+ * that waits take a fiftieth of their time or less, while other work gets its turns of the event loop.
+ */
+
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type {
   Clock,
   FileStat,
@@ -13,8 +20,6 @@ import type {
 } from '../contracts/index.js';
 import { readJson } from '../net/index.js';
 import { type ErrorCode, GatewayError, systemClock, unlessAborted } from '../runtime/index.js';
-
-/** Services of a plugin without a network, without files and without waiting. */
 
 /** The reaction of a scripted upstream to one request. */
 export type FakeReply =
@@ -287,16 +292,34 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await setImmediate();
 }
 
-const PACE_MS = 20;
-const PACE_STEP_MS = 1_000;
+/** How fast {@link withFastClock} runs. */
+export interface Pace {
+  /** Milliseconds of the clock. Default 1,000. */
+  stepMs?: number;
+  /** Real milliseconds of each step. Default 20. */
+  everyMs?: number;
+  /** Whether the time stands still for now. Default: never. */
+  isHeld?(): boolean;
+}
 
-/** Runs work whose waits take a fiftieth of their time. */
-export async function withFastClock<Result>(work: (clock: Clock) => Promise<Result>): Promise<Result> {
+/** Runs work whose waits take a fiftieth of their time, or less. */
+export async function withFastClock<Result>(
+  work: (clock: ManualClock) => Promise<Result>,
+  { stepMs = 1_000, everyMs = 20, isHeld = () => false }: Pace = {},
+): Promise<Result> {
   const clock = createManualClock();
-  const pace = setInterval(() => void clock.advance(PACE_STEP_MS), PACE_MS);
+  let isOver = false;
+  const drive = async () => {
+    for (;;) {
+      await setTimeout(everyMs);
+      if (isOver) return;
+      if (!isHeld()) await clock.advance(stepMs);
+    }
+  };
   try {
+    void drive();
     return await work(clock);
   } finally {
-    clearInterval(pace);
+    isOver = true;
   }
 }

@@ -1,3 +1,9 @@
+/*
+ * Checks that an extractor reads replies in linear time when they are made to take long: pieces of markup, white space
+ * or brackets repeated a hundred thousand times, alone, after the beginning of a real reply, and inside the texts that
+ * a result shows. At most six kinds of replies are tried, because each takes a second or more.
+ */
+
 import type { Extraction } from '../contracts/index.js';
 import {
   type ExtractorDefinition,
@@ -11,8 +17,6 @@ import { growthProblems, type LongText, repeated } from './limits.js';
 import { createReplay, type Exchange } from './replay.js';
 import { mapLeaves, type Part, takeApart } from './reply-parts.js';
 import { type Rule, reportAll } from './runner.js';
-
-/** Replies of platforms that are made to take long. */
 
 /** What begins something whose end a reader may look for. */
 const MARKUP = [

@@ -1,9 +1,19 @@
+/*
+ * The rules that every image provider must pass: sizes, formats, references and masks, odd prompts that must reach the
+ * upstream unchanged, concurrent calls, failures of the upstream, and a caller who leaves. With an upstream, the image
+ * must be passed on byte by byte; without one, it is decoded and must react to its input. Images are made and decoded
+ * with sharp, which is loaded on demand. `describeImageProvider` registers the rules with the test runner.
+ */
+
 import assert from 'node:assert';
-import type { GeneratedImage, HttpRequest, ImageCall, ImageProvider, ImageSize, Media } from '../contracts/index.js';
+import type { GeneratedImage, ImageCall, ImageProvider, ImageSize, Media } from '../contracts/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import { answerPolling, type ImagePollingScript, pollingProblems, runPolling, submitsOf } from './image-polling.js';
+import { pollingRules } from './image-polling-rules.js';
 import { called } from './limits.js';
 import {
+  type CallOptions,
   commonFaults,
   contributionOf,
   half,
@@ -24,8 +34,6 @@ import {
 import { type Check, checksOf, describeChecks, type Readable, reportAll, type Table, unless } from './runner.js';
 import { imageProviderOf } from './setup.js';
 
-/** The rules of image providers. */
-
 export interface ImageProviderDefinition extends ModelDefinition {
   /** How its upstream answers. Default: it works without an upstream. */
   upstream?: ImageUpstreamScript;
@@ -36,9 +44,14 @@ export interface ImageProviderDefinition extends ModelDefinition {
 /** An upstream in its own format. */
 export interface ImageUpstreamScript {
   /** A successful answer with these bytes. */
-  image(request: HttpRequest, bytes: Uint8Array): FakeReply;
-  /** The refusal of a prompt by its safety system. */
-  moderation: FakeReply;
+  image(request: SentRequest, bytes: Uint8Array): FakeReply;
+  /**
+   * The refusal of a prompt by its safety system: the answer to the first request. Needed unless the refusal of
+   * `polling` is the only one.
+   */
+  moderation?: FakeReply;
+  /** For an upstream that works on a task, which the plugin asks for until it is done. Default: it answers at once. */
+  polling?: ImagePollingScript;
 }
 
 const SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048', '3840x1280', '16x16'] as const;
@@ -75,7 +88,11 @@ const FAMILY: ModelFamily<ImageProviderDefinition, ImageRun> = {
     name: 'a blocked prompt is asked once, and told',
     expected: 'moderation_blocked',
     codes: ['moderation_blocked'],
-    reply: ({ upstream }) => upstream?.moderation ?? {},
+    reply({ upstream }) {
+      const hasRefusal = upstream?.moderation ?? upstream?.polling?.moderation ?? !upstream;
+      assert(hasRefusal, 'the script of the upstream has no moderation');
+      return upstream?.moderation;
+    },
   },
 };
 
@@ -119,6 +136,7 @@ const IMAGE_RULES: Table<ImageProviderDefinition> = [
   { name: 'leaves what it is given alone', run: leavesAlone },
   { name: 'keeps calls beside each other apart', run: apart },
   ...upstreamRules(FAMILY),
+  ...pollingRules({ callOf: imageCall, makes }),
   {
     name: 'ends at once when the caller leaves',
     async run(definition) {
@@ -146,27 +164,37 @@ function providerOf(definition: ImageProviderDefinition): Promise<ImageProvider>
 
 const USUAL = { size: { width: 1024, height: 1024 }, prompt: 'A lighthouse in the fog', references: [], options: {} };
 
-/** One call. Default model: its first. */
-function imageCall(definition: ImageProviderDefinition, fields: Partial<ImageCall> = {}): ModelCall<ImageRun> {
+/** One call. Default model: its first. @param pending - polls before its task is done. */
+function imageCall(
+  definition: ImageProviderDefinition,
+  fields: Partial<ImageCall> = {},
+  pending?: number,
+): ModelCall<ImageRun> {
   const { upstream } = definition;
+  const polling = upstream?.polling;
+  const runOnce = (options: CallOptions) =>
+    runCall(
+      definition,
+      options,
+      (setup): ImageRun => ({ setup }),
+      async (run, signal) => {
+        const provider = imageProviderOf(run.setup);
+        const model = provider.models[0]?.id ?? '';
+        const call = { ...USUAL, model, idempotencyKey: 'job-of-the-test', signal, ...fields };
+        run.image = await called('generate()', () => provider.generate(call));
+        run.shown = run.image;
+      },
+    );
   return {
     method: 'generate()',
     result: 'an image',
-    run: (options) =>
-      runCall(
-        definition,
-        options,
-        (setup): ImageRun => ({ setup }),
-        async (run, signal) => {
-          const provider = imageProviderOf(run.setup);
-          const model = provider.models[0]?.id ?? '';
-          const call = { ...USUAL, model, idempotencyKey: 'job-of-the-test', signal, ...fields };
-          run.image = await called('generate()', () => provider.generate(call));
-          run.shown = run.image;
-        },
-      ),
-    answer: async (request, bytes) =>
-      upstream ? upstream.image(request, bytes ?? (await imageOf(fields))) : { fail: 'connection' },
+    run: polling ? (options) => runPolling(options, runOnce) : runOnce,
+    async answer(request, bytes) {
+      if (!upstream) return { fail: 'connection' };
+      const image = async () => upstream.image(request, bytes ?? (await imageOf(fields)));
+      return polling ? answerPolling(polling, request, image, pending) : image();
+    },
+    ...(polling && { triesOf: (requests) => submitsOf(polling, requests).length }),
   };
 }
 
@@ -278,18 +306,24 @@ async function apart(definition: ImageProviderDefinition): Promise<void> {
 }
 
 /** A call that must succeed, and all checks of its image. */
-async function makes(definition: ImageProviderDefinition, fields: Partial<ImageCall>) {
+async function makes(
+  definition: ImageProviderDefinition,
+  fields: Partial<ImageCall>,
+  call: ModelCall<ImageRun> = imageCall(definition, fields),
+) {
   const { upstream } = definition;
   let sent: readonly SentRequest[] = [];
-  const { image } = await succeeds(definition, imageCall(definition, fields), async ({ image }, { requests }) => {
+  const { image } = await succeeds(definition, call, async ({ image }, { requests }) => {
     if (!image) return undefined;
     sent = requests;
     const made = await decodeImage(image.bytes);
+    const submits = upstream?.polling ? submitsOf(upstream.polling, requests) : requests;
     const isHandedOn = !upstream || Buffer.from(image.bytes).equals(await imageOf(fields));
     return [
       ...unless(made.contentType === image.contentType, `${image.contentType} is ${made.contentType}`),
       ...unless(isHandedOn, `the ${formatOf(fields.options?.output_format)} of the upstream is not handed on as it is`),
-      ...(upstream && fields.prompt ? promptProblems(requests[0]?.body, fields.prompt) : []),
+      ...(upstream && fields.prompt ? promptProblems(submits[0]?.body, fields.prompt) : []),
+      ...(upstream?.polling ? pollingProblems(requests) : []),
       ...usageProblems(image.usage),
     ];
   });

@@ -1,6 +1,9 @@
-/// <reference types="node" preserve="true" />
-/** `mediagate/testing`: the toolkit for plugin tests. */
+/*
+ * `mediagate/testing`: the toolkit for tests of plugins. It has checks for each kind of contribution, fakes of the
+ * gateway's services, matchers, and fixtures that are recorded and replayed.
+ */
 
+/// <reference types="node" preserve="true" />
 export { createMemoryCache } from '../storage/index.js';
 export {
   type AudioProviderDefinition,
@@ -30,6 +33,8 @@ export {
   type ImageUpstreamScript,
   imageProviderChecks,
 } from './image.js';
+export type { ImagePollingScript } from './image-polling.js';
+export { beginWork, type EndedWork } from './left-running.js';
 export {
   absent,
   approximately,

@@ -1,15 +1,16 @@
+/*
+ * Time limits of the kit. A test runner only reports that a test took too long; the kit names the plugin, the check
+ * and the call. Every call of a plugin's code goes through `called`, which fails if the call does not end; a call that
+ * blocks the process is ended by a second thread. It also catches rejected promises and late throws that no code waits
+ * for, and measures CPU time for texts that grow fourfold: linear growth passes, quadratic growth fails.
+ */
+
 import assert from 'node:assert';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { url as debuggerUrl } from 'node:inspector';
 import { Worker } from 'node:worker_threads';
 import { type Clock, endsWithin, withDeadline } from '../runtime/index.js';
 import { withFastClock } from './fakes.js';
-
-/**
- * Time limits of the kit. Test runners only say that a test took too long; the kit knows which plugin, which check and
- * which call did. Every call of a plugin's code goes through {@link called}, which fails when the call does not end.
- * A call that blocks the process is ended by a second thread.
- */
 
 /** Milliseconds of one call on a busy machine. */
 const CALL_MS = 12_000;

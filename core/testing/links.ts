@@ -1,3 +1,10 @@
+/*
+ * Rules of `match`, checked without any request: links match to their ids, canonical links match to the same item
+ * again, links still match as people paste them, and links of others are left alone. Hostile links are derived from
+ * the valid ones: look-alike hosts, user information, other schemes, encoded slashes, names of `Object.prototype`,
+ * paths of 100,000 characters. None of them may match as an item of the platform, and `match` must never throw.
+ */
+
 import assert from 'node:assert';
 import { type Extractor, type LinkRef, matchedLink, type ProbeLink } from '../contracts/index.js';
 import type { ExtractorDefinition } from './extraction-run.js';
@@ -7,8 +14,6 @@ import { show } from './matchers.js';
 import { contributionOf } from './models.js';
 import { type Rule, reportAll } from './runner.js';
 import { extractorOf } from './setup.js';
-
-/** Rules of `match`. No request is sent. */
 
 export const LINK_RULES: readonly Rule<ExtractorDefinition>[] = [
   {

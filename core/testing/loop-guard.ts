@@ -1,3 +1,9 @@
+/*
+ * A thread beside the tests. A loop or an expression without an end keeps the main thread from running any timer, so
+ * no limit of its own could end it. This thread sees that the main thread's pulse stands still while a call runs, and
+ * ends what it executes.
+ */
+
 import * as inspector from 'node:inspector';
 import { workerData } from 'node:worker_threads';
 

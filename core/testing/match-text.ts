@@ -1,8 +1,11 @@
+/*
+ * Finds the link in a text as the gateway does, normalized first, but with a single extractor in place of the
+ * registry.
+ */
+
 import { type Extractor, type LinkRef, matchedLink } from '../contracts/index.js';
 import { matchPasted, parseLinkText } from '../extraction/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-
-/** Matches a link as the gateway does: normalised, by one extractor. */
 
 /** The link in a text; undefined if it is not the extractor's, or no item. What `match` throws passes through. */
 export function matchText(extractor: Pick<Extractor, 'match' | 'linkForms'>, text: string): LinkRef | undefined {

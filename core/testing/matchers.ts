@@ -1,3 +1,8 @@
+/*
+ * Matchers for the expected result of a sample, and `compare`, which reports each difference with its path. Objects may
+ * have further fields; lists must have the same length.
+ */
+
 /** An expectation of one value, for the `expect` of a sample. */
 export interface Matcher {
   readonly [MATCHER]: true;

@@ -1,3 +1,10 @@
+/*
+ * What the rules of all contracts share: one call of a plugin in a setup of its own, callers who leave before or
+ * during a call, and, for images, audio and text, upstreams that fail and the checks of every result. A failure must
+ * have one of its codes, must not be tried more than three times, must leave no connection open, and must not show the
+ * upstream's words or secrets. Calls of one plugin never share cool-downs or caches.
+ */
+
 import assert from 'node:assert';
 import { inspect } from 'node:util';
 import type { Clock, ContributionKind, HttpClient, Plugin } from '../contracts/index.js';
@@ -8,13 +15,8 @@ import { endsWhenLeft, growthProblems, HangError, LEFT, type LongText, repeated,
 import { leakProblems, type Readable, type Rule, reportAll, unless } from './runner.js';
 import { setUpPlugin, type TestSetup } from './setup.js';
 
-/**
- * What the contracts share: one call of a plugin, callers who leave, and, for images, audio and text, upstreams that
- * fail and the checks of every result.
- */
-
-/** Maximum requests of one call. */
-const MAX_TRIES = 3;
+/** How often one call may ask for its work. */
+export const MAX_TRIES = 3;
 /** A private text in an upstream's body. */
 export const WORDS = 'words-of-the-upstream-alone';
 /** Codes of a useless answer. */
@@ -34,6 +36,8 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Clock for waiting. Default: real time. */
   waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
+  /** Whether `clock.now()` moves with `waiting`. Default false. */
+  movesNow?: boolean;
   /** Called with each chunk of the result. */
   onChunk?(): void;
 }
@@ -50,6 +54,8 @@ export interface ModelCall<Run extends Readable> extends Call<Run> {
   result: string;
   /** The answer of a working upstream, whose image or audio has the given bytes; without one, a network that fails. */
   answer(request: SentRequest, bytes?: Uint8Array): FakeReply | Promise<FakeReply>;
+  /** How often the work was asked for. Default: with each request. */
+  triesOf?(requests: readonly SentRequest[]): number;
   /** Problems of a failed run besides those of every model, one line each. Default: none. */
   problemsOf?(run: Run): string[];
 }
@@ -66,23 +72,31 @@ export interface ModelFault {
   isFinal?: boolean;
 }
 
+export interface ModelRefusal<Definition> {
+  name: string;
+  expected: string;
+  codes: readonly string[];
+  /** The answer to the first request; undefined for an upstream that never refuses at once. */
+  reply(definition: Definition): FakeReply | undefined;
+}
+
 /** What differs between images, audio and text. */
 export interface ModelFamily<Definition extends ModelDefinition, Run extends Readable> {
   kind: ContributionKind;
   calls(definition: Definition): readonly ModelCall<Run>[];
   faults: readonly ModelFault[];
   /** An upstream's refusal of a caller's input, which is not the upstream's fault. */
-  refusal: { name: string; expected: string; codes: readonly string[]; reply(definition: Definition): FakeReply };
+  refusal: ModelRefusal<Definition>;
 }
 
 /** Sets a plugin up for one call alone, makes it, and disposes of it: without cool-downs or caches of another call. */
 export async function runCall<Run extends Readable>(
   { plugin, options, now }: ModelDefinition & { now?: string },
-  { http, waiting, signal = new AbortController().signal }: CallOptions,
+  { http, waiting, movesNow, signal = new AbortController().signal }: CallOptions,
   begin: (setup: TestSetup) => Run,
   work: (run: Run, signal: AbortSignal) => Promise<void>,
 ): Promise<Run> {
-  const setup = await setUpPlugin({ plugin, options, http, now, waiting });
+  const setup = await setUpPlugin({ plugin, options, http, now, waiting, movesNow });
   const run = begin(setup);
   try {
     await work(run, signal);
@@ -118,7 +132,7 @@ export function modelNameProblems(models: readonly { id: string }[]): string[] {
  */
 export async function succeeds<Run extends Readable>(
   definition: ModelDefinition & { upstream?: unknown },
-  { answer, result, run: make }: ModelCall<Run>,
+  { answer, result, run: make, triesOf = ({ length }) => length }: ModelCall<Run>,
   problemsOf: (run: Run, http: FakeHttp) => readonly string[] | undefined | Promise<readonly string[] | undefined>,
 ): Promise<Run> {
   const http = createFakeHttp((request) => answer(request));
@@ -126,10 +140,10 @@ export async function succeeds<Run extends Readable>(
   const problems = await problemsOf(run, http);
   assert(problems && run.error === undefined, `expected ${result}, got ${outcomeOf(run)}`);
   const max = definition.upstream ? 1 : 0;
-  const { length } = http.requests;
+  const tries = triesOf(http.requests);
   reportAll([
     ...problems,
-    ...unless(length <= max, `it made ${length} requests for ${result}`),
+    ...unless(tries <= max, `it made ${tries} requests for ${result}`),
     ...undeclaredProblems(run.setup),
     ...leakProblems(definition.secrets ?? [], run),
   ]);
@@ -230,13 +244,14 @@ export function upstreamRules<Definition extends ModelDefinition & { upstream?: 
             withWords(await reply((bytes) => call.answer(request, bytes)), words),
           );
           const { run, error, problems } = await failed(call, http, codes, codes.join(' or '));
+          const tries = call.triesOf?.(http.requests) ?? http.requests.length;
           const quoted = error?.upstream?.message ?? '';
           const isQuoted = keepsWords ? quoted.includes(WORDS) : true;
           return [
             ...problems,
             ...(call.problemsOf?.(run) ?? []),
             ...unless(isQuoted, 'error.upstream does not have what the upstream says'),
-            ...unless(http.requests.length <= (isFinal ? 1 : MAX_TRIES), `it asked ${http.requests.length} times`),
+            ...unless(tries <= (isFinal ? 1 : MAX_TRIES), `it asked ${tries} times`),
             ...unless(http.openBodies === 0, 'a connection stays open'),
             ...leakProblems(keepsWords ? secrets : words, run),
           ];
@@ -259,10 +274,10 @@ export function upstreamRules<Definition extends ModelDefinition & { upstream?: 
     },
     {
       name: refusal.name,
-      applies,
+      applies: (definition) => applies(definition) && refusal.reply(definition) !== undefined,
       run: (definition) =>
         each(definition, async (call) => {
-          const http = createFakeHttp([refusal.reply(definition)]);
+          const http = createFakeHttp([refusal.reply(definition) ?? {}]);
           const { run, error, problems } = await failed(call, http, refusal.codes, refusal.expected);
           return [
             ...problems,
@@ -293,11 +308,11 @@ export function upstreamRules<Definition extends ModelDefinition & { upstream?: 
 }
 
 /** What errors and answers of models may have much of. */
-const LONG_TEXTS = [' ', '\n', '<', '"', '\\', '{"a":', '[', 'data: '].map(
+export const LONG_TEXTS = [' ', '\n', '<', '"', '\\', '{"a":', '[', 'data: '].map(
   (piece): LongText => ({ name: JSON.stringify(piece), text: (size) => `a${repeated(piece, size)}b` }),
 );
 
-const LONG_REPLIES: Readonly<Record<string, (text: string) => FakeReply>> = {
+export const LONG_REPLIES: Readonly<Record<string, (text: string) => FakeReply>> = {
   'a page with status 500': (text) => ({ status: 500, headers: { 'content-type': 'text/html' }, body: text }),
   'an error message': (message) => ({ status: 400, body: { error: { message }, detail: { message } } }),
   'an answer': (text) => ({ headers: { 'content-type': 'application/json' }, body: text }),
@@ -305,7 +320,7 @@ const LONG_REPLIES: Readonly<Record<string, (text: string) => FakeReply>> = {
 };
 
 /** The reply with a text in it: in the message of a JSON error, or after a page. */
-function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
+export function withWords(reply: FakeReply, words: readonly string[]): FakeReply {
   if (!('body' in reply) || reply.body instanceof Uint8Array || reply.body === '') return reply;
   if (typeof reply.body === 'string') return { ...reply, body: `${reply.body}<p>${words.join(' ')}</p>` };
   return { ...reply, body: JSON.parse(JSON.stringify(reply.body).replaceAll('No.', words.join(' '))) };

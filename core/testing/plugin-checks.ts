@@ -1,3 +1,10 @@
+/*
+ * The rules that every plugin must pass: it can be imported, names itself correctly, has strict options with valid
+ * defaults, sets up without a request, contributes exactly what it provides, checks its upstreams with the right
+ * results, and can be disposed twice. The kit imports the plugin itself, so it can report an import that throws or
+ * does not end. `describePlugin` registers the rules with the test runner.
+ */
+
 import assert from 'node:assert';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,8 +16,6 @@ import { called } from './limits.js';
 import { pluginFolder } from './replay.js';
 import { type Check, checksOf, describeChecks, type Rule, reportAll, unless } from './runner.js';
 import { setUpPlugin, type TestSetup } from './setup.js';
-
-/** The rules of every plugin. */
 
 export interface PluginDefinition {
   /**

@@ -1,3 +1,11 @@
+/*
+ * Checks an extractor with 500 randomly damaged versions of a sample's replies: fields removed, lists shortened, texts
+ * cut, values of other types, every second one with another item beside the requested one. A result must contain no
+ * wrong id and no number that the item does not have, and only a `GatewayError` may be thrown. The same seed makes the
+ * same damage, so a failure can be repeated with `PRUNING_SEED`. Damage is applied and undone in place, because a copy
+ * for each version would take longer than everything else.
+ */
+
 import type { Extraction } from '../contracts/index.js';
 import { parseCount, parseDuration } from '../extraction/scraping/index.js';
 import { withDecoys } from './decoys.js';
@@ -6,8 +14,6 @@ import { withFastClock } from './fakes.js';
 import { createReplay, type Exchange } from './replay.js';
 import { NestedJson, type Part, putTogether, type ReplyParts, takeApart } from './reply-parts.js';
 import { reportAll } from './runner.js';
-
-/** Replies with random damage, the same for the same seed, and the numbers that a result of them may contain. */
 
 const PRUNINGS = 500;
 const PROBLEMS_SHOWN = 20;

@@ -1,3 +1,10 @@
+/*
+ * Records replies of the real network as fixtures of a sample, with the address guard and limits of the gateway's own
+ * client. Only four response headers are recorded. Secrets of the definition, and query parameters and fields of
+ * bodies that look like credentials or identify a visitor, are removed. If several requests have the same address, a
+ * field that only one body has is recorded to tell them apart. Bodies become files beside `exchanges.json`.
+ */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { HttpClient, HttpRequest, HttpResponse } from '../contracts/index.js';

@@ -1,11 +1,17 @@
+/*
+ * Answers requests from recorded exchanges, in place of a network. A request must have the recorded method, origin and
+ * path, each recorded query parameter, and the recorded parts of the body; other parameters may have any value.
+ * Several fitting exchanges are used in order, the last one repeatedly. Requests without an exchange get a connection
+ * error and are listed, and so are exchanges without a request. It also finds the source folder of a plugin whose
+ * compiled tests are elsewhere.
+ */
+
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HttpClient, HttpRequest } from '../contracts/index.js';
 import { systemClock } from '../runtime/index.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
-
-/** Recorded replies in place of a network. */
 
 /** `exchanges.json` of a fixture folder; bodies are files beside it. */
 export interface FixtureFile {

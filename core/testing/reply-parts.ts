@@ -1,7 +1,10 @@
-import { literalEnd, parseJson } from '../extraction/scraping/index.js';
-import type { Exchange } from './replay.js';
+/*
+ * Splits a reply into texts, tags and parsed JSON, so that checks can change the data of a page and leave the rest of
+ * it as it was. JSON inside strings of other JSON is parsed too and written back as a string.
+ */
 
-/** Replies in parts, so that checks can change the data of a page and leave the rest of it as it was. */
+import { literalEnd, parseJson } from '../runtime/index.js';
+import type { Exchange } from './replay.js';
 
 /** A parsed reply: its data can be changed and assembled again. */
 export interface ReplyParts {

@@ -1,6 +1,14 @@
+/*
+ * Runs the rules of a contract as checks of one plugin and registers them with the test runner. After a call that does
+ * not end, the remaining checks of that plugin fail at once, since each would wait as long. A Node version that is too
+ * old fails with a message that says so. What a check leaves running no longer keeps the test runner open.
+ * `leakProblems` finds secrets and option values in a result, an error or the log.
+ */
+
 import assert from 'node:assert';
 import { inspect } from 'node:util';
 import { createHideOptions, namesServed } from '../plugins/index.js';
+import { beginWork } from './left-running.js';
 import { HangError, withinCheck } from './limits.js';
 import type { TestSetup } from './setup.js';
 
@@ -55,15 +63,19 @@ async function runCheck(
   check: string,
   run: () => Promise<unknown>,
 ): Promise<unknown> {
+  const work = beginWork();
   try {
     const problem = nodeProblem(process.versions.node);
     assert(problem === undefined, problem);
     const before = hanging.get(plugin);
     assert(!before, `not tried, since an earlier check failed: ${before?.message}`);
-    return await withinCheck({ plugin: plugin.name, check }, run);
+    return await work.run(() => withinCheck({ plugin: plugin.name, check }, run));
   } catch (error) {
     if (error instanceof HangError) hanging.set(plugin, error);
     throw withoutDifference(error);
+  } finally {
+    // Code that ignores its signal goes on. It must not keep the test runner open.
+    work.end();
   }
 }
 

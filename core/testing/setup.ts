@@ -1,3 +1,10 @@
+/*
+ * Sets up a plugin outside a gateway: its services are replaced, its time stands still by default, and its options are
+ * checked and filled as in the gateway. Browser and ffmpeg are absent, and a use that the plugin did not declare is
+ * recorded. `setup` and `dispose` have the gateway's own deadlines. The helpers return the one contribution of a kind,
+ * or fail if the plugin has none.
+ */
+
 import assert from 'node:assert';
 import type {
   AudioFilters,
@@ -18,17 +25,17 @@ import { createMemoryCache } from '../storage/index.js';
 import { createMemoryStorage, createRecordingLogger, type LogLine } from './fakes.js';
 import { called } from './limits.js';
 
-/** A plugin outside a gateway: its own services are replaced, its time stands still. */
-
 export interface TestSetupOptions {
   plugin: Plugin;
   /** As in plugins.config.json; defaults are filled in. Default `{}`. */
   options?: Readonly<Record<string, unknown>>;
   http: HttpClient;
-  /** The constant time of `clock.now()`. Default 2026-06-15T12:00:00Z. */
+  /** The time of `clock.now()`, which stands still. Default 2026-06-15T12:00:00Z. */
   now?: string;
   /** Clock for waiting. Default: real time. */
   waiting?: Pick<Clock, 'monotonic' | 'sleep'>;
+  /** Whether `clock.now()` moves with `waiting`. Default false. */
+  movesNow?: boolean;
 }
 
 /** A plugin set up as by the gateway, with every service replaced. */
@@ -51,13 +58,14 @@ const DISPOSE_MS = 5_000;
 
 /** @throws what `setup` throws, and Error if the options do not fit the plugin's schema. */
 export async function setUpPlugin(wanted: TestSetupOptions): Promise<TestSetup> {
-  const { plugin, options = {}, http, now = NOW, waiting = systemClock } = wanted;
+  const { plugin, options = {}, http, now = NOW, waiting = systemClock, movesNow = false } = wanted;
   const logger = createRecordingLogger();
   const undeclared: string[] = [];
   const declared = [...(plugin.needs ?? []), ...(plugin.wants ?? [])];
   const instant = Date.parse(now);
   const { monotonic, sleep } = waiting;
-  const clock: Clock = { monotonic, sleep, now: () => instant };
+  const begun = monotonic();
+  const clock: Clock = { monotonic, sleep, now: () => (movesNow ? instant + monotonic() - begun : instant) };
   const browser: Browser = {
     available: false,
     run() {

@@ -1,3 +1,10 @@
+/*
+ * The rules of text providers that do more for `/v1/responses` than answer: tasks such as compacting are sent to a
+ * path of their own with the body unchanged, a stored response can be fetched, listed and deleted with the right
+ * methods, and a response that does not exist is `response_not_found`, also for ids and upstream names that are made
+ * to deceive. A provider without stored responses or tasks skips them.
+ */
+
 import assert from 'node:assert';
 import { buffer, json } from 'node:stream/consumers';
 import type {
@@ -7,7 +14,7 @@ import type {
   TextProvider,
   TextReply,
 } from '../contracts/index.js';
-import { at } from '../extraction/scraping/index.js';
+import { at } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
 import { called } from './limits.js';
 import { contractErrorOf, contributionOf } from './models.js';
@@ -15,8 +22,6 @@ import type { Table } from './runner.js';
 import { setUpPlugin, textProviderOf } from './setup.js';
 import type { TextProviderDefinition } from './text.js';
 import { answerOf, callOf, firstModel, textCall, WANTED, type Wanted } from './text-run.js';
-
-/** The rules of text providers with more than answers to `/v1/responses`. */
 
 const RESPONSE: Wanted = { ...WANTED, route: 'responses', stream: false };
 const METHODS: Readonly<Record<StoredResponseAction, string>> = {

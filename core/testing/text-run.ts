@@ -1,14 +1,20 @@
+/*
+ * One call of a text provider, and the requests and answers of the kit's own upstream. Bodies have legal but rare
+ * forms that hardly any serializer would reproduce: large numbers, odd white space, unknown fields, escapes. Streams
+ * contain comments, both line ends and events without text. So a provider that parses and writes a body again, instead
+ * of passing bytes, is noticed. It also reads text and usage from answers of each route, to compare a stream with a
+ * whole answer.
+ */
+
 import assert from 'node:assert';
 import type { TextCall, TextModel, TextProvider, TextReply, TextRoute } from '../contracts/index.js';
-import { at } from '../extraction/scraping/index.js';
+import { at } from '../runtime/index.js';
 import type { FakeReply, SentRequest } from './fakes.js';
 import { called } from './limits.js';
 import { type ModelCall, runCall } from './models.js';
 import { type Readable, unless } from './runner.js';
 import { textProviderOf } from './setup.js';
 import type { TextContent, TextProviderDefinition, TextUpstreamScript } from './text.js';
-
-/** One call of a text provider, and the requests and answers of the kit's own upstream. */
 
 export interface TextRun extends Readable {
   provider: TextProvider;

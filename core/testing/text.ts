@@ -1,3 +1,10 @@
+/*
+ * The rules that every text provider must pass: it answers each route of each model whole and as a stream, sends the
+ * body byte by byte except for the model, passes answers on unchanged in any division into chunks, and names each
+ * failure of its upstream. A stream that breaks is not asked for again. A caller who leaves before, while waiting or
+ * in the middle ends the call and its connection. `describeTextProvider` registers the rules with the test runner.
+ */
+
 import assert from 'node:assert';
 import type { TextModel, TextRoute } from '../contracts/index.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
@@ -35,8 +42,6 @@ import {
   type Wanted,
   wantedOf,
 } from './text-run.js';
-
-/** The rules of text providers. */
 
 export interface TextProviderDefinition extends ModelDefinition {
   /** How its upstream answers. Default: it works without an upstream. */

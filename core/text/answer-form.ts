@@ -1,14 +1,15 @@
+/*
+ * Gives a client the form of answer that it asked for, since some servers always stream and some never do. An answer
+ * in the right form passes untouched. It also checks that a plugin's reply has a 2xx status, headers and an iterable
+ * body.
+ */
+
 import type { TextReply, WritingRoute } from '../contracts/index.js';
 import type { InstancePolicy } from '../plugins/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import { convertBody } from './chat-answers.js';
 import { createEventsToWhole } from './events-to-whole.js';
 import { createWholeToEvents } from './whole-to-events.js';
-
-/*
- * Gives a client the form of answer that it asked for: some servers always stream, and some never do. An answer
- * in the right form is not touched. It also checks that a reply is what the contract of plugins says.
- */
 
 const EVENTS_TYPE = 'text/event-stream';
 const JSON_TYPE = 'application/json';

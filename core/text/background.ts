@@ -1,3 +1,9 @@
+/*
+ * Polls background responses until their usage is final, so that work without a connected client is charged. One
+ * process polls a response at a time, at growing intervals of up to 5 minutes, four polls at once. It stops after a
+ * day; the estimated usage then stays counted.
+ */
+
 import type { BackgroundCorrection, BackgroundResponse, BackgroundResponses, Logger } from '../contracts/index.js';
 import { type DueWork, startDueWork } from '../database/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';

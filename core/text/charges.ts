@@ -1,15 +1,17 @@
 /*
- * What a text request used if its upstream does not report it. A complete answer: its tokens, counted. One that ended early,
- * since its client left, its upstream broke off or was silent for too long, or its key was revoked: the input, reported or
- * counted, and the larger of the output reported and the output received so far. Output that is not visible while it
- * is made (no stream, or hidden thoughts) is at least the time times the speed of the model. Nothing, if a stream never began. Never
- * more than was reserved. `reserved` charges everything that was reserved instead, for vendors that bill on after a hang-up.
+ * Estimates what a text request used if its upstream does not report it. A complete answer costs its counted tokens.
+ * An answer that ended early (the client left, the upstream broke off or was silent for too long, the key was revoked)
+ * costs the input, reported or counted, and the larger of the reported output and the output received so far. Output
+ * that is not visible while it is written (no stream, or hidden thoughts) costs at least the elapsed time times the
+ * speed of the model. A stream that never began costs nothing. The estimate never exceeds the reservation. `reserved`
+ * charges the whole reservation instead, for vendors that bill on after a hang-up.
  */
 
 import type { TextCall, TextModel, Usage } from '../contracts/index.js';
 import type { EstimatedAnswer } from './exchange.js';
+import { samplePrompt } from './prompts.js';
 import { allOf, type ReservedTokens } from './requests.js';
-import { type PromptSample, samplePrompt, type TextSample, type TokenCounter } from './tokens.js';
+import type { PromptSample, TextSample, TokenCounter } from './tokens.js';
 
 /** How a request that ended early is charged: what it used, or all that was reserved. */
 export type AbortCharge = 'used' | 'reserved';
@@ -28,6 +30,8 @@ export interface ChargedRequest {
   hidesThoughts: boolean;
   /** Default: no budget limits its tokens. */
   reserved?: ReservedTokens | undefined;
+  /** Tokens of the files in it, if they were counted. */
+  fileTokens?: number | undefined;
   /** Maximum output tokens of the request, or of the model. */
   maxOutput: number;
   abortCharge: AbortCharge;
@@ -38,11 +42,11 @@ export type Prompt = { sample: PromptSample } | { parsed: TextCall['parsed'] };
 
 /** @returns A function that never rejects; undefined if nothing was used. */
 export function createEstimate(tokens: Pick<TokenCounter, 'count'>, prompt: Prompt, request: ChargedRequest) {
-  const { reserved, isWriting, stream, maxOutput, abortCharge, countsOnly } = request;
+  const { reserved, isWriting, stream, maxOutput, abortCharge, countsOnly, fileTokens = 0 } = request;
 
   async function countInput(): Promise<number> {
     const read = 'sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed);
-    const counted = (await tokens.count(read)) + (isWriting ? 0 : read.listedTokens);
+    const counted = (await tokens.count(read)) + (isWriting ? 0 : read.listedTokens) + fileTokens;
     return Math.min(counted, reserved?.input ?? counted);
   }
 

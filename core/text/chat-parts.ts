@@ -1,4 +1,7 @@
-/* Reads texts and tool calls of a chat's answer, in the forms in which servers send them. */
+/*
+ * Reads texts and tool calls from a chat's answer. Servers send contents as a text or as a list of parts, and calls as
+ * `tool_calls`, `function_call` or `tool_use` blocks; the callers see one form of each.
+ */
 
 import { type JsonRecord, recordOf } from './chat-values.js';
 

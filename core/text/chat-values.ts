@@ -1,8 +1,11 @@
-/* Reads values of requests and answers that are converted, and says in errors of requests which field is wrong. */
+/*
+ * Reads values of converted requests and answers without throwing on unexpected types, and creates the errors that
+ * name the wrong field of a request.
+ */
 
-import { GatewayError } from '../runtime/index.js';
+import { asRecord, GatewayError, isRecord, type JsonRecord } from '../runtime/index.js';
 
-export type JsonRecord = Readonly<Record<string, unknown>>;
+export type { JsonRecord };
 
 const ONLY_CHATS = 'The upstream of this model only has the chat format';
 
@@ -30,7 +33,7 @@ export function given(fields: JsonRecord): JsonRecord {
 
 /** An empty record for everything else. */
 export function recordOf(value: unknown): JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : {};
+  return asRecord(value) ?? {};
 }
 
 /** The entries of a list as records; empty for everything else. */
@@ -49,7 +52,7 @@ export function parseRounded(text: string): unknown {
 
 /** @throws GatewayError `invalid_value` */
 export function recordAt(value: unknown, at: string): JsonRecord {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonRecord;
+  if (isRecord(value)) return value;
   throw invalid(at, 'an object');
 }
 

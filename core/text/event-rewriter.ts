@@ -1,3 +1,11 @@
+/*
+ * Passes the events of a stream on as whole events. Their bytes stay unchanged except for the model name, the words of
+ * an error, and events that are dropped; consecutive unchanged events are sent as one piece, without a copy. The file
+ * also has the limits that keep a hostile upstream from exhausting memory: the length and number of events, bytes
+ * without content, and 128 MiB held by all streams of the process together. Beyond that sum, only a stream whose own
+ * incomplete event exceeds 1 MiB ends. It also builds the terminal events of broken streams for each route.
+ */
+
 import { randomBytes } from 'node:crypto';
 import type { GatewayError } from '../runtime/index.js';
 import { BYTE_ORDER_MARK, createEventSplitter, type EventReader, findData, joinData } from './events.js';

@@ -1,3 +1,10 @@
+/*
+ * Collects the events of a stream into the whole answer that a client asked for, since some servers always stream.
+ * Each route has a gatherer that joins texts, tool calls and usage as an SDK would. Large integers stay exact. An
+ * error among the events becomes the body, which is then read like any error. A stream that breaks off before its end
+ * is `upstream_error`, and so is an answer of more than 32 MiB.
+ */
+
 import type { WritingRoute } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { BodyConverter } from './chat-answers.js';
@@ -7,11 +14,6 @@ import { parseMarkedObject, restoreNumbers } from './exact-json.js';
 import { MAX_ANSWER_BYTES } from './response-writer.js';
 import { laterUsage } from './usage-shapes.js';
 import { createWholeConverter } from './whole-converter.js';
-
-/*
- * Gathers the events of a stream to the answer that a client asked for as a whole: some servers always stream. An error
- * among the events becomes the body, which is then read as any error. A stream that breaks off is an error as well.
- */
 
 interface Gatherer {
   read(event: JsonRecord): void;

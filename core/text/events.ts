@@ -1,3 +1,11 @@
+/*
+ * Splits a `text/event-stream` into events, for any division into chunks, and finds the data of each. It works on
+ * bytes: an event that arrives in one chunk is visited in place, without a copy, and native search finds its end if
+ * lines end with a bare line feed. Other line ends take a slower loop over the bytes. An event may have 32 MiB, and
+ * 10,000 lines if it comes in several chunks; more is a `RangeError`. `EventReader` is the contract between this layer
+ * and the readers of the routes in `usage-events.ts`.
+ */
+
 import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import type { TextSample } from './tokens.js';

@@ -1,15 +1,14 @@
-import { endOfText, isCloser, isOpener, QUOTE, readValue } from './json.js';
-
 /*
- * Makes sure that an upstream reads the same request as the gateway. Parsers differ in what they take of a field that is
- * sent twice (the first, the last), and some take `Model` for `model`. So each field that the gateway reads must exist
- * once and in its exact letters, at every depth where it is read; all other fields may be anything.
+ * Makes sure that an upstream reads the same request as the gateway. Parsers differ in which of two equal fields they
+ * take (the first, the last), and some take `Model` for `model`. So each field that the gateway reads must exist once
+ * and in its exact letters, at every depth where it is read; all other fields may be anything.
  *
  * How: the scan of the arriving bytes counts the names of all fields. The parsed value has fewer exactly if a name is
- * repeated in its object, and only then are the bytes read again, to find which. Names in other letters are found while
- * the parsed names are counted.
- * Cost: one set operation for each field of the value, without an allocation.
+ * repeated in its object, and only then are the bytes read again, to find which. Names in other letters are found
+ * while the parsed names are counted. Cost: one set operation for each field of the value, without an allocation.
  */
+
+import { endOfText, isCloser, isOpener, QUOTE, readValue } from './json.js';
 
 /** Fields that state the maximum output: the names that the formats have, and those that some servers read instead. */
 export const LIMIT_NAMES: readonly string[] = [

@@ -1,3 +1,11 @@
+/*
+ * Keeps integers beyond 2^53 exact while requests and answers are converted between formats: JavaScript numbers would
+ * round the 64-bit ids in schemas and tool inputs. `markNumbers` replaces each such number by a marker before parsing,
+ * and `restoreNumbers` puts the digits back into the written JSON. The marker is random per process and is invalid
+ * wherever a number, text, object or list is expected. A body may have 10,000 of them. The cost is one pass over the
+ * text. `createJsonEnd` detects the end of JSON that arrives in pieces.
+ */
+
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';
 
 /** Does not occur in bodies by accident; a client that inserts it only gets a number. */

@@ -1,14 +1,15 @@
+/*
+ * Sends a request to other models while the upstreams of its own model fail; they may belong to another provider or
+ * format. Only a failure before any byte reached the client leads to the next model, and never an error that the
+ * client must correct. Requests that continue stored responses have no fallback. The fallbacks of a fallback are not
+ * asked.
+ */
+
 import type { Logger, ResponsesTask, TextCall, TextReply, TextRoute, WritingRoute } from '../contracts/index.js';
 import { runAsEntry } from '../observability/index.js';
 import type { PluginHost, RegisteredText, Registry } from '../plugins/index.js';
 import { type ErrorCode, GatewayError, isGatewayError } from '../runtime/index.js';
 import { limitOutput, type ReservedTokens } from './requests.js';
-
-/*
- * Models that answer in place of another one whose upstreams fail, also of another provider and format: the providers
- * convert. Only a failure before anything reached the client leads to the next model, and never one that the client
- * must correct. The fallbacks of a fallback are not asked.
- */
 
 /** Failures of the upstreams of a model, or of its plugin. */
 const FAILURES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([

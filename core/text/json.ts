@@ -1,3 +1,11 @@
+/*
+ * Reads and changes JSON in its bytes, without parsing the whole body. `replaceFields` and `removeElements` change
+ * top-level fields and list elements and keep every other byte: the order of fields, white space, large integers,
+ * unknown fields. The `walk…` functions visit fields, elements or nested texts by their positions in one pass and
+ * allocate nothing per field. They find where values end but do not validate their content. Bytes that end too early
+ * throw a `SyntaxError`; `walkTexts` alone accepts JSON that is cut off anywhere.
+ */
+
 export type JsonValue =
   | null
   | boolean

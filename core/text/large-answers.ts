@@ -1,16 +1,16 @@
+/*
+ * Gathers large answers that come in one piece, such as thousands of vectors or the log probabilities of a long text, and
+ * has them read in the thread of `large-work.ts`. Reading 32 MB takes a third of a second, longer than the event loop may be
+ * held. So the main thread only copies the chunks as they arrive, at most 8 KiB at a time; buffers are transferred, not
+ * copied. Answers below 256 KiB stay on the main thread. The usage of an answer that broke off is estimated from its
+ * beginning.
+ */
+
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { hasManyValues, readWholeAnswer, sampleAnswer, type WholeAnswer } from './answers.js';
 import { LARGE_TEXT, workInThread } from './large-work.js';
 import { NO_TEXT, sampleBytes, type TextSample } from './tokens.js';
 import type { VectorForm } from './vectors.js';
-
-/*
- * Answers that come in one piece and are large: a few thousand vectors, or the log probabilities of a long text.
- *
- * To read one takes longer than the event loop may be held: 32 MB take a third of a second. The main thread therefore
- * only copies the chunks as they arrive, at most 8 KiB at a time. A worker thread joins and reads them, and returns the
- * bytes for the caller. No buffer is copied between the threads. An answer that broke off is judged by its beginning.
- */
 
 const PART_BYTES = 1024 * 1024;
 

@@ -1,3 +1,9 @@
+/*
+ * The worker thread behind `large-work.ts`. It runs exported functions on large texts, one after the other, at a lower
+ * priority than the main thread. Buffers are transferred both ways, not copied. Only errors of the gateway keep their
+ * code and message.
+ */
+
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
@@ -13,7 +19,6 @@ try {
   // The thread then has the priority of the process.
 }
 
-/** The worker thread that works on large texts, one after the other. */
 parentPort?.on('message', async (task: WorkTask) => {
   let done: DoneWork;
   try {

@@ -1,6 +1,3 @@
-import { Worker } from 'node:worker_threads';
-import { type ErrorCode, GatewayError } from '../runtime/index.js';
-
 /*
  * Work on large texts, such as the translation of an answer of many megabytes. It takes longer than the event loop may be
  * held, so a worker thread does it. Bytes go there and back without a copy, everything else as plain values.
@@ -9,6 +6,9 @@ import { type ErrorCode, GatewayError } from '../runtime/index.js';
  * text out of the line, or ends the thread that works on it. A thread that runs out of memory or time ends, and so does only the
  * text that it works on.
  */
+
+import { Worker } from 'node:worker_threads';
+import { type ErrorCode, GatewayError } from '../runtime/index.js';
 
 /** Smaller texts, which nearly all are, are worked on at once, within a few milliseconds. */
 export const LARGE_TEXT = 256 * 1024;

@@ -1,3 +1,11 @@
+/*
+ * The contract of text requests (`prepare`, `send`, the exchange and its outcome), and the checks and limits of a
+ * request body. It reads the maximum output from every field that some server takes as a limit, and computes what a
+ * token budget must reserve. `limitOutput` writes the granted output back into the body: a smaller limit of the caller
+ * stays, a larger one is lowered, also in nested options. A limit that is not a positive integer would limit nothing,
+ * so it is replaced. Bodies are changed in their bytes.
+ */
+
 import type {
   ResponsesTask,
   StoredResponseAction,
@@ -6,7 +14,7 @@ import type {
   Usage,
   WritingRoute,
 } from '../contracts/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { GatewayError, type JsonRecord } from '../runtime/index.js';
 import { LIMIT_CONTAINERS, LIMIT_NAMES } from './exact-fields.js';
 import { type JsonValue, replaceFields } from './json.js';
 import type { PromptSample } from './tokens.js';
@@ -201,8 +209,6 @@ export interface Texts {
   cutOff(): void;
 }
 
-type JsonRecord = Readonly<Record<string, unknown>>;
-
 /** Maximum tokens of an answer if the request states none. */
 const DEFAULT_OUTPUT_TOKENS = 1_024;
 /** Maximum tokens of an answer under a token budget if neither the request nor the model states any. */
@@ -245,7 +251,7 @@ export function streamOf({ stream }: JsonRecord): boolean {
 export function checkEffort(parsed: JsonRecord, route: WritingRoute, { id, efforts }: TextModel): void {
   if (route === 'messages') return;
   const param = route === 'chat_completions' ? 'reasoning_effort' : 'reasoning.effort';
-  const effort = route === 'chat_completions' ? parsed.reasoning_effort : recordOf(parsed.reasoning)?.effort;
+  const effort = route === 'chat_completions' ? parsed.reasoning_effort : asRecord(parsed.reasoning)?.effort;
   if (effort === undefined || effort === null) return;
   if (typeof effort === 'string' && efforts.includes(effort)) return;
   const accepted = efforts.length > 0 ? `must be one of ${efforts.join(', ')}` : 'is not supported by this model';
@@ -284,7 +290,7 @@ function statedMax(parsed: JsonRecord): number | undefined {
     const kind = LIMITS.get(name);
     if (kind === undefined) continue;
     const value = parsed[name];
-    const stated = kind === 'limit' ? value : statedMax(recordOf(value) ?? {});
+    const stated = kind === 'limit' ? value : statedMax(asRecord(value) ?? {});
     if (isCount(stated)) most = Math.max(most ?? 0, stated);
   }
   return most;
@@ -335,7 +341,7 @@ const THINKING_LIMIT = 'budget_tokens';
 
 /** A message is refused if its own limit is not above that of its thinking. */
 function thinkingTokens({ thinking }: JsonRecord): number {
-  const tokens = recordOf(thinking)?.[THINKING_LIMIT];
+  const tokens = asRecord(thinking)?.[THINKING_LIMIT];
   return isCount(tokens) ? tokens : 0;
 }
 
@@ -371,7 +377,7 @@ function limitsIn(fields: JsonRecord, most: number): Record<string, JsonValue> {
     most,
   );
   for (const name of LIMIT_CONTAINERS) {
-    const inner = recordOf(fields[name]);
+    const inner = asRecord(fields[name]);
     const nested = inner ? limitsIn(inner, most) : {};
     if (inner && Object.keys(nested).length > 0) {
       changes[name] = { ...(inner as Readonly<Record<string, JsonValue>>), ...nested };
@@ -403,14 +409,14 @@ export function askForUsage(
   parsed: JsonRecord,
 ): { body: Uint8Array; parsed: JsonRecord; asked: boolean } {
   const { stream_options: given } = parsed;
-  const options = given === undefined || given === null ? {} : recordOf(given);
+  const options = given === undefined || given === null ? {} : asRecord(given);
   // The upstream refuses a value that is no object.
   if (!options || options.include_usage === true) return { body, parsed, asked: false };
   const stream_options = { ...(options as Readonly<Record<string, JsonValue>>), include_usage: true };
   return { body: replaceFields(body, { stream_options }), parsed: { ...parsed, stream_options }, asked: true };
 }
 
-function recordOf(value: unknown): JsonRecord | undefined {
+function asRecord(value: unknown): JsonRecord | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
 }
 

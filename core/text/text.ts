@@ -1,3 +1,11 @@
+/*
+ * The service of text models. `prepare` checks a request without I/O, except for one read of the response that it
+ * continues. `send` calls the plugin, follows the exchange, stores ids of responses and items for their owner, and
+ * estimates missing usage. Stored responses are fetched from the upstream that made them, and only for their owner.
+ * Background responses are polled until their usage is known. A long request is released once it is sent, so its body
+ * does not stay in memory while the answer streams. All exchanges share one timer of at most 250 ms.
+ */
+
 import type {
   BackgroundResponse,
   BackgroundResponses,
@@ -20,15 +28,16 @@ import { GatewayError } from '../runtime/index.js';
 import { bodyFailures, checkReply, inFormOf } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import { type AbortCharge, createEstimate, hidesThoughts } from './charges.js';
+import { demandFor } from './demand.js';
 import type { EventReader } from './events.js';
 import { createWatch, type ExchangeTimes, startExchange } from './exchange.js';
 import { askModels, fallbacksOf } from './fallbacks.js';
+import { samplePrompt } from './prompts.js';
 import {
   askForUsage,
   type BackgroundStart,
   checkChoices,
   checkEffort,
-  demandOf,
   inputTokensOf,
   isWriting,
   limitOutput,
@@ -42,7 +51,7 @@ import {
   type TextRequest,
   type Texts,
 } from './requests.js';
-import { MAX_STORED_BYTES, NO_TEXT, type PromptSample, samplePrompt, type TokenCounter } from './tokens.js';
+import { MAX_STORED_BYTES, NO_TEXT, type PromptSample, type TokenCounter } from './tokens.js';
 import { createChatReader, createMessagesReader, createResponsesReader } from './usage-events.js';
 import { vectorFormOf } from './vectors.js';
 
@@ -188,13 +197,13 @@ export function createTexts(parts: TextsParts): TextService {
 
   function readyToSend(model: string, maxTokens: number, sending: Sending): PreparedText {
     let left: Sending | undefined = sending;
-    const { call, sample, asked, fallbacks } = sending;
+    const { call, asked, fallbacks } = sending;
     return {
       model,
       asked,
       maxTokens,
       ...(fallbacks.length > 0 && { fallbacks: fallbacks.map(({ model }) => model.id) }),
-      ...(call.task !== 'input_tokens' && { demand: () => demandFor(call, sending.model, sample) }),
+      ...(call.task !== 'input_tokens' && { demand: () => demandFor(tokens, sending) }),
       send(reserved) {
         const sent = left;
         left = undefined;
@@ -202,14 +211,6 @@ export function createTexts(parts: TextsParts): TextService {
         return send(reserved ? limited(sent, reserved) : sent);
       },
     };
-  }
-
-  async function demandFor({ route, parsed }: Sending['call'], model: TextModel, given?: PromptSample) {
-    const sample = given ?? samplePrompt(parsed);
-    const { namesFiles } = sample;
-    // A text among many has a token at each end, where a message of a chat has sixteen.
-    const framed = isWriting(route) ? sample : { ...sample, messages: Math.ceil(sample.messages / 8) };
-    return demandOf(parsed, route, model, { input: await tokens.countInput(framed), namesFiles });
   }
 
   /** Compacting has no limit of its own: its upstream does not know such a field. Embeddings have no output. */
@@ -259,6 +260,7 @@ export function createTexts(parts: TextsParts): TextService {
       stream,
       hidesThoughts: hidesThoughts(route, parsed),
       reserved,
+      fileTokens: sending.fileTokens,
       maxOutput,
       abortCharge,
     });
@@ -475,6 +477,8 @@ interface Sending {
   maxOutput: number;
   /** The input of the model. Default: it is taken from the call. */
   sample?: PromptSample;
+  /** Tokens of the files in the request. Default: they were not counted. */
+  fileTokens?: number;
   /** Default: the output is not limited. */
   reserved?: ReservedTokens;
 }

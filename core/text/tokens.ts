@@ -1,4 +1,13 @@
+/*
+ * Estimates tokens where an upstream reports none. A worker thread has the tokenizer, which takes 80 MB and 0.4 s to
+ * load. It starts on first use and ends after 30 idle seconds. Only 32 KiB of each text are stored and counted, and
+ * the result is scaled to the whole length. If the thread is too slow or 256 texts are waiting, the length alone
+ * decides, so a count never rejects and never blocks an answer. Streams and whole answers are sampled by the same
+ * code, which keeps their estimates equal.
+ */
+
 import { Worker } from 'node:worker_threads';
+import { createFileCounter } from './file-counter.js';
 import { isText, type TextVisitor, walkTexts } from './json.js';
 import { inputTokensOf } from './requests.js';
 
@@ -21,9 +30,14 @@ export interface TokenCounter {
   count(sample: TextSample): Promise<number>;
   /**
    * Upper estimate of the tokens of a request's input: those of its texts (a quarter more if only a part was counted;
-   * one for each byte if none was), 16 for each message, and those of names, images and files. Never rejects.
+   * one for each byte if none was), 16 for each message, and those of names and images. Files are not included. Never rejects.
    */
   countInput(sample: PromptSample): Promise<number>;
+  /**
+   * Upper estimate of the tokens of the files in a JSON body.
+   * @throws GatewayError `unsupported_value` naming the field of a file that cannot be read; `queue_full`.
+   */
+  countFiles(body: Uint8Array, owner: string): Promise<number>;
   /** Pending counts are then estimated by length. */
   close(): Promise<void>;
 }
@@ -90,20 +104,26 @@ export function createTokenCounter(): TokenCounter {
     return promise;
   }
 
+  async function countSample({ text, scale }: TextSample): Promise<number> {
+    const tokens = text === '' ? 0 : ((await ask(text)) ?? Buffer.byteLength(text));
+    return Math.ceil(tokens * scale * (scale > 1 ? SAMPLE_MARGIN : 1));
+  }
+
+  const files = createFileCounter(countSample);
+
   return {
     async count({ text, scale }) {
       if (text === '') return 0;
       const tokens = (await ask(text)) ?? inputTokensOf(Buffer.byteLength(text));
       return Math.max(1, Math.round(tokens * scale));
     },
-    async countInput({ text, scale, messages, otherTokens, listedTokens }) {
-      const tokens = text === '' ? 0 : ((await ask(text)) ?? Buffer.byteLength(text));
-      const margin = scale > 1 ? SAMPLE_MARGIN : 1;
-      return Math.ceil(tokens * scale * margin) + messages * MESSAGE_TOKENS + otherTokens + listedTokens;
+    async countInput({ messages, otherTokens, listedTokens, ...sample }) {
+      return (await countSample(sample)) + messages * MESSAGE_TOKENS + otherTokens + listedTokens;
     },
+    countFiles: (body, owner) => files.count(body, owner),
     async close() {
       closed = true;
-      await end();
+      await Promise.all([end(), files.close()]);
     },
   };
 }
@@ -125,12 +145,14 @@ export const NO_TEXT: TextSample = { text: '', scale: 1 };
 export interface PromptSample extends TextSample {
   /** Number of messages, or of items. */
   messages: number;
-  /** Upper estimate of the tokens of names and numbers, and of images, files and audio in the request. */
+  /** Upper estimate of the tokens of names, numbers and images in the request. */
   otherTokens: number;
   /** Numbers in lists of numbers: the tokens of an input that is sent as tokens. */
   listedTokens: number;
   /** Whether it names files that are elsewhere. */
   namesFiles: boolean;
+  /** Whether it has files, or audio. */
+  holdsFiles: boolean;
 }
 
 /** What a model wrote in an answer: the same for a whole answer and for its stream. */
@@ -274,99 +296,6 @@ function plainText(raw: string): string {
     // The stored part may end in the middle of an escape.
     return raw;
   }
-}
-
-/**
- * Fields that contain files and audio in base64, which are no text for a model, and how many of their letters may be a
- * token. An image has no more tokens for more bytes.
- */
-const DATA_FIELDS: ReadonlyMap<string, number> = new Map([
-  ['data', 64],
-  ['file_data', 4],
-  ['b64_json', Number.POSITIVE_INFINITY],
-  ['image_url', Number.POSITIVE_INFINITY],
-]);
-/** Upper estimate of an image; also the minimum of a file. */
-const FILE_TOKENS = 4_096;
-/** Fields that name files of the upstream, or of the web. */
-const FILE_NAMES: ReadonlySet<string> = new Set(['file_id', 'file_url']);
-/** Texts that a model does not read as they are, and how many of their letters may be a token. */
-const UNREAD_FIELDS: ReadonlyMap<string, number> = new Map([
-  ...['id', 'call_id', 'tool_call_id', 'type', 'role', 'status', 'detail', 'signature'].map(
-    (name) => [name, 2] as const,
-  ),
-  ['encrypted_content', 4],
-]);
-/** Its `result` is an image. */
-const IMAGE_ITEM = 'image_generation_call';
-/** Fields that the model reads. */
-const PROMPT_FIELDS = [
-  'system',
-  'messages',
-  'input',
-  'instructions',
-  'tools',
-  'functions',
-  'prompt',
-  'text',
-  'response_format',
-];
-
-/** The input of a request. */
-export function samplePrompt(parsed: Readonly<Record<string, unknown>>): PromptSample {
-  const counts: OtherCounts = { otherTokens: 0, listedTokens: 0, namesFiles: false };
-  const sample = sampleTexts(
-    PROMPT_FIELDS.map((name) => parsed[name]),
-    counts,
-  );
-  const lengthOf = (list: unknown) => (Array.isArray(list) && typeof list[0] !== 'number' ? list.length : 1);
-  return { ...sample, ...counts, messages: lengthOf(parsed.messages ?? parsed.input) };
-}
-
-type OtherCounts = Pick<PromptSample, 'otherTokens' | 'listedTokens' | 'namesFiles'>;
-
-/** Adds what a field may have besides texts. A token has at least one letter, and names have longer ones. */
-function addOther(counts: OtherCounts, name: string, field: unknown): void {
-  counts.otherTokens += Math.ceil(name.length / 2) + 2;
-  if (FILE_NAMES.has(name) && typeof field === 'string') counts.namesFiles = true;
-  const lettersPerToken = DATA_FIELDS.get(name);
-  if (lettersPerToken !== undefined) {
-    const letters = typeof field === 'string' ? field.length : 0;
-    counts.otherTokens += Math.max(FILE_TOKENS, Math.ceil(letters / lettersPerToken));
-  } else if (typeof field === 'number') counts.otherTokens += String(field).length;
-  else if (typeof field === 'string')
-    counts.otherTokens += Math.ceil(field.length / (UNREAD_FIELDS.get(name) ?? Infinity));
-}
-
-/** The texts in a value that a model reads, at any depth. @param counts Receives what the value has besides. */
-function sampleTexts(value: unknown, counts: OtherCounts): TextSample {
-  const texts: string[] = [];
-  let stored = 0;
-  let inAll = 0;
-  const open: unknown[] = [value];
-  while (open.length > 0) {
-    const next = open.pop();
-    if (typeof next === 'string') {
-      if (next.startsWith('data:')) continue;
-      inAll += next.length;
-      if (stored >= MAX_STORED_BYTES) continue;
-      const text = next.slice(0, MAX_STORED_BYTES - stored);
-      texts.push(text);
-      stored += text.length;
-    } else if (Array.isArray(next)) {
-      if (typeof next[0] === 'number') counts.listedTokens += next.length;
-      else for (const element of next.toReversed()) open.push(element);
-    } else if (typeof next === 'object' && next !== null) {
-      const isImage = 'type' in next && next.type === IMAGE_ITEM;
-      for (const [name, field] of Object.entries(next).reverse()) {
-        const kind = isImage && name === 'result' ? 'b64_json' : name;
-        addOther(counts, kind, field);
-        const isUnread = typeof field === 'string' && UNREAD_FIELDS.has(kind);
-        if (!DATA_FIELDS.has(kind) && !isUnread) open.push(field);
-      }
-    }
-  }
-  return { text: texts.join('\n'), scale: stored === 0 ? 1 : inAll / stored };
 }
 
 /** The beginning of an incomplete answer. */

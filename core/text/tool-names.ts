@@ -1,8 +1,8 @@
 /*
- * Names and ids of tools as every vendor accepts them. Clients name tools as they like: with dots, longer than 64
- * characters, or within a namespace. Vendors refuse such names. Each name gets one that fits: the same text where it already
- * does, else its allowed characters and a hash of the whole name. It depends on the name alone, so it is the same in every
- * turn of a conversation. Answers get the client's own name back.
+ * Converts names and ids of tools to a form that every vendor accepts. Clients use dots, more than 64 characters, or
+ * namespaces, which vendors refuse. A name that fits stays as it is; another becomes its allowed characters and a hash
+ * of the whole name. The result depends on the name alone, so it is the same in every turn of a conversation. Answers
+ * get the client's own name back.
  */
 
 import { createHash } from 'node:crypto';

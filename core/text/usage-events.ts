@@ -1,3 +1,11 @@
+/*
+ * Event readers of the three writing routes: chats, messages and responses. For each event they find the model name,
+ * the usage, ids, errors and the model's text by byte positions, and say whether the event passes, is renamed,
+ * reworded or dropped. Nothing is parsed except the few values that are needed; the usage stays bytes until the stream
+ * ends, since some servers report it in every event. A reader also knows whether a stream has ended correctly, and
+ * which terminal event is missing.
+ */
+
 import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import { chatFailure, DONE_EVENT, messageFailure, responsesFailure } from './event-rewriter.js';

@@ -1,13 +1,15 @@
 /*
  * Reads the usage that an upstream reports, in the shapes of all vendors, as one set of counts. The tables name the
- * vendor of each shape. It promises that cached and written tokens are part of the input, and reasoning of the output.
- * Where a vendor counts something apart, its total tells.
+ * vendor of each shape. Cached and cache-written tokens are always part of the input, and reasoning is part of the
+ * output; where a vendor counts them separately, its total shows that. Impossible counts and zeros count as not
+ * reported, so the usage is estimated instead. Service tiers and web searches are read as well, because they have
+ * prices of their own.
  */
+
 import type { Usage } from '../contracts/index.js';
+import { asRecord, isRecord, type JsonRecord } from '../runtime/index.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
 import { MAX_TOKENS } from './requests.js';
-
-type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** Names of the input, of the output and of their sum. */
 const INPUT = [
@@ -61,7 +63,7 @@ const MAX_TIER_LENGTH = 64;
  * is impossible, such as -1: it is estimated then.
  */
 export function readUsage(value: unknown): Usage | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const read = partsOf(value, INPUT_PARTS);
   const written = partsOf(value, OUTPUT_PARTS);
   const total = firstCount(value, TOTAL) || undefined;
@@ -187,7 +189,7 @@ export function laterUsage(earlier: JsonRecord, later: JsonRecord): JsonRecord {
 }
 
 function isNothing(value: unknown): boolean {
-  if (isObject(value)) return Object.values(value).every((part) => part === 0 || part === null);
+  if (isRecord(value)) return Object.values(value).every((part) => part === 0 || part === null);
   return value === null || value === 0;
 }
 
@@ -223,7 +225,7 @@ export function countSearches(bytes: Buffer, start: number, end: number): number
 }
 
 function partsOf(value: JsonRecord, names: readonly string[]): JsonRecord {
-  for (const name of names) if (isObject(value[name])) return value[name];
+  for (const name of names) if (isRecord(value[name])) return value[name];
   return {};
 }
 
@@ -256,9 +258,5 @@ function count(value: unknown): number | undefined {
 }
 
 function recordOf(value: unknown): JsonRecord {
-  return isObject(value) ? value : {};
-}
-
-function isObject(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null;
+  return asRecord(value) ?? {};
 }

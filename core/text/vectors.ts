@@ -1,11 +1,10 @@
-import { QUOTE, readValue, replaceRanges, walkElements, walkFields } from './json.js';
-
 /*
- * Gives the vectors of an embeddings answer the form that its client asked for: numbers, or 32-bit floats in
- * little-endian order as base64. Some upstreams have only one of them, and a client that reads
- * the wrong one has an empty or broken vector without an error. An answer in the right form is not changed; only its
- * beginning is read to see that.
+ * Gives the vectors of an embeddings answer the form that the client asked for: numbers, or little-endian 32-bit
+ * floats as base64. Some upstreams have only one of them, and a client that reads the wrong one gets an empty or
+ * broken vector without an error. An answer in the right form is not changed; only its beginning is read to see that.
  */
+
+import { QUOTE, readValue, replaceRanges, walkElements, walkFields } from './json.js';
 
 export type VectorForm = 'float' | 'base64';
 

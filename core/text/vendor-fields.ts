@@ -4,6 +4,8 @@
  * places that a vendor reads are searched: not the arguments or the JSON Schema of functions, metadata or citations.
  */
 
+import { type JsonRecord } from '../runtime/index.js';
+
 export interface VendorField {
   /**
    * `id`: something of the vendor's account. `item`: an output item of an earlier response, by its id alone. `paid`: it
@@ -15,8 +17,6 @@ export interface VendorField {
   /** At most 200 characters. */
   value: string;
 }
-
-type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** A request with more is refused where any of them has to be checked. */
 export const MAX_VENDOR_FIELDS = 1_000;
@@ -102,7 +102,7 @@ export function findVendorFields(body: JsonRecord): VendorField[] {
   function readTools(tools: readonly unknown[], path: string): void {
     for (const [index, tool] of tools.entries()) {
       const param = `${path}[${index}]`;
-      const { type } = recordOf(tool) ?? {};
+      const { type } = asRecord(tool) ?? {};
       if (isHostedTool(type)) add('paid', `${param}.type`, type);
       if (type !== 'function' && type !== 'custom') walk(tool, param);
     }
@@ -112,32 +112,32 @@ export function findVendorFields(body: JsonRecord): VendorField[] {
   const { speed, inference_geo: place, thread, mcp_servers: servers } = body;
   walk(body, '');
   for (const [index, item] of listOf(input).entries()) {
-    const { id, type, role } = recordOf(item) ?? {};
+    const { id, type, role } = asRecord(item) ?? {};
     if (typeof id !== 'string' || hasContent(item)) continue;
     if (type !== undefined || role === undefined) add('item', `input[${index}].id`, id);
   }
   for (const [index, message] of listOf(messages).entries()) {
-    const { id } = recordOf(recordOf(message)?.audio) ?? {};
+    const { id } = asRecord(asRecord(message)?.audio) ?? {};
     if (typeof id === 'string') add('id', `messages[${index}].audio.id`, id);
   }
   for (const [param, value] of Object.entries({ conversation, prompt, container })) {
     if (typeof value === 'string') add('id', param, value);
-    else if (recordOf(value)?.id !== undefined) add('id', `${param}.id`, recordOf(value)?.id);
+    else if (asRecord(value)?.id !== undefined) add('id', `${param}.id`, asRecord(value)?.id);
   }
   if (!USUAL_TIERS.has(tier)) add('paid', 'service_tier', tier);
   if (search !== undefined && search !== null) add('paid', 'web_search_options', 'web_search');
   if (!USUAL_SPEEDS.has(speed)) add('paid', 'speed', speed);
   if (!USUAL_PLACES.has(place)) add('paid', 'inference_geo', place);
-  if (recordOf(thread)) add('id', 'thread', 'thread');
+  if (asRecord(thread)) add('id', 'thread', 'thread');
   for (const [index, server] of listOf(servers).entries()) {
-    const { url } = recordOf(server) ?? {};
+    const { url } = asRecord(server) ?? {};
     if (url !== undefined) add('id', `mcp_servers[${index}].url`, url);
   }
   return found;
 }
 
 function hasContent(item: unknown): boolean {
-  const record = recordOf(item) ?? {};
+  const record = asRecord(item) ?? {};
   const { type = 'message' } = record;
   const field = typeof type === 'string' && Object.hasOwn(CONTENT_FIELDS, type) ? CONTENT_FIELDS[type] : undefined;
   const content = field === undefined ? undefined : record[field];
@@ -145,9 +145,9 @@ function hasContent(item: unknown): boolean {
 }
 
 function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [recordOf(value)].filter((one) => one !== undefined);
+  return Array.isArray(value) ? value : [asRecord(value)].filter((one) => one !== undefined);
 }
 
-function recordOf(value: unknown): JsonRecord | undefined {
+function asRecord(value: unknown): JsonRecord | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
 }

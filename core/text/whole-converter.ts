@@ -1,12 +1,12 @@
-import type { BodyConverter } from './chat-answers.js';
-import { AnswerBytes } from './large-answers.js';
-import { LARGE_TEXT, type Work, workInThread } from './large-work.js';
-import { tooLong } from './response-writer.js';
-
 /*
  * Converts answers that came in one piece. A small one is converted at once, a large one by the same function in a worker
  * thread: so how long the event loop is held does not grow with the answer.
  */
+
+import type { BodyConverter } from './chat-answers.js';
+import { AnswerBytes } from './large-answers.js';
+import { LARGE_TEXT, type Work, workInThread } from './large-work.js';
+import { tooLong } from './response-writer.js';
 
 /** The longest answer that is translated as a whole: many times what a model writes. */
 const MAX_TRANSLATED_BYTES = 16 * 1024 * 1024;

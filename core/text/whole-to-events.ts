@@ -1,3 +1,11 @@
+/*
+ * Makes a stream of events from an answer that came whole, since some servers ignore `stream` while the client reads
+ * events. Each text becomes one delta, and a long one several,
+ * so that no reader holds the event loop for an event of many megabytes. The events and their order are those that the vendor of the format sends. The
+ * answer is read completely first, at most 32 MiB, so an error in it is still an HTTP error for the client. Large
+ * integers stay exact.
+ */
+
 import type { WritingRoute } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { BodyConverter } from './chat-answers.js';
@@ -6,11 +14,6 @@ import { DONE_EVENT } from './event-rewriter.js';
 import { parseMarkedObject, restoreNumbers } from './exact-json.js';
 import { MAX_ANSWER_BYTES } from './response-writer.js';
 import { createWholeConverter } from './whole-converter.js';
-
-/*
- * Makes the events of a stream of an answer that came whole: some servers ignore `stream`, and the client reads events.
- * Each text is one delta, a long one several: no reader has to hold the event loop for an event of many megabytes. The events and their order are those that the vendor of the format sends.
- */
 
 /** @throws GatewayError `upstream_error` at the end, if it is no JSON object, or an error. */
 export function createWholeToEvents(route: WritingRoute): BodyConverter {

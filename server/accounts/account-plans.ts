@@ -9,9 +9,9 @@ import {
   type Transaction,
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
+import { type BudgetRow, toBudgetRow } from '../budgets/index.js';
 import type { Grant, KeyPlan } from '../keys/index.js';
 import { FREE_PLAN_ID, type PlanTerms } from '../plans/index.js';
-import { type BudgetRow, toBudgetRow } from '../usage/index.js';
 import type { AccountPlan, AccountRecord, PlanPreview } from './accounts.js';
 import { addPlan, type GrantedPlan, type PlanEntry, type PlanPeriod, scheduleOf, stackOf } from './plan-stack.js';
 import type { AccountsTable } from './tables.js';

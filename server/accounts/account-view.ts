@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/runtime/index.js';
+import { type BudgetState, type Budgets } from '../budgets/index.js';
 import { isoTime } from '../format/index.js';
 import {
   type ApiKeyRecord,
@@ -13,8 +14,6 @@ import type { RateLimits } from '../limits/index.js';
 import { type Catalogue, OPERATOR_PLAN } from '../plans/index.js';
 import {
   addUp,
-  type BudgetState,
-  type Budgets,
   type DayRange,
   encodeCost,
   getUsage,

@@ -1,8 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Engine, Tables, Transaction } from '../../core/database/index.js';
+import { atTime, type Budget, type BudgetRow, nextPeriodAt, toBudgetRow } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import { FREE_PLAN_ID } from '../plans/index.js';
-import { atTime, type Budget, type BudgetRow, nextPeriodAt, toBudgetRow } from '../usage/index.js';
 import { locked } from './account-plans.js';
 
 /*

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Database, DatabaseClock, Tables, Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
+import { budgetIdsOf, holdBudgetOwners } from '../budgets/index.js';
+import { isSiteAccount } from '../format/index.js';
 import {
   type ApiKeyRecord,
   type ApiKeyRow,
@@ -16,9 +18,8 @@ import {
   soonerOf,
   toKeyRecord,
 } from '../keys/index.js';
-import { isSiteAccount } from '../limits/index.js';
 import type { PlanTerms } from '../plans/index.js';
-import { budgetIdsOf, ENTRIES_RETENTION_MS } from '../usage/index.js';
+import { ENTRIES_RETENTION_MS } from '../usage/index.js';
 import { type AccountRow, grantPlan, hasPlan, lockAccount, refuseSuspended } from './account-plans.js';
 
 declare module '../http/server-context.js' {
@@ -99,6 +100,7 @@ export function createKeyIssue(
 
     rotate: ({ accountId, id, successor, overlapMs, audit }: KeyRotation): Promise<ApiKeyRecord> =>
       run(async (transaction) => {
+        await holdBudgetOwners(transaction, engine);
         // Accounts of operators have no row: then the key itself is locked.
         const isSite = isSiteAccount(accountId);
         if (isSite) refuseSuspended(await lockAccount(transaction, engine, accountId));

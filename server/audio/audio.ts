@@ -32,7 +32,7 @@ import {
 } from '../idempotency/index.js';
 import { type ApiKeyRecord, followKey, keyOf, quotaSubject } from '../keys/index.js';
 import { MODEL_ERRORS, ModelId } from '../models/index.js';
-import type { Prices } from '../usage/index.js';
+import type { Prices } from '../prices/index.js';
 
 /** The first request of players, which asks for the whole file. */
 const WHOLE = 'bytes=0-';

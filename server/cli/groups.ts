@@ -1,16 +1,10 @@
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';
+import { type BudgetState, encodeSharedBudget, renderBudget, renderSharedLeft } from '../budgets/index.js';
 import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
-import {
-  addUp,
-  type BudgetState,
-  encodeSharedBudget,
-  renderBudget,
-  renderSharedLeft,
-  type UsageCounts,
-} from '../usage/index.js';
+import { addUp, type UsageCounts } from '../usage/index.js';
 import { ALERT_SIGNER, createWebhookSecrets } from '../webhooks/index.js';
 import { CommandFailure, CommandMistake, print, printJson, suggestName, withNewState, withState } from './command.js';
 import { changedBudgets } from './key-changes.js';
@@ -35,11 +29,10 @@ export async function createGroupCommand(settings: Settings, name: string, optio
   const budgets = await withNewState(settings, async (state) => {
     await checkCurrency(state, amounts);
     try {
-      await state.budgets.createGroup(name);
+      return await state.budgets.createGroup(name, amounts.length === 0 ? undefined : { budgets: amounts, ...by });
     } catch (error) {
       throw isGatewayError(error) && error.param === 'name' ? new CommandMistake(error.message) : error;
     }
-    return amounts.length === 0 ? [] : state.budgets.change({ scope: 'group', subject: name, budgets: amounts, ...by });
   });
   if (options.json) printJson({ name, budgets: encodeAll(budgets) });
   else {

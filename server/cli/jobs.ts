@@ -8,9 +8,10 @@ import { systemClock } from '../../core/runtime/index.js';
 import { openFiles } from '../../core/storage/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderDuration, renderTable, sanitizeForTerminal } from '../format/index.js';
+import { decimalOf } from '../prices/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
-import { type CostedJob, decimalOf, grouped, type JobCharge } from '../usage/index.js';
+import { type CostedJob, grouped, type JobCharge } from '../usage/index.js';
 import { CommandFailure, CommandMistake, openCommandLogger, print, printJson, withState } from './command.js';
 import { limitOf, noteOf, operatorActor } from './users.js';
 

@@ -1,12 +1,12 @@
 import { systemClock } from '../../core/runtime/index.js';
 import { MAX_OVERLAP_HOURS } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
-import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
+import { type BudgetAmount, renderBudget } from '../budgets/index.js';
+import { dayOf, isoTime, isSiteAccount, renderTable, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, createKey, describeLimits, hashKey, type KeyChange } from '../keys/index.js';
-import { isSiteAccount } from '../limits/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
-import { addUp, type BudgetAmount, encodeBudget, renderBudget, type UsageCounts } from '../usage/index.js';
+import { addUp, encodeBudget, type UsageCounts } from '../usage/index.js';
 import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withState } from './command.js';
 import {
   asMistake,
@@ -72,14 +72,15 @@ export async function updateKeyCommand(settings: Settings, named: string, option
     const found = await findKey(state, id);
     if (amounts) await checkCurrency(state, amounts);
     if (grant ?? rpm ?? models) Object.assign(change, await limitsOf(settings, found, options));
-    if (properties.some((option) => option !== undefined)) {
-      await state.keys.update({ id, change, ...by }).catch((error) => {
-        throw error?.param === 'expires_at' ? mistakeOf(error, { expires_at: '--expires' }) : error;
-      });
-    }
-    const groupName = group === 'none' ? null : group;
-    if (groupName !== undefined) await state.budgets.move({ id, groupName, ...by }).catch(asMistake(state, group));
-    if (amounts) await state.budgets.change({ scope: 'key', subject: id, budgets: amounts, ...by });
+    const changed = {
+      ...(properties.some((option) => option !== undefined) && { properties: change }),
+      ...(group !== undefined && { groupName: group === 'none' ? null : group }),
+      ...(amounts && { budgets: amounts }),
+    };
+    await state.budgets.changeKey({ id, ...changed, ...by }).catch((error) => {
+      if (error?.param === 'expires_at') throw mistakeOf(error, { expires_at: '--expires' });
+      return asMistake(state, group)(error);
+    });
     const updated = await findKey(state, id);
     const ofPlan = updated.budgetId === null ? undefined : await state.budgets.find(updated.budgetId);
     return { record: updated, budget: ofPlan, budgets: await state.budgets.ofKey(updated) };

@@ -1,7 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { JOB_PRIORITIES, type JobPriority } from '../../core/contracts/index.js';
 import { readPluginConfig, servesOf } from '../../core/plugins/index.js';
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';
+import {
+  BUDGET_FORM,
+  type BudgetAmount,
+  type BudgetState,
+  encodeSharedBudget,
+  parseBudget,
+  renderSharedLeft,
+} from '../budgets/index.js';
 import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 import {
   type ApiKeyRecord,
@@ -19,18 +26,7 @@ import { pluginsFileOf } from '../open-gateway.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
-import {
-  BUDGET_FORM,
-  type Budget,
-  type BudgetAmount,
-  type BudgetState,
-  encodeSharedBudget,
-  leftOf,
-  limitsOfAmount,
-  parseBudget,
-  renderLeft,
-  renderSharedLeft,
-} from '../usage/index.js';
+import { leftOf, renderLeft } from '../usage/index.js';
 import {
   CommandFailure,
   CommandMistake,
@@ -103,23 +99,16 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   const { record, budgets } = await withNewState(settings, async (state) => {
     await checkCurrency(state, amounts);
     const { group: groupName } = options;
-    const shared = await state.budgets.shared({ accountId, groupName }).catch(asMistake(state, groupName));
-    const { id, createdAt } = made.record;
-    const own = amounts.map((amount): Budget => {
-      const limits = { ...limitsOfAmount(amount), expiresAt: null, planId: null };
-      return { ...limits, id: `budget_${randomUUID()}`, accountId, scope: 'key', subject: id, createdAt };
-    });
-    const ids = [...own.map((budget) => budget.id), ...shared];
-    const whole: ApiKeyRecord = {
+    const wholeRecord: ApiKeyRecord = {
       ...made.record,
-      ...(ids.length > 0 && { furtherBudgets: ids }),
       ...(groupName !== undefined && { groupName }),
       ...(priority !== undefined && { priority }),
     };
-    // The budgets first: a key must never exist without its limits.
-    for (const budget of ofPlan?.budget ? [ofPlan.budget, ...own] : own) await state.budgets.create(budget);
-    await state.keys.insert(whole, planEnd, operatorActor());
-    return { record: whole, budgets: await state.budgets.ofKey(whole) };
+    const creation = { record: wholeRecord, planExpiresAt: planEnd, budgets: amounts, actor: operatorActor() };
+    const created = await state.budgets
+      .createKey({ ...creation, ...(ofPlan?.budget && { planBudget: ofPlan.budget }) })
+      .catch(asMistake(state, groupName));
+    return { record: created, budgets: await state.budgets.ofKey(created) };
   });
   const { id, name, grants, rpm, planId, models } = record;
   const expiresAt = soonerOf(record.expiresAt, planEnd);

@@ -1,7 +1,8 @@
+import { renderBudget } from '../budgets/index.js';
 import { isoTime, renderMoney, renderTable } from '../format/index.js';
 import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';
 import type { Settings } from '../settings/index.js';
-import { grouped, renderBudget } from '../usage/index.js';
+import { grouped } from '../usage/index.js';
 import { CommandMistake, print, printJson, suggestName, withState } from './command.js';
 import { findUser, noteOf, operatorActor } from './users.js';
 

@@ -7,8 +7,8 @@ import type { SignInStatus } from '../accounts/index.js';
 import { describeLinks, describeListening } from '../http/index.js';
 import { isWritingModel } from '../models/index.js';
 import { MODEL_NOTES, PlansFileError } from '../plans/index.js';
+import { PricesError } from '../prices/index.js';
 import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, type Settings, SettingsError } from '../settings/index.js';
-import { PricesError } from '../usage/index.js';
 import { describeEntries } from './plugins.js';
 
 /** The grant suggested for a further key. */

@@ -2,12 +2,13 @@ import { userInfo } from 'node:os';
 import { systemClock } from '../../core/runtime/index.js';
 import type { AccountPlan, AccountRecord, UserRecord } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
+import { type BudgetState } from '../budgets/index.js';
 import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, keyState } from '../keys/index.js';
 import type { OrderRecord } from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
 import type { State } from '../state.js';
-import { type BudgetState, leftOf, renderLeft } from '../usage/index.js';
+import { leftOf, renderLeft } from '../usage/index.js';
 import { CommandFailure, CommandMistake, print, printJson, withState } from './command.js';
 
 const DEFAULT_LIMIT = 100;

@@ -16,6 +16,7 @@ import { newToken } from '../keys/index.js';
 import { checkPlatforms } from '../observability/index.js';
 import { openGateway, readPricesOf, variablesOfPlugins } from '../open-gateway.js';
 import { groupEntries } from '../plugin-groups.js';
+import { describeUnpriced, PricesError } from '../prices/index.js';
 import {
   DOT_ENV_ADVICE,
   findChromium,
@@ -28,7 +29,6 @@ import {
   roomOf,
   type Settings,
 } from '../settings/index.js';
-import { describeUnpriced, PricesError } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 
 /** One line of `mediagate doctor`. */

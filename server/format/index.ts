@@ -68,14 +68,20 @@ export function isVisible(text: string): boolean {
   return text !== '' && sanitizeForTerminal(text) === text;
 }
 
-/** Columns as wide as their widest cell, two spaces apart. */
+/** Cells without a value. */
+const NO_VALUES = ['', '-'];
+
+/** Columns as wide as their widest cell, two spaces apart. A column without a value in any row is left out. */
 export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows];
+  const columns = [...head.keys()].filter(
+    (column) => rows.length === 0 || rows.some((row) => !NO_VALUES.includes(row[column] ?? '')),
+  );
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   return lines
     .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      columns
+        .map((column) => (line[column] ?? '').padEnd(widths[column] ?? 0))
         .join('  ')
         .trimEnd(),
     )
@@ -121,4 +127,9 @@ export function renderMoney(amount: number, currency: string): string {
   const digits = minorDigits(currency);
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return `${(amount / 10 ** digits).toLocaleString('en-US', options)} ${currency}`;
+}
+
+/** Whether the gateway made the account, for a user of the site. Operators cannot choose such a name. */
+export function isSiteAccount(accountId: string): boolean {
+  return accountId.startsWith('acct_');
 }

@@ -30,7 +30,7 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, ErrorText>> = {
   unsupported_value: {
     meaning: 'The model, or the item of a link, does not support a value.',
     cause:
-      'The model has fewer abilities than the request needs, such as input images or an effort; or the item has no file for `format`. `param` names the field.',
+      'The model has fewer abilities than the request needs, such as input images or an effort; or the item has no file for `format`; or the key has a budget and a file in the request cannot be read, so its tokens cannot be estimated. `param` names the field.',
     action: 'Send another value, or choose another model.',
   },
   invalid_url: {

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import fresh from 'fresh';
-import parseRange from 'range-parser';
 import type { ByteRange, FileStat, StoredBody } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { IDLE_MS } from './http-server.js';
@@ -28,7 +27,6 @@ interface Validators {
 }
 
 const BUFFERED_BYTES = 64 * 1024;
-const WHOLE = 'bytes=0-';
 
 /**
  * Answers GET and HEAD with a stored file (RFC 9110): 200, 206 for one range, 304 for a valid cached copy, 412 if the
@@ -134,19 +132,23 @@ export function sendBytes(context: RequestContext, bytes: Bytes): void {
   context.body = Readable.from(bytes, { objectMode: false, highWaterMark: BUFFERED_BYTES });
 }
 
-/** Undefined if the whole file is to be sent, which a client with an unusual range must accept. */
+/** One range of bytes, also among empty elements of a list (RFC 9110, 5.6.1 and 14.1.2). */
+const ONE_RANGE = /^bytes=[ \t,]*(\d*)-(\d*)[ \t,]*$/;
+
+/** Undefined if the whole file is to be sent: for several ranges and for what is no range, which RFC 9110 allows. */
 function rangeOf(
   headers: IncomingHttpHeaders,
   size: number,
   validators: Validators,
 ): ByteRange | 'outside' | undefined {
-  const { range } = headers;
-  if (!range?.startsWith('bytes=')) return undefined;
+  const [found, first = '', last = ''] = ONE_RANGE.exec(headers.range ?? '') ?? [];
+  if (found === undefined || first + last === '') return undefined;
   const condition = headers['if-range'];
-  const current = condition === undefined || Object.values(validators).includes(condition);
-  // The parser rejects "the last n bytes" of a shorter file; they mean the whole file (RFC 9110, 14.1.2).
-  const last = Number(/^bytes=-(\d+)$/.exec(range)?.[1] ?? 0);
-  const ranges = current ? parseRange(size, last > size ? WHOLE : range) : [];
-  if (ranges === -1) return 'outside';
-  return ranges === -2 || ranges.length !== 1 ? undefined : ranges[0];
+  if (condition !== undefined && !Object.values(validators).includes(condition)) return undefined;
+  // Without a first byte, the last n bytes.
+  const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
+  const end = first === '' || last === '' ? size - 1 : Number(last);
+  const isBackwards = first !== '' && last !== '' && end < start;
+  if (isBackwards) return undefined;
+  return start >= size ? 'outside' : { start, end: Math.min(end, size - 1) };
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash, randomBytes } from 'node:crypto';
+import { isRecord } from '../../core/runtime/index.js';
 import type { InexactField, PromptSample, VendorField } from '../../core/text/index.js';
 
 export const MAX_DEPTH = 64;
@@ -52,11 +53,7 @@ function parseText(text: string): Parsed<Record<string, unknown>> {
     // The parser's message quotes the body.
     return { refusal: 'The body is not valid JSON.' };
   }
-  return isObject(value) ? { value } : { refusal: 'The body must be a JSON object.' };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(value) ? { value } : { refusal: 'The body must be a JSON object.' };
 }
 
 /** Canonical JSON, in pieces: as one text, a body of many megabytes would be in memory twice. */
@@ -68,7 +65,7 @@ function feed(hash: Hash, value: unknown, cut?: Cut): void {
       hash.update(',');
     }
     hash.update(']');
-  } else if (isObject(value)) {
+  } else if (isRecord(value)) {
     hash.update('{');
     for (const name of Object.keys(value).sort()) {
       hash.update(`${JSON.stringify(name)}:`);

@@ -19,7 +19,8 @@ import {
   readRetryCount,
 } from '../idempotency/index.js';
 import { followKey, keyOf, quotaSubject } from '../keys/index.js';
-import { costOfImage, sendCost } from '../usage/index.js';
+import { sendCost } from '../prices/index.js';
+import { costOfImage } from '../usage/index.js';
 import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './image-answers.js';
 import { EDIT_EXAMPLE, EditBodySchema, EditFormSchema, useEditBody } from './image-edits.js';
 import {

@@ -8,6 +8,7 @@ import {
   type ReferenceInput,
 } from '../../core/images/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
+import { isSiteAccount } from '../format/index.js';
 import {
   fieldError,
   knownFields,
@@ -18,8 +19,9 @@ import {
 } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
-import { consumeRequest, isSiteAccount, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { type HighestUse, jobBudgetsOf, toJobTerms } from '../usage/index.js';
+import { consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
+import { type HighestUse } from '../prices/index.js';
+import { jobBudgetsOf, toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
 export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;

@@ -10,6 +10,7 @@ import {
   sql,
   sqlMigration,
   type Tables,
+  type Transaction,
 } from '../../core/database/index.js';
 import type { JobAdministration } from '../../core/jobs/index.js';
 import { writeAudit } from '../audit/index.js';
@@ -127,9 +128,8 @@ export function createApiKeys(
 
   return {
     async insert(record, planExpiresAt = null, actor) {
-      const row = { ...toKeyRow(record), planExpiresAt, changedAt: times.now };
       await database.transaction(async (transaction) => {
-        await transaction.insertInto('api_keys').values(row).execute();
+        await insertKey(transaction, { record, planExpiresAt, changedAt: times.now });
         if (actor === undefined) return;
         const at = await times.read(transaction);
         await writeAudit(transaction, { subject: record.id, at, actor, action: 'key.created' });
@@ -208,6 +208,17 @@ export function createApiKeys(
       });
     },
   };
+}
+
+/** Throws if the id exists. */
+export async function insertKey(
+  transaction: Transaction<Tables>,
+  { record, ...columns }: { record: ApiKeyRecord; planExpiresAt: number | null; changedAt: DatabaseClock['now'] },
+): Promise<void> {
+  await transaction
+    .insertInto('api_keys')
+    .values({ ...toKeyRow(record), ...columns })
+    .execute();
 }
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;

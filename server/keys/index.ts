@@ -5,6 +5,7 @@ export {
   accountAt,
   createApiKeys,
   type Grant,
+  insertKey,
   isValidRow,
   type KeyGrant,
   type KeyPlan,

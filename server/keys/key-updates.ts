@@ -32,32 +32,36 @@ export interface KeyUpdates {
    *   plan.
    */
   update(update: KeyUpdate): Promise<ApiKeyRecord>;
+  /** Does it within a transaction. */
+  apply(transaction: Transaction<Tables>, update: KeyUpdate): Promise<ApiKeyRecord>;
 }
 
 export function createKeyUpdates({ engine, transaction: run }: Database, times: DatabaseClock): KeyUpdates {
-  return {
-    update: ({ id, change, actor, note }) =>
-      run(async (transaction) => {
-        const row = await lockKey(transaction, engine, id);
-        if (!row) throw new GatewayError('key_not_found', `There is no key with the id ${storable(id, 100)}.`);
-        if (row.revokedAt !== null)
-          throw new GatewayError('invalid_value', `Key ${id} is revoked and cannot be changed.`, { param: 'id' });
-        checkEnd(row, change);
-        const now = await times.read(transaction);
-        const { grants, models, ...columns } = change;
-        const written = {
-          ...columns,
-          ...(grants && { grants: JSON.stringify(grants) }),
-          ...(models !== undefined && { models: models && JSON.stringify(models) }),
-          changedAt: now,
-        };
-        await transaction.updateTable('api_keys').set(written).where('id', '=', id).execute();
-        const [from, to] = [toKeyRecord(row), toKeyRecord({ ...row, ...written })];
-        const states = { from: describeChange(from, change), to: describeChange(to, change) };
-        await writeAudit(transaction, { subject: id, at: now, actor, action: 'key.updated', ...states, note });
-        return keyAt(to, now);
-      }),
-  };
+  async function apply(
+    transaction: Transaction<Tables>,
+    { id, change, actor, note }: KeyUpdate,
+  ): Promise<ApiKeyRecord> {
+    const row = await lockKey(transaction, engine, id);
+    if (!row) throw new GatewayError('key_not_found', `There is no key with the id ${storable(id, 100)}.`);
+    if (row.revokedAt !== null)
+      throw new GatewayError('invalid_value', `Key ${id} is revoked and cannot be changed.`, { param: 'id' });
+    checkEnd(row, change);
+    const now = await times.read(transaction);
+    const { grants, models, ...columns } = change;
+    const written = {
+      ...columns,
+      ...(grants && { grants: JSON.stringify(grants) }),
+      ...(models !== undefined && { models: models && JSON.stringify(models) }),
+      changedAt: now,
+    };
+    await transaction.updateTable('api_keys').set(written).where('id', '=', id).execute();
+    const [from, to] = [toKeyRecord(row), toKeyRecord({ ...row, ...written })];
+    const states = { from: describeChange(from, change), to: describeChange(to, change) };
+    await writeAudit(transaction, { subject: id, at: now, actor, action: 'key.updated', ...states, note });
+    return keyAt(to, now);
+  }
+
+  return { apply, update: (update) => run((transaction) => apply(transaction, update)) };
 }
 
 /** Locks a key until the end of the transaction. */

@@ -10,7 +10,7 @@ import {
 } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { QueueShare } from '../../core/contracts/index.js';
-import { isSiteAccount } from '../limits/index.js';
+import { isSiteAccount } from '../format/index.js';
 import type { ApiKeyRecord, ApiKeys, Grant, KeyGrant } from './api-keys.js';
 
 declare module '../http/server-context.js' {

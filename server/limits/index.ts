@@ -1,16 +1,11 @@
 export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quotas.js';
+export { consumeRateLimit, consumeRequest, createRateLimits, type RateLimits, sendRateLimit } from './rate-limit.js';
+export { limitMigrations } from './rate-limit-statements.js';
 export {
   type ConsumeRequest,
-  consumeRateLimit,
-  consumeRequest,
-  createRateLimits,
   createRateLimitTable,
-  isSiteAccount,
   openWindows,
   type RateLimitFamily,
   type RateLimitResult,
-  type RateLimits,
   type RateLimitTable,
-  sendRateLimit,
-} from './rate-limit.js';
-export { limitMigrations } from './rate-limit-statements.js';
+} from './windows.js';

@@ -15,7 +15,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
-import type { RateLimitKey, RequestRun } from './rate-limit.js';
+import type { RateLimitKey, RequestRun } from './windows.js';
 
 /** Readings of the two clocks. */
 export interface ClockReading {

@@ -28,7 +28,8 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { type Prices, type SettleLinks, sendCost, toJobTerms } from '../usage/index.js';
+import { type Prices, sendCost } from '../prices/index.js';
+import { type SettleLinks, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './answers.js';

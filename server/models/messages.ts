@@ -1,6 +1,6 @@
 import type { Gateway } from 'mediagate';
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
-import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { GatewayError, isGatewayError, type JsonRecord } from '../../core/runtime/index.js';
 import {
   findVendorFields,
   LARGE_TEXT,
@@ -33,10 +33,9 @@ import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messag
 import { readInputTokens } from './messages/request.js';
 import { ignoredEffort } from './messages/upstream-requests.js';
 import { encodeMessage, type HowToEncode, LARGE_MESSAGE, type LargeRequest } from './messages/whole-request.js';
+import { paidExtrasOf } from './paid-extras.js';
 import { allowedModels, checkFurtherModels, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
 import { allowedVendorUse } from './vendor-use.js';
-
-type JsonRecord = Readonly<Record<string, unknown>>;
 
 const MESSAGES = '/v1/messages';
 const COUNT_TOKENS = '/v1/messages/count_tokens';
@@ -187,7 +186,7 @@ interface Sent {
 async function readyToAnswer(context: RequestContext, server: ServerContext, sent: Sent): Promise<Work> {
   const isNative = formatOf(server.gateway, sent.parsed.model).route === 'messages';
   const message = isNative
-    ? { prepared: await prepareNative(context, server, sent) }
+    ? await prepareNative(context, server, sent)
     : await prepareMessage(context, server.gateway, sent);
   return (release) => answerMessage(context, server, message, release);
 }
@@ -195,11 +194,11 @@ async function readyToAnswer(context: RequestContext, server: ServerContext, sen
 async function answerMessage(
   context: RequestContext,
   { usage, clock, keys }: ServerContext,
-  { prepared, converted }: PreparedMessage,
+  { prepared, uses, converted }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
   const { model, asked, maxTokens: tokens, demand, fallbacks } = prepared;
-  await usage.admitted(context, { route: MESSAGES, model, tokens, demand, fallbacks }, async (work) => {
+  await usage.admitted(context, { route: MESSAGES, model, tokens, demand, uses, fallbacks }, async (work) => {
     const exchange = prepared.send(work.reserved);
     work.uses(exchange.ended, undefined, () => exchange.isBroken === true);
     endWithCaller(context, keys, exchange);
@@ -227,6 +226,8 @@ type HowToAnswer = Pick<MessageAnswerOptions, 'route' | 'stops' | 'includesThink
 /** What is kept of a request during the call of the model. */
 interface PreparedMessage {
   prepared: PreparedText;
+  /** What it asks of the vendor beside tokens. Default: nothing. */
+  uses?: ReturnType<typeof paidExtrasOf>;
   /** How the answer is converted. Default: it is passed on. */
   converted?: HowToAnswer & { stream: boolean; ignored: readonly string[] };
 }
@@ -237,7 +238,7 @@ async function prepareNative(
   { gateway, responses }: Pick<ServerContext, 'gateway' | 'responses'>,
   { bytes: body, parsed }: Pick<Sent, 'bytes' | 'parsed'>,
   task?: 'input_tokens',
-): Promise<PreparedText> {
+): Promise<PreparedMessage> {
   const key = keyOf(context);
   checkFurtherModels(key, parsed);
   const allowed = await allowedVendorUse(
@@ -248,7 +249,8 @@ async function prepareNative(
   const { requestId } = context.state;
   const work = { route: 'messages', ...(task && { task }), headers: formatHeaders(context) } as const;
   const allows = allowedModels(key, gateway);
-  return gateway.text.prepare({ ...work, ...allowed, owner: key.accountId, requestId, allows });
+  const prepared = await gateway.text.prepare({ ...work, ...allowed, owner: key.accountId, requestId, allows });
+  return { prepared, uses: paidExtrasOf(allowed.parsed) };
 }
 
 /** The version and the betas that the client has chosen. */
@@ -322,9 +324,9 @@ async function readyToCount(context: RequestContext, server: ServerContext, sent
   const { gateway } = server;
   const { isThere, route, efforts } = formatOf(gateway, sent.parsed.model);
   if (route === 'messages') {
-    const prepared = await whereAble(() => prepareNative(context, server, sent, 'input_tokens'));
+    const native = await whereAble(() => prepareNative(context, server, sent, 'input_tokens'));
     const { parsed } = sent;
-    return () => count(context, server, { prepared, parsed, isNative: true });
+    return () => count(context, server, { prepared: native?.prepared, parsed, isNative: true });
   }
   const { body } = await encode(context, sent, { route, efforts, counts: true });
   const prepare = () => gateway.text.prepare({ route, task: 'input_tokens', ...body });

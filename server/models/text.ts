@@ -17,6 +17,7 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, type KeyTable, keyOf, quotaSubject } from '../keys/index.js';
 import { type AdmittedWork, isModelAllowed } from '../usage/index.js';
+import { paidExtrasOf } from './paid-extras.js';
 import { allowedVendorUse } from './vendor-use.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
@@ -134,7 +135,8 @@ export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, re
       const request = { ...work, ...allowed, prompt, owner: accountId, requestId, allows };
       const prepared = await gateway.text.prepare(request);
       const { model, maxTokens: tokens, demand, fallbacks } = prepared;
-      await usage.admitted(context, { route: path, model, tokens, demand, fallbacks }, (admitted) =>
+      const uses = paidExtrasOf(allowed.parsed);
+      await usage.admitted(context, { route: path, model, tokens, demand, uses, fallbacks }, (admitted) =>
         answer(context, keys, { prepared, release, work: admitted }),
       );
     } finally {

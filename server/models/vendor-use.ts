@@ -6,7 +6,7 @@
  * tier, are refused, since the client asked for just that. Output items of its own responses are free to every account.
  */
 
-import { GatewayError } from '../../core/runtime/index.js';
+import { GatewayError, type JsonRecord } from '../../core/runtime/index.js';
 import {
   isHostedTool,
   MAX_VENDOR_FIELDS,
@@ -17,8 +17,6 @@ import {
 import { nameIgnored, type RequestContext } from '../http/index.js';
 import { type ApiKeyRecord, isPlanKey, keyOf } from '../keys/index.js';
 import type { ClosableStoredResponses } from './response-store.js';
-
-type JsonRecord = Readonly<Record<string, unknown>>;
 
 interface SentRequest {
   body: Uint8Array;

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError } from '../../core/runtime/index.js';
+import { GatewayError, isRecord, type JsonRecord } from '../../core/runtime/index.js';
 import { isDay, parseIsoTime } from '../format/index.js';
 import type { BankTransaction } from './orders.js';
 
@@ -120,8 +120,6 @@ function timeOf(text: string): number {
   throw badField('at', 'a time such as 2026-06-15T18:25:00Z');
 }
 
-type JsonRecord = Readonly<Record<string, unknown>>;
-
 const SUCCESS = '00';
 
 /**
@@ -177,10 +175,6 @@ function signedValue(value: unknown): string {
 
 function sorted(fields: JsonRecord): JsonRecord {
   return Object.fromEntries(Object.entries(fields).sort(([one], [other]) => (one < other ? -1 : 1)));
-}
-
-function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The format of SePay for transfers in đồng, signed with the secret or, if so configured, containing it. */

@@ -1,5 +1,5 @@
+import type { BudgetAmount } from '../budgets/index.js';
 import type { KeyGrant } from '../keys/index.js';
-import type { BudgetAmount } from '../usage/index.js';
 
 declare module '../http/server-context.js' {
   interface AccountDependencies {

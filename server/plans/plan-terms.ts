@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { type Budget, limitsOfAmount } from '../budgets/index.js';
 import { type ApiKeyRecord, KEY_GRANTS, type KeyGrant } from '../keys/index.js';
-import { type Budget, limitsOfAmount } from '../usage/index.js';
 import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan } from './catalogue.js';
 
 declare module '../http/server-context.js' {

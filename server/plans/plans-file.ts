@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { field, optional, type Static, Type } from '../../core/contracts/index.js';
 import { createValidator } from '../../core/runtime/index.js';
+import { BUDGET_FORM, parseBudget } from '../budgets/index.js';
 import { isCurrency } from '../format/index.js';
 import { KEY_GRANTS, type KeyGrant } from '../keys/index.js';
-import { BUDGET_FORM, parseBudget } from '../usage/index.js';
 import {
   type Catalogue,
   DEFAULT_CATALOGUE,

@@ -3,6 +3,7 @@ import type { JobState } from '../../core/contracts/index.js';
 import type { Jobs } from '../../core/jobs/index.js';
 import type { Clock } from '../../core/runtime/index.js';
 import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
+import { type BudgetState, MICROS } from '../budgets/index.js';
 import { dayOf, minorDigits } from '../format/index.js';
 import {
   type ApiKeyRecord,
@@ -16,16 +17,7 @@ import {
 import { isWritingModel, orderModels } from '../models/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
 import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
-import {
-  addUp,
-  type BudgetState,
-  type DayRange,
-  isModelAllowed,
-  leftOf,
-  MICROS,
-  renderCost,
-  type UsageTotal,
-} from '../usage/index.js';
+import { addUp, type DayRange, isModelAllowed, leftOf, renderCost, type UsageTotal } from '../usage/index.js';
 import { badge, type Html, html, type Tone } from './page.js';
 import type {
   AllowanceView,

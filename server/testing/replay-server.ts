@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { HttpRequest, Plugin, PluginEntry } from '../../core/contracts/index.js';
 import { systemClock } from '../../core/runtime/index.js';
 import {
+  beginWork,
   createRecordingLogger,
   createReplay,
   type Exchange,
@@ -83,7 +84,14 @@ const KEY_RPM = 100_000;
  * @throws Error if a fixture is missing or wrong, PluginConfigError if the plugin does not load. Both say why.
  */
 export function openReplayServer(options: ReplayServerOptions): Promise<ReplayServer> {
-  return openOrClose((opened) => open(options, opened));
+  const work = beginWork();
+  return work.run(() =>
+    openOrClose((opened) => {
+      // The last to close. A plugin that ignores its signal goes on, and must not keep the test runner open.
+      opened.add(async () => work.end());
+      return open(options, opened);
+    }),
+  );
 }
 
 async function open(

@@ -13,8 +13,7 @@ import {
 } from '../../core/database/index.js';
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
-import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
-import type { AlertTable } from './budget-alerts.js';
+import type { AlertTable } from '../budgets/index.js';
 import {
   type BudgetTable,
   type BudgetWants,
@@ -23,9 +22,10 @@ import {
   grantOf,
   grantOfMoney,
   reserve,
-} from './budgets.js';
-import { dearestOf } from './dearest.js';
-import type { Prices } from './prices.js';
+} from '../budgets/index.js';
+import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
+import type { Prices } from '../prices/index.js';
+import { dearestOf } from '../prices/index.js';
 import {
   countOldestTogether,
   createBackgroundTable,
@@ -265,15 +265,18 @@ export function createAdmissions({
     const id = randomUUID();
     // Before the insert: a reservation in the database that this process does not hold is refunded.
     held.set(id, undefined);
+    /** Whether a failure leaves open if anything was written. */
+    let isOpen = false;
+    const submit = (demand: TokenDemand | undefined) => {
+      isOpen = true;
+      const reserve = { ...wants, id, demand, canCount: Boolean(count) };
+      return shards.submit(shardOf(request), { ...request, reserve });
+    };
     try {
       await instances.enter();
-      const submit = (demand: TokenDemand | undefined) =>
-        shards.submit(shardOf(request), {
-          ...request,
-          reserve: { ...wants, id, demand, canCount: Boolean(count) },
-        });
       let admission = await submit(demand);
       if (admission === UNCOUNTED) {
+        isOpen = false;
         if (limitsTokens.size >= MAX_KNOWN) limitsTokens.clear();
         for (const each of budgetIds) limitsTokens.add(each);
         admission = await submit(await count?.());
@@ -285,7 +288,7 @@ export function createAdmissions({
       return admission;
     } catch (error) {
       held.delete(id);
-      if (!isGatewayError(error) || error.code !== 'insufficient_quota') doubtedAt = performance.now();
+      if (isOpen && (!isGatewayError(error) || error.code !== 'insufficient_quota')) doubtedAt = performance.now();
       throw error;
     }
   }

@@ -1,27 +1,4 @@
 export { type Admissions, createAdmissions, type Settlement } from './admissions.js';
-export { type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './budget-alerts.js';
-export {
-  BUDGET_FORM,
-  type BudgetAmount,
-  limitsOfAmount,
-  MICROS,
-  parseBudget,
-  renderBudget,
-  renderMoney,
-} from './budget-amounts.js';
-export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners } from './budget-owners.js';
-export { encodeSharedBudget, renderSharedLeft } from './budget-report.js';
-export {
-  amountOf,
-  atTime,
-  type Budget,
-  type BudgetRow,
-  type BudgetState,
-  type Budgets,
-  createBudgets,
-  nextPeriodAt,
-  toBudgetRow,
-} from './budgets.js';
 export {
   type CostedJob,
   costOfImage,
@@ -33,20 +10,7 @@ export {
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';
-export {
-  createPrices,
-  decimalOf,
-  type HighestUse,
-  PRICES_FILE_SCHEMA,
-  type PricedImage,
-  type PricedUse,
-  type Prices,
-  readPrices,
-  sendCost,
-} from './prices.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
-export { PricesError } from './token-prices.js';
-export { describeUnpriced } from './unpriced.js';
 export {
   type AdmittedWork,
   checkModel,

@@ -27,6 +27,16 @@ import {
 } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { compileAudit } from '../audit/index.js';
+import type { AlertTable } from '../budgets/index.js';
+import {
+  type BudgetRow,
+  type BudgetTable,
+  createBudgetTable,
+  type GrantOptions,
+  grantOfMoney,
+  type LockedBudgets,
+  release,
+} from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import {
   createIdempotencyKeys,
@@ -45,17 +55,7 @@ import {
   type RateLimitTable,
   readUsed,
 } from '../limits/index.js';
-import type { AlertTable } from './budget-alerts.js';
-import {
-  type BudgetRow,
-  type BudgetTable,
-  createBudgetTable,
-  type GrantOptions,
-  grantOfMoney,
-  type LockedBudgets,
-  release,
-} from './budgets.js';
-import type { HighestUse, Prices } from './prices.js';
+import type { HighestUse, Prices } from '../prices/index.js';
 import type { JobChargesTable } from './tables.js';
 import {
   costCounts,

@@ -9,9 +9,9 @@ import {
   type Script,
   type Tables,
 } from '../../core/database/index.js';
+import { type BudgetTable, type Correction, correct, release } from '../budgets/index.js';
+import type { Prices } from '../prices/index.js';
 import type { Settlement } from './admissions.js';
-import { type BudgetTable, type Correction, correct, release } from './budgets.js';
-import type { Prices } from './prices.js';
 import type { BackgroundResponsesTable, ReservationsTable, UsageEntriesTable } from './tables.js';
 import type { UsageTable } from './usage-log.js';
 import {

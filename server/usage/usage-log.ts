@@ -9,8 +9,8 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
+import type { Prices } from '../prices/index.js';
 import type { Settlement } from './admissions.js';
-import type { Prices } from './prices.js';
 import type { ReservationsTable, UsageEntriesTable, UsageOverflowTable, UsageTotal } from './tables.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {

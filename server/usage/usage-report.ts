@@ -1,13 +1,12 @@
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
+import type { BudgetState, Budgets } from '../budgets/index.js';
+import { encodeSharedBudget, MICROS, renderMoney, SharedBudget } from '../budgets/index.js';
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, OneOf, type Route, type ServerContext, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, readRateLimits } from '../keys/index.js';
 import type { RateLimitResult } from '../limits/index.js';
-import { MICROS, renderMoney } from './budget-amounts.js';
-import { encodeSharedBudget, SharedBudget } from './budget-report.js';
-import type { BudgetState, Budgets } from './budgets.js';
-import { decimalOf } from './prices.js';
+import { decimalOf } from '../prices/index.js';
 import type { UsageTotal } from './tables.js';
 import type { UsageLog, UsageQuery } from './usage-log.js';
 

@@ -10,13 +10,13 @@ import {
   type TextOutcome,
   type TokenDemand,
 } from '../../core/text/index.js';
+import type { BudgetWants } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { type ConsumeRequest, consumeRequest, sendRateLimit } from '../limits/index.js';
+import { type Prices, sendCost } from '../prices/index.js';
 import type { Admissions, Settlement } from './admissions.js';
-import type { BudgetWants } from './budgets.js';
-import { type Prices, sendCost } from './prices.js';
 import type { UsageOverflowTable } from './tables.js';
 import {
   type CountedRequests,

@@ -18,7 +18,7 @@ import { createHttpServer } from 'mediagate/server';
 import { createApp } from '../../server/app.js';
 import { createIdempotencyService } from '../../server/idempotency/index.js';
 import { createPepper, openKeyTable } from '../../server/keys/index.js';
-import type { RateLimitResult } from '../../server/limits/rate-limit.js';
+import type { RateLimitResult } from '../../server/limits/windows.js';
 import { createHealth } from '../../server/observability/index.js';
 import { openState } from '../../server/state.js';
 import { createUsageService } from '../../server/usage/index.js';

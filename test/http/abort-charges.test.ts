@@ -3,7 +3,8 @@
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
-import { createPrices, parseBudget } from '../../server/usage/index.js';
+import { parseBudget } from '../../server/budgets/index.js';
+import { createPrices } from '../../server/prices/index.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import {
   chatChunk,
@@ -66,9 +67,8 @@ describeOnStacks('requests that end early', (stack) => {
         });
         const budget = parseBudget('50 USD/month');
         if (!budget) throw new Error('no budget');
-        await app.state.budgets.createGroup('team');
-        await app.state.budgets.change({ scope: 'group', subject: 'team', budgets: [budget], actor: 'operator:ann' });
-        const furtherBudgets = await app.state.budgets.shared({ accountId: 'local', groupName: 'team' });
+        const first = { budgets: [budget], actor: 'operator:ann' };
+        const furtherBudgets = (await app.state.budgets.createGroup('team', first)).map(({ id }) => id);
         keys.budget = await app.makeKey({ grants: ['text'] }, { furtherBudgets, groupName: 'team' });
         keys.plain = await app.makeKey({ grants: ['text'] });
       });

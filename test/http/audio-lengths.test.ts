@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createPrices, parseBudget } from '../../server/usage/index.js';
+import { parseBudget } from '../../server/budgets/index.js';
+import { createPrices } from '../../server/prices/index.js';
 import { ffmpegPath, runFfmpeg, tone } from '../support/ffmpeg.js';
 import { CHANGING, HEARD, HEARING } from '../support/invented-audio.js';
 import { type AudioApp, fileOf, startAudioApp, toForm } from './audio-client.js';

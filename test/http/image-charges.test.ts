@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
-import { createPrices, parseBudget } from '../../server/usage/index.js';
+import { parseBudget } from '../../server/budgets/index.js';
+import { createPrices } from '../../server/prices/index.js';
 import { createDarkroom, inventedModel, MODEL } from '../support/invented-image.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import { sampleImage } from '../support/sample-images.js';

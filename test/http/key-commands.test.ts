@@ -250,7 +250,7 @@ for (const engine of engines) {
       const table = await report('--by', 'key');
       expect(table)
         .to.match(/^KEY +NAME +ACCOUNT +REQUESTS +FAILED/)
-        .and.to.match(/\nall +5 +0 +500 +50 +- +0\n$/);
+        .and.to.match(/\nall +5 +0 +500 +50 +0\n$/);
       expect(table).to.match(new RegExp(`${bob} +Bob +local +3 +0 +300 +30`));
       expect(await report('--by', 'day')).to.match(/^DAY .*\n2026-01-02 +3 .*\n2026-01-01 +2 /);
       expect(await report('--by', 'model')).to.match(/^MODEL .*\nm-6 +3 .*\nm-5\.5 +2 /);

@@ -1,3 +1,8 @@
+/*
+ * A large answer, or request, is converted in a thread, by the same functions as a short one. White space and comments make
+ * a short one large: what comes out must not differ.
+ */
+
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
@@ -9,11 +14,6 @@ import {
   type VendorRequest,
 } from '../support/scripted-vendor.js';
 import { type ListeningApp, startApp } from './listening-app.js';
-
-/*
- * A large answer, or request, is converted in a thread, by the same functions as a short one. White space and comments make
- * a short one large: what comes out must not differ.
- */
 
 const BLANK = ' '.repeat(400_000);
 const COMMENTS = `: ${'.'.repeat(998)}\n\n`.repeat(400);

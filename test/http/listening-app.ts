@@ -32,8 +32,9 @@ import {
   type Pepper,
 } from '../../server/keys/index.js';
 import { createHealth, createMetrics, type Health } from '../../server/observability/index.js';
+import { type Prices } from '../../server/prices/index.js';
 import { openState, type State } from '../../server/state.js';
-import { createUsageService, type Prices } from '../../server/usage/index.js';
+import { createUsageService } from '../../server/usage/index.js';
 import {
   createWebhookSecrets,
   createWebhookTargets,

@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
-import { parseBudget } from '../../server/usage/index.js';
+import { parseBudget } from '../../server/budgets/index.js';
 import { goodScript, type ScriptedVendor, startScriptedVendor } from '../support/scripted-vendor.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 
@@ -35,11 +35,10 @@ describe('tools and tiers that cost more than tokens', () => {
         ],
       },
     });
-    await app.state.budgets.createGroup('research');
     const budget = parseBudget('5M tokens/month');
     if (!budget) throw new Error('no budget');
-    await app.state.budgets.change({ scope: 'group', subject: 'research', budgets: [budget], actor: 'operator:ann' });
-    const furtherBudgets = await app.state.budgets.shared({ accountId: 'local', groupName: 'research' });
+    const first = { budgets: [budget], actor: 'operator:ann' };
+    const furtherBudgets = (await app.state.budgets.createGroup('research', first)).map(({ id }) => id);
     expect(furtherBudgets).to.have.length(1);
     const text = { grants: ['text'] as const };
     const paid = { grants: ['text', 'paid_tools'] as const };

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { GatewayError, type TextCall, type TextModel } from 'mediagate';
-import { createPrices, parseBudget } from '../../server/usage/index.js';
+import { parseBudget } from '../../server/budgets/index.js';
+import { createPrices } from '../../server/prices/index.js';
 import { inventedAudio } from '../support/invented-audio.js';
 import { inventedImage, inventedModel } from '../support/invented-image.js';
 import { invented, inventedExtraction } from '../support/invented-plugin.js';
@@ -66,8 +67,8 @@ describeOnStacks('budgets of a key and its group', (stack) => {
 
   async function makeKey(own: string, group?: string): Promise<string> {
     const groupName = group === undefined ? {} : { groupName: group };
-    const ids = await app.state.budgets.shared({ accountId: 'local', ...groupName });
-    const shared = ids.length === 0 ? {} : { furtherBudgets: ids };
+    const ofGroup = group === undefined ? [] : await app.state.budgets.of({ scope: 'group', subject: group });
+    const shared = ofGroup.length === 0 ? {} : { furtherBudgets: ofGroup.map(({ id }) => id) };
     const key = await app.makeKey({ grants: ['text', 'images', 'audio', 'extract'] }, { ...shared, ...groupName });
     await change('key', key.slice(6, 14), own);
     await app.keys.refresh();

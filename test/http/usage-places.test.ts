@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
-import { createPrices } from '../../server/usage/index.js';
+import { createPrices } from '../../server/prices/index.js';
 import { dataEvents, namedEvents, type ScriptedVendor, startScriptedVendor } from '../support/scripted-vendor.js';
 import { until } from '../support/until.js';
 import { type ListeningApp, startApp } from './listening-app.js';

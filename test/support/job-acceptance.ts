@@ -1,5 +1,5 @@
 import type { Acceptance, Accepted, Jobs, NewJob } from 'mediagate';
-import type { RateLimitResult } from '../../server/limits/rate-limit.js';
+import type { RateLimitResult } from '../../server/limits/windows.js';
 import { type JobRequestTerms, toJobTerms } from '../../server/usage/job-admission.js';
 
 export interface Asked extends JobRequestTerms {

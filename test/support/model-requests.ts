@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { Budget } from '../../server/budgets/budgets.js';
 import type { AdmissionRequest, Settlement } from '../../server/usage/admissions.js';
-import type { Budget } from '../../server/usage/budgets.js';
 
 /** A request of a model route as tests make it. */
 export const CHAT = {

@@ -1,12 +1,13 @@
+/*
+ * Matches a parsed link against the platforms, also if it is inside a redirect, login page or consent form, at most
+ * two deep. Path words in capital letters are tried again in lower case. A link that a platform accepts unchanged
+ * costs one lookup by its host.
+ */
+
 import { GatewayError, isGatewayError } from '../../runtime/index.js';
 import { isPlainUrl, pathSegments } from '../scraping/index.js';
 import { parseLinkText } from './link-text.js';
 import { wrappedIn } from './link-wrappers.js';
-
-/*
- * Matches a parsed link against the platforms: the link in a redirect, a login page or a consent form, and path words in
- * capital letters. A link that a platform takes as it is costs one lookup by its host.
- */
 
 /** A redirect to a login page to a link; a third address around it is a loop or an attack. */
 const MAX_WRAPPERS = 2;

@@ -1,10 +1,12 @@
-import { GatewayError } from '../../runtime/index.js';
-
 /*
- * Reads a link as people paste it: with white space, invisible characters, brackets, Markdown or HTML around it, HTML
- * entities, without its scheme, with a second question mark. It makes no request, and takes linear time. A link that a
- * reader and a parser could take for different addresses is refused. A plain link costs a few regular expressions.
+ * Reads a link as people paste it: with white space, invisible characters, brackets, Markdown, HTML or BBCode around
+ * it, HTML entities, a missing scheme, or a second question mark. It sends no request and takes linear time. A link
+ * that a reader and a parser could take for different addresses is refused, such as one with user information, control
+ * characters or look-alike letters in the host. Cleaning repeats until nothing changes, at most eight times. A plain
+ * link skips all of it for a few regular expressions.
  */
+
+import { GatewayError } from '../../runtime/index.js';
 
 /** Maximum length of an accepted link, in characters. */
 const MAX_LINK_LENGTH = 2048;

@@ -1,12 +1,14 @@
-import { pathSegments } from '../scraping/index.js';
-
 /*
- * Addresses that stand around a link: redirects to other sites, login pages and consent forms that have the link in a
- * parameter. It is a closed list of exact hosts and paths. Nothing is requested.
+ * A closed list of addresses that contain a link in a parameter: redirects to other sites, login pages, consent forms
+ * and forms for sharing. Only exact hosts and paths of the list count, so an unknown site cannot present another
+ * address as the item. The parameter is decoded once and nothing is requested. A link to any other host costs one map
+ * lookup, and a link without a query costs nothing.
  */
 
+import { pathSegments } from '../scraping/index.js';
+
 export interface Wrapper {
-  /** As in "The link is a redirect". */
+  /** What the link is, as in "The link is a redirect". */
   kind: string;
   hosts: readonly string[];
   /** In lower case and without slashes at the ends; `login/` is each path below `login`. */

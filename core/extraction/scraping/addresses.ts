@@ -1,6 +1,9 @@
-import { toIsoTime } from './dates.js';
+/*
+ * Reads the URLs of links, pages and media, and makes the headers that a browser sends for a page. Query parameters of
+ * media URLs are read without parsing the URL, because a page has hundreds of them.
+ */
 
-/** Readers for the URLs of links, pages and media. */
+import { toIsoTime } from './dates.js';
 
 /** Whether a URL is plain http or https: no port, no user information. Every public link is. */
 export function isPlainUrl({ protocol, port, username, password }: URL): boolean {

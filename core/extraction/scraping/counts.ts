@@ -1,3 +1,10 @@
+/*
+ * Reads the first count in a text of any interface language: "1.23M subscribers", "1,2 Mio. Abonnenten", "12万", "2.5
+ * lakh", other digits and separators. It knows the compact units of the Unicode locale data, words for zero, and
+ * letters that mean different units in different languages. A count with a unit or a plus is marked as rounded. An
+ * ambiguous or negative text gives no count, since a wrong number is worse than none. At most 300 characters are read.
+ */
+
 import type { Precision } from '../../contracts/index.js';
 import { latinDigits } from './texts.js';
 
@@ -174,7 +181,7 @@ const BEFORE_NUMBER: Readonly<Record<string, number>> = {
   bilioni: 1e9,
 };
 
-/** The same letters, if a word of the text reveals the language. */
+/** Units with another meaning in a language that a word of the text reveals. */
 const LOCAL: readonly (readonly [words: RegExp, units: Readonly<Record<string, number>>])[] = [
   [/abone|görüntüle|beğen|izle|yorum|takipçi|ifade|paylaş/i, { b: 1e3 }],
   [/người|lượt|thích|bình luận/i, { t: 1e9 }],

@@ -1,7 +1,12 @@
+/*
+ * Reads a DASH manifest whose representations are whole files, as Meta's platforms send it inside a reply. Segmented
+ * files are skipped, at most 60 files are listed, and tags are found by index so that hostile text takes linear time.
+ */
+
 import type { MediaEntry } from '../../contracts/index.js';
+import { asPositive } from '../../runtime/index.js';
 import { absoluteUrl, expiryOf } from './addresses.js';
 import { parseDuration } from './dates.js';
-import { asPositive } from './json.js';
 import { decodeEntities } from './meta-tags.js';
 
 /** The files that a DASH manifest lists. */

@@ -1,3 +1,8 @@
+/*
+ * Converts times and durations of platforms to the document format. A text without a zone is only accepted where its
+ * meaning is certain, and years outside 2000 to 2100 are refused as misread numbers.
+ */
+
 const EARLIEST = Date.UTC(2000, 0, 1);
 const LATEST = Date.UTC(2101, 0, 1);
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(\.\d{1,9})?)?\s?(Z|[+-]\d\d:?\d\d)?)?$/i;

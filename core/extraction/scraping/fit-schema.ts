@@ -1,3 +1,10 @@
+/*
+ * Copies a value with only what a schema allows. Unknown, empty and mistyped fields are dropped, text becomes
+ * well-formed, and times and protocol-relative URLs get the required form. So one bad field of a page never costs the
+ * whole document. Nothing is left if a required field is missing. Each schema is compiled once to functions and cached
+ * by its identity, since a document has hundreds of fields and the schemas never change.
+ */
+
 import type { TSchema } from '../../contracts/index.js';
 import { toIsoTime } from './dates.js';
 

@@ -1,5 +1,10 @@
-import { absoluteUrl } from './addresses.js';
-import { parseDuration, toIsoTime } from './dates.js';
+/*
+ * Reads the schema.org descriptions that pages carry for search engines (JSON-LD). It reports what the nodes state and
+ * does not decide which of them is the requested item; callers compare `identifiers` and `addresses` for that. Only a
+ * node's own fields are read, not those of its author or comments. At most 20 scripts and 1,000 nodes are read. Names
+ * that a page spells differently (`creator`, `dateCreated`, a duration without `P`) become one form.
+ */
+
 import {
   asArray,
   asBoolean,
@@ -11,13 +16,10 @@ import {
   at,
   type JsonRecord,
   tryParseJson,
-} from './json.js';
+} from '../../runtime/index.js';
+import { absoluteUrl } from './addresses.js';
+import { parseDuration, toIsoTime } from './dates.js';
 import type { PageScript } from './page-json.js';
-
-/**
- * Reader for the schema.org descriptions that pages carry for search engines (JSON-LD). It reads what nodes state and
- * does not decide which of them is the requested item: that takes their `identifiers` and `addresses`.
- */
 
 export interface LinkedPerson {
   name?: string;
@@ -41,7 +43,7 @@ export interface LinkedItem {
   node: JsonRecord;
   /** Texts of `identifier`, which may be a list, a node or a text. */
   identifiers: string[];
-  /** As they are written: `url`, `@id`, `mainEntityOfPage`, `embedUrl`. */
+  /** Addresses as they are written: `url`, `@id`, `mainEntityOfPage`, `embedUrl`. */
   addresses: string[];
   /** `articleBody`, `text` or `caption`. */
   text?: string;

@@ -1,3 +1,10 @@
+/*
+ * Reads the metadata of a page: `meta` and `link` tags, microdata, title and canonical address. One pass collects the
+ * relevant tags, and only those go to the HTML parser, so the cost does not depend on the size of the page. At most
+ * 256 KiB of tags are parsed, with 16 KiB per tag. Text of scripts and styles is skipped. Fields of an inner item are
+ * prefixed with its name, so a comment's author is not taken for the post's. The HTML parser is loaded on first use.
+ */
+
 import { createRequire } from 'node:module';
 import type { CheerioAPI, load } from 'cheerio/slim';
 import { indexOfTag } from './page-json.js';

@@ -1,18 +1,8 @@
-/** Pure readers for extractors: they never throw on any page content, and take linear time. */
-export {
-  absoluteUrl,
-  acceptLanguage,
-  expiryOf,
-  fillUrl,
-  isPlainUrl,
-  kindOfPage,
-  navigationHeaders,
-  pathSegments,
-  queryValue,
-} from './addresses.js';
-export { type Count, parseCount, shownCounters } from './counts.js';
-export { type DashManifest, readDashManifest } from './dash.js';
-export { parseDuration, toIsoTime } from './dates.js';
+/*
+ * `mediagate/plugin` exports these page readers to extractors. They are pure functions that never throw on any page
+ * content and take linear time.
+ */
+
 export {
   asArray,
   asBoolean,
@@ -32,7 +22,21 @@ export {
   parseJson,
   rawStats,
   tryParseJson,
-} from './json.js';
+} from '../../runtime/index.js';
+export {
+  absoluteUrl,
+  acceptLanguage,
+  expiryOf,
+  fillUrl,
+  isPlainUrl,
+  kindOfPage,
+  navigationHeaders,
+  pathSegments,
+  queryValue,
+} from './addresses.js';
+export { type Count, parseCount, shownCounters } from './counts.js';
+export { type DashManifest, readDashManifest } from './dash.js';
+export { parseDuration, toIsoTime } from './dates.js';
 export {
   type LinkedImage,
   type LinkedItem,

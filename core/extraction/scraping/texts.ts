@@ -1,6 +1,9 @@
-import { asString } from './json.js';
+/*
+ * Reads hashtags, known phrases and foreign digits from the texts of posts and pages, for every script and not only
+ * for Latin letters.
+ */
 
-/** Readers for the texts of posts and pages. */
+import { asString } from '../../runtime/index.js';
 
 export interface HashtagOptions {
   /** Hashtags that the source lists itself, with or without `#`; they follow those of the text. */

@@ -1,7 +1,5 @@
-import { GatewayError } from '../../../core/runtime/index.js';
+import { GatewayError, isRecord, type JsonRecord } from '../../../core/runtime/index.js';
 import { fitToolId } from '../../../core/text/index.js';
-
-export type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** @param path Of the invalid value: `messages.0.content`; its first part is the `param`. */
 export function refuse(path: string, accepted: string): never {
@@ -11,10 +9,6 @@ export function refuse(path: string, accepted: string): never {
 /** A valid value that the model's format cannot express. */
 export function refuseUnable(path: string, why: string): never {
   throw new GatewayError('unsupported_value', `${path}: ${why}.`, { param: path });
-}
-
-export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** @throws GatewayError `invalid_value`, as the others here. */

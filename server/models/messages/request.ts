@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
-import { GatewayError } from '../../../core/runtime/index.js';
+import { GatewayError, isRecord, type JsonRecord } from '../../../core/runtime/index.js';
 import { type TextAnswer, ToolNames } from '../../../core/text/index.js';
 import {
   flagAt,
-  isRecord,
-  type JsonRecord,
   listAt,
   optional,
   readConversation,

@@ -1,7 +1,6 @@
 import type { Usage } from '../../../core/contracts/index.js';
-import { drawRandomBytes } from '../../../core/runtime/index.js';
+import { drawRandomBytes, isRecord } from '../../../core/runtime/index.js';
 import { fitToolId, markNumbers, type ToolNames } from '../../../core/text/index.js';
-import { isRecord } from './message-parts.js';
 
 export type StopReason = 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use' | 'refusal';
 

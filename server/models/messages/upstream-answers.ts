@@ -1,5 +1,5 @@
+import { isRecord, type JsonRecord } from '../../../core/runtime/index.js';
 import { chatCallsIn, createJsonEnd, type JsonEnd, restoreNumbers, type ToolNames } from '../../../core/text/index.js';
-import { isRecord, type JsonRecord } from './message-parts.js';
 import { type BlockQueue, type StopReason, toolUseOf } from './sinks.js';
 
 /** How an answer ended, as stated in it. */

@@ -1,4 +1,5 @@
 import { REASONING_EFFORTS } from '../../../core/contracts/index.js';
+import type { JsonRecord } from '../../../core/runtime/index.js';
 import {
   arrangeChat,
   createDrafts,
@@ -7,7 +8,6 @@ import {
   type ToolNames,
 } from '../../../core/text/index.js';
 import {
-  type JsonRecord,
   optional,
   type Part,
   type Role,

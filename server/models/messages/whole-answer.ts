@@ -1,3 +1,8 @@
+/*
+ * A whole answer of an upstream as one `message`. It depends on nothing but its parameters: of a large answer, a worker
+ * thread makes the message.
+ */
+
 import type { TextRoute, Usage } from '../../../core/contracts/index.js';
 import { type ErrorCode, GatewayError } from '../../../core/runtime/index.js';
 import { markNumbers, restoreNumbers, ToolNames } from '../../../core/text/index.js';
@@ -16,11 +21,6 @@ import {
   createResponsesReader,
   type SanitizedError,
 } from './upstream-answers.js';
-
-/*
- * A whole answer of an upstream as one `message`. It depends on nothing but its parameters: of a large answer, a worker
- * thread makes the message.
- */
 
 export interface HowToWrite {
   /** Format of the upstream's answer. */

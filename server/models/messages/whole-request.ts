@@ -1,4 +1,10 @@
+/*
+ * A message as a request of the upstream's format. It depends on nothing but its parameters: a large one is converted in a
+ * worker thread.
+ */
+
 import type { TextRoute } from '../../../core/contracts/index.js';
+import type { JsonRecord } from '../../../core/runtime/index.js';
 import {
   markNumbers,
   type PromptSample,
@@ -7,14 +13,8 @@ import {
   samplePrompt,
   type ToolNames,
 } from '../../../core/text/index.js';
-import type { JsonRecord } from './message-parts.js';
 import { decodeCounted, decodeMessage, type MessageRequest } from './request.js';
 import { encodeChat, encodeResponses, encodeResponsesInput, type Thinking } from './upstream-requests.js';
-
-/*
- * A message as a request of the upstream's format. It depends on nothing but its parameters: a large one is converted in a
- * worker thread.
- */
 
 /** The format of the model. */
 export interface HowToEncode {

@@ -9,7 +9,7 @@ import { createEmbeddedDispatcher } from '../../../core/jobs/dispatcher.js';
 import type { NewJob } from '../../../core/jobs/jobs.js';
 import { createJobs } from '../../../core/jobs/service.js';
 import { systemClock } from '../../../core/runtime/time.js';
-import { createRateLimitTable } from '../../../server/limits/rate-limit.js';
+import { createRateLimitTable } from '../../../server/limits/windows.js';
 import { createJobAdmission } from '../../../server/usage/job-admission.js';
 import { createPlace, ListLogger, type Place } from '../../support/engines.js';
 import { acceptJob } from '../../support/job-acceptance.js';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { samplePrompt } from '../../../core/text/prompts.js';
 import { demandOf, limitOutput } from '../../../core/text/requests.js';
-import { createTokenCounter, samplePrompt } from '../../../core/text/tokens.js';
+import { createTokenCounter } from '../../../core/text/tokens.js';
 
 const MODEL = { id: 'm-5.5', routes: ['chat_completions', 'responses'], efforts: [] } as const;
 const NO_INPUT = { input: 10, namesFiles: false };
@@ -38,7 +39,7 @@ describe('what a token budget reserves for a request', () => {
     expect(demandOf({}, 'responses', MODEL, { input: 1, namesFiles }).hiddenInput).to.equal(131_072);
   });
 
-  it('counts messages, names, images and files of the input', async () => {
+  it('counts messages, names and images of the input', async () => {
     const counter = createTokenCounter();
     const count = (content: unknown) => counter.countInput(samplePrompt({ messages: [{ role: 'user', content }] }));
     try {
@@ -46,9 +47,14 @@ describe('what a token budget reserves for a request', () => {
       expect(text).to.be.within(8 + 16, 8 + 16 + 20);
       const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(100_000)}` } };
       expect(await count([image])).to.be.within(4_096, 4_200);
-      const file = { type: 'file', file: { file_data: 'A'.repeat(100_000) } };
-      expect(await count([file])).to.be.within(25_000, 25_100);
-      const long = { text: 'a tug '.repeat(100), messages: 0, otherTokens: 0, listedTokens: 0, namesFiles: false };
+      const long = {
+        text: 'a tug '.repeat(100),
+        messages: 0,
+        otherTokens: 0,
+        listedTokens: 0,
+        namesFiles: false,
+        holdsFiles: false,
+      };
       const whole = await counter.countInput({ ...long, scale: 1 });
       expect(await counter.countInput({ ...long, scale: 2 })).to.equal(Math.ceil(whole * 2 * 1.25));
       await counter.close();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import type { Budget } from '../../../server/budgets/budgets.js';
 import type { State } from '../../../server/state.js';
-import type { Budget } from '../../../server/usage/budgets.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
 import { budget, CHAT, settlement } from '../../support/model-requests.js';
 import { rejection } from '../../support/rejection.js';

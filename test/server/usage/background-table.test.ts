@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Usage } from '../../../core/contracts/documents.js';
+import { createPrices } from '../../../server/prices/index.js';
 import type { State } from '../../../server/state.js';
-import { createPrices } from '../../../server/usage/index.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
 import { budget, CHAT, settlement } from '../../support/model-requests.js';
 

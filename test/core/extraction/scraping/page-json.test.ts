@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { literalEnd, parseJson } from '../../../../core/extraction/scraping/json.js';
 import { findJsonAfter } from '../../../../core/extraction/scraping/page-json.js';
+import { literalEnd, parseJson } from '../../../../core/runtime/json.js';
 
 const BIG = /\d{16}/;
 

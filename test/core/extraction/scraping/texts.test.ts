@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { asId, asRecords, rawStats } from '../../../../core/extraction/scraping/json.js';
 import { findPhrase, hashtagsIn, latinDigits } from '../../../../core/extraction/scraping/texts.js';
+import { asId, asRecords, rawStats } from '../../../../core/runtime/json.js';
 
 describe('hashtags', () => {
   const readings: readonly [text: string, ...tags: string[]][] = [

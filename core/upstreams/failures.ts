@@ -1,9 +1,17 @@
+/*
+ * Translates what an upstream answered into an error for the caller and a consequence for fail-over. The status
+ * decides whether another upstream may try, whether the failure counts against the upstream, and whether the caller
+ * must change the request. After a lost answer the work may have been done and charged, so the format decides about a
+ * retry. An upstream's words are shown only after keys, addresses, ids and internal model names have been removed from
+ * the whole text. Of a refusal, at most 64 KiB are read, within 5 seconds.
+ */
+
 import type { Clock, HttpStream, Logger } from '../contracts/index.js';
+import { neverSent } from '../net/index.js';
 import { currentScope } from '../observability/index.js';
 import { GatewayError, isGatewayError, type UpstreamWords, withDeadline } from '../runtime/index.js';
 import { type TryConsequence, TryFailure } from './fail-over.js';
-import { neverSent } from './http-receiver.js';
-import { readQuotas, vendorLimitsOf } from './upstream-limit.js';
+import { readQuotas, vendorLimitsOf } from './quotas.js';
 
 /**
  * What may be tried if it is unknown whether the work was done. It may have been done and charged: then only an
@@ -66,8 +74,8 @@ export function statusFailure(refusal: UpstreamRefusal, now: number, lost: After
 }
 
 /**
- * As {@link statusFailure}, for a text provider: a rate limit and a conflict keep the upstream's words. A conflict is not
- * tried again: the client must change something first.
+ * The meaning of a refusal for a text provider, by its status: a rate limit and a conflict keep the upstream's words. A
+ * conflict is not tried again: the client must change something first.
  */
 export function textStatusFailure(refusal: UpstreamRefusal, now: number, names: UpstreamNames): TryFailure {
   const { status } = refusal;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { parseBudget, renderBudget } from '../../../server/budgets/amounts.js';
 import type { State } from '../../../server/state.js';
-import { parseBudget, renderBudget } from '../../../server/usage/budget-amounts.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
 import { CHAT, settlement } from '../../support/model-requests.js';
 import { rejection } from '../../support/rejection.js';
@@ -57,15 +57,14 @@ for (const engine of engines) {
 
     async function makeKey(change: { accountId?: string; groupName?: string } = {}): Promise<string> {
       made += 1;
-      const id = `key${made}`.padEnd(8, '0');
+      const id = `key${String(made).padStart(5, '0')}`;
       const { accountId = 'local', groupName } = change;
-      const ids = await state.budgets.shared({ accountId, groupName });
-      await state.keys.insert({
+      const record = {
         id,
         name: `key ${made}`,
         hash: '',
         pepperVersion: 1,
-        grants: ['text'],
+        grants: ['text' as const],
         rpm: null,
         accountId,
         planId: null,
@@ -78,9 +77,9 @@ for (const engine of engines) {
         suspendedAt: null,
         replacedBy: null,
         lastUsedAt: null,
-        ...(ids.length > 0 && { furtherBudgets: ids }),
         ...(groupName !== undefined && { groupName }),
-      });
+      };
+      await state.budgets.createKey({ record, planExpiresAt: null, budgets: [], ...by });
       return id;
     }
 
@@ -164,9 +163,9 @@ for (const engine of engines) {
       await state.budgets.change({ scope: 'group', subject: 'red', budgets: amounts('5 tokens'), ...by });
       const id = await makeKey();
       await state.budgets.change({ scope: 'key', subject: id, budgets: amounts('50 tokens/month'), ...by });
-      expect(await state.budgets.move({ id, groupName: 'red', ...by })).to.include({ groupName: 'red' });
+      expect(await state.budgets.changeKey({ id, groupName: 'red', ...by })).to.include({ groupName: 'red' });
       expect(await rejection(ask(id, 6))).to.include({ code: 'insufficient_quota' });
-      await state.budgets.move({ id, groupName: 'blue', ...by });
+      await state.budgets.changeKey({ id, groupName: 'blue', ...by });
       await use(id, 6);
       const successor = { id: 'next0000', hash: '', pepperVersion: 1 };
       await state.keys.rotate({ accountId: 'local', id, successor, overlapMs: 1_000 });
@@ -175,8 +174,51 @@ for (const engine of engines) {
       for (const each of [id, 'next0000'])
         expect(await rejection(ask(each, 2))).to.include({ code: 'insufficient_quota' });
       expect(await state.keys.find('next0000')).to.include({ groupName: 'blue' });
-      expect(await rejection(state.budgets.move({ id, groupName: 'green', ...by }))).to.include({ param: 'group' });
+      expect(await rejection(state.budgets.changeKey({ id, groupName: 'green', ...by }))).to.include({
+        param: 'group',
+      });
       expect(await rejection(state.budgets.createGroup('red'))).to.include({ param: 'name' });
+    });
+
+    it('reach every key that is made or rotated while they change', async () => {
+      await state.budgets.createGroup('crowd');
+      const [accountId, groupName] = ['crowd-account', 'crowd'];
+      await makeKey({ accountId, groupName });
+      const makeOrRotate = async (round: number) => {
+        if (round % 2 === 0) return makeKey({ accountId, groupName });
+        const id = await makeKey({ accountId, groupName });
+        const successor = { id: `turn${round}`.padEnd(8, '0'), hash: '', pepperVersion: 1 };
+        await state.keys.rotate({ accountId, id, successor, overlapMs: 60_000 });
+        return successor.id;
+      };
+      for (let round = 0; round < 12; round += 2) {
+        const texts = amounts(...(round % 4 === 0 ? ['5 tokens/month', '7 requests/day'] : ['9 tokens/day']));
+        const [ofAccount, ofGroup] = await Promise.all([
+          state.budgets.change({ scope: 'account', subject: accountId, budgets: texts, ...by }),
+          state.budgets.change({ scope: 'group', subject: groupName, budgets: texts, ...by }),
+          makeOrRotate(round),
+          makeOrRotate(round + 1),
+          makeKey({ accountId, groupName }),
+        ]);
+        const wanted = [...ofAccount, ...ofGroup].map(({ id }) => id);
+        for (const key of await state.keys.listOf(accountId))
+          expect(key.furtherBudgets ?? [], `${key.id} in round ${round}`).to.have.members(wanted);
+      }
+    });
+
+    it('change with the other properties of a key, or not at all', async () => {
+      const id = await makeKey();
+      const change = { id, properties: { name: 'renamed', rpm: 7 }, budgets: amounts('5 tokens'), ...by };
+      expect(await rejection(state.budgets.changeKey({ ...change, groupName: 'nowhere' }))).to.include({
+        param: 'group',
+      });
+      expect(await state.keys.find(id)).to.include({ name: `key ${made}`, rpm: null });
+      expect(await state.budgets.of({ scope: 'key', subject: id })).to.deep.equal([]);
+      expect(await state.budgets.changeKey({ ...change, groupName: 'blue' })).to.include({
+        name: 'renamed',
+        rpm: 7,
+        groupName: 'blue',
+      });
     });
   });
 }

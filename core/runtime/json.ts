@@ -1,3 +1,10 @@
+/*
+ * Parses JSON of platforms, where ids exceed 2^53. Integers of 16 digits and more come as strings; the check looks at
+ * every 16th character only, so a page of a megabyte costs microseconds more than `JSON.parse`. The readers (`at`,
+ * `asString`, `asCount`, `findAll` …) take values of unknown shape, never throw, and see own properties only. Searches
+ * stop after 50,000 nodes, so a hostile page cannot hold the event loop.
+ */
+
 const LONG = 16;
 /** What may precede a bare number: white space, a bracket, a colon, a comma. */
 const BEFORE_NUMBER: ReadonlySet<number> = new Set([...' \t\r\n:,['].map((character) => character.charCodeAt(0)));
@@ -17,7 +24,7 @@ export function parseJson(text: string): unknown {
   return parseJsonPart(text, 0, text.length);
 }
 
-/** As `parseJson`; undefined if the text is no JSON, such as truncated data or an HTML page. */
+/** Parses JSON with long integers as strings; undefined if the text is none, such as truncated data or a page. */
 export function tryParseJson(text: string): unknown {
   try {
     return parseJson(text);
@@ -26,7 +33,7 @@ export function tryParseJson(text: string): unknown {
   }
 }
 
-/** As `parseJson`, for the part of a text from `start` to before `end`. */
+/** Parses the part of a text from `start` to before `end`, with long integers as strings. */
 export function parseJsonPart(text: string, start: number, end: number): unknown {
   // The text is read in place: reading single characters of a slice takes twice as long.
   const spans = bigIntegersIn(text, start, end);
@@ -190,7 +197,7 @@ export function asCount(value: unknown): number | undefined {
   return number !== undefined && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
 }
 
-/** As {@link asCount}, but zero is no value, as for a picture's width. */
+/** A whole number of one or more: zero is no value, as for a picture's width. */
 export function asPositive(value: unknown): number | undefined {
   return asCount(value) || undefined;
 }

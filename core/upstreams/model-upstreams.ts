@@ -1,3 +1,11 @@
+/*
+ * What the plugins of model vendors share. `createUpstreams` calls one of several upstreams with fail-over and writes
+ * a log line for each failed try. `askUpstream` sends one request and turns any status but 200 into a failure.
+ * `openaiFailure` and `textFailure` say what a refusal in the OpenAI format means: a fault of the caller, of our
+ * account, of the model name or of the upstream, and whether another upstream may try. Words of an upstream reach a
+ * client only for its own faults, without keys, addresses and internal model names.
+ */
+
 import {
   type Clock,
   type HttpClient,
@@ -8,8 +16,7 @@ import {
   type UpstreamState,
   type Usage,
 } from '../contracts/index.js';
-import { asNumber, asString, at } from '../extraction/scraping/index.js';
-import { type ErrorCode, GatewayError } from '../runtime/index.js';
+import { asNumber, asString, at, type ErrorCode, GatewayError } from '../runtime/index.js';
 import { createFailOver, type FailOverCall, type FailOverOptions, TryFailure } from './fail-over.js';
 import {
   type AfterLostAnswer,
@@ -27,13 +34,7 @@ import {
   type UpstreamRefusal,
   upstreamWords,
   withoutNames,
-} from './upstream-failures.js';
-
-/*
- * What the plugins of model vendors share. `createUpstreams` calls one of several upstreams, with fail-over and log lines;
- * `askUpstream` sends one request; `openaiFailure` says what a refusal in the OpenAI format means for the caller and for the
- * other upstreams.
- */
+} from './failures.js';
 
 export interface UpstreamsOptions<Upstream> extends FailOverOptions<Upstream> {
   logger: Logger;
@@ -116,7 +117,7 @@ export const UpstreamKeySchema = Type.String({
   description: 'Key of the API.',
 });
 
-/** The same for a key that is optional and sent as a bearer token. */
+/** Optional API key in the options of a vendor, sent as a bearer token. */
 export const BearerKeySchema = Type.Optional(
   Type.String({
     ...UpstreamKeySchema,
@@ -304,11 +305,11 @@ export function moderationFailure(reason: string | undefined): TryFailure {
 
 /** Not all who have a limit have a code for it. */
 const TOO_LONG = /maximum context length|context (?:length|window|size)\b|prompt is too long/i;
-/** As the vendor words it, with or without saying which member named it. */
+/** How vendors say that an id is not known, with or without the field that named it. */
 const NOT_FOUND = /\bwith id\b.*\bnot found\b/i;
 /** Thoughts of a model that its client keeps can be read by the account alone in which they were thought. */
 const NOT_OURS = 'invalid_encrypted_content';
-/** Of a look-alike that only answers requests. */
+/** Statuses of a server that has the format but not this path. */
 const NO_SUCH_TASK = new Set([404, 405, 501]);
 const PARAM = /^[\w.[\]-]{1,100}$/;
 /** Refusals that keep the upstream's code besides its message, since clients act on it. */
@@ -357,7 +358,7 @@ export function textFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, n
   return new TryFailure(failure.error, { ...failure.consequence, again: 'elsewhere' }, failure.quotas);
 }
 
-/** As `textFailure`, for a task that not every upstream has: without its address, the model does not support it. */
+/** The refusal of a task that not every upstream has: if its path is missing, the model does not support it. */
 export function taskFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = textFailure(refusal, upstream, now);
   if (!lacksRoute(refusal, failure)) return failure;

@@ -11,7 +11,7 @@ import {
   at,
   findAll,
   firstLine,
-} from '../../../../core/extraction/scraping/json.js';
+} from '../../../core/runtime/json.js';
 
 describe('walking JSON', () => {
   it('follows a path and stops where it leaves the value', () => {

@@ -1,11 +1,13 @@
-import type { Clock, TextRoute } from '../contracts/index.js';
-
 /*
  * Reads the beginning of a text model's answer until it is clear that it is one. Servers also send status 200 with an
- * error, with comments only, or with a first event and then an error: as long as nothing of it has reached the client,
- * another upstream can answer. At most 64 KiB are held back, and for a limited time; the first text, reasoning or call
- * of a tool releases them. The bytes are never changed.
+ * error, with comments only, or with a first event and then an error. As long as nothing of it has reached the client,
+ * another upstream can answer. At most 64 KiB are held back, and for a limited time; the first text, reasoning or tool
+ * call releases them. The bytes are never changed. Usual answers are recognized by a substring of their first chunk,
+ * without parsing.
  */
+
+import type { Clock, TextRoute } from '../contracts/index.js';
+import { asRecord, type JsonRecord } from '../runtime/index.js';
 
 /** What the beginning of an answer is. */
 type AnswerState =
@@ -128,7 +130,7 @@ function createAnswerJudge(route: TextRoute | undefined): AnswerJudge {
     name = '';
     if (found === undefined || found === '') return 'open';
     if (found.trim() === '[DONE]') return 'empty';
-    const event = recordOf(parse(found));
+    const event = asRecord(parse(found));
     if (!event) return isOver ? 'empty' : 'answer';
     const error = named === 'error' ? (event.error ?? event) : errorIn(event);
     if (isGiven(error)) return { error };
@@ -213,14 +215,8 @@ function isPlainAnswer(bytes: Buffer, route: TextRoute): boolean {
   return at !== -1 && !bytes.includes(without, 0, 'latin1');
 }
 
-/** Of `data`, `event`, `id`, `retry` and a comment. */
+/** First bytes of a stream of events: of `data`, `event`, `id`, `retry` and of a comment. */
 const FIRST_BYTES: ReadonlySet<number | undefined> = new Set([0x64, 0x65, 0x69, 0x72, 0x3a]);
-
-type JsonRecord = Readonly<Record<string, unknown>>;
-
-function recordOf(value: unknown): JsonRecord | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
-}
 
 /** The value of a text with one letter for each byte; undefined if it is no JSON. */
 function parse(latin1: string): unknown {
@@ -244,11 +240,11 @@ function isFilled(value: unknown): boolean {
 function errorIn(answer: JsonRecord): unknown {
   const { type, object, error, choices, output, content, response } = answer;
   if (type === 'error' || object === 'error') return isGiven(error) ? error : answer;
-  if (type === 'response.failed') return recordOf(response)?.error ?? { message: 'The response failed.' };
+  if (type === 'response.failed') return asRecord(response)?.error ?? { message: 'The response failed.' };
   if (object === 'response' && answer.status === 'failed' && !isFilled(output)) return error ?? {};
   if (isGiven(error) && !isFilled(choices) && !isFilled(output) && !isFilled(content)) return error;
   if (!isFilled(choices)) return undefined;
-  const failed = (choices as readonly unknown[]).map(recordOf).filter((one) => one && isFailedChoice(one));
+  const failed = (choices as readonly unknown[]).map(asRecord).filter((one) => one && isFailedChoice(one));
   if (failed.length < (choices as readonly unknown[]).length) return undefined;
   return failed[0]?.error ?? error ?? { message: 'The model ended with an error.' };
 }
@@ -260,7 +256,7 @@ function isFailedChoice({ error, finish_reason: reason, delta, message }: JsonRe
 
 /** Whether a change of a chat has anything besides its role. */
 function hasWords(change: unknown): boolean {
-  return Object.entries(recordOf(change) ?? {}).some(
+  return Object.entries(asRecord(change) ?? {}).some(
     ([name, value]) => name !== 'role' && value !== null && value !== '' && !(Array.isArray(value) && !isFilled(value)),
   );
 }
@@ -278,13 +274,13 @@ function carriesContent({ type, choices }: JsonRecord, route: TextRoute): boolea
   if (route !== 'chat_completions') return !EVENTS_BEFORE_CONTENT.has(type);
   if (!Array.isArray(choices)) return false;
   return choices.some((choice) => {
-    const { delta, message, text, finish_reason: reason } = recordOf(choice) ?? {};
+    const { delta, message, text, finish_reason: reason } = asRecord(choice) ?? {};
     return isGiven(reason) || hasWords(delta) || hasWords(message) || isGiven(text);
   });
 }
 
 function judgeWhole(value: unknown): AnswerState {
-  const answer = recordOf(value);
+  const answer = asRecord(value);
   if (!answer) return 'unreadable';
   const error = errorIn(answer);
   return error === undefined ? 'answer' : { error };
@@ -307,7 +303,7 @@ const NO_SUCH_PATH = /^Unexpected endpoint/;
 
 /** The refusal that an error in an answer stands for: its status, and JSON in the usual form. */
 export function refusalOf(error: unknown): { status: number; json: unknown } {
-  const given = recordOf(error) ?? { message: typeof error === 'string' ? error : 'The model failed.' };
+  const given = asRecord(error) ?? { message: typeof error === 'string' ? error : 'The model failed.' };
   return { status: statusOf(given), json: { error: given } };
 }
 

@@ -1,3 +1,11 @@
+/*
+ * What the plugins of text models share: one request to a server, which resolves when an answer has begun, and the
+ * choice of upstreams that have a model. An HTML page, an empty body, an error with status 200 and silence count as
+ * failed tries, so another upstream can answer before the client has received anything. While another upstream is
+ * left, silence ends a try after 30 seconds, after 120 for high reasoning efforts, and without a stream after half of
+ * the budget; a setting replaces these limits. An answer may have 256 MiB; nothing of it is stored here.
+ */
+
 import {
   type Clock,
   type HttpClient,
@@ -8,8 +16,7 @@ import {
   type TextRoute,
   Type,
 } from '../contracts/index.js';
-import { at } from '../extraction/scraping/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { at, GatewayError, isGatewayError } from '../runtime/index.js';
 import { EVENTS_TYPE, refusalOf, startAnswer } from './answer-start.js';
 import { TryFailure } from './fail-over.js';
 import {
@@ -18,14 +25,9 @@ import {
   type UpstreamNames,
   type UpstreamRefusal,
   upstreamWords,
-} from './upstream-failures.js';
+} from './failures.js';
 
-/*
- * What the plugins of text models share: one request to a server, which resolves when an answer has begun, and the list
- * of the upstreams that have a model.
- */
-
-/** As much as one answer may have, pictures in it included; nothing of it is kept. */
+/** Maximum bytes of one answer, pictures in it included; nothing of it is stored. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 /** A request to a text model. */
@@ -36,8 +38,8 @@ export interface TextUpstreamRequest
   /** Milliseconds to wait for the beginning of the answer; the reader receives what comes later. Default: no limit. */
   firstBytesMs?: number;
   /**
-   * The same where another upstream is left: without a byte of the body by then, also before the status, the try fails.
-   * Default: another one is not tried.
+   * Milliseconds of silence while another upstream is left: without a byte of the body by then, also before the
+   * status, the try fails. Default: another one is not tried.
    */
   silenceMs?: number;
   /** Format of the answer, whose beginning is read for errors. Default: any bytes are an answer. */
@@ -119,7 +121,7 @@ async function begunAnswer(
   throw new TryFailure(error, failure.consequence, failure.quotas);
 }
 
-/** Of a status that the upstream did not send. */
+/** Words about a status that the upstream did not send. */
 const STATUS_WORDS = /with status \d+/;
 
 interface StartOptions
@@ -194,7 +196,7 @@ export interface ChosenUpstreams<Upstream> {
 }
 
 interface ConfiguredUpstream {
-  /** Of the options. */
+  /** `name` of the upstream in the options. */
   name?: string | undefined;
   model?: string | undefined;
   weight: number;

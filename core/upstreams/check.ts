@@ -1,12 +1,13 @@
-import type { Clock, HttpClient, HttpResponse, UpstreamCheck, UpstreamCheckResult } from '../contracts/index.js';
-import { asString, at, isRecord, type JsonRecord } from '../extraction/scraping/index.js';
-import { isGatewayError } from '../runtime/index.js';
-import { TRUST } from './upstream-failures.js';
-
 /*
- * Asks an upstream whether it can be used, without using a model: its list of models needs the key, and names what it
- * has. A server of the OpenAI format without such a list gets a request without a model, which it can only refuse.
+ * Checks whether an upstream can be used, without using a model: its list of models needs the key and names what it
+ * has. A server of the OpenAI format without such a list gets an empty request, which it can only refuse. The result
+ * names the option that the operator must change, such as an address without `/v1`, a refused key or an unlisted
+ * model. Every failure is a result; only the abort reason is thrown. All requests of a check share 4.5 seconds.
  */
+
+import type { Clock, HttpClient, HttpResponse, UpstreamCheck, UpstreamCheckResult } from '../contracts/index.js';
+import { asString, at, isGatewayError, isRecord, type JsonRecord } from '../runtime/index.js';
+import { TRUST } from './failures.js';
 
 /** Within the 5 seconds of `Contributions.checkUpstreams`, so that each upstream has a result of its own. */
 const CHECK_MS = 4_500;
@@ -19,11 +20,11 @@ const NO_SUCH_PATH = new Set([404, 405, 501]);
 
 export interface ModelListCheck {
   context: { http: HttpClient; clock: Clock };
-  /** As in the log: `upstreams.0`. */
+  /** Name of the upstream as in the log: `upstreams.0`. */
   upstream: string;
   /** Base address. `/models` below it is a list of objects, or has one as `data`. */
   url: string;
-  /** Those of the key; empty without a key. */
+  /** Headers with the key; empty without a key. */
   headers: Readonly<Record<string, string>>;
   /** Public ids, and the upstream's own names. */
   models: readonly { id: string; upstreamModel: string }[];

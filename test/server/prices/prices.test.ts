@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createPrices, decimalOf, type PricedUse, readPrices } from '../../../server/usage/index.js';
+import { createPrices, decimalOf, type PricedUse, readPrices } from '../../../server/prices/index.js';
 import { packageRoot } from '../../support/package-root.js';
 import { rejection } from '../../support/rejection.js';
 

@@ -1,3 +1,11 @@
+/*
+ * Tries several upstreams that do the same work until one succeeds. Each upstream has a circuit breaker, and a rate
+ * limit after it answered 429; this state is shared by all calls. A failure says where the work may be tried again:
+ * anywhere, at the same upstream, at another one, or nowhere if it may have been done. A call makes three tries, or as
+ * many as there are upstreams, within one time budget and with random growing delays. A retry budget over all calls
+ * keeps retries from multiplying the load of an upstream in trouble. Upstreams may share work by weight.
+ */
+
 import type { Clock, UpstreamState } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import {
@@ -7,7 +15,7 @@ import {
   GatewayError,
   withBoundedWait,
 } from '../runtime/index.js';
-import { createUpstreamLimit, type UpstreamLimit, type UpstreamQuotas } from './upstream-limit.js';
+import { createUpstreamLimit, type UpstreamLimit, type UpstreamQuotas } from './quotas.js';
 
 /** The consequence of a failed try. */
 export interface TryConsequence {

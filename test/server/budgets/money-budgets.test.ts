@@ -1,7 +1,7 @@
 import { expect } from 'chai';
+import type { Budget } from '../../../server/budgets/budgets.js';
+import { createPrices } from '../../../server/prices/prices.js';
 import type { State } from '../../../server/state.js';
-import type { Budget } from '../../../server/usage/budgets.js';
-import { createPrices } from '../../../server/usage/prices.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
 import { budget, CHAT, settlement } from '../../support/model-requests.js';
 import { rejection } from '../../support/rejection.js';

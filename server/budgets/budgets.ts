@@ -16,9 +16,9 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
-import type { AlertTable } from './budget-alerts.js';
-import { type BudgetAmount, type BudgetPeriod, renderMoney } from './budget-amounts.js';
-import type { HighestUse, Prices } from './prices.js';
+import type { HighestUse, Prices } from '../prices/index.js';
+import type { AlertTable } from './alerts.js';
+import { type BudgetAmount, type BudgetPeriod, renderMoney } from './amounts.js';
 import type { BudgetsTable } from './tables.js';
 
 /** Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. */
@@ -195,10 +195,10 @@ export function grantOf(
     : counted
       ? costOf(counted.input, counted.minOutput)
       : uses && prices?.currency === inMoney.row.currency
-        ? prices.highestCostOf({ ...uses, model })
+        ? prices.highestCostOf({ ...(canCount && { inputTokens: least }), ...uses, model })
         : costOf(least, 0);
   if (inMoney && leastCost === null) {
-    const lacks = prices?.missingFor({ ...(uses ?? { inputTokens: least }), model });
+    const lacks = prices?.missingFor({ ...(uses && !canCount ? uses : { inputTokens: least }), model });
     return noPrice(inMoney.row, uses?.links ? `links of ${model}` : model, lacks);
   }
   const neededCost = leastCost ?? 0;

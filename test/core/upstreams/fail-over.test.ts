@@ -3,7 +3,7 @@ import { GatewayError, systemClock } from 'mediagate';
 import { createFailOver, retryAfterSeconds, type TryConsequence, TryFailure } from 'mediagate/plugin';
 import { createManualClock } from 'mediagate/testing';
 import { neverSent } from '../../../core/net/index.js';
-import { readDuration, readQuotas, type UpstreamQuotas } from '../../../core/net/upstream-limit.js';
+import { readDuration, readQuotas, type UpstreamQuotas } from '../../../core/upstreams/quotas.js';
 import { rejection } from '../../support/rejection.js';
 
 const signal = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { field, Type } from '../../core/contracts/index.js';
 import { isoTime } from '../format/index.js';
 import { Nullable, OneOf, Text } from '../http/index.js';
-import { type BudgetAmount, MICROS, renderBudget, renderMoney } from './budget-amounts.js';
+import { type BudgetAmount, MICROS, renderBudget, renderMoney } from './amounts.js';
 import { amountOf, type BudgetState, nextPeriodAt } from './budgets.js';
 
 /*

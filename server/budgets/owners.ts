@@ -2,20 +2,33 @@ import { randomUUID } from 'node:crypto';
 import {
   type Database,
   type DatabaseClock,
+  type Engine,
   isStorable,
   type Kysely,
+  lockNamed,
   type Selectable,
+  shareNamed,
   storable,
   type Tables,
   type Transaction,
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
-import { type ApiKeyRecord, type ApiKeyRow, lockKey, toKeyRecord } from '../keys/index.js';
-import { type BudgetAmount, limitsOfAmount, renderBudget } from './budget-amounts.js';
+import {
+  type ApiKeyRecord,
+  type ApiKeyRow,
+  insertKey,
+  type KeyChange,
+  type KeyUpdates,
+  keyAt,
+  lockKey,
+  toKeyRecord,
+} from '../keys/index.js';
+import { type BudgetAmount, limitsOfAmount, renderBudget } from './amounts.js';
 import {
   amountOf,
   atTime,
+  type Budget,
   type BudgetRow,
   type BudgetState,
   type Budgets,
@@ -36,6 +49,18 @@ declare module '../http/server-context.js' {
  * request reads no owner. They change in transactions that lock the owner, and nodes follow as for any change of a key.
  */
 
+/** Held while budgets of owners change, and shared while keys are made, so that a new key has the budgets of its owners. */
+const OWNERS_LOCK = 'budget-owners';
+
+/** Until the transaction ends, no budgets of owners change. On SQLite, transactions run one after the other. */
+export async function holdBudgetOwners(transaction: Transaction<Tables>, engine: Engine): Promise<void> {
+  if (engine === 'postgres') await transaction.executeQuery(shareNamed(OWNERS_LOCK));
+}
+
+async function lockBudgetOwners(transaction: Transaction<Tables>, engine: Engine): Promise<void> {
+  if (engine === 'postgres') await transaction.executeQuery(lockNamed(OWNERS_LOCK));
+}
+
 /** Who has budgets: a key by its id, an account by its id, a group by its name. */
 export interface BudgetOwner {
   scope: 'key' | 'account' | 'group';
@@ -50,6 +75,32 @@ export interface BudgetChange extends BudgetOwner {
   note?: string;
 }
 
+/** What is left out stays as it is. */
+export interface WholeKeyChange {
+  id: string;
+  properties?: KeyChange;
+  /** Null: out of its group. */
+  groupName?: string | null;
+  /** All of its own budgets from now on. */
+  budgets?: readonly BudgetAmount[];
+  /** Actor for the audit log: `operator:ann`. */
+  actor: string;
+  note?: string;
+}
+
+export interface KeyCreation {
+  /** `budgetId` names the budget of its plan. */
+  record: ApiKeyRecord;
+  /** The budget of its plan, if that is new. */
+  planBudget?: Budget;
+  /** End of its plan, which its own end cannot exceed. Null: the plan does not end. */
+  planExpiresAt: number | null;
+  /** Its own budgets. */
+  budgets: readonly BudgetAmount[];
+  /** Actor for the audit log: `operator:ann`. */
+  actor: string;
+}
+
 /** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface BudgetOwners {
   /** Budgets of a key, account or group, oldest first. */
@@ -58,17 +109,20 @@ export interface BudgetOwners {
   ofKey(key: Pick<ApiKeyRecord, 'furtherBudgets'>): Promise<readonly BudgetState[]>;
   /** All budgets of keys, accounts and groups. */
   all(): Promise<readonly BudgetState[]>;
-  /** Ids of the budgets that a new key shares. @throws GatewayError `invalid_value` if there is no such group. */
-  shared(key: Pick<ApiKeyRecord, 'accountId' | 'groupName'>): Promise<readonly string[]>;
+  /**
+   * Makes a key with its budgets, and with those of its account and group, in one transaction.
+   * @throws GatewayError `invalid_value` if there is no such group.
+   */
+  createKey(creation: KeyCreation): Promise<ApiKeyRecord>;
   /**
    * Replaces the budgets of an owner, and writes an audit row.
    * @throws GatewayError `key_not_found`, `invalid_value` if there is no such group or the key was revoked.
    */
   change(change: BudgetChange): Promise<readonly BudgetState[]>;
-  /** Moves a key into a group, or out of its group: null. @throws GatewayError as `change`. */
-  move(move: { id: string; groupName: string | null; actor: string; note?: string }): Promise<ApiKeyRecord>;
-  /** @throws GatewayError `invalid_value` if the group exists. */
-  createGroup(name: string): Promise<void>;
+  /** Changes a key in one transaction: all of it, or nothing. @throws GatewayError as `change` and `KeyUpdates.update`. */
+  changeKey(change: WholeKeyChange): Promise<ApiKeyRecord>;
+  /** Makes a group with its budgets. Default: none. @throws GatewayError `invalid_value` if the group exists. */
+  createGroup(name: string, first?: Omit<BudgetChange, keyof BudgetOwner>): Promise<readonly BudgetState[]>;
   /**
    * Deletes a group and its budgets, and writes an audit row. Its keys leave it, and keep their other budgets.
    * @param options.releaseKeys Whether it may have keys that are not revoked.
@@ -79,7 +133,11 @@ export interface BudgetOwners {
   groups(): Promise<readonly KeyGroupsTable[]>;
 }
 
-export function createBudgetOwners(database: Database, times: DatabaseClock): BudgetOwners {
+export function createBudgetOwners(
+  database: Database,
+  times: DatabaseClock,
+  updates: Pick<KeyUpdates, 'apply'>,
+): BudgetOwners {
   const { engine } = database;
   const read = (find: (queries: Kysely<Tables>) => Promise<Selectable<BudgetRow>[]>) =>
     database.run(async (queries) => {
@@ -121,6 +179,61 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
     if (!group) throw noGroup(name);
   }
 
+  /** @returns the budgets of the owner, as they are from now on. */
+  async function changeBudgets(
+    transaction: Transaction<Tables>,
+    { budgets: wanted, actor, note, ...owner }: BudgetChange,
+  ): Promise<readonly BudgetState[]> {
+    await lockBudgetOwners(transaction, engine);
+    const keys = await lockOwner(transaction, owner);
+    const at = await times.read(transaction);
+    const known = await knownBudgets(transaction, engine, owner, keys);
+    if (owner.scope === 'account' && keys.length === 0 && known.length === 0) {
+      await requireAccount(transaction, owner.subject);
+    }
+    const rest = [...known];
+    const current: BudgetRow[] = [];
+    const accountId = owner.scope === 'group' ? '' : (keys[0]?.accountId ?? owner.subject);
+    const subject = owner.scope === 'key' ? (known[0]?.subject ?? owner.subject) : owner.subject;
+    for (const amount of wanted) {
+      const same = rest.findIndex((row) => isSameKind(amountOf(row), amount));
+      const [row] = same < 0 ? [] : rest.splice(same, 1);
+      const limits = limitsOfAmount(amount);
+      if (row) await transaction.updateTable('budgets').set(limits).where('id', '=', row.id).execute();
+      const made = newBudget({ scope: owner.scope, subject }, amount, { accountId, createdAt: at });
+      const whole = row ? { ...row, ...limits } : made;
+      if (!row) await transaction.insertInto('budgets').values(whole).execute();
+      current.push(whole);
+    }
+    const removed = rest.map(({ id }) => id);
+    if (removed.length > 0) await transaction.deleteFrom('budgets').where('id', 'in', removed).execute();
+    const ids = current.map(({ id }) => id);
+    for (const key of keys) {
+      const others = listedBudgets(key).filter((id) => !removed.includes(id) && !ids.includes(id));
+      await writeBudgets(transaction, key, { ids: [...others, ...ids], at });
+    }
+    const states = { from: renderAll(known), to: renderAll(current) };
+    const line = { subject: auditSubject(owner), at, actor, action: 'budget.changed', ...states } as const;
+    await writeAudit(transaction, { ...line, note });
+    return current.map((row) => toBudgetState(atTime(row, at)));
+  }
+
+  /** Moves a key into a group, or out of its group. */
+  async function moveKey(
+    transaction: Transaction<Tables>,
+    { id, groupName, actor, note }: { id: string; groupName: string | null; actor: string; note?: string },
+  ): Promise<void> {
+    if (groupName !== null) await lockGroup(transaction, groupName);
+    const key = await lockValid(transaction, id);
+    const at = await times.read(transaction);
+    const left = key.groupName === null ? [] : await budgetIdsOf(transaction, [groupOwner(key.groupName)]);
+    const entered = groupName === null ? [] : await budgetIdsOf(transaction, [groupOwner(groupName)]);
+    const ids = [...listedBudgets(key).filter((each) => !left.includes(each)), ...entered];
+    await writeBudgets(transaction, key, { ids, at, groupName });
+    const states = { from: describeGroup(key.groupName), to: describeGroup(groupName) };
+    await writeAudit(transaction, { subject: id, at, actor, action: 'key.updated', ...states, note });
+  }
+
   return {
     of: (owner) => read((queries) => budgetsOf(queries, owner).execute()),
     ofKey: ({ furtherBudgets = [] }) =>
@@ -129,79 +242,54 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
         : read((queries) => inOrder(queries).where('id', 'in', furtherBudgets).execute()),
     all: () => read((queries) => inOrder(queries).where('scope', '!=', 'plan').execute()),
 
-    shared: ({ accountId, groupName }) =>
-      database.run(async (queries) => {
+    createKey: ({ record, planBudget, planExpiresAt, budgets, actor }) =>
+      database.transaction(async (transaction) => {
+        await holdBudgetOwners(transaction, engine);
+        const { id, accountId, groupName, createdAt } = record;
         const owners: BudgetOwner[] = [{ scope: 'account', subject: accountId }];
         if (groupName !== undefined) {
-          const groups = queries.selectFrom('key_groups').select('name').where('name', '=', groupName);
+          const groups = transaction.selectFrom('key_groups').select('name').where('name', '=', groupName);
           if (!(await groups.executeTakeFirst())) throw noGroup(groupName);
-          owners.push({ scope: 'group', subject: groupName });
+          owners.push(groupOwner(groupName));
         }
-        return budgetIdsOf(queries, owners);
-      }),
-
-    change: ({ budgets: wanted, actor, note, ...owner }) =>
-      database.transaction(async (transaction) => {
-        const keys = await lockOwner(transaction, owner);
+        const own = budgets.map((amount) => newBudget({ scope: 'key', subject: id }, amount, { accountId, createdAt }));
+        const made = planBudget ? [toBudgetRow(planBudget), ...own] : own;
+        if (made.length > 0) await transaction.insertInto('budgets').values(made).execute();
+        const ids = [...own.map((budget) => budget.id), ...(await budgetIdsOf(transaction, owners))];
+        const whole = ids.length === 0 ? record : { ...record, furtherBudgets: ids };
+        await insertKey(transaction, { record: whole, planExpiresAt, changedAt: times.now });
         const at = await times.read(transaction);
-        const known = await knownBudgets(transaction, engine, owner, keys);
-        if (owner.scope === 'account' && keys.length === 0 && known.length === 0) {
-          await requireAccount(transaction, owner.subject);
-        }
-        const rest = [...known];
-        const current: BudgetRow[] = [];
-        const accountId = owner.scope === 'group' ? '' : (keys[0]?.accountId ?? owner.subject);
-        const subject = owner.scope === 'key' ? (known[0]?.subject ?? owner.subject) : owner.subject;
-        for (const amount of wanted) {
-          const same = rest.findIndex((row) => isSameKind(amountOf(row), amount));
-          const [row] = same < 0 ? [] : rest.splice(same, 1);
-          const limits = limitsOfAmount(amount);
-          if (row) await transaction.updateTable('budgets').set(limits).where('id', '=', row.id).execute();
-          const made = { id: `budget_${randomUUID()}`, accountId, planId: null, expiresAt: null, createdAt: at };
-          const whole = row ? { ...row, ...limits } : toBudgetRow({ ...made, ...limits, scope: owner.scope, subject });
-          if (!row) await transaction.insertInto('budgets').values(whole).execute();
-          current.push(whole);
-        }
-        const removed = rest.map(({ id }) => id);
-        if (removed.length > 0) await transaction.deleteFrom('budgets').where('id', 'in', removed).execute();
-        const ids = current.map(({ id }) => id);
-        for (const key of keys) {
-          const others = listedBudgets(key).filter((id) => !removed.includes(id) && !ids.includes(id));
-          await writeBudgets(transaction, key, { ids: [...others, ...ids], at });
-        }
-        const states = { from: renderAll(known), to: renderAll(current) };
-        const line = { subject: auditSubject(owner), at, actor, action: 'budget.changed', ...states } as const;
-        await writeAudit(transaction, { ...line, note });
-        return current.map((row) => toBudgetState(atTime(row, at)));
+        await writeAudit(transaction, { subject: id, at, actor, action: 'key.created' });
+        return whole;
       }),
 
-    move: ({ id, groupName, actor, note }) =>
+    change: (change) => database.transaction((transaction) => changeBudgets(transaction, change)),
+
+    changeKey: ({ id, properties, groupName, budgets, ...by }) =>
       database.transaction(async (transaction) => {
-        if (groupName !== null) await lockGroup(transaction, groupName);
-        const key = await lockValid(transaction, id);
-        const at = await times.read(transaction);
-        const left = key.groupName === null ? [] : await budgetIdsOf(transaction, [groupOwner(key.groupName)]);
-        const entered = groupName === null ? [] : await budgetIdsOf(transaction, [groupOwner(groupName)]);
-        const ids = [...listedBudgets(key).filter((each) => !left.includes(each)), ...entered];
-        const written = await writeBudgets(transaction, key, { ids, at, groupName });
-        const states = { from: describeGroup(key.groupName), to: describeGroup(groupName) };
-        await writeAudit(transaction, { subject: id, at, actor, action: 'key.updated', ...states, note });
-        return toKeyRecord(written);
+        await lockBudgetOwners(transaction, engine);
+        if (properties) await updates.apply(transaction, { id, change: properties, ...by });
+        if (groupName !== undefined) await moveKey(transaction, { id, groupName, ...by });
+        if (budgets) await changeBudgets(transaction, { scope: 'key', subject: id, budgets, ...by });
+        const [row, at] = [await lockValid(transaction, id), await times.read(transaction)];
+        return keyAt(toKeyRecord(row), at);
       }),
 
-    createGroup: (name) =>
-      database.run(async (queries) => {
-        const group = { name, createdAt: await times.read(queries) };
-        const insert = queries
+    createGroup: (name, first) =>
+      database.transaction(async (transaction) => {
+        const group = { name, createdAt: await times.read(transaction) };
+        const insert = transaction
           .insertInto('key_groups')
           .values(group)
           .onConflict((conflict) => conflict.doNothing());
-        if ((await insert.returning('name').execute()).length > 0) return;
-        throw new GatewayError('invalid_value', `There is a group ${name} already.`, { param: 'name' });
+        if ((await insert.returning('name').execute()).length === 0)
+          throw new GatewayError('invalid_value', `There is a group ${name} already.`, { param: 'name' });
+        return first ? changeBudgets(transaction, { ...first, ...groupOwner(name) }) : [];
       }),
 
     deleteGroup: ({ name, releaseKeys, actor, note }) =>
       database.transaction(async (transaction) => {
+        await lockBudgetOwners(transaction, engine);
         const keys = await lockOwner(transaction, groupOwner(name));
         const used = keys.filter(({ revokedAt }) => revokedAt === null).length;
         if (used > 0 && !releaseKeys) {
@@ -223,6 +311,24 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
 
     groups: () => database.run((queries) => queries.selectFrom('key_groups').selectAll().orderBy('name').execute()),
   };
+}
+
+function newBudget(
+  owner: BudgetOwner,
+  amount: BudgetAmount,
+  made: { accountId: string; createdAt: number },
+): BudgetRow {
+  const { scope, subject } = owner;
+  const limits = limitsOfAmount(amount);
+  return toBudgetRow({
+    ...made,
+    ...limits,
+    scope,
+    subject,
+    id: `budget_${randomUUID()}`,
+    planId: null,
+    expiresAt: null,
+  });
 }
 
 /** A mistyped account would have a budget that limits nothing. @throws GatewayError */

@@ -8,9 +8,8 @@ import {
   type Selectable,
   type Tables,
 } from '../../core/database/index.js';
-import { dayOf } from '../format/index.js';
-import { isSiteAccount } from '../limits/index.js';
-import { MICROS } from './budget-amounts.js';
+import { dayOf, isSiteAccount } from '../format/index.js';
+import { MICROS } from './amounts.js';
 import type { BudgetRow } from './budgets.js';
 import type { BudgetAlertsTable } from './tables.js';
 

@@ -1,0 +1,179 @@
+/*
+ * Counts the tokens of the files in the body of a request by what they contain: a compressed file of 3 kB may hold
+ * 180,000 words. A thread reads one body after the other, within limits of time, memory and unpacked bytes; it starts
+ * when it is needed and ends when it is idle. A file that cannot be read is refused, since its tokens are not known.
+ *
+ * Of a PDF, vendors give a model the text and an image of each page. Anthropic documents 1,500 to 3,000 tokens of text
+ * for a page of usual density, and for its image what any image of that size has
+ * (https://platform.claude.com/docs/en/build-with-claude/pdf-support), which is about 1,600; OpenAI gives both as well
+ * (https://developers.openai.com/api/docs/guides/pdf-files). So a page counts at least 3,000, and more if its text is
+ * longer than usual. Of other documents models get the text
+ * (https://developers.openai.com/api/docs/guides/file-inputs).
+ */
+
+import { Worker } from 'node:worker_threads';
+import { GatewayError } from '../runtime/index.js';
+import type { TextSample } from './tokens.js';
+
+/** Upper estimate of an image: one has no more tokens for more bytes. */
+export const IMAGE_TOKENS = 4_096;
+/** The least of a page, which may also be a picture of a text. */
+const PAGE_TOKENS = 3_000;
+/** The image of a page. */
+const PAGE_IMAGE_TOKENS = 1_600;
+/** Of audio: Gemini documents 32 for a second, and OpenAI has 10. */
+const AUDIO_TOKENS_PER_SECOND = 32;
+const TIMEOUT_MS = 10_000;
+const IDLE_MS = 30_000;
+/** Megabytes of the thread's heap: a body, its files and their texts. */
+const HEAP_MB = 512;
+/** Maximum number of bodies in the queue, and of those of one owner. */
+const MAX_WAITING = 64;
+const MAX_OF_OWNER = 16;
+
+export interface FileTask {
+  body: Uint8Array;
+}
+
+/** A file that was read. */
+export interface ReadFile {
+  /** A sample of its text. */
+  sample: TextSample;
+  pages: number;
+  images: number;
+  seconds: number;
+}
+
+/** What the thread says: which file it reads now; at the end all of them, or why one is not read. */
+export type FileAnswer =
+  | { reading: string }
+  | { files: ReadFile[] }
+  | { unread: { path: string; why: string; accepted: string } };
+
+export interface FileCounter {
+  /**
+   * Upper estimate of the tokens of the files in a JSON body. Owners take turns.
+   * @throws GatewayError `unsupported_value` naming the field of a file that cannot be read; `queue_full`.
+   */
+  count(body: Uint8Array, owner: string): Promise<number>;
+  close(): Promise<void>;
+}
+
+interface WaitingBody {
+  body: Uint8Array;
+  owner: string;
+  answer: (answer: FileAnswer) => void;
+}
+
+/** @param countText Upper estimate of the tokens of a text; never rejects. */
+export function createFileCounter(countText: (sample: TextSample) => Promise<number>): FileCounter {
+  let thread: Worker | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  let waiting: WaitingBody[] = [];
+  /** Whose body is read, or was read last. */
+  let served = '';
+  let isBusy = false;
+  let closed = false;
+
+  function start(): Worker {
+    const started = new Worker(new URL('./file-thread.js', import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    });
+    // An error is also followed by the exit, which is listened to.
+    started.on('error', () => {}).unref();
+    return started;
+  }
+
+  function end(): Promise<unknown> | undefined {
+    clearTimeout(idle);
+    const ending = thread;
+    thread = undefined;
+    return ending?.terminate();
+  }
+
+  /** Reads one body; the thread is ended if it takes too long. */
+  async function read(body: Uint8Array): Promise<FileAnswer> {
+    clearTimeout(idle);
+    if (closed) return { unread: { path: '', why: 'cannot be read now', accepted: '' } };
+    thread ??= start();
+    const reader = thread;
+    const { promise, resolve } = Promise.withResolvers<FileAnswer>();
+    let path = '';
+    const giveUp = () => resolve({ unread: { path, why: 'takes too much time or memory to read', accepted: '' } });
+    const listen = (answer: FileAnswer) => {
+      if ('reading' in answer) path = answer.reading;
+      else resolve(answer);
+    };
+    reader.on('message', listen).on('exit', giveUp);
+    const timer = setTimeout(giveUp, TIMEOUT_MS);
+    // A view of a pool would take all of the pool along.
+    const copy = new Uint8Array(body);
+    reader.postMessage({ body: copy } satisfies FileTask, [copy.buffer]);
+    const answer = await promise;
+    clearTimeout(timer);
+    reader.off('message', listen).off('exit', giveUp);
+    if ('unread' in answer && answer.unread.accepted === '') await end();
+    else {
+      idle = setTimeout(end, IDLE_MS);
+      idle.unref();
+    }
+    return answer;
+  }
+
+  async function readAll(): Promise<void> {
+    if (isBusy) return;
+    isBusy = true;
+    for (;;) {
+      const next = waiting.find(({ owner }) => owner !== served) ?? waiting[0];
+      if (!next) break;
+      waiting = waiting.filter((one) => one !== next);
+      served = next.owner;
+      next.answer(await read(next.body));
+    }
+    isBusy = false;
+  }
+
+  function ask(body: Uint8Array, owner: string): Promise<FileAnswer> {
+    const own = waiting.filter((one) => one.owner === owner).length;
+    if (waiting.length >= MAX_WAITING || own >= MAX_OF_OWNER) {
+      throw new GatewayError('queue_full', 'Too many files wait to be read.', { retryAfterSeconds: 1 });
+    }
+    const { promise, resolve } = Promise.withResolvers<FileAnswer>();
+    waiting.push({ body, owner, answer: resolve });
+    void readAll();
+    return promise;
+  }
+
+  return {
+    async count(body, owner) {
+      const answer = await ask(body, owner);
+      if ('unread' in answer) throw unreadable(answer.unread);
+      let tokens = 0;
+      if ('files' in answer) for (const file of answer.files) tokens += await tokensOf(file, countText);
+      return tokens;
+    },
+    async close() {
+      closed = true;
+      await end();
+    },
+  };
+}
+
+async function tokensOf(
+  { sample, pages, images, seconds }: ReadFile,
+  countText: (sample: TextSample) => Promise<number>,
+) {
+  const text = await countText(sample);
+  const document = Math.max(pages * PAGE_TOKENS, pages * PAGE_IMAGE_TOKENS + text);
+  return document + images * IMAGE_TOKENS + Math.ceil(seconds * AUDIO_TOKENS_PER_SECOND);
+}
+
+function unreadable({ path, why, accepted }: { path: string; why: string; accepted: string }): GatewayError {
+  const place = path === '' ? 'A file of the request' : path;
+  const kinds = accepted === '' ? 'Send a smaller file' : `Send one of these: ${accepted}`;
+  const reason = 'so its tokens cannot be estimated for the budget of this API key';
+  return new GatewayError('unsupported_value', `${place} ${why}, ${reason}. ${kinds}; or send its text.`, {
+    ...(path !== '' && { param: path }),
+  });
+}

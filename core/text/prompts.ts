@@ -1,0 +1,213 @@
+/*
+ * Finds what a model reads of a request: texts, names, images, files, and files that are only named. Texts are sampled
+ * here, on the thread that parsed the body. Files within it are only noticed, and are read in a thread of their own if
+ * their tokens must be known (`file-counter.ts`). A field counts as a file only where the formats have files: within
+ * the definitions and the arguments of tools, every string is text.
+ */
+
+import { IMAGE_TOKENS } from './file-counter.js';
+import { MAX_STORED_BYTES, type PromptSample, type TextSample } from './tokens.js';
+
+/** Texts that a model does not read as they are, and how many of their letters may be a token. */
+const UNREAD_FIELDS: ReadonlyMap<string, number> = new Map([
+  ...['id', 'call_id', 'tool_call_id', 'type', 'role', 'status', 'detail', 'signature'].map(
+    (name) => [name, 2] as const,
+  ),
+  ['encrypted_content', 4],
+]);
+/** Thoughts that only their vendor can read, in the field `data`. */
+const ENCRYPTED_TYPES: ReadonlySet<unknown> = new Set(['redacted_thinking', 'reasoning.encrypted']);
+/** Its `result` is an image. */
+const IMAGE_ITEM = 'image_generation_call';
+/** Fields that the model reads. */
+const PROMPT_FIELDS = ['system', 'messages', 'input', 'instructions', 'prompt'];
+/** Fields, at any depth, in which every string is text. */
+const PLAIN_FIELDS = ['tools', 'functions', 'text', 'response_format'];
+const PLAIN_WITHIN: ReadonlySet<string> = new Set([
+  ...PLAIN_FIELDS,
+  'input',
+  'arguments',
+  'parameters',
+  'input_schema',
+]);
+/** Fields with the address of an image, or with the image. */
+const IMAGE_FIELDS: ReadonlySet<string> = new Set(['image_url', 'image', 'b64_json']);
+/** Fields with the address of a file, or with the file. */
+const FILE_FIELDS: ReadonlySet<string> = new Set([
+  'file_data',
+  'file_url',
+  'document_url',
+  'video_url',
+  'audio_url',
+  'input_audio',
+]);
+/** The beginnings, in base64, of a PDF and of archives: these are no images, also if the request says so. */
+const NO_IMAGE = /^(?:JVBER|UEsDB|H4sI)/;
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** A field that holds an image or a file, or its address. */
+export interface HeldFile {
+  kind: 'image' | 'file' | 'address';
+  /** Base64, a data URL or an address. */
+  data: string;
+  /** Type as the request states it. */
+  type?: string | undefined;
+}
+
+/** What a field of an object holds; undefined if it is no file. */
+export function heldBy(owner: JsonRecord, name: string, field: unknown): HeldFile | undefined {
+  const within = recordOf(field);
+  if (name === 'source' && within) return heldBySource(owner, within);
+  if (name === 'result' && owner.type === IMAGE_ITEM && typeof field === 'string') return heldIn(field, true);
+  if (name === 'data' && typeof field === 'string' && owner.type !== 'text' && !ENCRYPTED_TYPES.has(owner.type)) {
+    const type = [owner.media_type, owner.mime_type, owner.mimeType].find((one) => typeof one === 'string');
+    return type === undefined ? undefined : heldIn(field, type.startsWith('image/'), type);
+  }
+  const isImage = IMAGE_FIELDS.has(name);
+  if (!isImage && !FILE_FIELDS.has(name)) return undefined;
+  const data = typeof field === 'string' ? field : (within?.url ?? within?.data);
+  if (typeof data !== 'string') return undefined;
+  // Some formats have such a field for a text.
+  if (name === 'image' && !isAddress(data) && !/^\s*data:/i.test(data.slice(0, 40))) return undefined;
+  return heldIn(data, isImage);
+}
+
+/** Of an image or a document in the format of messages. */
+function heldBySource({ type: block }: JsonRecord, { type, url, data, media_type: stated }: JsonRecord) {
+  if (type === 'url' && typeof url === 'string') return heldIn(url, block === 'image');
+  if (type !== 'base64' || typeof data !== 'string') return undefined;
+  return heldIn(data, block === 'image', typeof stated === 'string' ? stated : undefined);
+}
+
+function heldIn(data: string, isImage: boolean, stated?: string): HeldFile {
+  if (isAddress(data)) return { kind: isImage ? 'image' : 'address', data };
+  const found = /^\s*data:([^;,]*)/i.exec(data.slice(0, 200));
+  const type = found?.[1]?.toLowerCase() ?? stated;
+  const base64 = found ? data.slice(data.indexOf(',') + 1, data.indexOf(',') + 9) : data.slice(0, 8);
+  const isShown = isImage ? type === undefined || type === '' || type.startsWith('image/') : false;
+  return { kind: isShown && !NO_IMAGE.test(base64) ? 'image' : 'file', data, type };
+}
+
+function isAddress(text: string): boolean {
+  return /^\s*[a-z][a-z\d+.-]*:\/\//i.test(text.slice(0, 40));
+}
+
+/** The input of a request. */
+export function samplePrompt(parsed: JsonRecord): PromptSample {
+  const counts: OtherCounts = { otherTokens: 0, listedTokens: 0, namesFiles: false, holdsFiles: false };
+  const sample = sampleTexts(parsed, counts);
+  const lengthOf = (list: unknown) => (Array.isArray(list) && typeof list[0] !== 'number' ? list.length : 1);
+  return { ...sample, ...counts, messages: lengthOf(parsed.messages ?? parsed.input) };
+}
+
+type OtherCounts = Pick<PromptSample, 'otherTokens' | 'listedTokens' | 'namesFiles' | 'holdsFiles'>;
+
+/** The texts in the values that a model reads, at any depth. @param counts Receives what they have besides. */
+function sampleTexts(parsed: JsonRecord, counts: OtherCounts): TextSample {
+  const texts: string[] = [];
+  let stored = 0;
+  let inAll = 0;
+  /** Values, and whether all strings in each of them are text. */
+  const open: unknown[] = [];
+  const plain: boolean[] = [];
+  const push = (value: unknown, isPlain: boolean) => {
+    open.push(value);
+    plain.push(isPlain);
+  };
+  for (const name of PLAIN_FIELDS) push(parsed[name], true);
+  for (const name of PROMPT_FIELDS.toReversed()) push(parsed[name], false);
+  while (open.length > 0) {
+    const next = open.pop();
+    const isPlain = plain.pop() === true;
+    if (typeof next === 'string') {
+      inAll += next.length;
+      if (stored >= MAX_STORED_BYTES) continue;
+      const text = next.slice(0, MAX_STORED_BYTES - stored);
+      texts.push(text);
+      stored += text.length;
+    } else if (Array.isArray(next)) {
+      if (typeof next[0] === 'number') counts.listedTokens += next.length;
+      else for (const element of next.toReversed()) push(element, isPlain);
+    } else if (typeof next === 'object' && next !== null) {
+      const fields = next as JsonRecord;
+      for (const [name, field] of Object.entries(fields).reverse()) {
+        const held = isPlain ? undefined : heldBy(fields, name, field);
+        const isRead = addOther(counts, fields, { name, field, held, isPlain });
+        if (isRead) push(field, isPlain || PLAIN_WITHIN.has(name));
+      }
+    }
+  }
+  return { text: texts.join('\n'), scale: stored === 0 ? 1 : inAll / stored };
+}
+
+interface SampledField {
+  name: string;
+  field: unknown;
+  held: HeldFile | undefined;
+  isPlain: boolean;
+}
+
+/**
+ * Adds what a field has besides texts. A token has at least one letter, and names have longer ones.
+ * @returns Whether its texts are to be read.
+ */
+function addOther(counts: OtherCounts, owner: JsonRecord, { name, field, held, isPlain }: SampledField): boolean {
+  counts.otherTokens += Math.ceil(name.length / 2) + 2;
+  if (held) {
+    if (held.kind === 'image') counts.otherTokens += IMAGE_TOKENS;
+    else if (held.kind === 'address') counts.namesFiles = true;
+    else counts.holdsFiles = true;
+    return false;
+  }
+  if (typeof field === 'number') counts.otherTokens += String(field).length;
+  if (typeof field !== 'string') return true;
+  if (name === 'file_id' && !isPlain) counts.namesFiles = true;
+  const lettersPerToken = name === 'data' && ENCRYPTED_TYPES.has(owner.type) ? 4 : UNREAD_FIELDS.get(name);
+  if (lettersPerToken === undefined) return true;
+  counts.otherTokens += Math.ceil(field.length / lettersPerToken);
+  return false;
+}
+
+/** A file in the body of a request. */
+export interface InlineFile extends HeldFile {
+  /** Where it is, such as `messages[0].content[1].file.file_data`. */
+  path: string;
+  /** Its name. Default: none. */
+  filename?: string;
+}
+
+/** The files in a request, but for images and addresses. Its values are not nested deeply. */
+export function filesIn(parsed: JsonRecord): InlineFile[] {
+  const files: InlineFile[] = [];
+
+  function walk(value: unknown, path: string): void {
+    if (Array.isArray(value)) {
+      if (typeof value[0] !== 'number') value.forEach((element, index) => void walk(element, `${path}[${index}]`));
+      return;
+    }
+    const fields = recordOf(value);
+    if (!fields) return;
+    for (const [name, field] of Object.entries(fields)) {
+      const held = heldBy(fields, name, field);
+      const place = `${path}.${name}`;
+      if (!held) {
+        if (!PLAIN_WITHIN.has(name)) walk(field, place);
+      } else if (held.kind === 'file') {
+        const { filename } = fields;
+        files.push({
+          ...held,
+          path: name === 'source' ? `${place}.data` : place,
+          ...(typeof filename === 'string' && { filename }),
+        });
+      }
+    }
+  }
+
+  for (const name of PROMPT_FIELDS) walk(parsed[name], name);
+  return files;
+}
+
+function recordOf(value: unknown): JsonRecord | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
+}

@@ -1,0 +1,36 @@
+export { type AlertTable, type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './alerts.js';
+export {
+  BUDGET_FORM,
+  type BudgetAmount,
+  limitsOfAmount,
+  MICROS,
+  parseBudget,
+  renderBudget,
+  renderMoney,
+} from './amounts.js';
+export {
+  amountOf,
+  atTime,
+  type Budget,
+  type BudgetRow,
+  type BudgetState,
+  type Budgets,
+  type BudgetTable,
+  type BudgetWants,
+  type Correction,
+  type CountedWants,
+  correct,
+  createBudgets,
+  createBudgetTable,
+  type GrantOptions,
+  grantOf,
+  grantOfMoney,
+  type LockedBudgets,
+  nextPeriodAt,
+  release,
+  reserve,
+  toBudgetRow,
+} from './budgets.js';
+export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners, holdBudgetOwners } from './owners.js';
+export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
+export { budgetMigrations } from './tables.js';

@@ -1,0 +1,312 @@
+/*
+ * How a window works. Its requests are numbered in order; the live ones are from `tailSeq` up to `nextSeq`, so counting
+ * them is a subtraction. Each access first moves the tail over the expired requests (each is passed once, for any
+ * limit) and then counts new requests by moving the head.
+ *
+ * The times of requests are in rows of their own. On SQLite, where that would write one more page per request, the
+ * latest requests are in the window's row until they are many.
+ *
+ * A window has its own time, which never goes backwards. Each access adds the time since the row was last written: by
+ * the monotonic clock if this process wrote it, else by the wall clock, and nothing if that was set back meanwhile. So
+ * a wall clock that jumps neither frees a request early within a process nor blocks a key for longer than the minute.
+ * On PostgreSQL the wall clock is the database's, one for all nodes.
+ */
+
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../core/contracts/index.js';
+import type { Engine, Kysely, Script, Tables } from '../../core/database/index.js';
+import {
+  type ClockReading,
+  compileRateLimitStatements,
+  type WindowChange,
+  type WindowRow,
+} from './rate-limit-statements.js';
+
+/** Routes that share one window of a key: each accepted request counts for 60 s after its acceptance. */
+export type RateLimitFamily = 'image' | 'link_data' | 'model';
+
+export interface ConsumeRequest {
+  /** Id of the key, or of the site account that all its keys share the window of. */
+  keyId: string;
+  family: RateLimitFamily;
+  /** Number of requests to consume at once, all or nothing. At least 1. */
+  count: number;
+  /** Requests per minute. */
+  limit: number;
+}
+
+export interface RateLimitResult {
+  accepted: boolean;
+  limit: number;
+  /** Free requests after this result. */
+  remaining: number;
+  /**
+   * Milliseconds until the requests would be accepted (0 if accepted). Waiting exactly this long is enough, unless
+   * other requests come first; 60,000 if more is requested than the limit.
+   */
+  retryAfterMs: number;
+  /** Milliseconds until the next request is free again (0 if none is in use). */
+  resetMs: number;
+}
+
+/** The windows of one transaction: locked, read and written together for all requests. */
+export interface OpenWindows {
+  /** Returns one of the opened windows. */
+  of(key: RateLimitKey): OpenWindow;
+  /** Writes what was consumed; it counts when the transaction commits. */
+  save(): Script<void>;
+}
+
+/** @param wanted Keys that may be used later; undefined entries are skipped. */
+export function* openWindows(
+  table: RateLimitTable,
+  wanted: readonly (RateLimitKey | undefined)[],
+): Script<OpenWindows> {
+  const rateLimits = yield* table.open(wanted.filter((key) => key !== undefined));
+  return {
+    of(key) {
+      const window = rateLimits.get(windowName(key));
+      if (!window) throw new Error('A window is asked that was not opened.');
+      return window;
+    },
+    save: () => table.save(rateLimits.values()),
+  };
+}
+const WINDOW_MS = 60_000;
+/** Maximum length of `recent` in the window's row. PostgreSQL keeps every request in a row of its own. */
+const RECENT_CHARACTERS: Readonly<Record<Engine, number>> = { sqlite: 180, postgres: 0 };
+const NO_RUNS: readonly RequestRun[] = [];
+/** Maximum number of windows that are cached as existing. */
+const MAX_KNOWN = 100_000;
+
+/** Number of requests and limit of one check. */
+export type RequestCount = Pick<ConsumeRequest, 'count' | 'limit'>;
+
+/** One key's window of one family, locked until the transaction ends. */
+export interface OpenWindow {
+  /** Whether there is room for the requests, including what this transaction has consumed before. */
+  has(request: RequestCount): boolean;
+  /** The result if there is room, without consuming. */
+  foresee(request: RequestCount): RateLimitResult;
+  /** Consumes requests for which there is room. */
+  consume(request: RequestCount): RateLimitResult;
+  /** The current result, without consuming. */
+  peek(request: RequestCount): Script<RateLimitResult>;
+  /** The changes to be written; undefined if there are none. */
+  change(): WindowChange | undefined;
+}
+
+/** Key and family of a window. */
+export type RateLimitKey = Pick<ConsumeRequest, 'keyId' | 'family'>;
+
+export interface RateLimitTable {
+  /** Locks and reads windows together; returns them by name. Names may repeat. */
+  open(wanted: readonly RateLimitKey[]): Script<Map<string, OpenWindow>>;
+  /** Writes what was consumed; it counts when the transaction commits. */
+  save(rateLimits: Iterable<OpenWindow>): Script<void>;
+}
+
+export function windowName({ keyId, family }: RateLimitKey): string {
+  return `${keyId}\n${family}`;
+}
+
+export interface RateLimitTableOptions {
+  engine: Engine;
+  /** Only compiles queries. */
+  queries: Kysely<Tables>;
+  /** Default: the database's own clock. */
+  clock?: Clock;
+}
+
+export function createRateLimitTable({ engine, queries, clock }: RateLimitTableOptions): RateLimitTable {
+  const statements = compileRateLimitStatements(engine, queries);
+  const recentCharacters = RECENT_CHARACTERS[engine];
+  const clockSource = randomUUID();
+  const known = new Set<string>();
+
+  function readTime(row: WindowRow): ClockReading {
+    if (!clock) return { clockSource: 'database', wallTime: row.databaseNow, monotonicTime: row.databaseNow };
+    return { clockSource, wallTime: Math.floor(clock.now()), monotonicTime: Math.floor(clock.monotonic()) };
+  }
+
+  function timeOf(row: WindowRow): WindowTime {
+    const reading = readTime(row);
+    const elapsed =
+      reading.clockSource === row.clockSource
+        ? reading.monotonicTime - row.monotonicTime
+        : reading.wallTime - row.wallTime;
+    return { reading, elapsed, now: row.time + Math.max(0, elapsed) };
+  }
+
+  /**
+   * Creates missing windows before locking any: a transaction that holds a lock never waits for one that creates a
+   * window, so no two transactions deadlock.
+   */
+  function* lockWindows(wanted: readonly RateLimitKey[]): Script<readonly WindowRow[]> {
+    const unknown = wanted.filter((key) => !known.has(windowName(key)));
+    yield* statements.createWindows(unknown);
+    const rows = yield* statements.lockWindows(wanted);
+    if (known.size + rows.length > MAX_KNOWN) known.clear();
+    const found = new Set(rows.map(nameOf));
+    for (const name of found) known.add(name);
+    if (found.size === wanted.length) return rows;
+    // The transaction that created them was rolled back, or their key has been deleted since.
+    const missing = wanted.filter((key) => !found.has(windowName(key)));
+    yield* statements.createWindows(missing);
+    return [...rows, ...(yield* statements.lockWindows(missing))];
+  }
+
+  function readWindow(
+    row: WindowRow,
+    { reading, elapsed, now }: WindowTime,
+    ofRows: RequestRun | undefined,
+  ): OpenWindow {
+    const { keyId, family } = row;
+    const head = row.nextSeq;
+    let runs: RequestRun[] | undefined;
+    const recentRuns = () => {
+      runs ??= readRuns(row.recent);
+      return runs;
+    };
+    let next = head;
+    let tail = row.tailSeq;
+    let tailAt = row.tailAt;
+    if (hasPassed(row, now)) {
+      // Requests with rows are older than those without.
+      const live = ofRows ?? recentRuns().find(({ at }) => at > now - WINDOW_MS);
+      tail = live?.seq ?? next;
+      tailAt = live?.at ?? now;
+    }
+    const tailMoved = tail !== row.tailSeq;
+
+    /** Decides where a new run is stored, and which older runs must move out of the row. */
+    function keep(run: RequestRun): Pick<WindowChange, 'recent' | 'written'> {
+      const recent = addRun(row.recent, run);
+      if (recent.length <= recentCharacters) return { recent, written: NO_RUNS };
+      const all = readRuns(recent);
+      const live = liveRuns(all, tail);
+      // A row that is soon full again would be cleaned up at almost every request.
+      if (live.length > all.length / 2) return { recent: '', written: live };
+      return { recent: writeRuns(live), written: NO_RUNS };
+    }
+
+    const takenAt = new Map<number, number>();
+    function* whenTaken(seq: number): Script<number> {
+      if (seq >= head) return now;
+      const run = recentRuns().findLast((recentRun) => recentRun.seq <= seq);
+      const known = run?.at ?? takenAt.get(seq) ?? (yield* statements.takenAt(keyId, family, seq));
+      takenAt.set(seq, known);
+      return known;
+    }
+
+    function answer(limit: number, retryAfterMs: number): RateLimitResult {
+      return {
+        accepted: retryAfterMs === 0,
+        limit,
+        remaining: Math.max(0, limit - (next - tail)),
+        retryAfterMs,
+        resetMs: next === tail ? 0 : tailAt + WINDOW_MS - now,
+      };
+    }
+
+    /** Number of requests beyond the free ones. */
+    const missing = ({ count, limit }: RequestCount) => next - tail + count - limit;
+
+    return {
+      has: (request) => missing(request) <= 0,
+      foresee: ({ limit }) => answer(limit, 0),
+      consume({ count, limit }) {
+        if (next === tail) tailAt = now;
+        next += count;
+        return answer(limit, 0);
+      },
+      *peek(request) {
+        const { count, limit } = request;
+        const excess = missing(request);
+        if (excess <= 0) return answer(limit, 0);
+        // More than the limit never fits; the longest wait is the closest answer.
+        if (count > limit) return answer(limit, WINDOW_MS);
+        return answer(limit, (yield* whenTaken(tail + excess - 1)) + WINDOW_MS - now);
+      },
+      change() {
+        // A clock that was set back is written too, or the next access would again see no time pass; so is a change of
+        // process: from then on its monotonic clock counts.
+        if (next === head && !tailMoved && elapsed >= 0 && reading.clockSource === row.clockSource) return undefined;
+        const lastAt = next === head ? row.lastAt : now;
+        const isNewRun = next !== head && now !== row.lastAt;
+        const { recent, written } = isNewRun ? keep({ seq: head, at: now }) : { recent: row.recent, written: NO_RUNS };
+        const cleared = recentCharacters === 0 ? tailMoved : written.length > 0;
+        return { ...reading, keyId, family, time: now, next, tail, tailAt, lastAt, recent, written, cleared };
+      },
+    };
+  }
+
+  return {
+    *open(requests) {
+      const byName = new Map(requests.map((request) => [windowName(request), request]));
+      // All nodes lock windows in one order, so that two commits do not deadlock.
+      const wanted = [...byName.keys()].sort().map((name) => byName.get(name) as RateLimitKey);
+      const rows = (yield* lockWindows(wanted)).map((row) => ({ row, time: timeOf(row) }));
+      const passed = rows.filter(({ row, time: { now } }) => hasPassed(row, now) && !hasTail(row));
+      const firstLive = yield* statements.firstLive(
+        passed.map(({ row, time }) => ({ row, passedAt: time.now - WINDOW_MS })),
+      );
+      return new Map(rows.map(({ row, time }) => [nameOf(row), readWindow(row, time, firstLive.get(row))]));
+    },
+    *save(rateLimits) {
+      const changes = Array.from(rateLimits, (window) => window.change()).filter((change) => change !== undefined);
+      yield* statements.saveWindows(changes);
+    },
+  };
+}
+
+/** When a window was read. */
+interface WindowTime {
+  reading: ClockReading;
+  /** Milliseconds since its row was written. */
+  elapsed: number;
+  /** By the window's own time. */
+  now: number;
+}
+
+/** Whether the oldest request was live when the row was written and has expired since. */
+function hasPassed({ tailSeq, nextSeq, tailAt }: WindowRow, now: number): boolean {
+  return tailSeq < nextSeq && now - tailAt >= WINDOW_MS;
+}
+
+/** Whether the row itself contains the oldest request, so that no other row does. */
+function hasTail({ recent, tailSeq }: WindowRow): boolean {
+  return recent !== '' && Number.parseInt(recent, 10) <= tailSeq;
+}
+
+function nameOf({ keyId, family }: WindowRow): string {
+  return windowName({ keyId, family: family as RateLimitKey['family'] });
+}
+
+/** Requests counted at the same time: from number `seq` up to the start of the next run. */
+export interface RequestRun {
+  seq: number;
+  at: number;
+}
+
+/** @param text Runs, oldest first: `12,1700000000000,13,1700000000250`. */
+export function readRuns(text: string): RequestRun[] {
+  const numbers: number[] = JSON.parse(`[${text}]`);
+  return Array.from({ length: numbers.length / 2 }, (_, index) => ({
+    seq: numbers[2 * index] as number,
+    at: numbers[2 * index + 1] as number,
+  }));
+}
+
+export function writeRuns(runs: readonly RequestRun[]): string {
+  return runs.map(({ seq, at }) => `${seq},${at}`).join();
+}
+
+export function addRun(text: string, { seq, at }: RequestRun): string {
+  return text === '' ? `${seq},${at}` : `${text},${seq},${at}`;
+}
+
+/** Runs that contain a request with number `tail` or later. */
+export function liveRuns(runs: readonly RequestRun[], tail: number): RequestRun[] {
+  return runs.filter((_, index) => (runs[index + 1]?.seq ?? Number.POSITIVE_INFINITY) > tail);
+}
