@@ -8,7 +8,7 @@ import {
   readDashManifest,
   splitScripts,
 } from 'mediagate/plugin';
-import { siteConfigOf as shopConfig } from '../plugins/clip_shop/fetch.js';
+import { siteConfigOf as shopConfig } from '../plugins/clip_shop/site.js';
 import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
 import { readPrice } from '../plugins/clip_shop/read/price.js';
 import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';

@@ -10,7 +10,7 @@ export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
 export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
 export { removeElements, replaceFields } from './json.js';
-export { samplePrompt } from './prompts.js';
+export { type PromptSample, samplePrompt } from './prompts.js';
 export type {
   BackgroundStart,
   PreparedText,
@@ -24,6 +24,6 @@ export type {
 } from './requests.js';
 export { inStages, LARGE_TEXT, MAX_TRANSLATED_BYTES } from './stages.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
-export { createTokenCounter, type PromptSample, type TokenCounter } from './tokens.js';
+export { createTokenCounter, type TokenCounter } from './tokens.js';
 export { fitToolId, ToolNames } from './tool-names.js';
 export { findVendorFields, isHostedTool, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';

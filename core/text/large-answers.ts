@@ -9,7 +9,8 @@
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../runtime/index.js';
 import { hasManyValues, sampleAnswer, type WholeAnswer } from './answers.js';
-import { NO_TEXT, sampleBytes, type TextSample } from './tokens.js';
+import { type TextSample } from './prompts.js';
+import { NO_TEXT, sampleBytes } from './tokens.js';
 import type { VectorForm } from './vectors.js';
 
 /** Smaller answers, which nearly all are, are read on the main thread within a few milliseconds. */

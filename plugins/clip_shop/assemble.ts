@@ -10,9 +10,9 @@ import {
   type ProductData,
 } from 'mediagate/plugin';
 import { REDIRECTS } from './fetch.js';
-import type { ShopState } from './index.js';
+import type { ShopState } from './options.js';
 import { isWhole } from './read/page.js';
-import type { ProductPart } from './read/product.js';
+import type { ProductPart } from './read/part.js';
 import { groupsOf, groupsToAsk, type ReviewGroup } from './read/reviews.js';
 
 type ShopRun = ItemRun<ProductPart, ShopState>;

@@ -9,10 +9,10 @@ import {
   type Review,
   tryParseJson,
 } from 'mediagate/plugin';
-import { outcomeOfRedirect, pageUrl, type SiteConfig } from './fetch.js';
-import type { ClipShopOptions, ShopState } from './index.js';
+import { outcomeOfRedirect, pageUrl } from './fetch.js';
+import type { ClipShopOptions, ShopState } from './options.js';
 import { isReadable, isWhole, outcomeOfPage, type ShopOutcome } from './read/page.js';
-import { type ProductPart, partOf } from './read/product.js';
+import { type ProductPart, partOf } from './read/part.js';
 import {
   groupsToAsk,
   type Rating,
@@ -22,6 +22,7 @@ import {
   type Stars,
   usableOf,
 } from './read/reviews.js';
+import { type SiteConfig } from './site.js';
 
 /** Milliseconds reserved for closing the browser and answering. */
 const CLOSING_MS = 500;

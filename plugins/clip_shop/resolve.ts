@@ -1,6 +1,6 @@
 import { acceptLanguage, type HttpClient, type ResolveCall, resolveShortLink } from 'mediagate/plugin';
-import type { SiteConfig } from './fetch.js';
 import { isShopAddress, matchProduct } from './links.js';
+import type { SiteConfig } from './site.js';
 
 /**
  * Resolves a short link of the shop by its redirects, which never leave the hosts of the shop and its site.

@@ -25,17 +25,9 @@ import {
   toKeyRecord,
 } from '../keys/index.js';
 import { type BudgetAmount, limitsOfAmount, renderBudget } from './amounts.js';
-import {
-  amountOf,
-  atTime,
-  type Budget,
-  type BudgetRow,
-  type BudgetState,
-  type Budgets,
-  toBudgetRow,
-  toBudgetState,
-} from './budgets.js';
+import { amountOf, atTime, type Budgets, toBudgetRow, toBudgetState } from './budgets.js';
 import type { KeyGroupsTable } from './tables.js';
+import { type Budget, type BudgetRow, type BudgetState } from './tables.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {

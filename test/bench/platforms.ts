@@ -1,7 +1,7 @@
 import type { LinkRef, PostData } from 'mediagate';
 import { matchedLink, mergePosts, type PartialPost } from 'mediagate/plugin';
 import { mergeProducts } from '../../plugins/clip_shop/assemble.js';
-import { siteConfigOf as shopConfig } from '../../plugins/clip_shop/fetch.js';
+import { siteConfigOf as shopConfig } from '../../plugins/clip_shop/site.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';
 import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/read/page.js';
 import { mergeParts } from '../../plugins/clip_video/assemble.js';

@@ -13,9 +13,10 @@ import {
   metaTags,
   type Outcome,
 } from 'mediagate/plugin';
-import type { SiteConfig } from '../fetch.js';
 import { matchProduct } from '../links.js';
-import { type ProductPart, partOf, readProducts } from './product.js';
+import type { SiteConfig } from '../site.js';
+import { type ProductPart, partOf } from './part.js';
+import { readProducts } from './product.js';
 import { known, readText, readUrl } from './values.js';
 
 /** One place of a page that holds the product. */

@@ -15,7 +15,7 @@ import {
   Type,
   toIsoTime,
 } from 'mediagate/plugin';
-import type { ProductPart } from './product.js';
+import type { ProductPart } from './part.js';
 import { anyKnown, known, readImageUrl, readText } from './values.js';
 
 export type Rating = NonNullable<Product['rating']>;
