@@ -28,7 +28,9 @@ export { type BodyConverter, type ChatTranslation, convertBody, translateToChat 
 export { createEventTexts, type EventTexts } from './text/events.js';
 export { markNumbers, restoreNumbers } from './text/exact-json.js';
 export { type JsonValue, replaceFields } from './text/json.js';
+export { type Work, type Worked, workOn } from './text/large-work.js';
 export { fitToolId, type ToolName, ToolNames } from './text/tool-names.js';
+export { createWholeConverter, type WholeConversion } from './text/whole-converter.js';
 export * from './upstreams/failures.js';
 export {
   checkModelList,

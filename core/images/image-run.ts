@@ -18,7 +18,7 @@ import type {
   Usage,
 } from '../contracts/index.js';
 import type { Charge, JobRun } from '../jobs/index.js';
-import { type ImageFiles, type OutputFormat } from '../media/index.js';
+import type { ImageFiles, OutputFormat } from '../media/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
 import { impossibleUsage, type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';

@@ -7,8 +7,7 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import type { Clock, Logger, Media, Storage } from '../contracts/index.js';
-import { type HttpClient, type HttpStream } from '../contracts/index.js';
+import type { Clock, HttpClient, HttpStream, Logger, Media, Storage } from '../contracts/index.js';
 import type { JobRecord } from '../jobs/index.js';
 import {
   checkHeader,

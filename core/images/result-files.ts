@@ -7,14 +7,18 @@
  */
 
 import { crc32 } from 'node:zlib';
-import type { Clock, Logger, Media, Storage, StoredFile } from '../contracts/index.js';
-import {
-  type ByteRange,
-  type FileSource,
-  type FileStat,
-  type ImageWarning,
-  type StoredBody,
-  type Usage,
+import type {
+  ByteRange,
+  Clock,
+  FileSource,
+  FileStat,
+  ImageWarning,
+  Logger,
+  Media,
+  Storage,
+  StoredBody,
+  StoredFile,
+  Usage,
 } from '../contracts/index.js';
 import type { FittedImage } from '../media/index.js';
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';

@@ -18,7 +18,7 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { type Acceptance, type Accepted, type AdmissionCandidate, type AdmissionHooks, type NewJob } from './jobs.js';
+import type { Acceptance, Accepted, AdmissionCandidate, AdmissionHooks, NewJob } from './jobs.js';
 import { type JobKind, newJobId } from './kinds.js';
 import {
   ACTIVE,

@@ -20,10 +20,10 @@ import {
 import { startPollLoop } from '../runtime/index.js';
 import type { JobEnds } from './finish.js';
 import { namesOf } from './jobs.js';
-import { type JobKind } from './kinds.js';
-import { type JobRecord } from './records.js';
+import type { JobKind } from './kinds.js';
+import type { JobRecord } from './records.js';
 import type { JobRunTable, RunKey, RunSeen } from './run-statements.js';
-import { type JobRow, type JobTable } from './statements.js';
+import type { JobRow, JobTable } from './statements.js';
 
 /** Number of crashed runs after which a job counts as a suspected poison job. */
 const POISON_CRASHES = 2;

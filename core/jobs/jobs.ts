@@ -10,8 +10,8 @@ import type { QueueShare, Span, Tracer, Usage } from '../contracts/index.js';
 import type { Script } from '../database/index.js';
 import type { WorkScope } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { type JobKind } from './kinds.js';
-import { type JobCounts, type JobFilter, type JobRecord, type JobRun } from './records.js';
+import type { JobKind } from './kinds.js';
+import type { JobCounts, JobFilter, JobRecord, JobRun } from './records.js';
 import type { JobRow } from './statements.js';
 
 export interface NewJob extends QueueShare {

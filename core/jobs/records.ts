@@ -2,8 +2,8 @@
  * What readers see of jobs: the record of one, what its run receives, and counts and filters of lists.
  */
 
-import { type JobFailure, type JobState } from '../contracts/index.js';
-import { type JobKind } from './kinds.js';
+import type { JobFailure, JobState } from '../contracts/index.js';
+import type { JobKind } from './kinds.js';
 
 /** A job as its owners see it. Times are milliseconds since 1970. */
 export interface JobRecord {

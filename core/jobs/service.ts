@@ -25,7 +25,7 @@ import type { Dispatcher } from './dispatcher.js';
 import { createCompletionWaiters, createJobEnds } from './finish.js';
 import { type Accepted, type AdmissionHooks, BOUND_ONLY, type Jobs } from './jobs.js';
 import { type JobKind, kindOfJob } from './kinds.js';
-import { type JobRecord } from './records.js';
+import type { JobRecord } from './records.js';
 import { createJobEndTable, createJobRunTable } from './run-statements.js';
 import { createJobTable, toJobRecord } from './statements.js';
 import { type StartedWorkers, startWorkers } from './workers.js';

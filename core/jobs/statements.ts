@@ -24,7 +24,7 @@ import {
 } from '../database/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { JOB_KINDS, type JobKind, kindOfJob, retentionMs } from './kinds.js';
-import { type JobCounts, type JobFilter, type JobRecord, type JobRun } from './records.js';
+import type { JobCounts, JobFilter, JobRecord, JobRun } from './records.js';
 import type { JobOwnersTable, JobsTable } from './tables.js';
 
 /** Maximum number of queued jobs that are counted before another. */

@@ -18,7 +18,7 @@ import type { Dispatcher } from './dispatcher.js';
 import { FIRST_RETRY_MS, LAST_RETRY_MS } from './dispatcher.js';
 import type { JobEnds } from './finish.js';
 import { type Charge, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
-import { type JobRun } from './records.js';
+import type { JobRun } from './records.js';
 import type { JobRunTable, Outcome, RunKey } from './run-statements.js';
 import { type JobRow, toFailure, toJobRun, toJson } from './statements.js';
 

@@ -11,7 +11,7 @@ import type { ByteRange, Clock, FileStat, Logger, StoredBody } from '../contract
 import { endsWithin, GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
 import type { Files } from './files.js';
 import { type DiskFiles, openDiskFiles } from './files-disk.js';
-import { type ObjectStoreAddress } from './object-client.js';
+import type { ObjectStoreAddress } from './object-client.js';
 import { createObjectStore, expiryMarkerOf, type ObjectStore, sweepObjects } from './object-store.js';
 
 const POLL_MS = 10_000;

@@ -8,8 +8,7 @@
 
 import { createHash } from 'node:crypto';
 import { S3mini, S3ServiceError } from 's3mini';
-import type { Clock } from '../contracts/index.js';
-import { type FileSource } from '../contracts/index.js';
+import type { Clock, FileSource } from '../contracts/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 
 export type ObjectClient = S3mini;

@@ -7,10 +7,9 @@
  */
 
 import assert from 'node:assert';
-import type { TextCall, TextModel, TextProvider, TextReply } from '../contracts/index.js';
-import { type TextRoute } from '../contracts/index.js';
+import type { TextCall, TextModel, TextProvider, TextReply, TextRoute } from '../contracts/index.js';
 import { at } from '../runtime/index.js';
-import { type FakeReply, type SentRequest } from './fakes.js';
+import type { FakeReply, SentRequest } from './fakes.js';
 import { called } from './limits.js';
 import { type ModelCall, type ModelDefinition, runCall } from './models.js';
 import { type Readable, unless } from './runner.js';

@@ -13,24 +13,31 @@ import { createWholeToEvents } from './whole-to-events.js';
 
 const EVENTS_TYPE = 'text/event-stream';
 const JSON_TYPE = 'application/json';
+/** Types of what comes whole where a stream was asked for. */
+export const WHOLE_TYPES = /\b(json|html|xml)\b/;
 
 /**
  * The reply as events if a stream was asked for, else whole. A type that is neither is left to its reader.
  * @throws GatewayError `upstream_error` where events are to be made of an answer that is none.
  */
-export function inFormOf(reply: TextReply, route: WritingRoute, stream: boolean): TextReply | Promise<TextReply> {
+export function inFormOf(
+  reply: TextReply,
+  { route, stream, signal }: { route: WritingRoute; stream: boolean; signal: AbortSignal },
+): TextReply | Promise<TextReply> {
   const type = reply.headers['content-type'] ?? '';
-  if (type.startsWith(EVENTS_TYPE) ? stream : !stream || !type.startsWith(JSON_TYPE)) return reply;
-  if (stream) return asEvents(reply, route);
+  if (type.startsWith(EVENTS_TYPE) ? stream : !stream || !WHOLE_TYPES.test(type)) return reply;
+  if (stream) return asEvents(reply, route, signal);
   const headers = { ...reply.headers, 'content-type': JSON_TYPE };
   return { ...reply, headers, body: convertBody(reply.body, createEventsToWhole(route)) };
 }
 
 /** Read as a whole first, so that an error in it is an HTTP error for the client. */
-async function asEvents(reply: TextReply, route: WritingRoute): Promise<TextReply> {
+async function asEvents(reply: TextReply, route: WritingRoute, signal: AbortSignal): Promise<TextReply> {
   const converter = createWholeToEvents(route);
-  for await (const chunk of reply.body) await converter.push(chunk);
-  const events = Buffer.from(await converter.finish());
+  for await (const chunk of reply.body) converter.push(chunk);
+  signal.addEventListener('abort', () => converter.close?.(), { once: true });
+  const text = await converter.finish();
+  const events = typeof text === 'string' ? Buffer.from(text) : text;
   const headers = { ...reply.headers, 'content-type': EVENTS_TYPE };
   return { ...reply, headers, body: bodyOf(events) };
 }

@@ -1,18 +1,20 @@
 /*
  * Answers requests of the responses route through upstreams that only have chats. The request becomes a chat
  * (`chat-requests.ts`), and the chat's answer becomes a response (`response-writer.ts`), event by event or as a whole.
- * An answer in one piece is collected first, at most 16 MiB. If it is large, it is converted in stages between which
- * the event loop continues. A chat stream that ends without a finish reason yields no terminal event, so the exchange
+ * An answer in one piece is collected first, at most 16 MiB. A large request or answer is converted in a worker thread
+ * (`large-work.ts`), by the same function as a small one. A chat stream that ends without a finish reason yields no terminal event, so the exchange
  * treats it as broken.
  */
 
 import type { TextCall, TextReply } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { type ChatFormat, chatFromResponses } from './chat-requests.js';
+import { type ChatFormat, type ChatFromResponses, chatFromResponses } from './chat-requests.js';
 import { isGiven, type JsonRecord, parseRounded, recordOf } from './chat-values.js';
 import { createEventTexts } from './events.js';
-import { createResponseWriter, type ResponseWriter, tooLong } from './response-writer.js';
-import { inStages, LARGE_TEXT, MAX_TRANSLATED_BYTES } from './stages.js';
+import { LARGE_TEXT, workOn } from './large-work.js';
+import { createResponseWriter, type ResponseWriter, type WriterOptions } from './response-writer.js';
+import { ToolNames } from './tool-names.js';
+import { createWholeConverter } from './whole-converter.js';
 
 /** A call of the responses route as a chat, and the way back. */
 export interface ChatTranslation {
@@ -25,22 +27,56 @@ export interface ChatTranslation {
 const KEEP_ALIVE = ': keep-alive\n\n';
 
 /**
- * Translates a call of the responses route for an upstream that only has chats.
+ * Translates a call of the responses route for an upstream that only has chats; a large one in a thread.
  * @throws GatewayError that says what a chat cannot do, or which field is wrong.
  */
-export function translateToChat(call: TextCall, now: () => number, format?: ChatFormat): ChatTranslation {
-  const request = JSON.parse(Buffer.from(call.body).toString('utf8')) as JsonRecord;
-  const translated = chatFromResponses(request, format);
-  const { chat, ignored } = translated;
+export function translateToChat(
+  call: TextCall,
+  now: () => number,
+  format?: ChatFormat,
+): ChatTranslation | Promise<ChatTranslation> {
+  const sent = workOn(CHAT, call.body, format, call.signal);
+  return sent instanceof Promise ? sent.then((chat) => translationBy(call, now, chat)) : translationBy(call, now, sent);
+}
+
+interface ChatOfRequest extends Pick<ChatFromResponses, 'customTools' | 'ignored'> {
+  body: string;
+  /** Without its messages, if it is long. */
+  parsed: JsonRecord;
+  tools: ToolNames['tools'];
+  /** What a response may repeat of the request. */
+  request: JsonRecord;
+}
+
+/** The body of a request as a chat. */
+export function chatOfRequest(bytes: Buffer, format?: ChatFormat): ChatOfRequest {
+  const { input, ...request } = JSON.parse(bytes.toString('utf8')) as JsonRecord;
+  const { chat, ignored, names, customTools } = chatFromResponses({ ...request, input }, format);
+  const { messages: _messages, ...rest } = chat;
+  const parsed = bytes.length > LARGE_TEXT ? rest : chat;
+  return { body: JSON.stringify(chat), parsed, ignored, customTools, tools: names.tools, request };
+}
+
+const CHAT = { module: import.meta.url, run: chatOfRequest };
+
+function translationBy(
+  call: TextCall,
+  now: () => number,
+  sent: Omit<ChatOfRequest, 'body'> & { body: Uint8Array },
+): ChatTranslation {
+  const { body, parsed, ignored, tools, customTools, request } = sent;
   return {
-    call: { ...call, route: 'chat_completions', body: Buffer.from(JSON.stringify(chat)), parsed: chat },
+    call: { ...call, route: 'chat_completions', body, parsed },
     replyOf(reply) {
       const isStream = reply.headers['content-type']?.startsWith('text/event-stream') === true;
-      const writer = createResponseWriter({ request, ...translated, model: call.model, isStream, now });
+      const how = { request, customTools, model: call.model };
+      const converter = isStream
+        ? eventsOf(createResponseWriter({ ...how, names: new ToolNames(tools), isStream, now }))
+        : createWholeConverter(RESPONSE, { ...how, tools, at: now() });
       return {
         ...reply,
         ignored: [...ignored, ...(reply.ignored ?? [])],
-        body: convertBody(reply.body, isStream ? eventsOf(writer) : wholeOf(writer)),
+        body: convertBody(reply.body, converter),
       };
     },
   };
@@ -50,7 +86,9 @@ export function translateToChat(call: TextCall, now: () => number, format?: Chat
 export interface BodyConverter {
   /** The text that can be sent now; may be empty. */
   push(chunk: Uint8Array): string;
-  finish(): string | Promise<string>;
+  finish(): string | Promise<string | Uint8Array>;
+  /** The reader has stopped. Default: nothing is to be ended. */
+  close?(): void;
 }
 
 /** A body in another format. No generator: see `resumeBody`. */
@@ -68,7 +106,7 @@ export function convertBody(
           const { done, value } = await chunks.next();
           if (done) isOver = true;
           const text = done ? await converter.finish() : converter.push(value);
-          if (text !== '') return { done: false, value: Buffer.from(text) };
+          if (text.length > 0) return { done: false, value: typeof text === 'string' ? Buffer.from(text) : text };
         }
       } catch (error) {
         // What cannot be converted is not read on.
@@ -79,6 +117,7 @@ export function convertBody(
     },
     async return() {
       isOver = true;
+      converter.close?.();
       await chunks.return?.();
       return { done: true, value: undefined };
     },
@@ -86,37 +125,30 @@ export function convertBody(
   return body;
 }
 
-function wholeOf(writer: ResponseWriter): BodyConverter {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  return {
-    push(chunk) {
-      bytes += chunk.length;
-      if (bytes > MAX_TRANSLATED_BYTES) throw tooLong();
-      chunks.push(chunk);
-      return '';
-    },
-    finish() {
-      const toText = () => Buffer.concat(chunks).toString('utf8');
-      if (bytes <= LARGE_TEXT) return JSON.stringify(respond(read(toText())));
-      return inStages([toText, read, respond, JSON.stringify]);
-    },
-  };
+interface HowToRespond extends Pick<WriterOptions, 'request' | 'customTools' | 'model'> {
+  tools: ToolNames['tools'];
+  /** Milliseconds since 1970. */
+  at: number;
+}
 
-  function read(text: string): JsonRecord {
-    try {
-      return recordOf(JSON.parse(text));
-    } catch {
-      throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
-    }
-  }
+/** The whole answer of a chat as a response. */
+export function responseOfChat(bytes: Buffer, { tools, at, ...how }: HowToRespond): string {
+  const writer = createResponseWriter({ ...how, names: new ToolNames(tools), isStream: false, now: () => at });
+  const answer = readChat(bytes.toString('utf8'));
+  if (isGiven(answer.error)) throw new GatewayError('upstream_error', 'The model answered with an error.');
+  writer.read(answer, 'message');
+  const response = writer.end();
+  if (response.status === 'failed') throw new GatewayError('upstream_error', 'The model answered with an error.');
+  return JSON.stringify(response);
+}
 
-  function respond(answer: JsonRecord): JsonRecord {
-    if (isGiven(answer.error)) throw new GatewayError('upstream_error', 'The model answered with an error.');
-    writer.read(answer, 'message');
-    const response = writer.end();
-    if (response.status === 'failed') throw new GatewayError('upstream_error', 'The model answered with an error.');
-    return response;
+const RESPONSE = { module: import.meta.url, run: responseOfChat };
+
+function readChat(text: string): JsonRecord {
+  try {
+    return recordOf(JSON.parse(text));
+  } catch {
+    throw new GatewayError('upstream_error', 'The model did not answer with JSON.');
   }
 }
 

@@ -11,8 +11,9 @@ import type { BodyConverter } from './chat-answers.js';
 import { given, isGiven, type JsonRecord, listOf, recordOf } from './chat-values.js';
 import { createEventTexts } from './events.js';
 import { parseMarkedObject, restoreNumbers } from './exact-json.js';
-import { MAX_ANSWER_BYTES, tooLong } from './response-writer.js';
+import { MAX_ANSWER_BYTES } from './response-writer.js';
 import { laterUsage } from './usage-shapes.js';
+import { createWholeConverter } from './whole-converter.js';
 
 interface Gatherer {
   read(event: JsonRecord): void;
@@ -24,9 +25,13 @@ interface Gatherer {
 
 /** @throws GatewayError `upstream_error` if the stream is too long, or broke off. */
 export function createEventsToWhole(route: WritingRoute): BodyConverter {
+  return createWholeConverter(WHOLE, { route }, MAX_ANSWER_BYTES);
+}
+
+/** The whole answer of a stream. */
+export function wholeOfEvents(bytes: Buffer, { route }: { route: WritingRoute }): string {
   const texts = createEventTexts();
   const gatherer = GATHERERS[route]();
-  let bytes = 0;
   let error: JsonRecord | undefined;
 
   function read(data: string | undefined): void {
@@ -42,22 +47,14 @@ export function createEventsToWhole(route: WritingRoute): BodyConverter {
     else gatherer.read(event);
   }
 
-  return {
-    push(chunk) {
-      bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) throw tooLong();
-      for (const data of texts.push(chunk)) read(data);
-      return '';
-    },
-    finish() {
-      // The last event may lack its blank line.
-      for (const data of texts.push(Buffer.from('\n\n'))) read(data);
-      const answer = error ?? gatherer.answer();
-      if (!answer) throw new GatewayError('upstream_error', 'The answer of the model was interrupted.');
-      return restoreNumbers(JSON.stringify(answer));
-    },
-  };
+  // The last event may lack its blank line.
+  for (const piece of [bytes, Buffer.from('\n\n')]) for (const data of texts.push(piece)) read(data);
+  const answer = error ?? gatherer.answer();
+  if (!answer) throw new GatewayError('upstream_error', 'The answer of the model was interrupted.');
+  return restoreNumbers(JSON.stringify(answer));
 }
+
+const WHOLE = { module: import.meta.url, run: wholeOfEvents };
 
 const GATHERERS: Readonly<Record<WritingRoute, () => Gatherer>> = {
   chat_completions: createChatGatherer,
@@ -67,12 +64,12 @@ const GATHERERS: Readonly<Record<WritingRoute, () => Gatherer>> = {
 
 type Fields = Record<string, unknown>;
 
-/** Adds a text to a field; any other value replaces the one before. */
+/** Adds a text or a list to a field; any other value replaces the one before. */
 function addTo(fields: Fields, name: string, value: unknown): void {
   const before = fields[name];
   if (!isGiven(value)) return;
   if (typeof value === 'string' && typeof before === 'string') fields[name] = before + value;
-  else if (Array.isArray(value) && Array.isArray(before)) fields[name] = [...before, ...value];
+  else if (Array.isArray(value) && Array.isArray(before)) for (const one of value) before.push(one);
   else fields[name] = value;
 }
 
@@ -220,7 +217,8 @@ function createMessageGatherer(): Gatherer {
     const name = CHANGES[String(delta.type)];
     if (name !== undefined) addTo(fields, name, delta[name]);
     if (delta.type !== 'citations_delta') return;
-    fields.citations = [...(Array.isArray(fields.citations) ? fields.citations : []), delta.citation];
+    if (Array.isArray(fields.citations)) fields.citations.push(delta.citation);
+    else fields.citations = [delta.citation];
   }
 
   return {

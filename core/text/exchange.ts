@@ -9,6 +9,7 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { cleanRequestId } from '../plugins/index.js';
 import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
+import { WHOLE_TYPES } from './answer-form.js';
 import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeAnswer } from './answers.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
@@ -393,7 +394,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
 function isStream({ headers }: TextReply, asked: boolean): boolean {
   const type = headers['content-type'] ?? '';
   if (type.startsWith('text/event-stream')) return true;
-  return asked && !/\b(json|html|xml)\b/.test(type);
+  return asked && !WHOLE_TYPES.test(type);
 }
 
 function modelOf(model: string | undefined): Pick<TextOutcome, 'model'> {

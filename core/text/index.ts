@@ -10,6 +10,7 @@ export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
 export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
 export { removeElements, replaceFields } from './json.js';
+export { LARGE_TEXT, workOn } from './large-work.js';
 export { type PromptSample, samplePrompt } from './prompts.js';
 export type {
   BackgroundStart,
@@ -22,8 +23,8 @@ export type {
   Texts,
   TokenDemand,
 } from './requests.js';
-export { inStages, LARGE_TEXT, MAX_TRANSLATED_BYTES } from './stages.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
 export { createTokenCounter, type TokenCounter } from './tokens.js';
 export { fitToolId, ToolNames } from './tool-names.js';
 export { findVendorFields, isHostedTool, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';
+export { convertWhole } from './whole-converter.js';

@@ -1,29 +1,21 @@
 /*
- * Reads large answers that come in one piece, such as thousands of vectors or the log probabilities of a long text.
- * Reading 32 MB takes a third of a second, longer than the event loop may be held. So the main thread only copies the
- * chunks as they arrive, at most 8 KiB at a time. A worker thread joins and reads them and returns the bytes for the
- * caller; buffers are transferred, not copied. Answers below 256 KiB stay on the main thread. The thread ends after 30
- * seconds without work. The usage of an answer that broke off is estimated from its beginning.
+ * Gathers large answers that come in one piece, such as thousands of vectors or the log probabilities of a long text, and
+ * has them read in the thread of `large-work.ts`. Reading 32 MB takes a third of a second, longer than the event loop may be
+ * held. So the main thread only copies the chunks as they arrive, at most 8 KiB at a time; buffers are transferred, not
+ * copied. Answers below 256 KiB stay on the main thread. The usage of an answer that broke off is estimated from its
+ * beginning.
  */
 
-import { Worker } from 'node:worker_threads';
-import { GatewayError } from '../runtime/index.js';
-import { hasManyValues, sampleAnswer, type WholeAnswer } from './answers.js';
-import { type TextSample } from './prompts.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { hasManyValues, readWholeAnswer, sampleAnswer, type WholeAnswer } from './answers.js';
+import { LARGE_TEXT, workInThread } from './large-work.js';
+import type { TextSample } from './prompts.js';
 import { NO_TEXT, sampleBytes } from './tokens.js';
 import type { VectorForm } from './vectors.js';
 
-/** Smaller answers, which nearly all are, are read on the main thread within a few milliseconds. */
-const LARGE_BYTES = 256 * 1024;
 const PART_BYTES = 1024 * 1024;
-/** The thread is ended when it is no longer used. */
-const IDLE_MS = 30_000;
-/** Megabytes of the thread's heap; the answers are outside it. */
-const HEAP_MB = 256;
 
-export interface AnswerTask {
-  id: number;
-  parts: Uint8Array<ArrayBuffer>[];
+interface HowToRead {
   modelText: string;
   isResponse: boolean;
   vectors?: VectorForm;
@@ -31,15 +23,11 @@ export interface AnswerTask {
   isSampled: boolean;
 }
 
-export interface ReadAnswer {
-  id: number;
-  body: ArrayBuffer;
-  offset: number;
-  length: number;
-  answer?: Omit<WholeAnswer, 'body' | 'sample' | 'refusal'>;
+interface ReadAnswer {
+  answer: Omit<WholeAnswer, 'body' | 'sample' | 'refusal'>;
   sample?: TextSample;
-  failure?: string;
-  isRefused?: boolean;
+  /** Message of the refusal. */
+  refused?: string;
 }
 
 /** The chunks of an answer. */
@@ -58,7 +46,7 @@ export class AnswerBytes {
   }
 
   get isLarge(): boolean {
-    return this.#length > LARGE_BYTES;
+    return this.#length > LARGE_TEXT;
   }
 
   add(chunk: Uint8Array): void {
@@ -86,7 +74,7 @@ export class AnswerBytes {
     const parts = this.#parts ?? [];
     const last = parts.at(-1);
     if (last) parts[parts.length - 1] = last.subarray(0, this.#filled);
-    this.#beginning = Buffer.from(parts[0]?.subarray(0, LARGE_BYTES) ?? []);
+    this.#beginning = Buffer.from(parts[0]?.subarray(0, LARGE_TEXT) ?? []);
     this.#parts = undefined;
     return parts;
   }
@@ -94,7 +82,7 @@ export class AnswerBytes {
   /** What the model wrote in an answer that broke off. Of a large one, the rest is estimated by its beginning. */
   sample(isResponse: boolean): TextSample {
     if (!this.isLarge) return sampleAnswer(this.whole(), isResponse);
-    const beginning = this.#beginning ?? this.#parts?.[0]?.subarray(0, LARGE_BYTES) ?? Buffer.alloc(0);
+    const beginning = this.#beginning ?? this.#parts?.[0]?.subarray(0, LARGE_TEXT) ?? Buffer.alloc(0);
     const ratio = this.#length / beginning.length;
     const sample = sampleAnswer(beginning, isResponse);
     const isWritten = sample.text !== '' || hasManyValues(beginning, ratio);
@@ -120,65 +108,42 @@ export class AnswerBytes {
   }
 }
 
-const waiting = new Map<number, PromiseWithResolvers<ReadAnswer>>();
-let thread: Worker | undefined;
-let tasks = 0;
-let idle: NodeJS.Timeout | undefined;
+/** The main thread knows what callers must not read; here, an upstream's words are left out. */
+const plainWords = () => 'The model reported a failure.';
 
-function start(): Worker {
-  const started = new Worker(new URL('./answer-thread.js', import.meta.url), {
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-  });
-  started.on('message', (read: ReadAnswer) => {
-    waiting.get(read.id)?.resolve(read);
-    waiting.delete(read.id);
-    if (waiting.size > 0) return;
-    idle = setTimeout(() => {
-      thread = undefined;
-      void started.terminate();
-    }, IDLE_MS);
-    idle.unref();
-  });
-  const fail = (cause: unknown) => {
-    if (thread !== started) return;
-    thread = undefined;
-    for (const { reject } of waiting.values()) reject(new Error('the thread that reads answers ended', { cause }));
-    waiting.clear();
+/** Runs in the thread. */
+export function readAnswer(
+  bytes: Buffer,
+  { modelText, isResponse, isSampled, vectors }: HowToRead,
+): ReadAnswer & { body: Buffer } {
+  const wording = { modelText: Buffer.from(modelText), plainWords, ...(vectors && { vectors }) };
+  const { body, sample, refusal, ...answer } = readWholeAnswer(bytes, wording, isResponse);
+  return {
+    body,
+    answer,
+    ...(refusal && { refused: refusal.message }),
+    ...(isSampled && !answer.usage && { sample: sample() }),
   };
-  started.on('error', fail).on('exit', fail);
-  // Must follow the listeners, which would undo it: the thread must not keep the process alive.
-  started.unref();
-  return started;
 }
 
 /**
  * Reads a large answer in the worker thread, as {@link readWholeAnswer} does; an upstream's words about a failure are
- * replaced.
+ * replaced. It is read to its end even if its client leaves: what it used is in it.
  * @throws GatewayError `upstream_error` if it is no JSON object.
  */
 export async function readLargeAnswer(
   bytes: AnswerBytes,
-  how: Pick<AnswerTask, 'isResponse' | 'isSampled' | 'vectors'> & { modelText: Buffer },
+  how: Omit<HowToRead, 'modelText'> & { modelText: Buffer },
 ): Promise<WholeAnswer> {
-  clearTimeout(idle);
-  thread ??= start();
-  const answered = Promise.withResolvers<ReadAnswer>();
-  tasks += 1;
-  waiting.set(tasks, answered);
-  const parts = bytes.take();
   const { modelText, isResponse, isSampled, vectors } = how;
-  const task: AnswerTask = {
-    ...{ id: tasks, parts, modelText: modelText.toString(), isResponse, isSampled },
-    ...(vectors && { vectors }),
-  };
-  thread.postMessage(
-    task,
-    parts.map(({ buffer }) => buffer),
-  );
-  const { body, offset, length, answer, sample = NO_TEXT, failure, isRefused } = await answered.promise;
-  const refusal = failure === undefined ? undefined : new GatewayError('upstream_error', failure);
-  if (refusal && !isRefused) throw refusal;
-  if (!answer) throw new Error('a thread lost an answer');
-  return { ...answer, body: Buffer.from(body, offset, length), sample: () => sample, ...(refusal && { refusal }) };
+  const asked = { modelText: modelText.toString(), isResponse, isSampled, ...(vectors && { vectors }) };
+  const work = { module: import.meta.url, run: readAnswer };
+  try {
+    const { body, answer, sample = NO_TEXT, refused } = await workInThread(work, bytes.take(), asked);
+    const refusal = refused === undefined ? undefined : new GatewayError('upstream_error', refused);
+    return { ...answer, body, sample: () => sample, ...(refusal && { refusal }) };
+  } catch (cause) {
+    if (isGatewayError(cause)) throw cause;
+    throw new GatewayError('upstream_error', 'The answer of the model cannot be read.', { cause });
+  }
 }

@@ -197,7 +197,7 @@ export interface Texts {
    * Estimated input tokens of a request, if the model's upstream does not count. Pictures and files are not included.
    * Never rejects.
    */
-  countTokens(parsed: TextRequest['parsed']): Promise<number>;
+  countTokens(parsed: TextRequest['parsed'], prompt?: PromptSample): Promise<number>;
   /**
    * Fetches a stored response from its upstream. Its usage was counted when it was made; for a background response it
    * is counted from this answer. A response is fetched once more before it is deleted.

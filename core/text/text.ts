@@ -310,7 +310,7 @@ export function createTexts(parts: TextsParts): TextService {
             : () => runAsEntry(entry, () => provider.send({ ...asked, signal: flow }));
           const reply = checkReply(await (opened ? opened.run(ask) : ask()));
           if (task !== undefined || !isWriting(route) || continuesAlone) return reply;
-          return await inFormOf(reply, route, stream);
+          return await inFormOf(reply, { route, stream, signal: flow });
         } catch (error) {
           throw terms.failureOf('text', error, flow);
         }
@@ -419,7 +419,7 @@ export function createTexts(parts: TextsParts): TextService {
     models: () =>
       registry.texts.flatMap(({ entry, contribution }) => contribution.models.map((model) => ({ ...model, entry }))),
     prepare,
-    countTokens: (parsed) => tokens.count(samplePrompt(parsed)),
+    countTokens: (parsed, prompt = samplePrompt(parsed)) => tokens.count(prompt),
     async stored({ action, responseId, owner, query, requestId }) {
       const row = await responses?.find(responseId, owner);
       const follows = row !== undefined && action !== 'input_items' && (await background?.isOpen(responseId, owner));

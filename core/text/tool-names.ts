@@ -24,7 +24,17 @@ export interface ToolName {
 /** Names of one request's tools, and the way back. */
 export class ToolNames {
   readonly #encoded = new Map<string, string>();
-  readonly #tools = new Map<string, ToolName>();
+  readonly #tools: Map<string, ToolName>;
+
+  /** @param tools Those of other names, whose answers are to be read. Default: none. */
+  constructor(tools?: ReadonlyMap<string, ToolName>) {
+    this.#tools = tools ? (tools as Map<string, ToolName>) : new Map();
+  }
+
+  /** The tools by their encoded names: plain values, for a thread. */
+  get tools(): ReadonlyMap<string, ToolName> {
+    return this.#tools;
+  }
 
   /** The name for the vendor. Two tools never share one. */
   encode(tool: ToolName): string {

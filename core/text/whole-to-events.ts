@@ -1,6 +1,7 @@
 /*
  * Makes a stream of events from an answer that came whole, since some servers ignore `stream` while the client reads
- * events. Each text becomes one delta. The events and their order are those that the vendor of the format sends. The
+ * events. Each text becomes one delta, and a long one several,
+ * so that no reader holds the event loop for an event of many megabytes. The events and their order are those that the vendor of the format sends. The
  * answer is read completely first, at most 32 MiB, so an error in it is still an HTTP error for the client. Large
  * integers stay exact.
  */
@@ -11,22 +12,42 @@ import type { BodyConverter } from './chat-answers.js';
 import { given, isGiven, type JsonRecord, listOf, recordOf } from './chat-values.js';
 import { DONE_EVENT } from './event-rewriter.js';
 import { parseMarkedObject, restoreNumbers } from './exact-json.js';
-import { MAX_ANSWER_BYTES, tooLong } from './response-writer.js';
+import { MAX_ANSWER_BYTES } from './response-writer.js';
+import { createWholeConverter } from './whole-converter.js';
 
 /** @throws GatewayError `upstream_error` at the end, if it is no JSON object, or an error. */
 export function createWholeToEvents(route: WritingRoute): BodyConverter {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  return {
-    push(chunk) {
-      bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) throw tooLong();
-      chunks.push(chunk);
-      return '';
-    },
-    finish: () => restoreNumbers(ENCODERS[route](readAnswer(Buffer.concat(chunks)))),
-  };
+  return createWholeConverter(EVENTS, { route }, MAX_ANSWER_BYTES);
 }
+
+/** Characters of a delta: more than nearly all texts have. */
+const MAX_DELTA = 32 * 1024;
+
+/** The pieces of a text, in order; no character outside of the basic plane is cut in two. */
+function piecesOf(text: string): string[] {
+  const pieces: string[] = [];
+  for (let start = 0; start < text.length; ) {
+    let end = start + MAX_DELTA;
+    const last = text.charCodeAt(end - 1);
+    if (end < text.length && last >= 0xd800 && last <= 0xdbff) end -= 1;
+    pieces.push(text.slice(start, end));
+    start = end;
+  }
+  return pieces;
+}
+
+/** The deltas of a field with a text; one delta for any other value, and for an empty text. */
+function deltasOf(field: string, value: unknown, more: JsonRecord = {}): JsonRecord[] {
+  if (typeof value !== 'string' || value === '') return [{ ...more, [field]: value }];
+  return piecesOf(value).map((piece) => ({ ...more, [field]: piece }));
+}
+
+/** The events of a whole answer. */
+export function eventsOfWhole(bytes: Buffer, { route }: { route: WritingRoute }): string {
+  return restoreNumbers(ENCODERS[route](readAnswer(bytes)));
+}
+
+const EVENTS = { module: import.meta.url, run: eventsOfWhole };
 
 function readAnswer(bytes: Buffer): JsonRecord {
   const answer = parseMarkedObject(bytes.toString('utf8').replace(/^\ufeff/, ''));
@@ -56,19 +77,21 @@ function chatEvents({ choices, usage, object: _, ...head }: JsonRecord): string 
       ...others
     } = recordOf(message);
     const thoughts = given({ reasoning_content, reasoning });
+    const isLong = Object.values(thoughts).some((text) => String(text).length > MAX_DELTA);
     const more = given(others);
-    const tool_calls = listOf(calls).map((call, place) => ({ index: place, ...call }));
+    const spoken = isGiven(content) && content !== '' ? deltasOf('content', content) : [];
     const deltas = [
       { role, content: '' },
-      ...(Object.keys(thoughts).length > 0 ? [thoughts] : []),
-      ...(isGiven(content) && content !== '' ? [{ content }] : []),
+      ...(isLong ? Object.entries(thoughts).flatMap(([field, value]) => deltasOf(field, value)) : []),
+      ...(!isLong && Object.keys(thoughts).length > 0 ? [thoughts] : []),
+      ...spoken,
       ...(Object.keys(more).length > 0 ? [more] : []),
-      ...(tool_calls.length > 0 ? [{ tool_calls }] : []),
+      ...callDeltas(listOf(calls)),
     ];
     const changes = deltas.map((delta) => ({
       index,
       delta,
-      logprobs: 'content' in delta && delta.content !== '' ? logprobs : null,
+      logprobs: delta === spoken[0] ? logprobs : null,
       finish_reason: null,
     }));
     const end = { index, delta: {}, logprobs: null, finish_reason: reason ?? 'stop' };
@@ -76,6 +99,20 @@ function chatEvents({ choices, usage, object: _, ...head }: JsonRecord): string 
   });
   const counted = isGiven(usage) ? chunk({ choices: [], usage }) : '';
   return events.join('') + counted + DONE_EVENT;
+}
+
+/** All calls at once, but for what is behind the beginning of long arguments. */
+function callDeltas(calls: readonly JsonRecord[]): JsonRecord[] {
+  const rest: JsonRecord[] = [];
+  const tool_calls = calls.map((call, index) => {
+    const called = recordOf(call.function);
+    const args = called.arguments;
+    if (typeof args !== 'string' || args.length <= MAX_DELTA) return { index, ...call };
+    const [first, ...others] = deltasOf('arguments', args);
+    rest.push(...others.map((one) => ({ tool_calls: [{ index, function: one }] })));
+    return { index, ...call, function: { ...called, ...first } };
+  });
+  return tool_calls.length > 0 ? [{ tool_calls }, ...rest] : [];
 }
 
 function messageEvents(message: JsonRecord): string {
@@ -104,21 +141,21 @@ function partsOf(block: JsonRecord): { first: JsonRecord; deltas: JsonRecord[] }
       first: { ...block, text: '', ...(Array.isArray(citations) && { citations: [] }) },
       deltas: [
         ...listOf(citations).map((citation) => ({ type: 'citations_delta', citation })),
-        { type: 'text_delta', text },
+        ...deltasOf('text', text, { type: 'text_delta' }),
       ],
     };
   if (type === 'thinking')
     return {
       first: { ...block, thinking: '', signature: '' },
       deltas: [
-        { type: 'thinking_delta', thinking },
+        ...deltasOf('thinking', thinking, { type: 'thinking_delta' }),
         ...(isGiven(signature) ? [{ type: 'signature_delta', signature }] : []),
       ],
     };
   if (type === 'tool_use' || type === 'server_tool_use')
     return {
       first: { ...block, input: {} },
-      deltas: [{ type: 'input_json_delta', partial_json: restoreNumbers(JSON.stringify(input ?? {})) }],
+      deltas: deltasOf('partial_json', restoreNumbers(JSON.stringify(input ?? {})), { type: 'input_json_delta' }),
     };
   return { first: block, deltas: [] };
 }
@@ -165,10 +202,13 @@ interface EmittedItem {
 
 function emitParts({ item, place }: EmittedItem, emit: (type: string, fields: JsonRecord) => void): void {
   const { type, name, arguments: args, input } = item;
+  const emitAll = (event: string, all: readonly JsonRecord[]) => {
+    for (const fields of all) emit(event, fields);
+  };
   for (const [summary_index, part] of listOf(item.summary).entries()) {
     const at = { ...place, summary_index };
     emit('response.reasoning_summary_part.added', { ...at, part: { ...part, text: '' } });
-    emit('response.reasoning_summary_text.delta', { ...at, delta: part.text });
+    emitAll('response.reasoning_summary_text.delta', deltasOf('delta', part.text, at));
     emit('response.reasoning_summary_text.done', { ...at, text: part.text });
     emit('response.reasoning_summary_part.done', { ...at, part });
   }
@@ -178,17 +218,22 @@ function emitParts({ item, place }: EmittedItem, emit: (type: string, fields: Js
     emit('response.content_part.added', { ...at, part: field === undefined ? part : { ...part, [field]: '' } });
     if (field !== undefined) {
       const logprobs = part.type === 'output_text' ? { logprobs: part.logprobs ?? [] } : {};
-      emit(`response.${part.type}.delta`, { ...at, delta: part[field], ...logprobs });
+      const [first, ...others] = deltasOf('delta', part[field], at);
+      const none = part.type === 'output_text' ? { logprobs: [] } : {};
+      emitAll(`response.${part.type}.delta`, [
+        { ...first, ...logprobs },
+        ...others.map((one) => ({ ...one, ...none })),
+      ]);
       emit(`response.${part.type}.done`, { ...at, [field]: part[field], ...logprobs });
     }
     emit('response.content_part.done', { ...at, part });
   }
   if (type === 'function_call' && typeof args === 'string') {
-    emit('response.function_call_arguments.delta', { ...place, delta: args });
+    emitAll('response.function_call_arguments.delta', deltasOf('delta', args, place));
     emit('response.function_call_arguments.done', { ...place, name, arguments: args });
   }
   if (type === 'custom_tool_call' && typeof input === 'string') {
-    emit('response.custom_tool_call_input.delta', { ...place, delta: input });
+    emitAll('response.custom_tool_call_input.delta', deltasOf('delta', input, place));
     emit('response.custom_tool_call_input.done', { ...place, input });
   }
 }

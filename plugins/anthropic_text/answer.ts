@@ -1,14 +1,13 @@
 import {
   asRecord,
   asRecords,
-  type BodyConverter,
   convertBody,
   createEventTexts,
-  GatewayError,
+  createWholeConverter,
   type JsonRecord,
   markNumbers,
   restoreNumbers,
-  type ToolNames,
+  ToolNames,
   tryParseJson,
 } from 'mediagate/plugin';
 
@@ -26,21 +25,14 @@ const FINISHES: Readonly<Record<string, string>> = {
 const COMMENT = ': ping\n\n';
 const DONE = 'data: [DONE]\n\n';
 
-/** As an answer that is no stream has at most. */
-const MAX_WHOLE_BYTES = 16 * 1024 * 1024;
-
 /** @param created Seconds since 1970. */
 export function chatAnswer(
   body: AsyncIterable<Uint8Array>,
-  { stream, created, names }: { stream: boolean; created: number; names: ToolNames },
+  { stream, created, tools }: { stream: boolean; created: number; tools: ToolNames['tools'] },
 ): AsyncIterableIterator<Uint8Array> {
-  if (!stream)
-    return convertBody(
-      body,
-      createWholeConverter((message) => chatOf(message, created, names)),
-    );
+  if (!stream) return convertBody(body, createWholeConverter(CHAT, { created, tools }));
   const texts = createEventTexts();
-  const events = createEventConverter(created, names);
+  const events = createEventConverter(created, new ToolNames(tools));
   return convertBody(body, {
     push: (bytes) =>
       texts
@@ -53,30 +45,27 @@ export function chatAnswer(
 
 /** The answer of `/v1/messages/count_tokens` as one of `/v1/responses/input_tokens`. */
 export function countAnswer(body: AsyncIterable<Uint8Array>): AsyncIterableIterator<Uint8Array> {
-  return convertBody(
-    body,
-    createWholeConverter(({ input_tokens: tokens }) => ({ object: 'response.input_tokens', input_tokens: tokens })),
-  );
+  return convertBody(body, createWholeConverter(COUNT, undefined));
 }
 
+/** A message as a chat. */
+export function wholeChat(bytes: Buffer, { created, tools }: { created: number; tools: ToolNames['tools'] }): string {
+  return encodeWhole(bytes, (message) => chatOf(message, created, new ToolNames(tools)));
+}
+
+export function wholeCount(bytes: Buffer): string {
+  return encodeWhole(bytes, ({ input_tokens: tokens }) => ({ object: 'response.input_tokens', input_tokens: tokens }));
+}
+
+const CHAT = { module: import.meta.url, run: wholeChat };
+const COUNT = { module: import.meta.url, run: wholeCount };
+
 /** @param encode Returns undefined for anything else: the gateway then says what is wrong with it. */
-function createWholeConverter(encode: (answer: JsonRecord) => JsonRecord | undefined): BodyConverter {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  return {
-    push(bytes) {
-      length += bytes.length;
-      if (length > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
-      pieces.push(bytes);
-      return '';
-    },
-    finish() {
-      const text = Buffer.concat(pieces).toString('utf8');
-      const answer = parse(markNumbers(text));
-      const encoded = answer && encode(answer);
-      return encoded ? restoreNumbers(JSON.stringify(encoded)) : text;
-    },
-  };
+function encodeWhole(bytes: Buffer, encode: (answer: JsonRecord) => JsonRecord | undefined): string {
+  const text = bytes.toString('utf8');
+  const answer = parse(markNumbers(text));
+  const encoded = answer && encode(answer);
+  return encoded ? restoreNumbers(JSON.stringify(encoded)) : text;
 }
 
 function chatOf(message: JsonRecord, created: number, names: ToolNames): JsonRecord | undefined {

@@ -207,9 +207,11 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
       if (!served) throw new Error('a model was asked for that this provider does not list');
       const { asking, answering, counting, firstByteSeconds: seconds } = served;
       // Before an upstream is asked: what cannot be converted is refused once.
-      const translation = route === 'responses' ? translateToChat(call, () => clock.now(), CHAT_FORMAT) : undefined;
+      const translation =
+        route === 'responses' ? await translateToChat(call, () => clock.now(), CHAT_FORMAT) : undefined;
       const chat = translation?.call ?? (route === 'chat_completions' ? call : undefined);
-      const converted = chat && messageBody(chat.body, model, { ...asking, onlyCounts: task !== undefined });
+      const how = { ...asking, model, onlyCounts: task !== undefined };
+      const converted = chat && (await messageBody(chat.body, how, signal));
       const body = converted?.body ?? withImageTypes(call.body);
       const refuse = task ? taskFailure : failureOf;
       let tries = 0;
@@ -250,9 +252,9 @@ function createAnthropicTextProvider(context: PluginContext<Options>): TextProvi
           if (!converted) return reply;
           if (task) return { ...reply, body: countAnswer(answer.body) };
           const created = Math.floor(clock.now() / 1_000);
-          const { names, ignored } = converted;
-          const how = { stream: type.startsWith('text/event-stream'), created, names };
-          const answered = { ...reply, ignored, body: chatAnswer(answer.body, how) };
+          const { tools, ignored } = converted;
+          const written = { stream: type.startsWith('text/event-stream'), created, tools };
+          const answered = { ...reply, ignored, body: chatAnswer(answer.body, written) };
           return translation ? translation.replyOf(answered) : answered;
         },
       });

@@ -15,6 +15,8 @@ import {
   restoreNumbers,
   ToolNames,
   tryParseJson,
+  type Worked,
+  workOn,
 } from 'mediagate/plugin';
 import {
   isCount,
@@ -67,30 +69,39 @@ const REFUSED: readonly (readonly [name: string, harmless: readonly unknown[]])[
 /** Fields of `/v1/messages/count_tokens`. */
 const COUNTED = ['system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config'];
 
-/** A request in the vendor's format. */
-export interface MessageBody {
-  /** Of `/v1/messages`, or of `/v1/messages/count_tokens`. */
-  body: Buffer;
+/** What belongs to a request in the vendor's format. */
+interface MessageExtras {
   /** What was left out. */
   ignored: readonly string[];
-  /** Names of the tools in it. */
-  names: ToolNames;
+  /** The tools in it by their names there. */
+  tools: ToolNames['tools'];
+}
+
+interface HowToAsk extends ThinkingOptions {
+  /** Public name of the model. */
+  model: string;
 }
 
 /**
+ * The body of `/v1/messages`, or of `/v1/messages/count_tokens`; a large one is made in a thread.
  * @param body A chat as JSON.
- * @param model Public name of the model.
  * @throws GatewayError `unsupported_parameter`, `unsupported_value`, `invalid_value`, `missing_required_parameter`.
  */
-export function messageBody(body: Uint8Array, model: string, options: ThinkingOptions): MessageBody {
-  const chat: unknown = JSON.parse(markNumbers(Buffer.from(body).toString('utf8')));
+export function messageBody(body: Uint8Array, how: HowToAsk, signal?: AbortSignal) {
+  return workOn(MESSAGE, body, how, signal);
+}
+
+export function messageOfChat(body: Buffer, { model, ...options }: HowToAsk): Worked<MessageExtras> {
+  const chat: unknown = JSON.parse(markNumbers(body.toString('utf8')));
   const state: Encoding = { names: new ToolNames(), ignored: new Set() };
   const whole = encodeMessage(recordAt(chat, 'The body'), options, state);
   const counted = Object.entries(whole).filter(([name]) => COUNTED.includes(name));
   const message = options.onlyCounts ? Object.fromEntries(counted) : whole;
-  const bytes = Buffer.from(restoreNumbers(JSON.stringify({ model, ...message })));
-  return { body: bytes, ignored: [...state.ignored], names: state.names };
+  const text = restoreNumbers(JSON.stringify({ model, ...message }));
+  return { body: text, ignored: [...state.ignored], tools: state.names.tools };
 }
+
+const MESSAGE = { module: import.meta.url, run: messageOfChat };
 
 /** What the parts of a conversion share. */
 interface Encoding {

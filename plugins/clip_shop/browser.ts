@@ -22,7 +22,7 @@ import {
   type Stars,
   usableOf,
 } from './read/reviews.js';
-import { type SiteConfig } from './site.js';
+import type { SiteConfig } from './site.js';
 
 /** Milliseconds reserved for closing the browser and answering. */
 const CLOSING_MS = 500;

@@ -11,7 +11,7 @@ import {
 import { matchProduct } from './links.js';
 import type { ClipShopOptions } from './options.js';
 import { outcomeOfPage, type ShopOutcome } from './read/page.js';
-import { type SiteConfig } from './site.js';
+import type { SiteConfig } from './site.js';
 
 /** The three URLs of a product's page. */
 export type PageForm = 'shopPage' | 'wwwPage' | 'sharePage';

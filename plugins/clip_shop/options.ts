@@ -3,7 +3,7 @@
  */
 
 import { type Static, Type } from 'mediagate/plugin';
-import { type ReviewOptions } from './read/reviews.js';
+import type { ReviewOptions } from './read/reviews.js';
 
 export const options = Type.Object(
   {

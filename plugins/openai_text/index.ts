@@ -189,7 +189,11 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
   }
 
   /** Sends a response as a chat to an upstream that only has chats: it is configured so, or has refused one. */
-  async function askForResponse(asked: Asked, translated: () => ChatTranslation, tried: Try): Promise<TextReply> {
+  async function askForResponse(
+    asked: Asked,
+    translated: () => ChatTranslation | Promise<ChatTranslation>,
+    tried: Try,
+  ): Promise<TextReply> {
     const { upstream, remainingMs } = tried;
     const end = clock.monotonic() + remainingMs;
     const isKnown = !upstream.routes.includes('responses') || (chatOnly.get(upstream) ?? 0) > clock.monotonic();
@@ -200,7 +204,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
         if (!(error instanceof NoResponses)) throw error;
       }
     }
-    const { call, replyOf } = translate(translated);
+    const { call, replyOf } = await translate(translated);
     const reply = await ask(
       { ...asked, route: call.route, request: () => textRequest(call, upstream), refuse: translatedFailure },
       { ...tried, remainingMs: end - clock.monotonic() },
@@ -279,7 +283,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
       }
       if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
       const { outputLimitField: limitField, reasoningField } = servedBy(model).model;
-      let translation: ChatTranslation | undefined;
+      let translation: ReturnType<typeof translateToChat> | undefined;
       const translated = () => {
         translation ??= translateToChat(call, () => clock.now(), { limitField, reasoningField });
         return translation;
@@ -314,9 +318,9 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
 }
 
 /** A request that a chat cannot express is the caller's to change, and says nothing about the upstream. */
-function translate(translated: () => ChatTranslation): ChatTranslation {
+async function translate(translated: () => ChatTranslation | Promise<ChatTranslation>): Promise<ChatTranslation> {
   try {
-    return translated();
+    return await translated();
   } catch (error) {
     throw isGatewayError(error) ? callerFailure(error) : error;
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/runtime/index.js';
-import { type BudgetState, type Budgets } from '../budgets/index.js';
+import type { BudgetState, Budgets } from '../budgets/index.js';
 import { isoTime } from '../format/index.js';
 import {
   type ApiKeyRecord,

@@ -29,8 +29,7 @@ import {
   newToken,
 } from '../keys/index.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-plans.js';
-import type { SessionsTable } from './tables.js';
-import { type SessionKind, type UserRecord } from './tables.js';
+import type { SessionKind, SessionsTable, UserRecord } from './tables.js';
 import { selectUsers, type UserChange } from './users.js';
 
 declare module '../http/server-context.js' {

@@ -14,7 +14,7 @@ import { OPERATOR_TERMS } from '../plans/index.js';
 import { grantPlan, lockAccount, lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
 import { hashIdentity, type IdentitySecrets, restoreAllowance } from './erased-allowances.js';
-import { type UserRecord } from './tables.js';
+import type { UserRecord } from './tables.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {

@@ -18,7 +18,7 @@ import { dayOf } from '../format/index.js';
 import type { HighestUse, Prices } from '../prices/index.js';
 import type { AlertTable } from './alerts.js';
 import { type BudgetAmount, type BudgetPeriod, renderMoney } from './amounts.js';
-import { type Budget, type BudgetRow, type BudgetScope, type BudgetState } from './tables.js';
+import type { Budget, BudgetRow, BudgetScope, BudgetState } from './tables.js';
 
 /** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface Budgets {

@@ -26,8 +26,7 @@ import {
 } from '../keys/index.js';
 import { type BudgetAmount, limitsOfAmount, renderBudget } from './amounts.js';
 import { amountOf, atTime, type Budgets, toBudgetRow, toBudgetState } from './budgets.js';
-import type { KeyGroupsTable } from './tables.js';
-import { type Budget, type BudgetRow, type BudgetState } from './tables.js';
+import type { Budget, BudgetRow, BudgetState, KeyGroupsTable } from './tables.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {

@@ -4,7 +4,7 @@
  */
 
 import { type Migrations, type Selectable, sqlMigration } from '../../core/database/index.js';
-import { type BudgetPeriod } from './amounts.js';
+import type { BudgetPeriod } from './amounts.js';
 
 declare module '../../core/database/tables.js' {
   interface Tables {

@@ -1,18 +1,22 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Gateway } from 'mediagate';
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError, type JsonRecord } from '../../core/runtime/index.js';
 import {
   findVendorFields,
+  LARGE_TEXT,
   markNumbers,
   type PreparedText,
+  type PromptSample,
   restoreNumbers,
   type TextAnswer,
+  type TextRequest,
+  ToolNames,
+  workOn,
 } from '../../core/text/index.js';
 import {
   AnyObject,
-  BIG_BYTES,
   Count,
+  clientSignal,
   defineRoute,
   Nullable,
   nameIgnored,
@@ -26,8 +30,9 @@ import {
 } from '../http/index.js';
 import { GRANTS, keyOf, quotaSubject } from '../keys/index.js';
 import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messages/answer.js';
-import { decodeCounted, decodeMessage, readInputTokens } from './messages/request.js';
-import { encodeChat, encodeResponses, encodeResponsesInput, ignoredEffort } from './messages/upstream-requests.js';
+import { readInputTokens } from './messages/request.js';
+import { ignoredEffort } from './messages/upstream-requests.js';
+import { encodeMessage, type HowToEncode, LARGE_MESSAGE, type LargeRequest } from './messages/whole-request.js';
 import { paidExtrasOf } from './paid-extras.js';
 import { allowedModels, checkFurtherModels, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
 import { allowedVendorUse } from './vendor-use.js';
@@ -98,7 +103,7 @@ export function messageRoutes(server: ServerContext): Route[] {
     const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(keyOf(context)) };
     const { bytes, value, release } = await takeJsonBody(context.req, context.res, limits);
     try {
-      const work = await ready(context, server, { bytes, parsed: value, pause: pauseFor(bytes.length) });
+      const work = await ready(context, server, { bytes, parsed: value });
       await work(release);
     } finally {
       release();
@@ -173,15 +178,9 @@ function refuseDisabled(): never {
  */
 type Work = (release: () => void) => Promise<void>;
 
-function pauseFor(bytes: number): Sent['pause'] {
-  return async () => bytes > BIG_BYTES && (await setImmediate());
-}
-
 interface Sent {
   bytes: Buffer;
   parsed: JsonRecord;
-  /** Lets the event loop continue between two steps over a long body. */
-  pause(): Promise<unknown>;
 }
 
 async function readyToAnswer(context: RequestContext, server: ServerContext, sent: Sent): Promise<Work> {
@@ -213,7 +212,9 @@ async function answerMessage(
     const { stream, ignored, ...how } = converted;
     nameIgnored(context, ignored);
     const { requestId } = context.state;
-    const options = { ...how, model: asked, exchange, requestId, monotonic: () => clock.monotonic() };
+    const { res } = context;
+    const flow = { exchange, requestId, monotonic: () => clock.monotonic(), signal: () => clientSignal(res) };
+    const options = { ...how, ...flow, model: asked };
     const body = stream ? messageEvents(reply, options) : await wholeMessage(reply, options);
     if (!stream) await work.sendCost?.();
     await sendText(context, { ...inJson(reply), body });
@@ -259,19 +260,32 @@ function formatHeaders({ req }: RequestContext): Record<string, string> {
 }
 
 async function prepareMessage(context: RequestContext, gateway: Gateway, sent: Sent): Promise<PreparedMessage> {
-  await sent.pause();
-  const request = decodeMessage(exactly(sent));
-  const { route, efforts, reasoningField } = formatOf(gateway, request.model);
-  await sent.pause();
-  const encoded =
-    route === 'responses' ? encodeResponses(request, efforts) : encodeChat(request, efforts, reasoningField);
-  const body = bodyOf(context, encoded);
-  await sent.pause();
+  const { route, efforts, reasoningField } = formatOf(gateway, sent.parsed.model);
+  const { body, request } = await encode(context, sent, { route, efforts, reasoningField, counts: false });
   const prepared = await gateway.text.prepare({ route, ...body, allows: allowedModels(keyOf(context), gateway) });
   const { stream, stopSequences: stops, thinking, names, ignored } = request;
   const includesThinking = thinking.isVisible;
   const allIgnored = [...ignored, ...ignoredEffort(thinking, efforts)];
   return { prepared, converted: { stream, route, stops, includesThinking, names, ignored: allIgnored } };
+}
+
+interface Encoded {
+  body: Pick<TextRequest, 'body' | 'parsed' | 'prompt' | 'owner' | 'requestId'>;
+  request: LargeRequest['decoded'] & { names: ToolNames };
+}
+
+async function encode(context: RequestContext, sent: Sent, how: HowToEncode): Promise<Encoded> {
+  const from = { owner: keyOf(context).accountId, requestId: context.state.requestId };
+  if (sent.bytes.length > LARGE_TEXT) {
+    const signal = clientSignal(context.res);
+    const { body, parsed, prompt, decoded, tools } = await workOn(LARGE_MESSAGE, sent.bytes, how, signal);
+    return {
+      body: { ...from, body, parsed, prompt },
+      request: { ...decoded, names: new ToolNames(tools) },
+    };
+  }
+  const { request, encoded } = encodeMessage(exactly(sent), how);
+  return { body: { ...from, ...bodyOf(encoded) }, request };
 }
 
 const FORMATS: readonly TextRoute[] = ['messages', 'responses'];
@@ -285,12 +299,11 @@ function formatOf(gateway: Gateway, model: unknown) {
   return { isThere: found !== undefined, route, efforts, reasoningField };
 }
 
-function bodyOf(context: RequestContext, encoded: JsonRecord) {
-  const { accountId } = keyOf(context);
+function bodyOf(encoded: JsonRecord): Pick<TextRequest, 'body' | 'parsed'> {
   const marked = JSON.stringify(encoded);
   const text = restoreNumbers(marked);
   const parsed: JsonRecord = text === marked ? encoded : JSON.parse(text);
-  return { body: Buffer.from(text), parsed, owner: accountId, requestId: context.state.requestId };
+  return { body: Buffer.from(text), parsed };
 }
 
 /** The parsed bytes are usually exact. */
@@ -309,28 +322,25 @@ function inJson(answer: TextAnswer): Omit<TextAnswer, 'body'> {
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */
 async function readyToCount(context: RequestContext, server: ServerContext, sent: Sent): Promise<Work> {
   const { gateway } = server;
-  await sent.pause();
-  if (formatOf(gateway, sent.parsed.model).route === 'messages') {
+  const { isThere, route, efforts } = formatOf(gateway, sent.parsed.model);
+  if (route === 'messages') {
     const native = await whereAble(() => prepareNative(context, server, sent, 'input_tokens'));
     const { parsed } = sent;
     return () => count(context, server, { prepared: native?.prepared, parsed, isNative: true });
   }
-  const request = decodeCounted(exactly(sent));
-  const { isThere, route, efforts } = formatOf(gateway, request.model);
-  await sent.pause();
-  const encoded = route === 'responses' ? encodeResponsesInput(request, efforts) : encodeChat(request, efforts);
-  const body = bodyOf(context, encoded);
-  await sent.pause();
+  const { body } = await encode(context, sent, { route, efforts, counts: true });
   const prepare = () => gateway.text.prepare({ route, task: 'input_tokens', ...body });
   const prepared = isThere ? await whereAble(prepare) : await prepare();
-  const { parsed } = body;
-  return () => count(context, server, { prepared, parsed, isNative: false });
+  const { parsed, prompt } = body;
+  return () => count(context, server, { prepared, parsed, prompt, isNative: false });
 }
 
 interface Counted {
   /** Undefined if the model's upstream does not count. */
   prepared: PreparedText | undefined;
   parsed: JsonRecord;
+  /** What the model reads, if `parsed` lacks it. */
+  prompt?: PromptSample | undefined;
   /** Whether the answer of the upstream is passed on. */
   isNative: boolean;
 }
@@ -338,7 +348,7 @@ interface Counted {
 function count(
   context: RequestContext,
   { gateway, usage, keys }: ServerContext,
-  { prepared, parsed, isNative }: Counted,
+  { prepared, parsed, prompt, isNative }: Counted,
 ): Promise<void> {
   const model = String(parsed.model);
   return usage.admitted(context, { route: COUNT_TOKENS, model, tokens: MIN_TOKENS }, async (work) => {
@@ -352,7 +362,7 @@ function count(
     if (reply && isNative) await sendText(context, reply);
     else {
       if (reply?.standIn !== undefined) context.set('x-mediagate-stand-in', reply.standIn);
-      const tokens = reply ? await readInputTokens(reply) : await gateway.text.countTokens(parsed);
+      const tokens = reply ? await readInputTokens(reply) : await gateway.text.countTokens(parsed, prompt);
       context.body = { input_tokens: tokens };
     }
   });

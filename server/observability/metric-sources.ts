@@ -2,11 +2,11 @@
  * What the metrics are read from, and how a part of them adds its own.
  */
 
-import { type Gateway } from 'mediagate';
-import { type Jobs } from '../../core/jobs/index.js';
-import { type BodyBudget } from '../http/index.js';
-import { type Webhooks } from '../webhooks/index.js';
-import { type CheckResult } from './health.js';
+import type { Gateway } from 'mediagate';
+import type { Jobs } from '../../core/jobs/index.js';
+import type { BodyBudget } from '../http/index.js';
+import type { Webhooks } from '../webhooks/index.js';
+import type { CheckResult } from './health.js';
 
 /** A value with its labels. */
 export type Sample = [labels: Readonly<Record<string, string>>, value: number];

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/runtime/index.js';
 import { defineRoute, type Route } from '../http/index.js';
 import { roomOf } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import { type AddPolledMetric, type MetricSources, type PolledMetric, type Sample } from './metric-sources.js';
+import type { AddPolledMetric, MetricSources, PolledMetric, Sample } from './metric-sources.js';
 import { createRequestMetrics, type RequestMetrics } from './metrics-requests.js';
 import { createJobMetrics, createUpstreamMetrics, createWebhookMetrics, type WebhookMetrics } from './metrics-work.js';
 

@@ -3,8 +3,8 @@
  * to paid, expired or cancelled; money that fits no order waits for a person's review.
  */
 
-import { type PlanPreview } from '../accounts/index.js';
-import { type PlanTerms } from '../plans/index.js';
+import type { PlanPreview } from '../accounts/index.js';
+import type { PlanTerms } from '../plans/index.js';
 
 /**
  * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has arrived;

@@ -14,13 +14,7 @@ import { writeAudit } from '../audit/index.js';
 import { keyReused } from '../idempotency/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import { createOrderChanges, createOrderSweep, newOrderCode, type OrderRow, toOrder } from './order-changes.js';
-import {
-  type NewOrder,
-  type OrderPage,
-  type Orders,
-  type OrdersTable,
-  type RecordedTransaction,
-} from './order-records.js';
+import type { NewOrder, OrderPage, Orders, OrdersTable, RecordedTransaction } from './order-records.js';
 import { checkMoney, createOrderTransactions } from './order-transactions.js';
 
 declare module '../http/server-context.js' {

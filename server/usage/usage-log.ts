@@ -1,4 +1,4 @@
-import { type Usage } from '../../core/contracts/index.js';
+import type { Usage } from '../../core/contracts/index.js';
 import {
   createListScript,
   createRowInsertScript,

@@ -22,6 +22,11 @@ const PROBE_PAUSE_MS = 5;
 const MAX_P99_MS = 100;
 const MAX_MS = 250;
 const MB = 1024 * 1024;
+const TEXT = 'a harbour and "a tug"\n';
+/** More than 4 MiB of a text with escapes are refused in a request. */
+const PLAIN = 'a harbour and a tug, ';
+/** Of the text as JSON. */
+const TEXT_BYTES = 25;
 
 interface LoadOrder {
   work: 'load';
@@ -43,9 +48,13 @@ interface Kind {
   name: string;
   route: string;
   /** What the upstream sends, and its length. */
-  kind: 'values' | 'text' | 'blank' | 'cut';
+  kind: 'values' | 'text' | 'blank' | 'cut' | 'events';
   megabytes: number;
   model: string;
+  /** Whether a stream is requested. Default: no. */
+  stream?: boolean;
+  /** Megabytes of the request. Default: it is short. */
+  sends?: number;
 }
 
 const KINDS: readonly Kind[] = [
@@ -61,6 +70,23 @@ const KINDS: readonly Kind[] = [
   { name: 'responses from chats', route: 'responses', kind: 'text', megabytes: 8, model: 'chats' },
   { name: 'messages from chats', route: 'messages', kind: 'text', megabytes: 8, model: 'chats' },
   { name: 'messages of many values', route: 'messages', kind: 'values', megabytes: 31, model: 'chats' },
+  { name: 'chats from messages', route: 'chat/completions', kind: 'text', megabytes: 8, model: 'native' },
+  { name: 'responses from messages', route: 'responses', kind: 'text', megabytes: 8, model: 'native' },
+  {
+    name: 'a stream of one piece',
+    route: 'chat/completions',
+    kind: 'text',
+    megabytes: 16,
+    model: 'chats',
+    stream: true,
+  },
+  { name: 'a piece of a stream', route: 'chat/completions', kind: 'events', megabytes: 16, model: 'chats' },
+  ...(['responses', 'messages', 'chat/completions'] as const).map(
+    (route): Kind => ({
+      ...{ name: `sent ${route}`, route, kind: 'text', megabytes: 0, sends: 30 },
+      model: route === 'chat/completions' ? 'native' : 'chats',
+    }),
+  ),
 ];
 
 export async function measureLargeAnswers(): Promise<Figure[]> {
@@ -77,6 +103,11 @@ export async function measureLargeAnswers(): Promise<Figure[]> {
     plugin('vectors', ['embeddings'], chat),
     plugin('chats', ['chat_completions', 'responses'], chat),
     plugin('responses', ['responses'], ['responses']),
+    {
+      id: 'native',
+      use: 'mediagate/plugins/anthropic_text',
+      options: { models: [{ id: 'native' }], upstreams: [{ url: `${address}/v1` }] },
+    },
   ];
   const config = path.join(folder, 'plugins.json');
   await writeFile(config, JSON.stringify({ plugins }));
@@ -89,11 +120,15 @@ export async function measureLargeAnswers(): Promise<Figure[]> {
     for (let made = 0; made < KEYS; made += 1) keys.push((await gateway.makeKey({ grants: ['text'] })).key);
     const figures: Figure[] = [];
     const only = process.env.BENCH_ANSWERS;
-    for (const { name, route, kind, megabytes, model } of KINDS.filter((one) => !only || one.name.includes(only))) {
+    const chosen = KINDS.filter((one) => !only || only.split(',').some((name) => one.name.includes(name)));
+    for (const { name, route, kind, megabytes, model, stream, sends = 0 } of chosen) {
       const said = `kind=${kind};mb=${megabytes};`;
-      const messages = [{ role: 'user', content: said }];
-      const input = route === 'embeddings' || route === 'responses' ? { input: said } : { messages };
-      const body = JSON.stringify({ model, ...input, ...(route === 'messages' && { max_tokens: 100 }) });
+      const long = Array.from({ length: sends }, () => ({ role: 'user', content: PLAIN.repeat(MB / PLAIN.length) }));
+      const messages = [{ role: 'user', content: said }, ...long];
+      const isInput = route === 'embeddings' || route === 'responses';
+      const input = isInput ? { input: sends > 0 ? messages : said } : { messages };
+      const limit = route === 'messages' && { max_tokens: 100 };
+      const body = JSON.stringify({ model, ...input, ...limit, ...(stream && { stream }) });
       const url = `${gateway.url}/v1/${route}`;
       const load = (ms: number) => work({ work: 'load', url, keys, route, body, ms });
       await load(500);
@@ -161,15 +196,21 @@ async function runProbe({ url }: ProbeOrder): Promise<void> {
   }
 }
 
-function answerOf(request: string, target: string): { body: Buffer; isCut: boolean } {
+interface Answer {
+  body: Buffer;
+  isCut: boolean;
+  type: string;
+}
+
+function answerOf(request: string, target: string): Answer {
   const [, kind = 'text', size = '1'] = /kind=(\w+);mb=(\d+)/.exec(request) ?? [];
   const length = Number(size) * MB;
   const isCut = kind === 'cut';
-  if (kind === 'blank') return { body: Buffer.alloc(length, ' '), isCut };
+  const type = kind === 'events' ? 'text/event-stream' : 'application/json';
+  if (kind === 'blank') return { body: Buffer.alloc(length, ' '), isCut, type };
+  if (kind === 'events') return { body: Buffer.from(eventsOf(length)), isCut, type };
   const filler =
-    kind === 'text'
-      ? `"${'a harbour and \\"a tug\\"\\n'.repeat(length / 25)}"`
-      : `[${'-0.0123456,'.repeat(length / 11)}0]`;
+    kind === 'text' ? JSON.stringify(TEXT.repeat(length / TEXT_BYTES)) : `[${'-0.0123456,'.repeat(length / 11)}0]`;
   const usage = '"usage":{"prompt_tokens":5,"completion_tokens":9,"total_tokens":14}';
   const content = kind === 'text' ? filler : '"Ostend."';
   const rest = kind === 'text' ? '' : `,"logprobs":{"content":${filler}}`;
@@ -179,8 +220,17 @@ function answerOf(request: string, target: string): { body: Buffer; isCut: boole
     ? `{"object":"list","data":[{"object":"embedding","index":0,"embedding":${filler}}],"model":"v",${usage}}`
     : target.endsWith('/responses')
       ? `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"v","output":[${item}],"usage":{"input_tokens":5,"output_tokens":9,"total_tokens":14}}`
-      : `{"id":"c","object":"chat.completion","created":1,"model":"v","choices":[{"index":0,"message":${message},"finish_reason":"stop"${rest}}],${usage}}`;
-  return { body: Buffer.from(text), isCut };
+      : target.endsWith('/messages')
+        ? `{"id":"m","type":"message","role":"assistant","model":"v","content":[{"type":"text","text":${content}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":9}}`
+        : `{"id":"c","object":"chat.completion","created":1,"model":"v","choices":[{"index":0,"message":${message},"finish_reason":"stop"${rest}}],${usage}}`;
+  return { body: Buffer.from(text), isCut, type };
+}
+
+function eventsOf(length: number): string {
+  const event = (delta: object, finish_reason: string | null = null) =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'v', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  const one = event({ content: TEXT });
+  return `${event({ role: 'assistant' })}${one.repeat(length / one.length)}${event({}, 'stop')}data: [DONE]\n\n`;
 }
 
 async function runUpstream(): Promise<void> {
@@ -193,8 +243,8 @@ async function runUpstream(): Promise<void> {
     const answer = made.get(id) ?? answerOf(sent, request.url ?? '');
     if (!made.has(id)) made.clear();
     made.set(id, answer);
-    const { body, isCut } = answer;
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
+    const { body, isCut, type } = answer;
+    response.writeHead(200, { 'content-type': type, 'content-length': body.length });
     if (isCut) response.write(body.subarray(0, body.length - MB), () => setTimeout(() => response.destroy(), 20));
     else response.end(body);
   });

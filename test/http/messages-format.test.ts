@@ -79,7 +79,7 @@ describe('messages in the formats of the models', () => {
     script = () => wholly(route === 'responses' ? responseOf([]) : chatOf({ content: 'x' }));
     const answer = await send(bodyOn(route, more));
     expect([answer.status, await answer.text()][0], JSON.stringify(more)).to.equal(200);
-    return app.model.calls.at(-1)?.parsed as Members;
+    return JSON.parse(String(Buffer.from(app.model.calls.at(-1)?.body ?? []))) as Members;
   }
 
   async function refusalOf(route: WritingRoute, more: object, path?: string): Promise<string> {

@@ -2,8 +2,8 @@
  * What one source of a product states: any part of the document, with its reviews and how exact its numbers are.
  */
 
-import { type Precision, type Product, type ProductData, type Review } from 'mediagate/plugin';
-import { type ReviewWalk } from './reviews.js';
+import type { Precision, Product, ProductData, Review } from 'mediagate/plugin';
+import type { ReviewWalk } from './reviews.js';
 
 /** What one source has of a product: any part of the document. */
 export interface ProductPart {

@@ -21,7 +21,7 @@ import {
   readVariants,
 } from './details.js';
 import type { ProductNode, RouterData } from './page.js';
-import { type ProductPart } from './part.js';
+import type { ProductPart } from './part.js';
 import { readPrice } from './price.js';
 import { readPageReviews, readRating } from './reviews.js';
 import { anyKnown, filled, firstCount, known, readImageUrl, readText, readUrl } from './values.js';

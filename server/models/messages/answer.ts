@@ -1,12 +1,8 @@
-import type { TextRoute } from '../../../core/contracts/index.js';
-import { type ErrorCode, GatewayError } from '../../../core/runtime/index.js';
+import { GatewayError } from '../../../core/runtime/index.js';
 import {
+  convertWhole,
   createEventTexts,
-  inStages,
   LARGE_TEXT,
-  MAX_TRANSLATED_BYTES,
-  markNumbers,
-  restoreNumbers,
   type TextAnswer,
   type TextExchange,
   type ToolNames,
@@ -24,15 +20,10 @@ import {
   type MessageEnd,
   newMessage,
 } from './sinks.js';
-import { type AnswerEnding, createChatReader, createResponsesReader, type SanitizedError } from './upstream-answers.js';
+import type { AnswerEnding } from './upstream-answers.js';
+import { endOf, failureOfEnd, type HowToWrite, MESSAGE, parseData, readerOf, writeMessage } from './whole-answer.js';
 
-export interface MessageAnswerOptions {
-  /** Format of the upstream's answer. */
-  route: TextRoute;
-  /** Public model id. */
-  model: string;
-  stops: readonly string[];
-  includesThinking: boolean;
+export interface MessageAnswerOptions extends Pick<HowToWrite, 'route' | 'model' | 'stops' | 'includesThinking'> {
   names: ToolNames;
   exchange: TextExchange;
   requestId: string;
@@ -43,44 +34,34 @@ export interface MessageAnswerOptions {
 const PING_MS = 15_000;
 /** Maximum bytes of collected events: the same as of an answer in one piece. */
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
-const TOO_MUCH_WAITS: AnswerEnding = {
-  failure: { type: 'api_error', message: 'The model does not end a call of a tool, and too much waits behind it.' },
-};
-/** The error code for a failure that the model reports before any output. */
-const FAILURE_CODES: Readonly<Record<SanitizedError['type'], ErrorCode>> = {
-  api_error: 'upstream_error',
-  invalid_request_error: 'invalid_prompt',
-  overloaded_error: 'upstream_unavailable',
-  rate_limit_error: 'upstream_rate_limited',
-  timeout_error: 'upstream_timeout',
-};
 /** Milliseconds for an upstream to close a stream after its terminal event. */
 const CLOSE_MS = 1_000;
 
 /**
- * The model's output as one `message`.
+ * The model's output as one `message`. The signal aborts when the client leaves.
  * @throws GatewayError `upstream_error` if it did not answer; `invalid_prompt` or another upstream code, according to
  *   its report.
  */
-export async function wholeMessage({ body }: TextAnswer, options: MessageAnswerOptions): Promise<Buffer> {
-  const { model, exchange } = options;
+export async function wholeMessage(
+  { body }: TextAnswer,
+  options: MessageAnswerOptions & { signal(): AbortSignal },
+): Promise<Buffer> {
+  const { model, exchange, names, route, stops, includesThinking } = options;
+  if (body instanceof Uint8Array) {
+    const { usage } = await exchange.ended;
+    const how = { route, model, stops, includesThinking, tools: names.tools, usage };
+    return convertWhole(MESSAGE, body, how, body.length > LARGE_TEXT ? options.signal() : undefined);
+  }
   const sink = createContentSink();
   const reading = read(body, sink, options);
   for await (const { bytes } of reading.pieces) {
-    if (bytes > MAX_WHOLE_BYTES) throw tooLong();
+    if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
   }
   const end = reading.end();
-  if ('failure' in end) {
-    // An answer that was ended here says less than why.
-    throw exchange.failure ?? new GatewayError(FAILURE_CODES[end.failure.type], end.failure.message);
-  }
+  // An answer that was ended here says less than why.
+  if ('failure' in end) throw exchange.failure ?? failureOfEnd(end);
   const { usage } = await exchange.ended;
-  const content = contentOf(sink, end);
-  const message = { ...newMessage(model), content, ...describeEnd(end), usage: describeWholeUsage(usage) };
-  const size = content.reduce((sum, block) => sum + sizeOf(block), 0);
-  const encode = () => JSON.stringify(message);
-  if (size <= LARGE_TEXT) return Buffer.from(restoreNumbers(encode()));
-  return inStages([encode, restoreNumbers, (text: string) => Buffer.from(text)]);
+  return Buffer.from(writeMessage(sink, end, { model, usage }));
 }
 
 /** The same as a stream of events. Always ends with `message_stop` or `error`, unless the client has disconnected. */
@@ -143,21 +124,13 @@ interface Reading {
 function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerOptions): Reading {
   const { route, stops, includesThinking, names, exchange } = options;
   const queue = createBlockQueue(sink, stops);
-  const create = route === 'responses' ? createResponsesReader : createChatReader;
-  const reader = create({ queue, includesThinking, names });
+  const reader = readerOf(route, { queue, includesThinking, names });
   const isDone = () => queue.stop !== undefined || queue.isOverfull;
-
-  async function readBody(whole: Uint8Array): Promise<void> {
-    const toText = () => Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength).toString('utf8');
-    const take = (value: unknown) => reader.whole(value);
-    if (whole.length <= LARGE_TEXT) take(parse(toText()));
-    else if (whole.length > MAX_TRANSLATED_BYTES) throw tooLong();
-    else await inStages([toText, mark, parseMarked, take]);
-  }
 
   async function* pieces(): AsyncGenerator<Piece, void, undefined> {
     if (body instanceof Uint8Array) {
-      await readBody(body);
+      // Short: the core makes events of what comes whole, except for errors.
+      reader.whole(parseData(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')));
       yield { isSilent: false, bytes: body.length };
       return;
     }
@@ -172,7 +145,7 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
         bytes += next.value.length;
         const data = texts.push(next.value);
         for (const text of data) {
-          if (text !== undefined && !reader.ending && !isDone()) reader.event(parse(text));
+          if (text !== undefined && !reader.ending && !isDone()) reader.event(parseData(text));
         }
         yield { isSilent: data.every((text) => text === undefined), bytes };
         if (isDone()) return;
@@ -189,50 +162,6 @@ function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerO
 
   return {
     pieces: pieces(),
-    end() {
-      if (queue.stop !== undefined) return { reason: 'stop_sequence', sequence: queue.stop };
-      if (queue.isOverfull) return TOO_MUCH_WAITS;
-      return reader.ending ?? { failure: { type: 'api_error', message: 'The answer of the model was interrupted.' } };
-    },
+    end: () => endOf(queue, reader),
   };
-}
-
-/** Returns the text if it is no JSON: the end marker of a chat, or invalid data. */
-function parse(text: string): unknown {
-  return parseMarked(mark(text));
-}
-
-/** Invalid data, which is no JSON either, if it has too many numbers to be marked. */
-function mark(text: string): string {
-  try {
-    return markNumbers(text);
-  } catch {
-    return 'too many numbers';
-  }
-}
-
-function parseMarked(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-function tooLong(): GatewayError {
-  return new GatewayError('upstream_error', 'The answer of the model is too long.');
-}
-
-/** Characters of a block's text; those of tools' input are few. */
-function sizeOf(block: object): number {
-  const { text, thinking } = block as { text?: unknown; thinking?: unknown };
-  return String(text ?? '').length + String(thinking ?? '').length;
-}
-
-function contentOf(sink: ReturnType<typeof createContentSink>, { reason }: MessageEnd): object[] {
-  try {
-    return sink.content(reason === 'max_tokens');
-  } catch (cause) {
-    throw new GatewayError('upstream_error', 'The model called a tool with what is no JSON object.', { cause });
-  }
 }
