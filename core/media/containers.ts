@@ -1,5 +1,5 @@
 /*
- * Finds the container of a media file by its first bytes, whatever its name or content type says.
+ * Finds the container of a media file by its first bytes. Its name and content type are not used.
  */
 
 /** A container with audio, by the name of ffmpeg's demuxer for it. */
