@@ -14,8 +14,12 @@ export type { ExtractionJobSummary } from './extraction/extraction.js';
 export * from './gateway.js';
 export { type BrowserOptions, type GatewayOptions, type GatewayServices, openHttpClient } from './gateway-services.js';
 export type * from './images/images.js';
+export type { ImageJobSummary } from './images/references.js';
+export type { FinishedImage, ImageDelivery, ImageFile } from './images/result-files.js';
 export type * from './jobs/administration.js';
 export type * from './jobs/jobs.js';
+export type { JobKind } from './jobs/kinds.js';
+export type { JobCounts, JobFilter, JobRecord, JobRun } from './jobs/records.js';
 export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from './observability/logger.js';
 export { definePlugin, PluginConfigError, readPluginConfig } from './plugins/plugin-config.js';
 export {

@@ -283,7 +283,6 @@ const CORE_ORDER = [
   'runtime',
   'contracts',
   'observability',
-  'extraction/scraping',
   'database',
   'storage',
   'net',
@@ -382,6 +381,14 @@ describe('the structure of core and server', () => {
     expect(cyclesOf(edges)).to.deep.equal([]);
   });
 
+  it('has no circle of more than two files, types included, and none of values', () => {
+    const files = modules.filter((file) => !/\/(test|fixtures)\//.test(file));
+    const edges = (targetsOf: (file: string) => string[]) =>
+      new Map(files.map((file) => [file, new Set(targetsOf(file).filter((target) => files.includes(target)))]));
+    expect(circlesOf(edges(valueImportsOf))).to.deep.equal([]);
+    expect(circlesOf(edges(staticImportsOf)).filter((circle) => circle.length > 2)).to.deep.equal([]);
+  });
+
   it('imports in core, types included, only what stands before', () => {
     const wrong = [...imports].flatMap(([file, targets]) =>
       targets
@@ -397,7 +404,6 @@ describe('the structure of core and server', () => {
 
 /** Folder of core or server that a module belongs to; undefined for those beside the folders, and of other parts. */
 function placeOf(file: string): string | undefined {
-  if (file.startsWith('core/extraction/scraping/')) return 'core/extraction/scraping';
   return /^((?:core|server)\/[a-z]+)\//.exec(file)?.[1];
 }
 
@@ -412,6 +418,40 @@ function staticImportsOf(file: string): string[] {
   return Array.from(statements, ([, specifier = '']) =>
     path.posix.join(path.posix.dirname(file), specifier).replace(/\.js$/, '.ts'),
   );
+}
+
+/** What it imports at run time: statements with at least one name that is no type. */
+function valueImportsOf(file: string): string[] {
+  const statements = sourceOf(file).matchAll(/^(?:import|export)\s+(?:([^;'"]*?)\sfrom\s+)?'(\.[^']+)';/gm);
+  return Array.from(statements).flatMap(([, names = '', specifier = '']) => {
+    const listed = /\{([\s\S]*)\}/
+      .exec(names)?.[1]
+      ?.split(',')
+      .filter((name) => name.trim() !== '');
+    const isOfTypes = /^type\s/.test(names) || (listed?.every((name) => /^\s*type\s/.test(name)) ?? false);
+    return isOfTypes ? [] : [path.posix.join(path.posix.dirname(file), specifier).replace(/\.js$/, '.ts')];
+  });
+}
+
+/** Files that import each other, directly or over others: strongly connected components of more than one file. */
+function circlesOf(edges: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+  const reached = new Map(Array.from(edges.keys(), (file) => [file, reachedFrom(file, edges)]));
+  const circles = Array.from(edges.keys(), (file) =>
+    [...edges.keys()].filter((other) => reached.get(file)?.has(other) && reached.get(other)?.has(file)),
+  );
+  const distinct = new Map(circles.filter((circle) => circle.length > 1).map((circle) => [circle.join(' '), circle]));
+  return [...distinct.values()];
+}
+
+function reachedFrom(file: string, edges: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
+  const reached = new Set<string>();
+  const waiting = [...(edges.get(file) ?? [])];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    waiting.push(...(edges.get(next) ?? []));
+  }
+  return reached;
 }
 
 function sourceOf(file: string): string {

@@ -8,9 +8,9 @@ import {
   readDashManifest,
   splitScripts,
 } from 'mediagate/plugin';
-import { siteConfigOf as shopConfig } from '../plugins/clip_shop/fetch.js';
 import { outcomeOfPage as readShopPage, readPageTags as readShopTags } from '../plugins/clip_shop/read/page.js';
 import { readPrice } from '../plugins/clip_shop/read/price.js';
+import { siteConfigOf as shopConfig } from '../plugins/clip_shop/site.js';
 import { siteConfigOf as clipSiteConfig } from '../plugins/clip_video/fetch.js';
 import { parseVideoObject } from '../plugins/clip_video/read/older/pages.js';
 import { outcomeOfOembed, outcomeOfPage as readClipPage } from '../plugins/clip_video/read/outcomes.js';

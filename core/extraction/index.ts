@@ -19,3 +19,5 @@ export {
 } from './extraction.js';
 export { matchPasted, parseLinkText } from './links/index.js';
 export { type AudioFiles, type AudioLinks, createAudioFiles, createAudioLinks } from './mp3-files.js';
+export { parseCount } from './scraping/counts.js';
+export { parseDuration } from './scraping/dates.js';

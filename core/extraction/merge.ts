@@ -23,7 +23,7 @@ import {
 } from '../contracts/index.js';
 import { firstLine } from '../runtime/index.js';
 import type { Part } from './fallback-chain.js';
-import { fitSchema } from './scraping/index.js';
+import { fitSchema } from './scraping/fit-schema.js';
 
 /** Every optional field may also be undefined, at any depth: extractors may pass unknown values. */
 type Unsure<Value> = Value extends readonly (infer Item)[]

@@ -8,18 +8,18 @@
 
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import {
-  type AudioFile,
-  type AudioFileRequest,
-  type AudioLink,
-  type AudioLinkOptions,
-  type ByteRange,
-  type Clock,
-  type Extractor,
-  type FileStat,
-  type LinkRef,
-  type Logger,
-  type Storage,
+import type {
+  AudioFile,
+  AudioFileRequest,
+  AudioLink,
+  AudioLinkOptions,
+  ByteRange,
+  Clock,
+  Extractor,
+  FileStat,
+  LinkRef,
+  Logger,
+  Storage,
 } from '../contracts/index.js';
 import type { Ffmpeg, ScratchFolders } from '../media/index.js';
 import type { HttpClients } from '../net/index.js';

@@ -9,8 +9,6 @@
 import type {
   Clock,
   GeneratedImage,
-  HttpClient,
-  HttpStream,
   ImageCall,
   ImageSize,
   ImageWarning,
@@ -20,11 +18,10 @@ import type {
   Usage,
 } from '../contracts/index.js';
 import type { Charge, JobRun } from '../jobs/index.js';
-import { fileTooLarge, type ImageFiles, MAX_IMAGE_BYTES, type OutputFormat } from '../media/index.js';
-import { discard, type Hop, nextHop } from '../net/index.js';
+import type { ImageFiles, OutputFormat } from '../media/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
 import { impossibleUsage, type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
-import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { checkMask, type ReferenceFiles, type References, type StoredReference } from './references.js';
 import type { ResultFiles, ResultTarget, StoredImage } from './result-files.js';
 
@@ -52,7 +49,7 @@ export interface ImageResult {
   standIn?: string;
 }
 
-export interface ImageRunOptions {
+interface ImageRunOptions {
   registry: Registry;
   host: PluginHost;
   references: References;
@@ -221,80 +218,4 @@ function outputOf(options: Readonly<Record<string, unknown>>): { format?: Output
     ...((format === 'png' || format === 'jpeg' || format === 'webp') && { format }),
     ...(typeof quality === 'number' && { quality }),
   };
-}
-
-const DEADLINE_MS = 15_000;
-const MAX_REDIRECTS = 3;
-
-export interface ReferenceDownload {
-  /** Guards every address, and has no cookies or credentials. */
-  http: HttpClient;
-  url: string;
-  signal: AbortSignal;
-}
-
-/**
- * Downloads an https URL, including redirects, within 15 seconds. The caller checks the content.
- * @throws GatewayError `failed_to_download_image`, `image_file_too_large`; the signal's reason.
- */
-export async function downloadReference(download: ReferenceDownload): Promise<Uint8Array> {
-  const { signal } = download;
-  try {
-    const work = async (deadline: AbortSignal) => readBody(await walk({ ...download, signal: deadline }));
-    const error = () => new GatewayError('upstream_timeout', 'The download took too long.');
-    return await withDeadline(DEADLINE_MS, work, { signals: [signal], error });
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!isGatewayError(error) || !error.code.startsWith('upstream_')) throw error;
-    throw failed(error.message, { cause: error, retryable: error.retryable });
-  }
-}
-
-async function walk({ http, url, signal }: ReferenceDownload): Promise<HttpStream> {
-  let hop: Hop = { url: new URL(url), method: 'GET', headers: {} };
-  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-    if (hop.url.protocol !== 'https:') throw failed('The host redirects to another scheme.', { retryable: false });
-    const reply = await http.stream({
-      url: hop.url,
-      // Images are already compressed; a second compression would hide their size.
-      headers: { accept: 'image/*', 'accept-encoding': 'identity' },
-      signal,
-      timeoutMs: DEADLINE_MS,
-      // The limit is checked below, where exceeding it has its own error code.
-      maxBytes: Number.MAX_SAFE_INTEGER,
-    });
-    const next = nextHop(hop, reply.status, reply.headers.location);
-    if (!next) return reply;
-    discard(reply);
-    hop = next;
-  }
-  throw failed('The host redirects too often.');
-}
-
-async function readBody(reply: HttpStream): Promise<Uint8Array> {
-  const { 'content-encoding': coding = 'identity', 'content-length': length } = reply.headers;
-  if (reply.status !== 200) {
-    discard(reply);
-    throw failed(`The host answered ${reply.status}.`);
-  }
-  if (coding.toLowerCase() !== 'identity') {
-    discard(reply);
-    throw failed('The host sent an encoding that was not requested.', { retryable: false });
-  }
-  if (Number(length) > MAX_IMAGE_BYTES) {
-    discard(reply);
-    throw fileTooLarge();
-  }
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of reply.body) {
-    total += chunk.byteLength;
-    if (total > MAX_IMAGE_BYTES) throw fileTooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-function failed(why: string, details: { cause?: unknown; retryable?: boolean } = {}): GatewayError {
-  return new GatewayError('failed_to_download_image', `The image could not be downloaded. ${why}`, details);
 }

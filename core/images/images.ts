@@ -7,20 +7,15 @@
  */
 
 import type {
-  ByteRange,
   Clock,
-  FileSource,
-  FileStat,
   ImageModel,
   ImageSize,
-  ImageWarning,
   JobFailure,
   JobState,
   Logger,
   QueueShare,
   Storage,
   StoredBody,
-  Usage,
 } from '../contracts/index.js';
 import type { Accepted, Charge, JobFilter, JobRecord, JobRun, Jobs, JobWorkers, WaitOptions } from '../jobs/index.js';
 import type { ImageFiles } from '../media/index.js';
@@ -28,8 +23,20 @@ import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { createImageRun, type ImageResult, type ImageTask } from './image-run.js';
 import { createPartialImages, type PartialListener } from './partial-images.js';
-import { createReferenceFiles, fileNamesOf, type ReferenceInput, type References } from './references.js';
-import { createResultFiles, targetOfRun } from './result-files.js';
+import {
+  createReferenceFiles,
+  fileNamesOf,
+  type ImageJobSummary,
+  type ReferenceInput,
+  type References,
+} from './references.js';
+import {
+  createResultFiles,
+  type FinishedImage,
+  type ImageDelivery,
+  type ImageFile,
+  targetOfRun,
+} from './result-files.js';
 
 /** A request for one image. */
 export interface ImageRequest {
@@ -49,8 +56,6 @@ export interface ImageRequest {
   delivery: ImageDelivery;
 }
 
-export type ImageDelivery = 'url' | 'inline' | 'both';
-
 export interface ImageSubmitRequest extends ImageRequest, QueueShare {
   /** The owner, who may read the job. */
   owner: string;
@@ -60,14 +65,6 @@ export interface ImageSubmitRequest extends ImageRequest, QueueShare {
   terms?: unknown;
   /** URL of the webhook for the job's end; see Webhooks. Default: none. */
   webhookUrl?: string;
-}
-
-/** What every read of the job returns or needs: `summary` of its record. */
-export interface ImageJobSummary extends Pick<ImageSubmitRequest, 'model' | 'delivery'> {
-  requestId: string | null;
-  owner: string;
-  /** Files of the input images, which are removed when the job has ended. */
-  files: readonly string[];
 }
 
 /**
@@ -101,38 +98,6 @@ export interface ImageJob {
   /** Once completed. */
   image?: FinishedImage;
   /** Name of the plugin that makes or made the image, if it only replaces a provider that is not configured. */
-  standIn?: string;
-}
-
-export interface FinishedImage {
-  /** Name of its file. Public unless the delivery is `inline`. */
-  name: string;
-  /**
-   * The model's original image, before it was fitted to the canvas; the same as `name` if it already had the right
-   * form.
-   */
-  rawName: string;
-  contentType: string;
-  /** Pixels. */
-  width: number;
-  height: number;
-  bytes: number;
-  /** The kind of storage that held the file when it was stored. */
-  source: FileSource;
-  usage?: Usage;
-  /** The seed that the model used, if it reports one. */
-  seed?: number;
-  /** The quality that was asked for. */
-  quality?: string;
-  /** Settings that the model ignored. */
-  warnings?: readonly ImageWarning[];
-}
-
-/** A public file. */
-export interface ImageFile {
-  file: FileStat;
-  read(range?: ByteRange): Promise<StoredBody | undefined>;
-  /** Name of the plugin that made it, if it is a mock. */
   standIn?: string;
 }
 

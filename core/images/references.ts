@@ -7,7 +7,7 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import type { Clock, HttpClient, Logger, Media, Storage } from '../contracts/index.js';
+import type { Clock, HttpClient, HttpStream, Logger, Media, Storage } from '../contracts/index.js';
 import type { JobRecord } from '../jobs/index.js';
 import {
   checkHeader,
@@ -17,11 +17,9 @@ import {
   type ImageFiles,
   MAX_IMAGE_BYTES,
 } from '../media/index.js';
-import { createAddressGuard, MAX_URL_LENGTH } from '../net/index.js';
-import { diskFailure, GatewayError, isGatewayError } from '../runtime/index.js';
-import { downloadReference } from './image-run.js';
-import type { ImageJobSummary } from './images.js';
-import { fileName, newFileStem } from './result-files.js';
+import { createAddressGuard, discard, type Hop, MAX_URL_LENGTH, nextHop } from '../net/index.js';
+import { diskFailure, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
+import { fileName, type ImageDelivery, newFileStem } from './result-files.js';
 
 /** Maximum number of input images per request. */
 export const MAX_REFERENCES = 4;
@@ -54,7 +52,7 @@ export interface References {
   load(references: readonly Reference[], signal: AbortSignal): Promise<Media[]>;
 }
 
-export interface ReferencesOptions {
+interface ReferencesOptions {
   /** Guards every address; belongs to no plugin instance. */
   http: HttpClient;
   images: ImageFiles;
@@ -187,7 +185,7 @@ export interface ReferenceFiles {
   remove(names: readonly string[]): Promise<void>;
 }
 
-export interface ReferenceFilesOptions {
+interface ReferenceFilesOptions {
   storage: Storage;
   clock: Clock;
   logger: Logger;
@@ -304,4 +302,91 @@ function decodeBase64(text: string): Uint8Array | undefined {
   const bytes = Buffer.from(text, 'base64');
   // It skips invalid characters, so the result has fewer bytes than expected.
   return bytes.length === Math.floor((letters * 3) / 4) ? bytes : undefined;
+}
+
+export const DEADLINE_MS = 15_000;
+
+export const MAX_REDIRECTS = 3;
+
+interface ReferenceDownload {
+  /** Guards every address, and has no cookies or credentials. */
+  http: HttpClient;
+  url: string;
+  signal: AbortSignal;
+}
+
+/**
+ * Downloads an https URL, including redirects, within 15 seconds. The caller checks the content.
+ * @throws GatewayError `failed_to_download_image`, `image_file_too_large`; the signal's reason.
+ */
+async function downloadReference(download: ReferenceDownload): Promise<Uint8Array> {
+  const { signal } = download;
+  try {
+    const work = async (deadline: AbortSignal) => readBody(await walk({ ...download, signal: deadline }));
+    const error = () => new GatewayError('upstream_timeout', 'The download took too long.');
+    return await withDeadline(DEADLINE_MS, work, { signals: [signal], error });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isGatewayError(error) || !error.code.startsWith('upstream_')) throw error;
+    throw failed(error.message, { cause: error, retryable: error.retryable });
+  }
+}
+
+export async function walk({ http, url, signal }: ReferenceDownload): Promise<HttpStream> {
+  let hop: Hop = { url: new URL(url), method: 'GET', headers: {} };
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+    if (hop.url.protocol !== 'https:') throw failed('The host redirects to another scheme.', { retryable: false });
+    const reply = await http.stream({
+      url: hop.url,
+      // Images are already compressed; a second compression would hide their size.
+      headers: { accept: 'image/*', 'accept-encoding': 'identity' },
+      signal,
+      timeoutMs: DEADLINE_MS,
+      // The limit is checked below, where exceeding it has its own error code.
+      maxBytes: Number.MAX_SAFE_INTEGER,
+    });
+    const next = nextHop(hop, reply.status, reply.headers.location);
+    if (!next) return reply;
+    discard(reply);
+    hop = next;
+  }
+  throw failed('The host redirects too often.');
+}
+
+export async function readBody(reply: HttpStream): Promise<Uint8Array> {
+  const { 'content-encoding': coding = 'identity', 'content-length': length } = reply.headers;
+  if (reply.status !== 200) {
+    discard(reply);
+    throw failed(`The host answered ${reply.status}.`);
+  }
+  if (coding.toLowerCase() !== 'identity') {
+    discard(reply);
+    throw failed('The host sent an encoding that was not requested.', { retryable: false });
+  }
+  if (Number(length) > MAX_IMAGE_BYTES) {
+    discard(reply);
+    throw fileTooLarge();
+  }
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of reply.body) {
+    total += chunk.byteLength;
+    if (total > MAX_IMAGE_BYTES) throw fileTooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+export function failed(why: string, details: { cause?: unknown; retryable?: boolean } = {}): GatewayError {
+  return new GatewayError('failed_to_download_image', `The image could not be downloaded. ${why}`, details);
+}
+
+/** What every read of the job returns or needs: `summary` of its record. */
+export interface ImageJobSummary {
+  model: string;
+  delivery: ImageDelivery;
+  requestId: string | null;
+  owner: string;
+  /** Files of the input images, which are removed when the job has ended. */
+  files: readonly string[];
 }

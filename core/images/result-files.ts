@@ -7,10 +7,21 @@
  */
 
 import { crc32 } from 'node:zlib';
-import type { Clock, FileSource, Logger, Media, Storage, StoredFile } from '../contracts/index.js';
+import type {
+  ByteRange,
+  Clock,
+  FileSource,
+  FileStat,
+  ImageWarning,
+  Logger,
+  Media,
+  Storage,
+  StoredBody,
+  StoredFile,
+  Usage,
+} from '../contracts/index.js';
 import type { FittedImage } from '../media/index.js';
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';
-import type { FinishedImage, ImageDelivery, ImageFile } from './images.js';
 
 /** Retention of an image that is no public file. */
 const INLINE_RETENTION_MS = 24 * 60 * 60 * 1000;
@@ -57,7 +68,7 @@ export interface Drawing {
 
 export type StoredImage = Omit<FinishedImage, 'usage' | 'quality' | 'warnings'>;
 
-export interface ResultFilesOptions {
+interface ResultFilesOptions {
   storage: Storage;
   clock: Clock;
   logger: Logger;
@@ -158,7 +169,7 @@ export function newFileStem(): string {
  * Name of a public file: 128 random bits, its expiry, and a checksum of both. So an expired link can be distinguished
  * from one that never existed, long after the file and its records are deleted.
  */
-export function newPublicStem(expiresAt: number): string {
+function newPublicStem(expiresAt: number): string {
   const stem = Buffer.alloc(STEM_BYTES);
   drawRandomBytes(RANDOM_BYTES).copy(stem);
   stem.writeUInt32BE(Math.floor(expiresAt / 1000), RANDOM_BYTES);
@@ -178,4 +189,38 @@ export function fileName(prefix: 'img' | 'inline' | 'ref', stem: string, content
   const extension = EXTENSIONS[contentType];
   if (extension === undefined) throw new Error(`no file is kept of ${contentType}`);
   return `${prefix}_${stem}.${extension}`;
+}
+
+export type ImageDelivery = 'url' | 'inline' | 'both';
+
+export interface FinishedImage {
+  /** Name of its file. Public unless the delivery is `inline`. */
+  name: string;
+  /**
+   * The model's original image, before it was fitted to the canvas; the same as `name` if it already had the right
+   * form.
+   */
+  rawName: string;
+  contentType: string;
+  /** Pixels. */
+  width: number;
+  height: number;
+  bytes: number;
+  /** The kind of storage that held the file when it was stored. */
+  source: FileSource;
+  usage?: Usage;
+  /** The seed that the model used, if it reports one. */
+  seed?: number;
+  /** The quality that was asked for. */
+  quality?: string;
+  /** Settings that the model ignored. */
+  warnings?: readonly ImageWarning[];
+}
+
+/** A public file. */
+export interface ImageFile {
+  file: FileStat;
+  read(range?: ByteRange): Promise<StoredBody | undefined>;
+  /** Name of the plugin that made it, if it is a mock. */
+  standIn?: string;
 }

@@ -18,15 +18,8 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import {
-  type Acceptance,
-  type Accepted,
-  type AdmissionCandidate,
-  type AdmissionHooks,
-  type JobKind,
-  type NewJob,
-  newJobId,
-} from './jobs.js';
+import type { Acceptance, Accepted, AdmissionCandidate, AdmissionHooks, NewJob } from './jobs.js';
+import { type JobKind, newJobId } from './kinds.js';
 import {
   ACTIVE,
   hashText,

@@ -19,7 +19,8 @@ import {
   type Transaction,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { JOB_KINDS, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
+import { JOB_KINDS, type JobKind, kindOfJob } from './kinds.js';
+import type { JobRecord } from './records.js';
 import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './statements.js';
 
 /** Filters and pages the list of jobs. */

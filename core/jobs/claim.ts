@@ -11,6 +11,7 @@ import {
   createSilenceWatch,
   DATABASE_TIMEOUT_MS,
   type Database,
+  type DatabaseClock,
   type Instances,
   type OnEnd,
   runScript,
@@ -18,16 +19,16 @@ import {
 } from '../database/index.js';
 import { startPollLoop } from '../runtime/index.js';
 import type { JobEnds } from './finish.js';
-import { type JobKind, type JobRecord, namesOf } from './jobs.js';
+import { namesOf } from './jobs.js';
+import type { JobKind } from './kinds.js';
+import type { JobRecord } from './records.js';
 import type { JobRunTable, RunKey, RunSeen } from './run-statements.js';
-import type { Sweeper } from './service.js';
-import type { JobRow } from './statements.js';
-import type { Run } from './workers.js';
+import type { JobRow, JobTable } from './statements.js';
 
 /** Number of crashed runs after which a job counts as a suspected poison job. */
 const POISON_CRASHES = 2;
 
-export interface ClaimOccasion {
+interface ClaimOccasion {
   onEnd: OnEnd;
   /** Runs of these workers that the transaction ends. Their workers are free once it has committed. Default: none. */
   ended?: readonly RunKey[];
@@ -52,7 +53,7 @@ export interface JobClaims {
   close(): Promise<void>;
 }
 
-export interface JobClaimsOptions {
+interface JobClaimsOptions {
   kind: JobKind;
   concurrency: number;
   maxPerKey: number | undefined;
@@ -159,7 +160,7 @@ export function createJobClaims(options: JobClaimsOptions): JobClaims {
   };
 }
 
-export interface RunWatchOptions {
+interface RunWatchOptions {
   kind: JobKind;
   maxAttempts: number;
   maxQueuedMs: number | undefined;
@@ -181,7 +182,7 @@ export interface RunWatchOptions {
   meter?: Meter;
 }
 
-export interface RunWatch {
+interface RunWatch {
   /** Resolves when the jobs of processes known to be dead are queued again at their old priority. */
   recovered: Promise<void>;
   stop(): Promise<void>;
@@ -269,6 +270,45 @@ export function createRunWatch(options: RunWatchOptions): RunWatch {
       ignoreDead();
       ignoreLost();
       await Promise.all(polls.map((each) => each.stop()));
+    },
+  };
+}
+
+/** A run of this process. */
+export interface Run {
+  readonly row: JobRow;
+  readonly abort: AbortController;
+  /** The work is over and its result is being written. */
+  settling: boolean;
+}
+
+export const INTERVAL_MS = 10 * 60_000;
+
+export const ROWS = 500;
+
+interface SweeperOptions {
+  kind: JobKind;
+  database: Database;
+  table: JobTable;
+  clock: DatabaseClock;
+}
+
+export interface Sweeper {
+  /** No effect if it is too early. */
+  sweep(): Promise<void>;
+}
+
+/** Deletes old jobs of a kind, which clients can no longer read. */
+export function createSweeper({ kind, database, table, clock }: SweeperOptions): Sweeper {
+  let sweptAt = Number.NEGATIVE_INFINITY;
+  return {
+    async sweep() {
+      if (performance.now() - sweptAt < INTERVAL_MS) return;
+      const deleted = await database.run(async (queries) => {
+        return table.deleteExpired(queries, kind, await clock.read(queries), ROWS);
+      });
+      // A full batch means that there are more: the next poll continues.
+      if (deleted < ROWS) sweptAt = performance.now();
     },
   };
 }

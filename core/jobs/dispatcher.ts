@@ -7,12 +7,12 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery, type Listening, listenPostgres, type Script } from '../database/index.js';
-import { JOB_KINDS, type JobKind } from './jobs.js';
-import { createPumps } from './workers.js';
+import { JOB_KINDS, type JobKind } from './kinds.js';
 
 /** The workers of one kind, which the dispatcher wakes. */
-export interface JobStarter {
+interface JobStarter {
   kind: JobKind;
   /** Starts queued jobs in fair-queue order until no worker is free. Throws GatewayError. */
   start(): Promise<void>;
@@ -31,7 +31,7 @@ export interface Served extends Serving {
 }
 
 /** Is notified when work completes: jobs, and responses to requests with an idempotency key. */
-export interface CompletionWatcher {
+interface CompletionWatcher {
   ended(id: string): void;
   /** Notifications of completed work may have been lost. */
   missed(): void;
@@ -57,7 +57,7 @@ export interface Dispatcher {
   close(): Promise<void>;
 }
 
-export interface DispatcherOptions {
+interface DispatcherOptions {
   /** Default: SQLite, where other processes send no notifications. */
   databaseUrl?: string;
   /** Milliseconds between two polls of the workers. */
@@ -93,7 +93,7 @@ const POLL_MS = 5_000;
  * jobs table, since its rows would have to be kept consistent with the jobs over every crash.
  * @param url `postgres://…`; never logged.
  */
-export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
+function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
   const self = randomUUID();
   const pumps = createPumps(pollMs);
   const watchers = createCompletionWatchers();
@@ -146,7 +146,7 @@ export function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatc
 }
 
 /** The watchers of completed jobs in this process. */
-export function createCompletionWatchers() {
+function createCompletionWatchers() {
   const watchers = new Set<CompletionWatcher>();
   return {
     add(watcher: CompletionWatcher): Serving {
@@ -168,3 +168,91 @@ export function createCompletionWatchers() {
     },
   };
 }
+
+/** The pumps of one process: one loop per kind that starts queued jobs. */
+interface Pumps {
+  /** Default: the pumps of every kind. */
+  wake(kind?: JobKind): void;
+  serve(service: JobStarter): Served;
+  /** Stops all. */
+  close(): Promise<void>;
+}
+
+/** @param pollMs Maximum time between two polls of a pump. */
+function createPumps(pollMs: number): Pumps {
+  const pumps = new Map<Served, JobKind>();
+  return {
+    wake(kind) {
+      for (const [pump, served] of pumps) if (kind === undefined || kind === served) pump.wake();
+    },
+    serve(service) {
+      const pump = startPump(service, pollMs);
+      pumps.set(pump, service.kind);
+      return {
+        wake: pump.wake,
+        async stop() {
+          pumps.delete(pump);
+          await pump.stop();
+        },
+      };
+    },
+    async close() {
+      await Promise.all(Array.from(pumps.keys(), (pump) => pump.stop()));
+    },
+  };
+}
+
+/** Starts jobs at once, at each wake-up, and every `pollMs`. */
+function startPump({ start, report }: JobStarter, pollMs: number): Served {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let woken = false;
+  let rouse: () => void = () => undefined;
+
+  function wake(): void {
+    woken = true;
+    rouse();
+  }
+
+  /** Waits for a wake-up, at most `pollMs`. */
+  function idle(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, pollMs);
+      rouse = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async function pump(): Promise<void> {
+    let retryMs = FIRST_RETRY_MS;
+    while (!signal.aborted) {
+      woken = false;
+      try {
+        await start();
+        retryMs = FIRST_RETRY_MS;
+        if (!woken && !signal.aborted) await idle();
+      } catch (error) {
+        report(error);
+        // Nothing shortens this wait: an unavailable database is not polled once per job.
+        await sleep(retryMs, undefined, { signal }).catch(() => undefined);
+        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+      }
+    }
+  }
+
+  const ended = pump();
+  return {
+    wake,
+    stop() {
+      stopping.abort();
+      rouse();
+      return ended;
+    },
+  };
+}
+
+export const FIRST_RETRY_MS = 100;
+
+export const LAST_RETRY_MS = 5_000;

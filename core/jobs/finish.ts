@@ -21,7 +21,9 @@ import { endsWithin, GatewayError } from '../runtime/index.js';
 import type { CancelledJob, JobAdministration, JobCancellation } from './administration.js';
 import type { JobClaims } from './claim.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
-import { type AdmissionHooks, type EndedJob, JOB_KINDS, type JobKind, type JobRecord, kindOfJob } from './jobs.js';
+import type { AdmissionHooks, EndedJob } from './jobs.js';
+import { JOB_KINDS, type JobKind, kindOfJob } from './kinds.js';
+import type { JobRecord } from './records.js';
 import {
   askedCharge,
   type Ended,

@@ -12,16 +12,14 @@ export {
   type AdmissionHooks,
   type Charge,
   type EndedJob,
-  type JobFilter,
-  type JobKind,
-  type JobRecord,
-  type JobRun,
   type Jobs,
   type JobWorkers,
   queueFull,
   tooManyOpenJobs,
   type WaitOptions,
 } from './jobs.js';
+export type { JobKind } from './kinds.js';
+export type { JobFilter, JobRecord, JobRun } from './records.js';
 export { createJobs } from './service.js';
 export { hashText, toFailure, toJson } from './statements.js';
 export { type JobsTable, jobMigrations } from './tables.js';

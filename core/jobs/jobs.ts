@@ -6,42 +6,13 @@
  * submitted the job, in any process.
  */
 
-import type { JobFailure, JobState, QueueShare, Span, Tracer, Usage } from '../contracts/index.js';
+import type { QueueShare, Span, Tracer, Usage } from '../contracts/index.js';
 import type { Script } from '../database/index.js';
 import type { WorkScope } from '../observability/index.js';
-import { drawRandomBytes, GatewayError } from '../runtime/index.js';
+import { GatewayError } from '../runtime/index.js';
+import type { JobKind } from './kinds.js';
+import type { JobCounts, JobFilter, JobRecord, JobRun } from './records.js';
 import type { JobRow } from './statements.js';
-
-/** What a job does. Each kind has its own limit and workers. */
-export type JobKind = 'extraction' | 'image';
-
-/** A job as its owners see it. Times are milliseconds since 1970. */
-export interface JobRecord {
-  /** `exjob_` or `imgjob_` by kind, 32 bits of the time and 96 random ones. */
-  id: string;
-  kind: JobKind;
-  state: JobState;
-  /** The summary given at acceptance; JSON. */
-  summary: unknown;
-  /** Runs begun so far. */
-  attempts: number;
-  createdAt: number;
-  /** When the latest run began. */
-  startedAt: number | null;
-  finishedAt: number | null;
-  /** When a finished job is deleted: images after 7 days, extractions after 24 hours. */
-  expiresAt: number | null;
-  /** What the run returned, once completed; JSON. */
-  result: unknown;
-  /** Once failed or cancelled. */
-  error: JobFailure | null;
-}
-
-/** What a run receives. */
-export interface JobRun extends JobRecord {
-  /** The input given at acceptance; JSON. */
-  input: unknown;
-}
 
 export interface NewJob extends QueueShare {
   kind: JobKind;
@@ -135,25 +106,6 @@ export interface JobWorkers {
   stop(): Promise<void>;
 }
 
-export interface JobCounts {
-  queued: number;
-  running: number;
-  /** Milliseconds that the oldest queued job has waited; 0 if none is queued. */
-  oldestQueuedMs: number;
-}
-
-/** Which jobs of an owner are listed. */
-export interface JobFilter {
-  /** Default: all kinds. */
-  kind?: JobKind;
-  /** Default: all states. */
-  state?: JobState;
-  /** Id of a job of the owner; the list continues with the job that was submitted before it. */
-  after?: string;
-  /** Whether to include results, which may be large. Default false. */
-  results?: boolean;
-}
-
 export interface WaitOptions {
   /** Maximum milliseconds to wait. */
   timeoutMs: number;
@@ -200,37 +152,6 @@ export interface Jobs {
   counts(): Promise<Readonly<Record<JobKind, JobCounts>>>;
   /** Starts workers in this process. */
   work(options: WorkOptions): JobWorkers;
-}
-
-const HOUR_MS = 60 * 60 * 1000;
-
-/** How the kinds differ. */
-const KINDS: Readonly<Record<JobKind, { prefix: string; retentionMs: number }>> = {
-  extraction: { prefix: 'exjob_', retentionMs: 24 * HOUR_MS },
-  image: { prefix: 'imgjob_', retentionMs: 7 * 24 * HOUR_MS },
-};
-
-export const JOB_KINDS = Object.keys(KINDS) as readonly JobKind[];
-
-/**
- * Starts with the low 32 bits of the time in milliseconds: ids of the same time are adjacent in the table's index, so
- * that a group of jobs changes one or two pages and not one per job. The following 96 bits are random.
- * @param at Milliseconds since 1970.
- */
-export function newJobId(kind: JobKind, at: number): string {
-  const time = (at % 2 ** 32).toString(16).padStart(8, '0');
-  return `${KINDS[kind].prefix}${time}${drawRandomBytes(12).toString('hex')}`;
-}
-
-/** Undefined for a text that is no id: PostgreSQL rejects a text with U+0000. */
-export function kindOfJob(id: string): JobKind | undefined {
-  const kind = JOB_KINDS.find((each) => id.startsWith(KINDS[each].prefix));
-  return kind && /^[a-z]+_[0-9a-f]{32}$/.test(id) ? kind : undefined;
-}
-
-/** Milliseconds that a finished job is kept. */
-export function retentionMs(kind: JobKind): number {
-  return KINDS[kind].retentionMs;
 }
 
 /** Retry-After for clients. */

@@ -19,7 +19,8 @@ import {
   type Transaction,
 } from '../database/index.js';
 import type { JobsOfOwner } from './administration.js';
-import type { Charge, EndedJob, JobKind } from './jobs.js';
+import type { Charge, EndedJob } from './jobs.js';
+import type { JobKind } from './kinds.js';
 import { ACTIVE, type JobRow, type JobViewRow, ONE, ownedBy, QUEUED, RUNNING, VIEW_COLUMNS } from './statements.js';
 
 type Queries = Kysely<Tables>;

@@ -12,7 +12,6 @@ import {
   createDatabaseClock,
   createGroupCommit,
   type Database,
-  type DatabaseClock,
   type GroupCommit,
   type Instances,
   runScript,
@@ -21,19 +20,14 @@ import { inSpan } from '../observability/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
 import { acceptGroup, type Candidate, compileFairQueueStatements, toCandidate } from './accept.js';
 import { createJobAdministration, type JobAdministration } from './administration.js';
+import { createSweeper } from './claim.js';
 import type { Dispatcher } from './dispatcher.js';
 import { createCompletionWaiters, createJobEnds } from './finish.js';
-import {
-  type Accepted,
-  type AdmissionHooks,
-  BOUND_ONLY,
-  type JobKind,
-  type JobRecord,
-  type Jobs,
-  kindOfJob,
-} from './jobs.js';
+import { type Accepted, type AdmissionHooks, BOUND_ONLY, type Jobs } from './jobs.js';
+import { type JobKind, kindOfJob } from './kinds.js';
+import type { JobRecord } from './records.js';
 import { createJobEndTable, createJobRunTable } from './run-statements.js';
-import { createJobTable, type JobTable, toJobRecord } from './statements.js';
+import { createJobTable, toJobRecord } from './statements.js';
 import { type StartedWorkers, startWorkers } from './workers.js';
 
 export interface JobsOptions {
@@ -53,7 +47,7 @@ export interface JobsOptions {
   meter?: Meter;
 }
 
-export interface ClosableJobs extends Jobs, JobAdministration {
+interface ClosableJobs extends Jobs, JobAdministration {
   /** Stops all workers and releases waiting callers. */
   close(): Promise<void>;
 }
@@ -196,34 +190,4 @@ function queuedBy({ job, replayed }: Accepted): string[] {
 
 function isTerminal({ state }: JobRecord): boolean {
   return state !== 'queued' && state !== 'running';
-}
-
-const INTERVAL_MS = 10 * 60_000;
-const ROWS = 500;
-
-export interface SweeperOptions {
-  kind: JobKind;
-  database: Database;
-  table: JobTable;
-  clock: DatabaseClock;
-}
-
-export interface Sweeper {
-  /** No effect if it is too early. */
-  sweep(): Promise<void>;
-}
-
-/** Deletes old jobs of a kind, which clients can no longer read. */
-export function createSweeper({ kind, database, table, clock }: SweeperOptions): Sweeper {
-  let sweptAt = Number.NEGATIVE_INFINITY;
-  return {
-    async sweep() {
-      if (performance.now() - sweptAt < INTERVAL_MS) return;
-      const deleted = await database.run(async (queries) => {
-        return table.deleteExpired(queries, kind, await clock.read(queries), ROWS);
-      });
-      // A full batch means that there are more: the next poll continues.
-      if (deleted < ROWS) sweptAt = performance.now();
-    },
-  };
 }

@@ -23,16 +23,8 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import {
-  JOB_KINDS,
-  type JobCounts,
-  type JobFilter,
-  type JobKind,
-  type JobRecord,
-  type JobRun,
-  kindOfJob,
-  retentionMs,
-} from './jobs.js';
+import { JOB_KINDS, type JobKind, kindOfJob, retentionMs } from './kinds.js';
+import type { JobCounts, JobFilter, JobRecord, JobRun } from './records.js';
 import type { JobOwnersTable, JobsTable } from './tables.js';
 
 /** Maximum number of queued jobs that are counted before another. */

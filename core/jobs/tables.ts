@@ -5,7 +5,7 @@
 
 import type { JobState } from '../contracts/index.js';
 import { type Migrations, sqlMigration } from '../database/index.js';
-import type { JobKind } from './jobs.js';
+import type { JobKind } from './kinds.js';
 
 declare module '../database/tables.js' {
   interface Tables {

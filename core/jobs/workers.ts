@@ -12,20 +12,19 @@ import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js
 import { type Database, type Instances, runScript } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
-import { createJobClaims, createRunWatch, type JobClaims } from './claim.js';
-import type { Dispatcher, JobStarter, Served } from './dispatcher.js';
+import type { Sweeper } from './claim.js';
+import { createJobClaims, createRunWatch, type JobClaims, type Run } from './claim.js';
+import type { Dispatcher } from './dispatcher.js';
+import { FIRST_RETRY_MS, LAST_RETRY_MS } from './dispatcher.js';
 import type { JobEnds } from './finish.js';
-import { type Charge, type JobKind, type JobRun, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
+import { type Charge, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
+import type { JobRun } from './records.js';
 import type { JobRunTable, Outcome, RunKey } from './run-statements.js';
-import type { Sweeper } from './service.js';
 import { type JobRow, toFailure, toJobRun, toJson } from './statements.js';
 
 /** Milliseconds in which aborted runs must end. Runs that still continue are left to their lease. */
 const STOP_MS = 5_000;
-const FIRST_RETRY_MS = 100;
-const LAST_RETRY_MS = 5_000;
-
-export interface WorkersOptions extends WorkOptions {
+interface WorkersOptions extends WorkOptions {
   database: Database;
   sweeper: Sweeper;
   runTable: JobRunTable;
@@ -41,14 +40,6 @@ export interface WorkersOptions extends WorkOptions {
   tracer?: Tracer;
   /** Default: no metrics. */
   meter?: Meter;
-}
-
-/** A run of this process. */
-export interface Run {
-  readonly row: JobRow;
-  readonly abort: AbortController;
-  /** The work is over and its result is being written. */
-  settling: boolean;
 }
 
 export interface StartedWorkers extends JobWorkers {
@@ -268,88 +259,4 @@ function isTimeout(error: unknown): boolean {
 /** A vendor that was aborted may have done its work. */
 function isUnanswered(error: unknown): boolean {
   return isTimeout(error) || (isGatewayError(error) && error.code === 'upstream_timeout');
-}
-
-/** The pumps of one process: one loop per kind that starts queued jobs. */
-export interface Pumps {
-  /** Default: the pumps of every kind. */
-  wake(kind?: JobKind): void;
-  serve(service: JobStarter): Served;
-  /** Stops all. */
-  close(): Promise<void>;
-}
-
-/** @param pollMs Maximum time between two polls of a pump. */
-export function createPumps(pollMs: number): Pumps {
-  const pumps = new Map<Served, JobKind>();
-  return {
-    wake(kind) {
-      for (const [pump, served] of pumps) if (kind === undefined || kind === served) pump.wake();
-    },
-    serve(service) {
-      const pump = startPump(service, pollMs);
-      pumps.set(pump, service.kind);
-      return {
-        wake: pump.wake,
-        async stop() {
-          pumps.delete(pump);
-          await pump.stop();
-        },
-      };
-    },
-    async close() {
-      await Promise.all(Array.from(pumps.keys(), (pump) => pump.stop()));
-    },
-  };
-}
-
-/** Starts jobs at once, at each wake-up, and every `pollMs`. */
-function startPump({ start, report }: JobStarter, pollMs: number): Served {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  let woken = false;
-  let rouse: () => void = () => undefined;
-
-  function wake(): void {
-    woken = true;
-    rouse();
-  }
-
-  /** Waits for a wake-up, at most `pollMs`. */
-  function idle(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, pollMs);
-      rouse = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
-
-  async function pump(): Promise<void> {
-    let retryMs = FIRST_RETRY_MS;
-    while (!signal.aborted) {
-      woken = false;
-      try {
-        await start();
-        retryMs = FIRST_RETRY_MS;
-        if (!woken && !signal.aborted) await idle();
-      } catch (error) {
-        report(error);
-        // Nothing shortens this wait: an unavailable database is not polled once per job.
-        await sleep(retryMs, undefined, { signal }).catch(() => undefined);
-        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
-      }
-    }
-  }
-
-  const ended = pump();
-  return {
-    wake,
-    stop() {
-      stopping.abort();
-      rouse();
-      return ended;
-    },
-  };
 }

@@ -6,7 +6,7 @@
  */
 
 import { GatewayError } from '../runtime/index.js';
-import type { Container } from './audio-formats.js';
+import type { Container } from './containers.js';
 
 /** Samples a second of the decoded audio: its length matters, not its quality. */
 const RATE = 8_000;

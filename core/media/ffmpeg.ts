@@ -11,8 +11,9 @@ import pLimit from 'p-limit';
 import type { SpeechFormat } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { type Container, PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
+import { PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
 import { createLengthCounter, lengthOptions } from './audio-length.js';
+import type { Container } from './containers.js';
 import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
 
 /** Bytes of MP3 per second: a constant rate, so that the duration follows from the length. */

@@ -5,14 +5,12 @@
 export {
   absentAudioFilters,
   audioFormat,
-  type Container,
   createAudioFilters,
   PCM_RATE,
-  SNIFF_BYTES,
   SPEECH_FORMATS,
-  sniffContainer,
   wavHeader,
 } from './audio-formats.js';
+export { type Container, SNIFF_BYTES, sniffContainer } from './containers.js';
 export { createFfmpeg, type Ffmpeg, MP3_BYTES_PER_SECOND, type Probe } from './ffmpeg.js';
 export {
   type ConversionReport,

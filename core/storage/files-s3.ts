@@ -7,10 +7,11 @@
  */
 
 import pLimit from 'p-limit';
-import type { ByteRange, Clock, FileSource, FileStat, Logger, StoredBody } from '../contracts/index.js';
+import type { ByteRange, Clock, FileStat, Logger, StoredBody } from '../contracts/index.js';
 import { endsWithin, GatewayError, isDamagedFile, isGatewayError } from '../runtime/index.js';
 import type { Files } from './files.js';
 import { type DiskFiles, openDiskFiles } from './files-disk.js';
+import type { ObjectStoreAddress } from './object-client.js';
 import { createObjectStore, expiryMarkerOf, type ObjectStore, sweepObjects } from './object-store.js';
 
 const POLL_MS = 10_000;
@@ -334,18 +335,6 @@ async function bytesOf(local: DiskFiles, file: FileStat, range: ByteRange): Prom
     filled += chunk.byteLength;
   }
   return bytes;
-}
-
-/** Address and credentials of an S3-compatible store. */
-export interface ObjectStoreAddress {
-  /** Origin and bucket in path style, which every such store supports. */
-  endpoint: string;
-  /** Prefix of every key: empty, or with a slash at its end. */
-  prefix: string;
-  region: string;
-  accessKeyId: string;
-  secretAccessKey: string;
-  source: Exclude<FileSource, 'local_cache'>;
 }
 
 const R2_HOST = '.r2.cloudflarestorage.com';

@@ -8,9 +8,8 @@
 
 import { createHash } from 'node:crypto';
 import { S3mini, S3ServiceError } from 's3mini';
-import type { Clock } from '../contracts/index.js';
+import type { Clock, FileSource } from '../contracts/index.js';
 import { GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
-import type { ObjectStoreAddress } from './files-s3.js';
 
 export type ObjectClient = S3mini;
 
@@ -164,4 +163,16 @@ export function unexpectedAnswer(): GatewayError {
 
 export function rangeOutside(): GatewayError {
   return new GatewayError('invalid_value', 'The range is outside of the file.', { param: 'range' });
+}
+
+/** Address and credentials of an S3-compatible store. */
+export interface ObjectStoreAddress {
+  /** Origin and bucket in path style, which every such store supports. */
+  endpoint: string;
+  /** Prefix of every key: empty, or with a slash at its end. */
+  prefix: string;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  source: Exclude<FileSource, 'local_cache'>;
 }

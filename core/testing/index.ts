@@ -70,10 +70,5 @@ export {
   type TestSetupOptions,
   textProviderOf,
 } from './setup.js';
-export {
-  describeTextProvider,
-  type TextContent,
-  type TextProviderDefinition,
-  type TextUpstreamScript,
-  textProviderChecks,
-} from './text.js';
+export { describeTextProvider, textProviderChecks } from './text.js';
+export type { TextContent, TextProviderDefinition, TextUpstreamScript } from './text-run.js';

@@ -7,7 +7,7 @@
  */
 
 import type { Extraction } from '../contracts/index.js';
-import { parseCount, parseDuration } from '../extraction/scraping/index.js';
+import { parseCount, parseDuration } from '../extraction/index.js';
 import { withDecoys } from './decoys.js';
 import { damageProblems, type ExtractorDefinition, type FoundSample, readIntact, runSample } from './extraction-run.js';
 import { withFastClock } from './fakes.js';

@@ -11,10 +11,9 @@ import type { TextCall, TextModel, TextProvider, TextReply, TextRoute } from '..
 import { at } from '../runtime/index.js';
 import type { FakeReply, SentRequest } from './fakes.js';
 import { called } from './limits.js';
-import { type ModelCall, runCall } from './models.js';
+import { type ModelCall, type ModelDefinition, runCall } from './models.js';
 import { type Readable, unless } from './runner.js';
 import { textProviderOf } from './setup.js';
-import type { TextContent, TextProviderDefinition, TextUpstreamScript } from './text.js';
 
 export interface TextRun extends Readable {
   provider: TextProvider;
@@ -279,4 +278,29 @@ function eventsOf(body: Buffer): unknown[] {
       .filter((data) => data !== undefined)
       .map((data) => (data === '[DONE]' ? data : JSON.parse(data)))
   );
+}
+
+export interface TextProviderDefinition extends ModelDefinition {
+  /** How its upstream answers. Default: it works without an upstream. */
+  upstream?: TextUpstreamScript;
+}
+
+/** An upstream that uses the open formats itself. */
+export interface TextUpstreamScript {
+  /** The only format that it has: requests of other routes are converted to it. Default: it has the format of each route. */
+  format?: 'messages';
+  /** Its name of the provider's first model. */
+  model: string;
+  /** A successful answer with this content. Default: the bytes with their type. */
+  answer?(request: SentRequest, content: TextContent): Extract<FakeReply, { body?: unknown }>;
+  /** The refusal of an input that is too long. */
+  tooLong: FakeReply;
+}
+
+/** An answer in one of the formats. */
+export interface TextContent {
+  route: TextRoute;
+  stream: boolean;
+  contentType: string;
+  bytes: Uint8Array;
 }

@@ -7,7 +7,7 @@
 
 import assert from 'node:assert';
 import type { TextModel, TextRoute } from '../contracts/index.js';
-import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import { createFakeHttp, type SentRequest } from './fakes.js';
 import { atOnce } from './limits.js';
 import {
   commonFaults,
@@ -15,7 +15,6 @@ import {
   contributionOf,
   leavesBefore,
   leavesDuring,
-  type ModelDefinition,
   type ModelFamily,
   modelNameProblems,
   outcomeOf,
@@ -34,6 +33,7 @@ import {
   firstModel,
   requestBody,
   type TextFields,
+  type TextProviderDefinition,
   type TextRun,
   textCall,
   textOf,
@@ -42,31 +42,6 @@ import {
   type Wanted,
   wantedOf,
 } from './text-run.js';
-
-export interface TextProviderDefinition extends ModelDefinition {
-  /** How its upstream answers. Default: it works without an upstream. */
-  upstream?: TextUpstreamScript;
-}
-
-/** An upstream that uses the open formats itself. */
-export interface TextUpstreamScript {
-  /** The only format that it has: requests of other routes are converted to it. Default: it has the format of each route. */
-  format?: 'messages';
-  /** Its name of the provider's first model. */
-  model: string;
-  /** A successful answer with this content. Default: the bytes with their type. */
-  answer?(request: SentRequest, content: TextContent): Extract<FakeReply, { body?: unknown }>;
-  /** The refusal of an input that is too long. */
-  tooLong: FakeReply;
-}
-
-/** An answer in one of the formats. */
-export interface TextContent {
-  route: TextRoute;
-  stream: boolean;
-  contentType: string;
-  bytes: Uint8Array;
-}
 
 const EVENTS = { 'content-type': 'text/event-stream' };
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses', 'messages'];

@@ -9,9 +9,10 @@
 
 import type { TextCall, TextModel, Usage } from '../contracts/index.js';
 import type { EstimatedAnswer } from './exchange.js';
+import type { PromptSample, TextSample } from './prompts.js';
 import { samplePrompt } from './prompts.js';
 import { allOf, type ReservedTokens } from './requests.js';
-import type { PromptSample, TextSample, TokenCounter } from './tokens.js';
+import type { TokenCounter } from './tokens.js';
 
 /** How a request that ended early is charged: what it used, or all that was reserved. */
 export type AbortCharge = 'used' | 'reserved';

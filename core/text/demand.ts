@@ -4,9 +4,10 @@
  */
 
 import type { TextCall, TextModel } from '../contracts/index.js';
+import type { PromptSample } from './prompts.js';
 import { samplePrompt } from './prompts.js';
 import { demandOf, isWriting, type TokenDemand } from './requests.js';
-import type { PromptSample, TokenCounter } from './tokens.js';
+import type { TokenCounter } from './tokens.js';
 
 /** A request whose tokens are to be known before it is sent. */
 export interface CountedRequest {

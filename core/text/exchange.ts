@@ -14,8 +14,8 @@ import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeA
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { AnswerBytes, readLargeAnswer } from './large-answers.js';
+import type { TextSample } from './prompts.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
-import type { TextSample } from './tokens.js';
 import type { VectorForm } from './vectors.js';
 
 /** Failures after which an upstream may have done its work without answering. */

@@ -13,10 +13,9 @@
 
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../runtime/index.js';
-import type { TextSample } from './tokens.js';
+import type { TextSample } from './prompts.js';
+import { IMAGE_TOKENS } from './prompts.js';
 
-/** Upper estimate of an image: one has no more tokens for more bytes. */
-export const IMAGE_TOKENS = 4_096;
 /** The least of a page, which may also be a picture of a text. */
 const PAGE_TOKENS = 3_000;
 /** The image of a page. */

@@ -11,8 +11,7 @@ import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { READ_KINDS, ReadingLimits, readFile, UnreadableDocument } from '../documents/index.js';
 import type { FileAnswer, FileTask, ReadFile } from './file-counter.js';
-import { filesIn, type InlineFile } from './prompts.js';
-import { MAX_STORED_BYTES, type TextSample } from './tokens.js';
+import { filesIn, type InlineFile, MAX_STORED_BYTES, type TextSample } from './prompts.js';
 
 /** Priority from 0 to 19, where the main thread has 0 and comes first if there are fewer processors than threads. */
 const NICENESS = 10;

@@ -11,7 +11,7 @@ export { findInexactField, type InexactField, isVariant } from './exact-fields.j
 export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
 export { removeElements, replaceFields } from './json.js';
 export { LARGE_TEXT, workOn } from './large-work.js';
-export { samplePrompt } from './prompts.js';
+export { type PromptSample, samplePrompt } from './prompts.js';
 export type {
   BackgroundStart,
   PreparedText,
@@ -24,7 +24,7 @@ export type {
   TokenDemand,
 } from './requests.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
-export { createTokenCounter, type PromptSample, type TokenCounter } from './tokens.js';
+export { createTokenCounter, type TokenCounter } from './tokens.js';
 export { fitToolId, ToolNames } from './tool-names.js';
 export { findVendorFields, isHostedTool, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';
 export { convertWhole } from './whole-converter.js';

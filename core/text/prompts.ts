@@ -5,9 +5,6 @@
  * the definitions and the arguments of tools, every string is text.
  */
 
-import { IMAGE_TOKENS } from './file-counter.js';
-import { MAX_STORED_BYTES, type PromptSample, type TextSample } from './tokens.js';
-
 /** Texts that a model does not read as they are, and how many of their letters may be a token. */
 const UNREAD_FIELDS: ReadonlyMap<string, number> = new Map([
   ...['id', 'call_id', 'tool_call_id', 'type', 'role', 'status', 'detail', 'signature'].map(
@@ -47,7 +44,7 @@ const NO_IMAGE = /^(?:JVBER|UEsDB|H4sI)/;
 type JsonRecord = Readonly<Record<string, unknown>>;
 
 /** A field that holds an image or a file, or its address. */
-export interface HeldFile {
+interface HeldFile {
   kind: 'image' | 'file' | 'address';
   /** Base64, a data URL or an address. */
   data: string;
@@ -211,3 +208,37 @@ export function filesIn(parsed: JsonRecord): InlineFile[] {
 function recordOf(value: unknown): JsonRecord | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
 }
+
+/** A text of unknown length: its beginning, and its length. */
+export interface TextSample {
+  text: string;
+  /** Ratio of the whole length to the stored part; at least 1. */
+  scale: number;
+}
+
+/** The input text of a request, and how much it has besides. */
+export interface PromptSample extends TextSample {
+  /** Number of messages, or of items. */
+  messages: number;
+  /** Upper estimate of the tokens of names, numbers and images in the request. */
+  otherTokens: number;
+  /** Numbers in lists of numbers: the tokens of an input that is sent as tokens. */
+  listedTokens: number;
+  /** Whether it names files that are elsewhere. */
+  namesFiles: boolean;
+  /** Whether it has files, or audio. */
+  holdsFiles: boolean;
+}
+
+/** Estimates the tokens of a body by its length; at least 1. */
+export function inputTokensOf(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN));
+}
+
+/** Maximum bytes or letters of a stored text. More would cost all streams for the few that are aborted. */
+export const MAX_STORED_BYTES = 32 * 1024;
+
+/** Upper estimate of an image: one has no more tokens for more bytes. */
+export const IMAGE_TOKENS = 4_096;
+
+export const BYTES_PER_TOKEN = 4;

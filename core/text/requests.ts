@@ -17,7 +17,7 @@ import type {
 import { GatewayError, type JsonRecord } from '../runtime/index.js';
 import { LIMIT_CONTAINERS, LIMIT_NAMES } from './exact-fields.js';
 import { type JsonValue, replaceFields } from './json.js';
-import type { PromptSample } from './tokens.js';
+import type { PromptSample } from './prompts.js';
 
 export interface TextRequest {
   route: TextRoute;
@@ -217,7 +217,6 @@ const MODEL_OUTPUT_TOKENS = 16_384;
 const MIN_OUTPUT_TOKENS = 256;
 /** Tokens of an earlier response, or of a file that is not in the request: the context of many models. */
 const HIDDEN_INPUT_TOKENS = 131_072;
-const BYTES_PER_TOKEN = 4;
 /** The sum of many such values still fits the database's integer. */
 export const MAX_TOKENS = 1e12;
 
@@ -393,11 +392,6 @@ function lowered(fields: JsonRecord, names: readonly string[], most: number): Re
       return [name, isCount(stated) ? Math.min(stated, most) : most];
     }),
   );
-}
-
-/** Estimates the tokens of a body by its length; at least 1. */
-export function inputTokensOf(bytes: number): number {
-  return Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN));
 }
 
 /**

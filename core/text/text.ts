@@ -32,13 +32,12 @@ import { demandFor } from './demand.js';
 import type { EventReader } from './events.js';
 import { createWatch, type ExchangeTimes, startExchange } from './exchange.js';
 import { askModels, fallbacksOf } from './fallbacks.js';
-import { samplePrompt } from './prompts.js';
+import { inputTokensOf, MAX_STORED_BYTES, type PromptSample, samplePrompt } from './prompts.js';
 import {
   askForUsage,
   type BackgroundStart,
   checkChoices,
   checkEffort,
-  inputTokensOf,
   isWriting,
   limitOutput,
   maxOutputTokens,
@@ -51,7 +50,7 @@ import {
   type TextRequest,
   type Texts,
 } from './requests.js';
-import { MAX_STORED_BYTES, NO_TEXT, type PromptSample, type TokenCounter } from './tokens.js';
+import { NO_TEXT, type TokenCounter } from './tokens.js';
 import { createChatReader, createMessagesReader, createResponsesReader } from './usage-events.js';
 import { vectorFormOf } from './vectors.js';
 

@@ -9,7 +9,7 @@
 import { Worker } from 'node:worker_threads';
 import { createFileCounter } from './file-counter.js';
 import { isText, type TextVisitor, walkTexts } from './json.js';
-import { inputTokensOf } from './requests.js';
+import { inputTokensOf, MAX_STORED_BYTES, type PromptSample, type TextSample } from './prompts.js';
 
 export interface CountTask {
   id: number;
@@ -128,32 +128,9 @@ export function createTokenCounter(): TokenCounter {
   };
 }
 
-/** Maximum bytes or letters of a stored text. More would cost all streams for the few that are aborted. */
-export const MAX_STORED_BYTES = 32 * 1024;
 const FIRST_BYTES = 1_024;
 
-/** A text of unknown length: its beginning, and its length. */
-export interface TextSample {
-  text: string;
-  /** Ratio of the whole length to the stored part; at least 1. */
-  scale: number;
-}
-
 export const NO_TEXT: TextSample = { text: '', scale: 1 };
-
-/** The input text of a request, and how much it has besides. */
-export interface PromptSample extends TextSample {
-  /** Number of messages, or of items. */
-  messages: number;
-  /** Upper estimate of the tokens of names, numbers and images in the request. */
-  otherTokens: number;
-  /** Numbers in lists of numbers: the tokens of an input that is sent as tokens. */
-  listedTokens: number;
-  /** Whether it names files that are elsewhere. */
-  namesFiles: boolean;
-  /** Whether it has files, or audio. */
-  holdsFiles: boolean;
-}
 
 /** What a model wrote in an answer: the same for a whole answer and for its stream. */
 export interface WrittenText {

@@ -4,7 +4,7 @@
  * places that a vendor reads are searched: not the arguments or the JSON Schema of functions, metadata or citations.
  */
 
-import { type JsonRecord } from '../runtime/index.js';
+import type { JsonRecord } from '../runtime/index.js';
 
 export interface VendorField {
   /**

@@ -1,9 +1,9 @@
 /*
- * Converts a request of `/v1/chat/completions` to Anthropic's format. What would change the answer and that format cannot
- * express is refused. What the vendor refuses and clients send by default is left out and listed in `ignored`: sampling
- * beside thinking, hosted tools, thinking beside a forced tool. Hints that change no promise of the answer are dropped:
- * `seed`, `verbosity`, `prediction`, `store`, `metadata` and the `prompt_cache_*` fields. Messages of the system come first
- * there, so that later ones move to the beginning.
+ * Converts a request of `/v1/chat/completions` to Anthropic's format. What would change the answer and that format
+ * cannot express is refused. What the vendor refuses and clients send by default is left out and listed in `ignored`:
+ * sampling beside thinking, hosted tools, thinking beside a forced tool. Hints that change no promise of the answer are
+ * dropped: `seed`, `verbosity`, `prediction`, `store`, `metadata` and the `prompt_cache_*` fields. Messages of the
+ * system come first there, so that later ones move to the beginning.
  */
 
 import {

@@ -1,3 +1,11 @@
+/*
+ * Opens a product's page in the shared browser and lets the code of the page request reviews, because only that code
+ * can sign them. For each star group it asks page by page, until there are enough reviews, no more, nothing new, or the
+ * deadline minus half a second. Each wait has its own timeout, since a page with an endless script answers nothing. A
+ * product that was read before the page hung or refused is still returned. A visit is the most expensive method: a
+ * browser page for several seconds.
+ */
+
 import {
   asArray,
   asRecord,
@@ -9,10 +17,10 @@ import {
   type Review,
   tryParseJson,
 } from 'mediagate/plugin';
-import { outcomeOfRedirect, pageUrl, type SiteConfig } from './fetch.js';
-import type { ClipShopOptions, ShopState } from './index.js';
+import { outcomeOfRedirect, pageUrl } from './fetch.js';
+import type { ClipShopOptions, ShopState } from './options.js';
 import { isReadable, isWhole, outcomeOfPage, type ShopOutcome } from './read/page.js';
-import { type ProductPart, partOf } from './read/product.js';
+import { type ProductPart, partOf } from './read/part.js';
 import {
   groupsToAsk,
   type Rating,
@@ -22,6 +30,7 @@ import {
   type Stars,
   usableOf,
 } from './read/reviews.js';
+import type { SiteConfig } from './site.js';
 
 /** Milliseconds reserved for closing the browser and answering. */
 const CLOSING_MS = 500;

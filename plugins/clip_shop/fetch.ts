@@ -1,27 +1,22 @@
+/*
+ * Fetches a product's page under one of its URLs and says what the reply means. A redirect to another page is
+ * transient, because one URL can be wrong while another works; a security check is reported as `bot_check`.
+ */
+
 import {
   fillUrl,
   followRedirects,
   type HttpResponse,
   type LinkRef,
-  loadSiteConfig,
   matchAddress,
   navigationHeaders,
   type PluginContext,
   readStatus,
-  type SiteConfigOverride,
 } from 'mediagate/plugin';
-import type { ClipShopOptions } from './index.js';
 import { matchProduct } from './links.js';
+import type { ClipShopOptions } from './options.js';
 import { outcomeOfPage, type ShopOutcome } from './read/page.js';
-import shipped from './site-config.json' with { type: 'json' };
-
-/** What the platform changes from time to time, kept apart from the code that uses it. */
-export type SiteConfig = typeof shipped;
-
-/** @throws TypeError if the override does not fit the shipped configuration. */
-export function siteConfigOf(override?: SiteConfigOverride): SiteConfig {
-  return loadSiteConfig(shipped, override);
-}
+import type { SiteConfig } from './site.js';
 
 /** The three URLs of a product's page. */
 export type PageForm = 'shopPage' | 'wwwPage' | 'sharePage';

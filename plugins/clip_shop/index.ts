@@ -1,3 +1,9 @@
+/*
+ * Declares the extractor of TikTok Shop. It reads a product's page under each of its three URLs until one shows it, at
+ * a cost of one request each. It opens a browser only if the price or the reviews are still missing and at least four
+ * seconds of the budget are left.
+ */
+
 import {
   definePlugin,
   type ExtractCall,
@@ -5,57 +11,18 @@ import {
   extractorFrom,
   type ItemMethod,
   type PluginContext,
-  type Static,
-  Type,
 } from 'mediagate/plugin';
 import { assemble, explain, isEnough } from './assemble.js';
 import { createBrowserVisit } from './browser.js';
-import { createPageFetch, type PageForm, siteConfigOf } from './fetch.js';
+import { createPageFetch, type PageForm } from './fetch.js';
 import { LINK_FORMS, matchProduct } from './links.js';
+import { type ClipShopOptions, options, type ShopState } from './options.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { isReadable, isWhole } from './read/page.js';
-import type { ProductPart } from './read/product.js';
+import type { ProductPart } from './read/part.js';
 import { REVIEW_OPTIONS, type ReviewOptions } from './read/reviews.js';
 import { resolveProductLink } from './resolve.js';
-
-const options = Type.Object(
-  {
-    acceptLanguage: Type.String({
-      default: 'en-US,en;q=0.9',
-      minLength: 2,
-      maxLength: 200,
-      description: 'Languages of requested pages, as in the header `Accept-Language`.',
-    }),
-    pageTimeoutMs: Type.Integer({
-      default: 7_000,
-      minimum: 500,
-      maximum: 60_000,
-      description: 'Milliseconds for one plain page.',
-    }),
-    budgetMs: Type.Integer({
-      default: 27_000,
-      minimum: 1_000,
-      maximum: 590_000,
-      description:
-        'Milliseconds for one product, all methods together; less than the `timeoutMs` of the entry (30,000 by default).',
-    }),
-    siteConfig: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Fields of site-config.json with other values, in the same shape.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
-
-export type ClipShopOptions = Static<typeof options>;
-
-/** What the methods of one call share. */
-export interface ShopState {
-  /** When everything must be over, in milliseconds of the monotonic clock. */
-  deadline: number;
-  reviews: ReviewOptions;
-}
+import { siteConfigOf } from './site.js';
 
 /** Milliseconds that a browser needs at least. */
 const BROWSER_START_MS = 4_000;

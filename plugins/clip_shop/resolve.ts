@@ -1,6 +1,11 @@
+/*
+ * Follows a short link of the shop to its product, within the hosts of the shop and its site. A redirect to any other
+ * host fails.
+ */
+
 import { acceptLanguage, type HttpClient, type ResolveCall, resolveShortLink } from 'mediagate/plugin';
-import type { SiteConfig } from './fetch.js';
 import { isShopAddress, matchProduct } from './links.js';
+import type { SiteConfig } from './site.js';
 
 /**
  * Resolves a short link of the shop by its redirects, which never leave the hosts of the shop and its site.

@@ -1,3 +1,11 @@
+/*
+ * Requests to an upstream, and what its refusals mean. The body of a call is copied with other fields only where the
+ * upstream needs them, without being parsed as a whole. Three kinds of refusal have classes of their own, because the
+ * plugin then asks the same upstream in another way: no responses route, no `stream_options`, no such form of vectors.
+ * A refusal of a translated request names the fields that the client sent. The check of upstreams reads their lists of
+ * models.
+ */
+
 import {
   at,
   bearerToken,

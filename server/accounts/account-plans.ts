@@ -12,7 +12,6 @@ import { GatewayError } from '../../core/runtime/index.js';
 import { type BudgetRow, toBudgetRow } from '../budgets/index.js';
 import type { Grant, KeyPlan } from '../keys/index.js';
 import { FREE_PLAN_ID, type PlanTerms } from '../plans/index.js';
-import type { AccountPlan, AccountRecord, PlanPreview } from './accounts.js';
 import { addPlan, type GrantedPlan, type PlanEntry, type PlanPeriod, scheduleOf, stackOf } from './plan-stack.js';
 import type { AccountsTable } from './tables.js';
 
@@ -321,4 +320,41 @@ async function takeFromBudget(
 
 function minus(limit: number | null, less: number | null): number | null {
   return limit === null || less === null ? limit : Math.max(0, limit - less);
+}
+
+/** The plan of an account. Times are milliseconds since 1970. */
+export interface AccountPlan extends Omit<PlanTerms, 'durationMs' | 'budget' | 'price'> {
+  /** Budget that model requests of all its keys are counted against; null is unlimited. */
+  budgetId: string | null;
+  /** After this time its keys have the following plan, or answer `expired_api_key` if there is none; null is never. */
+  expiresAt: number | null;
+  /** The latest time. */
+  grantedAt: number;
+}
+
+/** The account's plan if this one were granted at `at`. Times are milliseconds since 1970. */
+export interface PlanPreview {
+  planId: string;
+  at: number;
+  /** End of the plan; null is never. */
+  expiresAt: number | null;
+  /** Days credited for the rest of the current plan. */
+  creditedDays: number;
+  /** The current plan, if it is another one. */
+  replacedPlanId: string | null;
+  /** The plan that resumes at its end. */
+  nextPlanId: string | null;
+  /** Whether the rest of the current plan is lost: this one has no end after which it could resume. */
+  endsReplaced: boolean;
+}
+
+/** The owner of keys, jobs, orders and budgets. */
+export interface AccountRecord {
+  /** `acct_` and 128 random bits. */
+  id: string;
+  createdAt: number;
+  /** When its user was suspended. */
+  suspendedAt: number | null;
+  /** Null until the first key was made or the first plan granted. */
+  plan: AccountPlan | null;
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/runtime/index.js';
-import { type BudgetState, type Budgets } from '../budgets/index.js';
+import type { BudgetState, Budgets } from '../budgets/index.js';
 import { isoTime } from '../format/index.js';
 import {
   type ApiKeyRecord,
@@ -23,8 +23,9 @@ import {
   type UsageLog,
   type UsageTotal,
 } from '../usage/index.js';
-import type { AccountPlan, AccountRecord, Accounts } from './accounts.js';
-import type { UserRecord } from './users.js';
+import type { AccountPlan, AccountRecord } from './account-plans.js';
+import type { Accounts } from './accounts.js';
+import type { UserRecord } from './tables.js';
 
 /*
  * What a user may see of the own account: plan, keys, rate limits, budget and usage, as the dashboard and `GET /api/user`

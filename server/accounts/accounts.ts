@@ -3,49 +3,22 @@ import { type Database, type DatabaseClock, isStorable } from '../../core/databa
 import { writeAudit } from '../audit/index.js';
 import { accountAt } from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';
-import { findAccount, grantPlan, lockAccount, previewPlans, toAccountPlan, toAccountRecord } from './account-plans.js';
+import {
+  type AccountPlan,
+  type AccountRecord,
+  findAccount,
+  grantPlan,
+  lockAccount,
+  type PlanPreview,
+  previewPlans,
+  toAccountPlan,
+  toAccountRecord,
+} from './account-plans.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {
     readonly accounts: Accounts;
   }
-}
-
-/** The plan of an account. Times are milliseconds since 1970. */
-export interface AccountPlan extends Omit<PlanTerms, 'durationMs' | 'budget' | 'price'> {
-  /** Budget that model requests of all its keys are counted against; null is unlimited. */
-  budgetId: string | null;
-  /** After this time its keys have the following plan, or answer `expired_api_key` if there is none; null is never. */
-  expiresAt: number | null;
-  /** The latest time. */
-  grantedAt: number;
-}
-
-/** The account's plan if this one were granted at `at`. Times are milliseconds since 1970. */
-export interface PlanPreview {
-  planId: string;
-  at: number;
-  /** End of the plan; null is never. */
-  expiresAt: number | null;
-  /** Days credited for the rest of the current plan. */
-  creditedDays: number;
-  /** The current plan, if it is another one. */
-  replacedPlanId: string | null;
-  /** The plan that resumes at its end. */
-  nextPlanId: string | null;
-  /** Whether the rest of the current plan is lost: this one has no end after which it could resume. */
-  endsReplaced: boolean;
-}
-
-/** The owner of keys, jobs, orders and budgets. */
-export interface AccountRecord {
-  /** `acct_` and 128 random bits. */
-  id: string;
-  createdAt: number;
-  /** When its user was suspended. */
-  suspendedAt: number | null;
-  /** Null until the first key was made or the first plan granted. */
-  plan: AccountPlan | null;
 }
 
 export interface PlanGrant {

@@ -18,15 +18,6 @@ import { locked } from './account-plans.js';
 /** Secrets of the hash, newest first: at least one. Loaded when an identity is erased or new. */
 export type IdentitySecrets = () => Promise<readonly Uint8Array[]>;
 
-export interface ErasedAllowancesTable {
-  /** HMAC-SHA256 of issuer and subject, in hex. */
-  hash: string;
-  /** JSON of {@link UsedAllowance}. */
-  used: string;
-  /** End of the period, in milliseconds since 1970. */
-  expiresAt: number;
-}
-
 type UsedBudget = Pick<
   BudgetRow,
   'resets' | 'period' | 'requestsUsed' | 'tokensUsed' | 'costUsed' | 'currency' | 'day' | 'tokensUsedToday'

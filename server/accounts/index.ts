@@ -1,10 +1,13 @@
 export {
+  type AccountPlan,
+  type AccountRecord,
   grantPlan,
   lockAccount,
   lockAccountOf,
   locked,
   lockKeys,
   type PlanChange,
+  type PlanPreview,
   previewPlans,
   refuseSuspended,
   takeBackPlan,
@@ -16,14 +19,7 @@ export {
   encodeAccountKey,
   type OverviewKey,
 } from './account-view.js';
-export {
-  type AccountPlan,
-  type AccountRecord,
-  type Accounts,
-  type AccountsOptions,
-  createAccounts,
-  type PlanPreview,
-} from './accounts.js';
+export { type Accounts, type AccountsOptions, createAccounts } from './accounts.js';
 export { createDeviceGrants, type DeviceGrant, type DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets, keepAllowance } from './erased-allowances.js';
 export { type AccountKeys, createKeyIssue } from './key-issue.js';
@@ -40,6 +36,6 @@ export {
 } from './sessions.js';
 export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
 export { createSignIns, type SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
-export { accountMigrations } from './tables.js';
+export { accountMigrations, type UserRecord } from './tables.js';
 export { MAX_OVERLAP_HOURS, userRoutes } from './user.js';
-export { createUsers, type UserRecord, type Users, type UsersOptions } from './users.js';
+export { createUsers, type Users, type UsersOptions } from './users.js';

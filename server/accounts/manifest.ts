@@ -20,8 +20,8 @@ import type { ApiKeyRecord } from '../keys/index.js';
 import { isWritingModel } from '../models/index.js';
 import { type Catalogue, FREE_TIER_SCHEMA, MODEL_NOTES, PLAN_FIELDS } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
+import type { AccountRecord } from './account-plans.js';
 import { type AccountAnswer, countValidKeys, encodeAccountPlan, encodeUser } from './account-view.js';
-import type { AccountRecord } from './accounts.js';
 import type { SignInStatus } from './oidc.js';
 import type { SignedIn } from './sessions.js';
 import {
@@ -37,7 +37,7 @@ import {
   type SetupClient,
   setupClients,
 } from './setup.js';
-import type { UserRecord } from './users.js';
+import type { UserRecord } from './tables.js';
 
 /** The service's description of itself. */
 export interface ManifestParts {

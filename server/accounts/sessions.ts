@@ -29,8 +29,8 @@ import {
   newToken,
 } from '../keys/index.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-plans.js';
-import type { SessionsTable } from './tables.js';
-import { selectUsers, type UserChange, type UserRecord } from './users.js';
+import type { SessionKind, SessionsTable, UserRecord } from './tables.js';
+import { selectUsers, type UserChange } from './users.js';
 
 declare module '../http/server-context.js' {
   interface AccountContext {
@@ -210,9 +210,6 @@ export function createPlay(
   return (context: RequestContext, next: Next): Promise<unknown> =>
     context.path.startsWith(`${PREFIX}/v1/`) ? play(context, next) : next();
 }
-
-/** `browser`: a cookie. `device`: a bearer token. */
-export type SessionKind = 'browser' | 'device';
 
 /** A session. Times are milliseconds since 1970. */
 export interface SessionRecord {

@@ -1,7 +1,4 @@
 import { type Migrations, sqlMigration } from '../../core/database/index.js';
-import type { ErasedAllowancesTable } from './erased-allowances.js';
-import type { SessionKind } from './sessions.js';
-import type { UserRecord } from './users.js';
 
 declare module '../../core/database/tables.js' {
   interface Tables {
@@ -116,3 +113,34 @@ export const accountMigrations: Migrations = {
     `create index erased_allowances_expires_at on erased_allowances ("expiresAt")`,
   ),
 };
+
+/** A person as an identity provider describes them. Times are milliseconds since 1970. */
+export interface UserRecord {
+  /** `user_` and 128 random bits. */
+  id: string;
+  /** Account that owns their keys, jobs, orders and budgets. */
+  accountId: string;
+  /** The identity provider, exactly as in its tokens. */
+  issuer: string;
+  /** Id at the provider; unique with the issuer. */
+  subject: string;
+  /** As the provider stated it at the latest sign-in; not an identity. At most 320 characters. */
+  email: string | null;
+  /** At most 200 characters. */
+  name: string | null;
+  createdAt: number;
+  lastSignInAt: number;
+  suspendedAt: number | null;
+}
+
+/** `browser`: a cookie. `device`: a bearer token. */
+export type SessionKind = 'browser' | 'device';
+
+export interface ErasedAllowancesTable {
+  /** HMAC-SHA256 of issuer and subject, in hex. */
+  hash: string;
+  /** JSON of {@link UsedAllowance}. */
+  used: string;
+  /** End of the period, in milliseconds since 1970. */
+  expiresAt: number;
+}

@@ -17,7 +17,7 @@ import {
   Time,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
-import { type ApiKeyRecord } from '../keys/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import { readRangeQuery } from '../usage/index.js';
 import { type AccountView, encodeAccountKey, encodeOverview } from './account-view.js';
 import { createKeyService, type MadeKey, type Repeat } from './key-service.js';

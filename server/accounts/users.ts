@@ -14,30 +14,12 @@ import { OPERATOR_TERMS } from '../plans/index.js';
 import { grantPlan, lockAccount, lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
 import { hashIdentity, type IdentitySecrets, restoreAllowance } from './erased-allowances.js';
+import type { UserRecord } from './tables.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {
     readonly users: Users;
   }
-}
-
-/** A person as an identity provider describes them. Times are milliseconds since 1970. */
-export interface UserRecord {
-  /** `user_` and 128 random bits. */
-  id: string;
-  /** Account that owns their keys, jobs, orders and budgets. */
-  accountId: string;
-  /** The identity provider, exactly as in its tokens. */
-  issuer: string;
-  /** Id at the provider; unique with the issuer. */
-  subject: string;
-  /** As the provider stated it at the latest sign-in; not an identity. At most 320 characters. */
-  email: string | null;
-  /** At most 200 characters. */
-  name: string | null;
-  createdAt: number;
-  lastSignInAt: number;
-  suspendedAt: number | null;
 }
 
 export interface Identity {

@@ -10,8 +10,7 @@ import {
 } from '../../core/database/index.js';
 import { dayOf, isSiteAccount } from '../format/index.js';
 import { MICROS } from './amounts.js';
-import type { BudgetRow } from './budgets.js';
-import type { BudgetAlertsTable } from './tables.js';
+import type { BudgetAlertsTable, BudgetRow } from './tables.js';
 
 /*
  * Alerts of budgets: one when 80 % of a limit is used, and one when all of it is. The transaction that counts the usage

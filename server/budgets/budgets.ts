@@ -9,7 +9,6 @@ import {
   type Kysely,
   rowsOf,
   type Script,
-  type Selectable,
   sql,
   type Tables,
 } from '../../core/database/index.js';
@@ -19,52 +18,7 @@ import { dayOf } from '../format/index.js';
 import type { HighestUse, Prices } from '../prices/index.js';
 import type { AlertTable } from './alerts.js';
 import { type BudgetAmount, type BudgetPeriod, renderMoney } from './amounts.js';
-import type { BudgetsTable } from './tables.js';
-
-/** Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. */
-export type BudgetScope = 'plan' | 'key' | 'account' | 'group';
-
-/**
- * What may be used in a period, shared by all keys that it is counted for (a rotated key keeps the budget of the old
- * one). Each limit is for the whole period; null is unlimited.
- */
-export interface Budget {
-  id: string;
-  accountId: string;
-  /** Null if it is not that of a plan. */
-  planId: string | null;
-  /** Default `plan`. */
-  scope?: BudgetScope;
-  /** Name of the group, or id of the account or of the first key. Default: empty, for a plan. */
-  subject?: string;
-  /** Input and output tokens together. */
-  tokenLimit: number | null;
-  /** Tokens per UTC day. */
-  dailyTokenLimit: number | null;
-  /** Accepted model requests. */
-  requestLimit: number | null;
-  /** Money, in micro units of `currency`. Default: unlimited. */
-  costLimit?: number | null;
-  /** ISO 4217. Default: none, without `costLimit`. */
-  currency?: string | null;
-  /** When the usage is reset (UTC). */
-  resets: BudgetPeriod;
-  /** Milliseconds since 1970; null is never. */
-  expiresAt: number | null;
-  createdAt: number;
-}
-
-/** The state of a budget. Used and reserved amounts belong to the current period. */
-export interface BudgetState extends Required<Budget> {
-  tokensUsed: number;
-  /** Reserved for running requests. */
-  tokensReserved: number;
-  requestsUsed: number;
-  tokensUsedToday: number;
-  /** In micro units, as the following. */
-  costUsed: number;
-  costReserved: number;
-}
+import type { Budget, BudgetRow, BudgetScope, BudgetState } from './tables.js';
 
 /** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export interface Budgets {
@@ -93,8 +47,6 @@ export function createBudgets(database: Database, clock: DatabaseClock): Budgets
  * later period or day resets it. Reserved tokens belong to no period: they are held until they are settled, and the
  * used amount counts in the period of that moment. A clock that is set back does not reopen an earlier period.
  */
-
-export type BudgetRow = Selectable<BudgetsTable>;
 
 /** UTC month or day; empty if the period never ends. */
 function periodOf(resets: BudgetPeriod, at: number): string {

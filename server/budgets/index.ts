@@ -11,9 +11,6 @@ export {
 export {
   amountOf,
   atTime,
-  type Budget,
-  type BudgetRow,
-  type BudgetState,
   type Budgets,
   type BudgetTable,
   type BudgetWants,
@@ -33,4 +30,4 @@ export {
 } from './budgets.js';
 export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners, holdBudgetOwners } from './owners.js';
 export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
-export { budgetMigrations } from './tables.js';
+export { type Budget, type BudgetRow, type BudgetState, budgetMigrations } from './tables.js';

@@ -25,17 +25,8 @@ import {
   toKeyRecord,
 } from '../keys/index.js';
 import { type BudgetAmount, limitsOfAmount, renderBudget } from './amounts.js';
-import {
-  amountOf,
-  atTime,
-  type Budget,
-  type BudgetRow,
-  type BudgetState,
-  type Budgets,
-  toBudgetRow,
-  toBudgetState,
-} from './budgets.js';
-import type { KeyGroupsTable } from './tables.js';
+import { amountOf, atTime, type Budgets, toBudgetRow, toBudgetState } from './budgets.js';
+import type { Budget, BudgetRow, BudgetState, KeyGroupsTable } from './tables.js';
 
 declare module '../http/server-context.js' {
   interface AppDependencies {

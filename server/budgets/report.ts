@@ -2,7 +2,8 @@ import { field, Type } from '../../core/contracts/index.js';
 import { isoTime } from '../format/index.js';
 import { Nullable, OneOf, Text } from '../http/index.js';
 import { type BudgetAmount, MICROS, renderBudget, renderMoney } from './amounts.js';
-import { amountOf, type BudgetState, nextPeriodAt } from './budgets.js';
+import { amountOf, nextPeriodAt } from './budgets.js';
+import type { BudgetState } from './tables.js';
 
 /*
  * Budgets of keys, accounts and groups, as clients and operators see them. Each has one amount; those of plans, which

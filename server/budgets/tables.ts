@@ -3,8 +3,8 @@
  * alert that was or will be sent.
  */
 
-import { type Migrations, sqlMigration } from '../../core/database/index.js';
-import type { BudgetState } from './budgets.js';
+import { type Migrations, type Selectable, sqlMigration } from '../../core/database/index.js';
+import type { BudgetPeriod } from './amounts.js';
 
 declare module '../../core/database/tables.js' {
   interface Tables {
@@ -59,3 +59,50 @@ export const budgetMigrations: Migrations = {
     `create index budget_alerts_due_at on budget_alerts ("dueAt")`,
   ),
 };
+
+export type BudgetRow = Selectable<BudgetsTable>;
+
+/** The state of a budget. Used and reserved amounts belong to the current period. */
+export interface BudgetState extends Required<Budget> {
+  tokensUsed: number;
+  /** Reserved for running requests. */
+  tokensReserved: number;
+  requestsUsed: number;
+  tokensUsedToday: number;
+  /** In micro units, as the following. */
+  costUsed: number;
+  costReserved: number;
+}
+
+/**
+ * What may be used in a period, shared by all keys that it is counted for (a rotated key keeps the budget of the old
+ * one). Each limit is for the whole period; null is unlimited.
+ */
+export interface Budget {
+  id: string;
+  accountId: string;
+  /** Null if it is not that of a plan. */
+  planId: string | null;
+  /** Default `plan`. */
+  scope?: BudgetScope;
+  /** Name of the group, or id of the account or of the first key. Default: empty, for a plan. */
+  subject?: string;
+  /** Input and output tokens together. */
+  tokenLimit: number | null;
+  /** Tokens per UTC day. */
+  dailyTokenLimit: number | null;
+  /** Accepted model requests. */
+  requestLimit: number | null;
+  /** Money, in micro units of `currency`. Default: unlimited. */
+  costLimit?: number | null;
+  /** ISO 4217. Default: none, without `costLimit`. */
+  currency?: string | null;
+  /** When the usage is reset (UTC). */
+  resets: BudgetPeriod;
+  /** Milliseconds since 1970; null is never. */
+  expiresAt: number | null;
+  createdAt: number;
+}
+
+/** Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. */
+export type BudgetScope = 'plan' | 'key' | 'account' | 'group';

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { systemClock } from '../../core/runtime/index.js';
 import type { AccountPlan, AccountRecord, UserRecord } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
-import { type BudgetState } from '../budgets/index.js';
+import type { BudgetState } from '../budgets/index.js';
 import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, keyState } from '../keys/index.js';
 import type { OrderRecord } from '../payments/index.js';

@@ -4,9 +4,8 @@ import type { ServerResponse } from 'node:http';
 import type { TextAnswer, TextExchange } from '../../core/text/index.js';
 import { vendorLimitsOf } from '../../core/upstreams/index.js';
 import { addField, takeResponse } from './fast-path.js';
-import { hasCurrentCopy } from './file-response.js';
+import { hasCurrentCopy, IDLE_MS } from './file-response.js';
 import { nameIgnored } from './form.js';
-import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
 
 /** Status and headers of an answer. */

@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import fresh from 'fresh';
 import type { ByteRange, FileStat, StoredBody } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { IDLE_MS } from './http-server.js';
 import type { RequestContext } from './koa-app.js';
 
 export interface ServedFile {
@@ -152,3 +151,6 @@ function rangeOf(
   if (isBackwards) return undefined;
   return start >= size ? 'outside' : { start, end: Math.min(end, size - 1) };
 }
+
+/** Milliseconds: a client that reads nothing for this time has disconnected without closing. */
+export const IDLE_MS = 120_000;

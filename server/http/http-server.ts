@@ -7,6 +7,7 @@ import { endsWithin, GatewayError } from '../../core/runtime/index.js';
 import { networkOf, plainAddress } from './addresses.js';
 import { ERROR_CLASSES, encodeError, errorHeaders } from './error-response.js';
 import { AnswerResponse } from './fast-path.js';
+import { IDLE_MS } from './file-response.js';
 import { newRequestId, SECURITY_HEADERS } from './request.js';
 
 const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
@@ -15,8 +16,6 @@ const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 const MAX_REQUESTS_PER_CONNECTION = 1_000;
 /** Maximum pipelined requests of a connection; it is closed beyond that. */
 const MAX_WAITING = 32;
-/** Milliseconds: a client that reads nothing for this time has disconnected without closing. */
-export const IDLE_MS = 120_000;
 /** Milliseconds for a client to read a refusal and to close; closing at once could discard the answer. */
 const LINGER_MS = 2_000;
 

@@ -20,7 +20,7 @@ import {
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { type HighestUse } from '../prices/index.js';
+import type { HighestUse } from '../prices/index.js';
 import { jobBudgetsOf, toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;

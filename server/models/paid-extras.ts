@@ -1,4 +1,4 @@
-import { type JsonRecord } from '../../core/runtime/index.js';
+import type { JsonRecord } from '../../core/runtime/index.js';
 import type { HighestUse } from '../prices/index.js';
 
 /*

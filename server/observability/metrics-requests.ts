@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import { type ListItem, SwapRemoveList } from '../../core/runtime/index.js';
 import type { Admissions, Settlement } from '../usage/index.js';
-import type { AddPolledMetric, MetricSources } from './metrics.js';
+import type { AddPolledMetric, MetricSources } from './metric-sources.js';
 
 /** Requests counted in one batch: counting each separately, between other work, takes five times as long. */
 const BATCH = 100;

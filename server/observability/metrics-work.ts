@@ -3,7 +3,7 @@ import type { Meter, UpstreamState } from '../../core/contracts/index.js';
 import type { Jobs } from '../../core/jobs/index.js';
 import type { Clock } from '../../core/runtime/index.js';
 import type { WebhookOutcome } from '../webhooks/index.js';
-import type { AddPolledMetric, MetricSources, Sample } from './metrics.js';
+import type { AddPolledMetric, MetricSources, Sample } from './metric-sources.js';
 
 /** Minimum interval between two database reads of queue sizes. */
 const FRESH_MS = 1_000;

@@ -1,13 +1,10 @@
-import type { Gateway } from 'mediagate';
 import type { Registry } from 'prom-client';
 import type { Meter } from '../../core/contracts/index.js';
-import type { Jobs } from '../../core/jobs/index.js';
 import type { Clock } from '../../core/runtime/index.js';
-import { type BodyBudget, defineRoute, type Route } from '../http/index.js';
+import { defineRoute, type Route } from '../http/index.js';
 import { roomOf } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import type { Webhooks } from '../webhooks/index.js';
-import type { CheckResult } from './health.js';
+import type { AddPolledMetric, MetricSources, PolledMetric, Sample } from './metric-sources.js';
 import { createRequestMetrics, type RequestMetrics } from './metrics-requests.js';
 import { createJobMetrics, createUpstreamMetrics, createWebhookMetrics, type WebhookMetrics } from './metrics-work.js';
 
@@ -63,22 +60,6 @@ export async function createMetrics({ clock }: MetricsOptions): Promise<Metrics>
   };
 }
 
-/** A value with its labels. */
-export type Sample = [labels: Readonly<Record<string, string>>, value: number];
-
-export interface PolledMetric {
-  name: string;
-  help: string;
-  labelNames?: readonly string[];
-  /** A counter that only grows; otherwise a gauge. Default: a gauge. */
-  total?: boolean;
-  /** Undefined or a rejection omits the metric, so that the others are still available. */
-  read(): Promise<readonly Sample[] | undefined> | readonly Sample[] | undefined;
-}
-
-/** Adds a metric that is read at each scrape. */
-export type AddPolledMetric = (metric: PolledMetric) => void;
-
 /** @param prometheus prom-client, loaded. */
 export function createPolledMetrics(prometheus: typeof import('prom-client'), registry: Registry): AddPolledMetric {
   return ({ name, help, labelNames = [], total = false, read }) => {
@@ -110,25 +91,6 @@ interface Resettable {
   reset(): void;
   remove(): void;
   inc(labels: Readonly<Record<string, string>>, value: number): void;
-}
-
-/** Sources that are read at each scrape; metrics of missing sources are omitted. */
-export interface MetricSources {
-  jobs?: Pick<Jobs, 'counts'>;
-  gateway?: Pick<Gateway, 'models' | 'plugins' | 'platforms'>;
-  bodies?: Pick<BodyBudget, 'taken'>;
-  /** Whether the gateway's dependencies answer, by name. */
-  checks?(): Promise<Readonly<Record<string, CheckResult>>>;
-  /** Open client connections. */
-  connections?(): Promise<number>;
-  webhooks?: Pick<Webhooks, 'waiting'>;
-  /** Age of the keys in memory, in milliseconds. */
-  keysAgeMs?(): number;
-  /** Files that are not uploaded to the object store yet. */
-  filesAwaiting?(): Promise<number>;
-  dataDir?: string;
-  /** Finished spans by result. */
-  spans?(): Readonly<Record<'sent' | 'failed' | 'dropped', number>>;
 }
 
 /** Metrics of this process and of its dependencies. */

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isGatewayError } from '../../core/runtime/index.js';
 import { isCurrency, minorDigits, parseIsoTime } from '../format/index.js';
+import type { BankTransaction } from './order-records.js';
 import { checkTransaction } from './order-transactions.js';
-import type { BankTransaction } from './orders.js';
 
 export type StatementTransfer = Omit<BankTransaction, 'provider'>;
 

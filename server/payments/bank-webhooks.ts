@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, isRecord, type JsonRecord } from '../../core/runtime/index.js';
 import { isDay, parseIsoTime } from '../format/index.js';
-import type { BankTransaction } from './orders.js';
+import type { BankTransaction } from './order-records.js';
 
 /** A webhook about an incoming transfer. */
 export interface PaymentNotice {

@@ -1,13 +1,6 @@
 export { BankStatementError, readBankStatement } from './bank-statement.js';
-export {
-  createOrders,
-  type OrderRecord,
-  type OrderState,
-  type Orders,
-  paymentMigrations,
-  type RecordedTransaction,
-  type Recording,
-} from './orders.js';
+export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording } from './order-records.js';
+export { createOrders, paymentMigrations } from './orders.js';
 export { paymentPath } from './payment.js';
 export { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payment-routes.js';
 export {

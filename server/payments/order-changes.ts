@@ -28,7 +28,7 @@ import type {
   Orders,
   OrdersTable,
   ReviewReason,
-} from './orders.js';
+} from './order-records.js';
 
 /** Changes of orders by operators, and by users to their own, in SQL. */
 export function createOrderChanges({ database, times }: AccountsOptions): Pick<Orders, ChangeName> {

@@ -11,7 +11,7 @@ import { GatewayError } from '../../core/runtime/index.js';
 import { type AccountsOptions, lockAccount } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
 import { afterMoney, lockOrder, moveOrder, type OrderRow, orderCodesIn, toOrder } from './order-changes.js';
-import type { BankTransaction, Orders, RecordedTransaction, Recording } from './orders.js';
+import type { BankTransaction, Orders, RecordedTransaction, Recording } from './order-records.js';
 
 /** Reported bank transfers, in SQL. */
 export function createOrderTransactions({

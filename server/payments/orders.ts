@@ -9,170 +9,18 @@ import {
 } from '../../core/database/index.js';
 import { hashText } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import {
-  type AccountsOptions,
-  lockAccount,
-  type PlanPreview,
-  previewPlans,
-  refuseSuspended,
-} from '../accounts/index.js';
+import { type AccountsOptions, lockAccount, previewPlans, refuseSuspended } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
 import { keyReused } from '../idempotency/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import { createOrderChanges, createOrderSweep, newOrderCode, type OrderRow, toOrder } from './order-changes.js';
+import type { NewOrder, OrderPage, Orders, OrdersTable, RecordedTransaction } from './order-records.js';
 import { checkMoney, createOrderTransactions } from './order-transactions.js';
 
 declare module '../http/server-context.js' {
   interface AccountStores {
     readonly orders: Orders;
   }
-}
-
-/**
- * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has arrived;
- * `needs_review` if more has arrived, or money in another currency, or for a cancelled order; `expired` by time if
- * nothing has arrived, which a later transfer still changes into the others; `cancelled` if nothing has arrived. An
- * operator changes any of them but `cancelled` and `refunded` into `paid`, and `paid`, `underpaid` and `needs_review`
- * into `refunded`. `refunded` is final.
- */
-export type OrderState = 'pending' | 'underpaid' | 'paid' | 'expired' | 'cancelled' | 'refunded' | 'needs_review';
-
-/** A payment order. Times are milliseconds since 1970; money is in minor units of its currency. */
-export interface OrderRecord {
-  /** `MG` and 8 characters of Crockford's base 32. */
-  code: string;
-  accountId: string;
-  planId: string;
-  amount: number;
-  /** ISO 4217. */
-  currency: string;
-  state: OrderState;
-  /** Received amount in the currency of the order, in any state. */
-  paidAmount: number;
-  createdAt: number;
-  /** Expiry of a pending order. */
-  expiresAt: number;
-  /** When the plan was granted. */
-  paidAt: number | null;
-}
-
-export interface NewOrder {
-  accountId: string;
-  /** The plan that is granted when it is paid. */
-  terms: PlanTerms;
-  /** From the catalogue; a whole number above 0. */
-  amount: number;
-  currency: string;
-  /** Actor for the audit log: `user:user_…`. */
-  actor: string;
-  /** Milliseconds until it expires. */
-  lifetimeMs: number;
-  /**
-   * Idempotency key of the account; kept as long as the order. `fingerprint` contains everything that distinguishes
-   * requests.
-   */
-  idempotency?: { key: string; fingerprint: string };
-}
-
-export interface CreatedOrder {
-  order: OrderRecord;
-  /** Whether it was created before, with the same Idempotency-Key. */
-  replayed: boolean;
-}
-
-/** One reported bank transfer. */
-export interface BankTransaction {
-  /** Provider of the id: `payos`. */
-  provider: string;
-  /** Unique within the provider; at most 200 characters. */
-  id: string;
-  /** Minor units; above 0. */
-  amount: number;
-  currency: string;
-  /** The transfer's text: the order's code is found in it regardless of case, blanks and punctuation. */
-  text: string;
-  /** The bank's booking time. */
-  at: number;
-}
-
-/** Why a transaction needs a review. */
-export type ReviewReason = 'unmatched' | 'wrong_currency' | 'overpaid' | 'duplicate' | 'cancelled';
-
-export interface RecordedTransaction extends BankTransaction {
-  recordedAt: number;
-  /** Code of its order; null if none was found. */
-  orderCode: string | null;
-  /** Null if it needs no review, or was reviewed. */
-  review: ReviewReason | null;
-}
-
-export interface Recording {
-  transaction: RecordedTransaction;
-  /** The current order; undefined if none was found. */
-  order?: OrderRecord;
-  /** Whether it had been recorded before, and nothing was changed. */
-  replayed: boolean;
-}
-
-/** An action of an operator on an order, or of its user (cancelling). */
-export interface OrderChange {
-  code: string;
-  /** Actor for the audit log: `operator:ann`. */
-  actor: string;
-  note?: string;
-  /** Default: any account. Otherwise, orders of other accounts are not found. */
-  accountId?: string;
-}
-
-export interface OrderPage {
-  /** Maximum number of orders. */
-  limit: number;
-  accountId?: string;
-  state?: OrderState;
-  /** Orders created before this one, by its code. Default: from the newest on. */
-  before?: string;
-}
-
-/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
-export interface Orders {
-  /**
-   * @throws GatewayError `too_many_open_orders` if 5 of the account are pending or underpaid, `idempotency_key_reused`,
-   *   `account_not_found`, `account_suspended`, `invalid_value`.
-   */
-  create(order: NewOrder): Promise<CreatedOrder>;
-  /** By its code, exactly. */
-  find(code: string): Promise<OrderRecord | undefined>;
-  /** The account's plan if the order were paid now. Undefined if there is no such order. */
-  preview(code: string): Promise<PlanPreview | undefined>;
-  /** Newest first. */
-  list(page: OrderPage): Promise<readonly OrderRecord[]>;
-  /**
-   * Counts a transfer once, even if it is reported repeatedly: the order's state, its plan and the audit row change in
-   * the same transaction. Resolves when that is durable.
-   * @throws GatewayError `invalid_value` if it cannot be stored.
-   */
-  record(transaction: BankTransaction): Promise<Recording>;
-  /**
-   * An operator marks the order as paid. No effect on a paid order.
-   * @throws GatewayError `order_not_found`, `order_state_conflict`.
-   */
-  confirm(change: OrderChange): Promise<OrderRecord>;
-  /** No effect on a cancelled order. Throws as `confirm` does. */
-  cancel(change: OrderChange): Promise<OrderRecord>;
-  /**
-   * Records a refund, and revokes the order's grant with its tokens, requests and time. The account keeps the plan of
-   * its other grants, or none. No effect on a refunded order. Throws as `confirm` does.
-   */
-  refund(change: OrderChange): Promise<OrderRecord>;
-  /** Transfers of one order, oldest first; or those that need a review, latest first. At most `limit`. */
-  transactions(of: { code: string } | { review: true }, limit: number): Promise<readonly RecordedTransaction[]>;
-  /** Marks a transfer as reviewed. False if it needed no review. Writes an audit row if it has an order. */
-  settleReview(
-    transaction: Pick<BankTransaction, 'provider' | 'id'>,
-    change: Omit<OrderChange, 'code'>,
-  ): Promise<boolean>;
-  /** Expires due orders, and deletes unpaid ones that ended more than 90 days ago; at most 200 of each. */
-  sweep(): Promise<{ expired: number; forgotten: number }>;
 }
 
 const MAX_OPEN = 5;
@@ -326,15 +174,6 @@ declare module '../../core/database/tables.js' {
     orders: OrdersTable;
     bank_transactions: RecordedTransaction;
   }
-}
-
-export interface OrdersTable extends OrderRecord {
-  /** JSON of PlanTerms. */
-  terms: string;
-  /** SHA-256 of account and key in lower-case hex. */
-  idempotencyHash: string | null;
-  /** SHA-256, too. */
-  fingerprint: string | null;
 }
 
 /** The tables of orders and bank transactions. Queries repeat the conditions of partial indexes to the letter. */

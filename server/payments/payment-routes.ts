@@ -33,7 +33,7 @@ import {
   readPayosNotice,
   readSepayNotice,
 } from './bank-webhooks.js';
-import type { OrderRecord } from './orders.js';
+import type { OrderRecord } from './order-records.js';
 import {
   decodePaymentBody,
   encodePayment,

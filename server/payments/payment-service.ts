@@ -1,7 +1,7 @@
 import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.js';
 import type { PlanPreview, UserRecord } from '../accounts/index.js';
 import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms, type Support } from '../plans/index.js';
-import type { NewOrder, OrderRecord, Orders } from './orders.js';
+import type { NewOrder, OrderRecord, Orders } from './order-records.js';
 import { contentOf, PAYABLE, type PaymentFormat, type PaymentReceiver, payloadOf } from './transfer-qr.js';
 
 declare module '../http/server-context.js' {

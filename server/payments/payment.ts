@@ -3,7 +3,7 @@ import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import type { PlanPreview } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
 import type { Support } from '../plans/index.js';
-import type { OrderRecord } from './orders.js';
+import type { OrderRecord } from './order-records.js';
 import type { PaymentTransfer } from './payment-service.js';
 
 export const MAX_PAYMENT_BODY_BYTES = 4_096;

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { isLoopbackHost } from '../../core/net/index.js';
 import { isCurrency } from '../format/index.js';
-import type { SettingDescription } from './settings-table.js';
 
 /** Readers of single values. Each throws an Error that names the accepted form, without quoting the value. */
 
@@ -187,4 +186,12 @@ function upstream(prefix: string, model: string): SettingDescription[] {
     { name: `${prefix}_KEY`, default: 'none is sent', description: 'Key of that server, sent as a bearer token.' },
     { name: `${prefix}_MODEL`, default: model, description: 'Name of the model on that server.' },
   ];
+}
+
+/** One environment variable. */
+export interface SettingDescription {
+  name: string;
+  /** The default, as text. */
+  default: string;
+  description: string;
 }

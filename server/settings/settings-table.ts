@@ -10,6 +10,7 @@ import {
   list,
   oneOf,
   origin,
+  type SettingDescription,
   secrets,
   urlOf,
   webAddress,
@@ -17,14 +18,6 @@ import {
 } from './setting-values.js';
 import type { LogLevel, Settings } from './settings.js';
 import { TRACING_SETTINGS } from './tracing-settings.js';
-
-/** One environment variable. */
-export interface SettingDescription {
-  name: string;
-  /** The default, as text. */
-  default: string;
-  description: string;
-}
 
 export interface Setting extends SettingDescription {
   /** Parses the variable into its part of the settings. @throws Error that names the accepted form. */

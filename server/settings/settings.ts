@@ -2,7 +2,8 @@ import path from 'node:path';
 import type { KeyGrant } from '../keys/index.js';
 import { type PaymentReceiver, type PaymentSecrets, type ReceiverSettings, readReceiver } from '../payments/index.js';
 import type { FreeTierPeriod } from '../plans/index.js';
-import { SETTINGS, type SettingDescription } from './settings-table.js';
+import type { SettingDescription } from './setting-values.js';
+import { SETTINGS } from './settings-table.js';
 import type { TracingSettings } from './tracing-settings.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';

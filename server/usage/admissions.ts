@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { BackgroundCorrection, Clock, Logger, Usage } from '../../core/contracts/index.js';
+import type { BackgroundCorrection, Clock, Logger } from '../../core/contracts/index.js';
 import {
   createDatabaseClock,
   createShards,
@@ -35,7 +35,7 @@ import {
   writeSettlements,
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
-import { costOfUsage, createUsageTable, tokensOf } from './usage-log.js';
+import { costOfUsage, createUsageTable, type Settlement, tokensOf } from './usage-log.js';
 import { createUsageSweeper } from './usage-sweep.js';
 
 /** A request of a model route to be admitted, or of link data if {@link BudgetWants.uses} names links. */
@@ -66,45 +66,6 @@ export interface Admission {
   reserved?: ReservedTokens;
   /** Set if a rate limit was checked. If it refused, nothing was reserved either. */
   rateLimit?: RateLimitResult;
-}
-
-/** The end of an admitted request: a row of the usage log. */
-export interface Settlement {
-  /**
-   * Made by the gateway, not chosen by the client alone: settlements of the same id, key and time are one, as are those
-   * of the same reservation.
-   */
-  requestId: string;
-  keyId: string;
-  accountId: string;
-  reservation?: string;
-  route: string;
-  model: string;
-  /**
-   * HTTP status of the answer; 499 if the client disconnected before it. A failure without usage refunds its request to
-   * the budget, unless it is 499.
-   */
-  status: number;
-  /** Whether its stream broke off after the status was sent: it counts as failed. Default false. */
-  isBroken?: boolean;
-  /** Milliseconds from the request to the end of its answer. */
-  latencyMs: number;
-  /** Absent if nothing was used, e.g. if the upstream refused. Includes `estimated`. */
-  usage?: Usage;
-  /** Whether its tokens are taken from the budget. Default true. */
-  spendsTokens?: boolean;
-  /** The upstream continues in the background: `usage` is an estimate until {@link BackgroundResponses} correct it. */
-  background?: {
-    responseId: string;
-    upstream: string;
-    budgetId: string | null;
-    /** Default: none. */
-    furtherBudgets?: readonly string[];
-  };
-  /** End of the request, in milliseconds since 1970. */
-  at: number;
-  /** Millionths of the currency; null is not known. Default: by the prices of {@link AdmissionsOptions}. */
-  cost?: number | null;
 }
 
 /**

@@ -1,4 +1,4 @@
-export { type Admissions, createAdmissions, type Settlement } from './admissions.js';
+export { type Admissions, createAdmissions } from './admissions.js';
 export {
   type CostedJob,
   costOfImage,
@@ -20,7 +20,7 @@ export {
   type SettleLinks,
   type UsageService,
 } from './usage.js';
-export { createUsageLog, type UsageLog } from './usage-log.js';
+export { createUsageLog, type Settlement, type UsageLog } from './usage-log.js';
 export {
   addUp,
   type DayRange,

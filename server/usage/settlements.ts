@@ -11,9 +11,8 @@ import {
 } from '../../core/database/index.js';
 import { type BudgetTable, type Correction, correct, release } from '../budgets/index.js';
 import type { Prices } from '../prices/index.js';
-import type { Settlement } from './admissions.js';
 import type { BackgroundResponsesTable, ReservationsTable, UsageEntriesTable } from './tables.js';
-import type { UsageTable } from './usage-log.js';
+import type { Settlement, UsageTable } from './usage-log.js';
 import {
   COUNTS,
   costOfUsage,

@@ -10,7 +10,6 @@ import {
 } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
 import type { Prices } from '../prices/index.js';
-import type { Settlement } from './admissions.js';
 import type { ReservationsTable, UsageEntriesTable, UsageOverflowTable, UsageTotal } from './tables.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {
@@ -30,7 +29,7 @@ export function toEntryRow(settlement: Settlement): UsageEntriesTable {
   };
 }
 
-export function toUsageEntry(row: UsageEntriesTable): UsageEntry {
+function toUsageEntry(row: UsageEntriesTable): UsageEntry {
   return { ...row, estimated: row.estimated === 1 };
 }
 
@@ -52,7 +51,7 @@ export const COUNTS = [
 /** Null: not known, or not applicable. */
 type Counts = Pick<UsageEntriesTable, (typeof COUNTS)[number]>;
 /** Unknown values as 0. */
-export type KnownCounts = Record<keyof Counts, number>;
+type KnownCounts = Record<keyof Counts, number>;
 
 export const NO_COUNTS: KnownCounts = {
   inputTokens: 0,
@@ -120,7 +119,7 @@ export function wholeNumber(value: number | undefined): number | null {
 }
 
 /** The columns that totals sum up. */
-export const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'priced', 'cost', 'latencyMsSum'] as const;
+const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'priced', 'cost', 'latencyMsSum'] as const;
 
 const NO_COST = { priced: 0, cost: 0 };
 export const NO_TOTAL_COUNTS = { requests: 0, failed: 0, estimated: 0, ...NO_COUNTS, ...NO_COST, latencyMsSum: 0 };
@@ -434,3 +433,42 @@ const RESERVATION: ReservationsTable = {
   processId: '',
   at: 0,
 };
+
+/** The end of an admitted request: a row of the usage log. */
+export interface Settlement {
+  /**
+   * Made by the gateway, not chosen by the client alone: settlements of the same id, key and time are one, as are those
+   * of the same reservation.
+   */
+  requestId: string;
+  keyId: string;
+  accountId: string;
+  reservation?: string;
+  route: string;
+  model: string;
+  /**
+   * HTTP status of the answer; 499 if the client disconnected before it. A failure without usage refunds its request to
+   * the budget, unless it is 499.
+   */
+  status: number;
+  /** Whether its stream broke off after the status was sent: it counts as failed. Default false. */
+  isBroken?: boolean;
+  /** Milliseconds from the request to the end of its answer. */
+  latencyMs: number;
+  /** Absent if nothing was used, e.g. if the upstream refused. Includes `estimated`. */
+  usage?: Usage;
+  /** Whether its tokens are taken from the budget. Default true. */
+  spendsTokens?: boolean;
+  /** The upstream continues in the background: `usage` is an estimate until {@link BackgroundResponses} correct it. */
+  background?: {
+    responseId: string;
+    upstream: string;
+    budgetId: string | null;
+    /** Default: none. */
+    furtherBudgets?: readonly string[];
+  };
+  /** End of the request, in milliseconds since 1970. */
+  at: number;
+  /** Millionths of the currency; null is not known. Default: by the prices of {@link AdmissionsOptions}. */
+  cost?: number | null;
+}

@@ -16,8 +16,9 @@ import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { type ConsumeRequest, consumeRequest, sendRateLimit } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
-import type { Admissions, Settlement } from './admissions.js';
+import type { Admissions } from './admissions.js';
 import type { UsageOverflowTable } from './tables.js';
+import type { Settlement } from './usage-log.js';
 import {
   type CountedRequests,
   costOfUsage,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
 import { createDatabaseClock } from '../../core/database/statements.js';
-import { createSweeper } from '../../core/jobs/service.js';
+import { createSweeper } from '../../core/jobs/claim.js';
 import { createJobTable } from '../../core/jobs/statements.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';
 import { acceptJob } from '../support/job-acceptance.js';

@@ -1,9 +1,9 @@
 import type { LinkRef, PostData } from 'mediagate';
 import { matchedLink, mergePosts, type PartialPost } from 'mediagate/plugin';
 import { mergeProducts } from '../../plugins/clip_shop/assemble.js';
-import { siteConfigOf as shopConfig } from '../../plugins/clip_shop/fetch.js';
 import { matchProduct } from '../../plugins/clip_shop/links.js';
 import { outcomeOfPage as outcomeOfProductPage } from '../../plugins/clip_shop/read/page.js';
+import { siteConfigOf as shopConfig } from '../../plugins/clip_shop/site.js';
 import { mergeParts } from '../../plugins/clip_video/assemble.js';
 import { siteConfigOf as clipSiteConfig } from '../../plugins/clip_video/fetch.js';
 import { matchClip } from '../../plugins/clip_video/links.js';

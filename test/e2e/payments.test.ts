@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import type { OrderRecord } from '../../server/payments/orders.js';
+import type { OrderRecord } from '../../server/payments/order-records.js';
 import type { State } from '../../server/state.js';
 import { genericNotice, SECRETS, type SignedNotice } from '../http/payment-app.js';
 import { engines, type Place } from '../support/engines.js';

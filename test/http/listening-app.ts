@@ -32,7 +32,7 @@ import {
   type Pepper,
 } from '../../server/keys/index.js';
 import { createHealth, createMetrics, type Health } from '../../server/observability/index.js';
-import { type Prices } from '../../server/prices/index.js';
+import type { Prices } from '../../server/prices/index.js';
 import { openState, type State } from '../../server/state.js';
 import { createUsageService } from '../../server/usage/index.js';
 import {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Budget } from '../../server/budgets/budgets.js';
-import type { Settlement } from '../../server/usage/admissions.js';
+import type { Budget } from '../../server/budgets/tables.js';
+import type { Settlement } from '../../server/usage/usage-log.js';
 import { untilDayHasRoom } from '../support/same-day.js';
 import { describeOnStacks } from '../support/stacks.js';
 import { type Answer, type ListeningApp, startApp } from './listening-app.js';

@@ -1,5 +1,6 @@
 import { openDatabase } from '../../core/database/database.js';
-import type { JobRecord, NewJob, WorkOptions } from '../../core/jobs/jobs.js';
+import type { NewJob, WorkOptions } from '../../core/jobs/jobs.js';
+import type { JobRecord } from '../../core/jobs/records.js';
 import type { State } from '../../server/state.js';
 import type { JobChargesTable } from '../../server/usage/tables.js';
 import { type Engine, ListLogger, ManualClock, type Place } from './engines.js';

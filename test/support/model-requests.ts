@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Budget } from '../../server/budgets/budgets.js';
-import type { AdmissionRequest, Settlement } from '../../server/usage/admissions.js';
+import type { Budget } from '../../server/budgets/tables.js';
+import type { AdmissionRequest } from '../../server/usage/admissions.js';
+import type { Settlement } from '../../server/usage/usage-log.js';
 
 /** A request of a model route as tests make it. */
 export const CHAT = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { UserRecord } from '../../server/accounts/users.js';
+import type { UserRecord } from '../../server/accounts/tables.js';
 import { createKey, hashKey, type Pepper } from '../../server/keys/keys.js';
-import type { OrderRecord } from '../../server/payments/orders.js';
+import type { OrderRecord } from '../../server/payments/order-records.js';
 import type { PlanTerms } from '../../server/plans/plan-terms.js';
 import type { State } from '../../server/state.js';
 

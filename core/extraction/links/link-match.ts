@@ -5,7 +5,7 @@
  */
 
 import { GatewayError, isGatewayError } from '../../runtime/index.js';
-import { isPlainUrl, pathSegments } from '../scraping/index.js';
+import { isPlainUrl, pathSegments } from '../scraping/addresses.js';
 import { parseLinkText } from './link-text.js';
 import { wrappedIn } from './link-wrappers.js';
 

@@ -5,7 +5,7 @@
  * lookup, and a link without a query costs nothing.
  */
 
-import { pathSegments } from '../scraping/index.js';
+import { pathSegments } from '../scraping/addresses.js';
 
 export interface Wrapper {
   /** What the link is, as in "The link is a redirect". */

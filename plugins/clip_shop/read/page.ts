@@ -1,3 +1,11 @@
+/*
+ * Finds the product in the data that a page was rendered from, and decides what the page means: a product, a refusal by
+ * the platform, a security check, or only meta tags. Places are recognized by their content and the product's id,
+ * because names of routes change with each build. A page about another product never counts. Only tags whose URL is
+ * that of the product are used, without a price. The data are parsed with numbers as numbers first, and again with
+ * exact ids only if no node has the id.
+ */
+
 import {
   asId,
   asRecord,
@@ -13,9 +21,10 @@ import {
   metaTags,
   type Outcome,
 } from 'mediagate/plugin';
-import type { SiteConfig } from '../fetch.js';
 import { matchProduct } from '../links.js';
-import { type ProductPart, partOf, readProducts } from './product.js';
+import type { SiteConfig } from '../site.js';
+import { type ProductPart, partOf } from './part.js';
+import { readProducts } from './product.js';
 import { known, readText, readUrl } from './values.js';
 
 /** One place of a page that holds the product. */

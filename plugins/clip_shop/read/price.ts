@@ -1,3 +1,10 @@
+/*
+ * Reads the price of a product in any notation and currency. Visitors without an account see some digits masked; a
+ * masked price has no amount and is reported as hidden, and nothing is computed from its range. A zero counts as
+ * unknown, except for shipping fees. The percentage of a discount is dropped if it differs by more than one point from
+ * what the two prices give. Lists of variants supply the lowest and highest price only if all of them state one.
+ */
+
 import {
   asArray,
   asNumber,

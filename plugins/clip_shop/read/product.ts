@@ -1,3 +1,8 @@
+/*
+ * Makes one part of the document from each place of a page that holds the product, in both generations of the schema.
+ * Counters state whether the page rounds them. Shop data that belong to another seller are left out.
+ */
+
 import {
   asCount,
   asId,
@@ -7,13 +12,11 @@ import {
   asString,
   at,
   type JsonRecord,
-  type Precision,
   type Product,
   type ProductData,
-  type Review,
   rawStats,
 } from 'mediagate/plugin';
-import type { SiteConfig } from '../fetch.js';
+import type { SiteConfig } from '../site.js';
 import {
   readCategories,
   readDescription,
@@ -23,29 +26,10 @@ import {
   readVariants,
 } from './details.js';
 import type { ProductNode, RouterData } from './page.js';
+import type { ProductPart } from './part.js';
 import { readPrice } from './price.js';
-import { type ReviewWalk, readPageReviews, readRating } from './reviews.js';
+import { readPageReviews, readRating } from './reviews.js';
 import { anyKnown, filled, firstCount, known, readImageUrl, readText, readUrl } from './values.js';
-
-/** What one source has of a product: any part of the document. */
-export interface ProductPart {
-  product: Partial<Product>;
-  /** In the order of the source. */
-  reviews: readonly Review[];
-  raw_stats: ProductData['raw_stats'];
-  precision: Readonly<Record<string, Precision>>;
-  /** Reviews that were fetched page by page. */
-  walks?: readonly ReviewWalk[];
-  /** The page hides digits of the price. */
-  masked: boolean;
-  /** The platform says that the product cannot be bought now. */
-  notForSale: boolean;
-}
-
-/** A part with members of the product alone. */
-export function partOf(product: Partial<Product>): ProductPart {
-  return { product, reviews: [], raw_stats: {}, precision: {}, masked: false, notForSale: false };
-}
 
 /**
  * The requested product in a page's data, one part for each place that holds it.

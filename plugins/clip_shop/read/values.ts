@@ -1,3 +1,8 @@
+/*
+ * Readers for single values of the shop's data: texts that databases can store, addresses, counters such as `50.8K+`,
+ * and records and lists that are left out if they are empty.
+ */
+
 import { absoluteUrl, asArray, asCount, asNumber, asRecord, asString, type Count, parseCount } from 'mediagate/plugin';
 
 /** Text with something in it, fit for databases and UTF-8. */

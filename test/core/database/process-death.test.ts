@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
-import type { JobRecord } from '../../../core/jobs/jobs.js';
+import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
 import { engines, type Place } from '../../support/engines.js';
 import { budget } from '../../support/model-requests.js';

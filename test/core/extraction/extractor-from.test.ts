@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ExtractCall } from '../../../core/contracts/index.js';
+import type { ExtractCall } from '../../../core/contracts/index.js';
 import {
   audioSource,
   type ExtractorDeclaration,

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { isGatewayError, type JobPriority } from 'mediagate';
-import type { JobRecord, WorkOptions } from '../../../core/jobs/jobs.js';
+import type { WorkOptions } from '../../../core/jobs/jobs.js';
+import type { JobRecord } from '../../../core/jobs/records.js';
 import { engines } from '../../support/engines.js';
 import { createImageJobs, type ImageJobs, turn } from '../../support/image-jobs.js';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { JobRecord } from '../../../core/jobs/jobs.js';
+import type { JobRecord } from '../../../core/jobs/records.js';
 import type { Idempotency } from '../../../server/idempotency/idempotency-keys.js';
 import { engines } from '../../support/engines.js';
 import { createImageJobs, type ImageJobs, kind } from '../../support/image-jobs.js';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import type { JobsOfOwner } from '../../../core/jobs/administration.js';
-import type { Charge, JobRecord } from '../../../core/jobs/jobs.js';
+import type { Charge } from '../../../core/jobs/jobs.js';
+import type { JobRecord } from '../../../core/jobs/records.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { engines } from '../../support/engines.js';
 import { createImageJobs, type ImageJobs, turn, untilAborted } from '../../support/image-jobs.js';

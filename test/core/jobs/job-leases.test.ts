@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import type { JobRecord, WorkOptions } from '../../../core/jobs/jobs.js';
+import type { WorkOptions } from '../../../core/jobs/jobs.js';
+import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
 import { type DatabaseLink, startDatabaseLink } from '../../chaos/database-link.js';
 import { engines, ListLogger, type Place } from '../../support/engines.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { JobRecord } from '../../../core/jobs/jobs.js';
+import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
 import { engines, type Place } from '../../support/engines.js';
 import { tortureJobs } from '../../support/jobs-chaos.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Container, sniffContainer } from '../../../core/media/audio-formats.js';
+import { type Container, sniffContainer } from '../../../core/media/containers.js';
 
 const bytes = (text: string) => Buffer.from(text.padEnd(64, '\0'), 'latin1');
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import type { Container } from '../../../core/media/audio-formats.js';
+import type { Container } from '../../../core/media/containers.js';
 import { createFfmpeg, type Mp3Conversion, type SpeechConversion } from '../../../core/media/ffmpeg.js';
 import { runFfmpeg as runProcess } from '../../../core/media/ffmpeg-process.js';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/ffmpeg.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { AccountPlan } from '../../../server/accounts/accounts.js';
+import type { AccountPlan } from '../../../server/accounts/account-plans.js';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { BankTransaction, OrderState } from '../../../server/payments/orders.js';
+import type { BankTransaction, OrderState } from '../../../server/payments/order-records.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import type { OrderRecord } from '../../../server/payments/orders.js';
+import type { OrderRecord } from '../../../server/payments/order-records.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, type Place } from '../../support/engines.js';

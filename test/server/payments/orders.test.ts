@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { orderCodesIn } from '../../../server/payments/order-changes.js';
-import type { OrderRecord } from '../../../server/payments/orders.js';
+import type { OrderRecord } from '../../../server/payments/order-records.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';

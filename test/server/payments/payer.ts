@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
 import { systemClock } from '../../../core/runtime/time.js';
-import type { BankTransaction } from '../../../server/payments/orders.js';
+import type { BankTransaction } from '../../../server/payments/order-records.js';
 import { openState } from '../../../server/state.js';
 import { ListLogger } from '../../support/engines.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
-import type { UserRecord } from '../../../server/accounts/users.js';
+import type { UserRecord } from '../../../server/accounts/tables.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';

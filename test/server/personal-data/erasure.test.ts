@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
-import type { UserRecord } from '../../../server/accounts/users.js';
+import type { UserRecord } from '../../../server/accounts/tables.js';
 import { createPepper } from '../../../server/keys/index.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Budget } from '../../../server/budgets/budgets.js';
+import type { Budget } from '../../../server/budgets/tables.js';
 import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
 import { budget, CHAT, settlement } from '../../support/model-requests.js';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
-import type { Settlement } from '../../../server/usage/admissions.js';
 import type { UsageTotal } from '../../../server/usage/tables.js';
-import type { UsageEntry } from '../../../server/usage/usage-log.js';
+import type { Settlement, UsageEntry } from '../../../server/usage/usage-log.js';
 import { engines, ManualClock, type Place } from '../../support/engines.js';
 import { budget, settlement } from '../../support/model-requests.js';
 import { until } from '../../support/until.js';

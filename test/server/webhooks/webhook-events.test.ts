@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import { sql } from '../../../core/database/kysely.js';
-import type { JobRecord } from '../../../core/jobs/jobs.js';
+import type { JobRecord } from '../../../core/jobs/records.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../server/state.js';
 import type { WebhookInput, WebhookTry } from '../../../server/webhooks/webhook-events.js';
