@@ -3,25 +3,18 @@ import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { findPackagedChromium, findSystemChromium } from '../server/settings/executables.js';
+import { startObjectServerOfRun } from './support/object-server.js';
 import { packageRoot } from './support/package-root.js';
+import { startPostgresOfRun } from './support/postgres.js';
+import { readLastRun, storeLastRun, TestQueue } from './support/test-order.js';
 import { runTestFiles, type TestTotals } from './support/test-process.js';
 
 /**
- * All tests, or those of the folders that are named, in a few processes at a time, each with servers of its own. The last
- * line has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
+ * All tests, or those of the folders that are named, in a few processes at a time, which share a PostgreSQL and an object
+ * server. The files that took longest in the last run start first. Each process that ends says what it ran and how much is left. The last line
+ * has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
  * before it. Only the tests of one suite in test/e2e keep their order, since they are the steps of a walk.
  */
-
-/** How many files a process takes, by where they are. The slowest come first: none is begun when all others have ended. */
-const SHARES = [
-  { folder: 'test/e2e/', files: 3 },
-  { folder: 'test/core/jobs/', files: 5 },
-  { folder: 'test/core/database/', files: 5 },
-  { folder: 'test/core/storage/', files: 5 },
-  { folder: 'test/server/', files: 5 },
-  { folder: 'plugins/', files: 12 },
-  { folder: '', files: 12 },
-] as const;
 
 /** More than there are cores: many tests wait, for what takes its time or to see that nothing comes. */
 const PROCESSES = Math.min(availableParallelism() + 2, 5);
@@ -36,7 +29,7 @@ interface Share {
 }
 
 /** Slowest files that are listed. */
-const LISTED = 15;
+const LISTED = 10;
 
 const { values: order, positionals: folders } = parseArgs({
   options: { reverse: { type: 'boolean', default: false } },
@@ -50,8 +43,13 @@ const found = globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd 
   .filter((file) => folders.length === 0 || folders.some((folder) => file.startsWith(`${folder.replace(/\/$/, '')}/`)))
   .sort();
 if (found.length === 0) throw new Error(`There are no tests in ${folders.join(', ')}.`);
-// Reversed as a whole by the process that runs them.
-const shares: Share[] = [...(await systemChromiumShares()), ...share(found).map((files) => ({ files }))];
+// One share a file: they wait more than they compute.
+const browserShares = await systemChromiumShares();
+// The files of a share are reversed by the process that runs them.
+const queue = new TestQueue(found, readLastRun(), PROCESSES);
+const all = queue.left + browserShares.length;
+let done = 0;
+const begun = performance.now();
 const ended: TestTotals[] = [];
 
 // Hundreds of processes compile the same modules.
@@ -60,7 +58,11 @@ process.env.NODE_COMPILE_CACHE = compiled;
 process.once('exit', () => rmSync(compiled, { recursive: true, force: true }));
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+// PostgreSQL ends with this process.
+const [postgres, objects] = await Promise.all([startPostgresOfRun(), startObjectServerOfRun()]);
+Object.assign(process.env, postgres, objects.environment);
 await Promise.all(Array.from({ length: PROCESSES }, runShares));
+await objects.stop();
 
 printSeconds();
 const failures = ended.flatMap((totals) => totals.failures);
@@ -69,17 +71,7 @@ const count = (of: 'passed' | 'skipped') => ended.reduce((sum, totals) => sum + 
 console.log(`${count('passed')} passed, ${failures.length} failed, ${count('skipped')} skipped`);
 process.exitCode = failures.length > 0 ? 1 : 0;
 
-function share(files: readonly string[]): string[][] {
-  const rest = new Set(files);
-  return SHARES.flatMap(({ folder, files: atATime }) => {
-    const own = [...rest].filter((file) => file.startsWith(folder));
-    for (const file of own) rest.delete(file);
-    const count = Math.ceil(own.length / atATime);
-    return Array.from({ length: count }, (_, index) => own.slice(index * atATime, (index + 1) * atATime));
-  });
-}
-
-/** One share a file: they wait more than they compute. */
+/** Of the files that run on both browsers, those on the system's. */
 async function systemChromiumShares(): Promise<Share[]> {
   // With BROWSER_PATH all tests run on that one.
   if (process.env.BROWSER_PATH !== undefined || !findPackagedChromium()) return [];
@@ -96,6 +88,7 @@ async function systemChromiumShares(): Promise<Share[]> {
 
 /** Where the time goes. Files run side by side, so the sum is more than the time of the whole run. */
 function printSeconds(): void {
+  storeLastRun(Object.assign({}, ...ended.map(({ seconds }) => seconds)));
   const byFile = ended.flatMap(({ seconds }) => Object.entries(seconds)).sort(([, one], [, other]) => other - one);
   const byFolder = Map.groupBy(byFile, ([file]) => path.posix.dirname(file));
   const sums = Array.from(byFolder, ([folder, files]) => ({
@@ -109,8 +102,15 @@ function printSeconds(): void {
   for (const [file, seconds] of byFile.slice(0, LISTED)) line(file, seconds);
 }
 
+function nextShare(): Share | undefined {
+  const share = browserShares.shift();
+  if (share) return share;
+  const files = queue.next();
+  return files && { files };
+}
+
 async function runShares(): Promise<void> {
-  for (let next = shares.shift(); next; next = shares.shift()) {
+  for (let next = nextShare(); next; next = nextShare()) {
     const { files, browserPath } = next;
     const run = await runTestFiles(
       files.map((file) => `dist/${file}`),
@@ -119,5 +119,8 @@ async function runShares(): Promise<void> {
     const on = browserPath === undefined ? '' : `on ${browserPath}: `;
     process.stdout.write(run.output);
     ended.push({ ...run, failures: run.failures.map((failure) => on + failure) });
+    done += files.length;
+    const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
+    console.log(`${on}${files.join(' ')} ended. After ${minutes} minutes, ${all - done} of ${all} files are left.\n`);
   }
 }

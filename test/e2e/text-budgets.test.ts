@@ -95,7 +95,8 @@ describeOnStacks('budgets of a running gateway', (stack) => {
     const reading = usage();
     await until(async () => {
       const { rowCount } = await other.query(
-        "select 1 from pg_locks where relation = 'budgets'::regclass and not granted",
+        `select 1 from pg_locks join pg_database on pg_database.oid = pg_locks.database
+         where datname = current_database() and relation = 'budgets'::regclass and not granted`,
       );
       return rowCount === 1;
     });

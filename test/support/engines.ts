@@ -88,9 +88,8 @@ export const engines: readonly Engine[] = [
     async place(context) {
       const postgres = await postgresFor(context);
       const databaseUrl = await postgres.createDatabase();
-      // A server of the tests' own takes its databases with it.
-      const foreign = postgres.source === 'environment';
-      return createPlace(databaseUrl, foreign ? () => postgres.dropDatabase(databaseUrl) : undefined);
+      // A server of this process takes its databases with it.
+      return createPlace(databaseUrl, postgres.isCommon ? () => postgres.dropDatabase(databaseUrl) : undefined);
     },
     async reusedPlace(context) {
       databases ??= postgresDatabases(await postgresFor(context));

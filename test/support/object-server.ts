@@ -20,6 +20,24 @@ export interface ObjectServerOptions {
   folder?: string;
 }
 
+/** Has the URL of the server of a whole run, for its processes. */
+const OF_THE_RUN = 'TEST_RUN_OBJECTS';
+
+/** The server of the whole run where there is one, else one of this process. Each user keeps its objects under a prefix. */
+export async function sharedObjectServer(): Promise<ObjectServer> {
+  const url = process.env[OF_THE_RUN];
+  return url === undefined ? startObjectServer() : { url, stop: async () => undefined };
+}
+
+/** Starts the server that all processes of a run share, each of which is given the environment. */
+export async function startObjectServerOfRun(): Promise<{
+  environment: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}> {
+  const { url, stop } = await startObjectServer();
+  return { environment: { [OF_THE_RUN]: url }, stop };
+}
+
 /** An S3-compatible server from npm in a process of its own. */
 export async function startObjectServer(options: ObjectServerOptions = {}): Promise<ObjectServer> {
   const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), 'mediagate-objects-')));

@@ -16,6 +16,8 @@ export interface TestPostgres {
   source: 'environment' | PostgresBinaries['source'];
   /** Of the superuser, database `postgres`. */
   url: string;
+  /** Whether others use it as well: it outlives this process, and databases that are no longer used are to be removed. */
+  isCommon: boolean;
   /** Makes an empty database and gives its URL. */
   createDatabase(): Promise<string>;
   dropDatabase(url: string): Promise<void>;
@@ -54,10 +56,32 @@ export function databaseUser(): DatabaseUser | undefined {
 
 let shared: Promise<TestPostgres | PostgresMissing> | undefined;
 
-/** The one server of this test run. It ends with the process, however that ends. */
+/** Has the server of a whole run, for its processes. */
+const OF_THE_RUN = 'TEST_RUN_POSTGRES';
+
+/**
+ * The one server of this test run: that of {@link startPostgresOfRun}, else one of this process, which ends with it, however
+ * that ends.
+ */
 export function sharedPostgres(): Promise<TestPostgres | PostgresMissing> {
-  shared ??= startPostgres();
+  shared ??= findPostgresOfRun() ?? startPostgres();
   return shared;
+}
+
+/** Starts the server that all processes of a run share, each of which is given the environment. Empty where there is none. */
+export async function startPostgresOfRun(): Promise<Readonly<Record<string, string>>> {
+  // All processes of a run, with the gateways that they start.
+  const configuration = { max_connections: '800', shared_buffers: '64MB' };
+  const started = await startPostgres({ configuration });
+  if ('unavailable' in started || started.source === 'environment') return {};
+  return { [OF_THE_RUN]: JSON.stringify({ source: started.source, url: started.url }) };
+}
+
+function findPostgresOfRun(): Promise<TestPostgres> | undefined {
+  const text = process.env[OF_THE_RUN];
+  if (text === undefined) return undefined;
+  const { source, url } = JSON.parse(text) as Pick<TestPostgres, 'source' | 'url'>;
+  return Promise.resolve({ source, url, isCommon: true, ...databasesOf(url), stop: async () => undefined });
 }
 
 /** Starts a server of its own, or finds the one of `TEST_POSTGRES_URL`. */
@@ -67,7 +91,7 @@ export async function startPostgres({
 }: StartOptions = {}): Promise<TestPostgres | PostgresMissing> {
   const given = process.env.TEST_POSTGRES_URL;
   if (given && (source === undefined || source === 'environment')) {
-    return { source: 'environment', url: given, ...databasesOf(given), stop: async () => undefined };
+    return { source: 'environment', url: given, isCommon: true, ...databasesOf(given), stop: async () => undefined };
   }
   const reasons: string[] = [];
   for (const binaries of findPostgresBinaries()) {
@@ -184,7 +208,7 @@ async function serve({ source, bin, folder, user, configuration }: ServeOptions)
     await stop();
     throw new Error(`it did not start: ${log.trim().split('\n').at(-1)}`, { cause: error });
   }
-  return { source, url, ...databasesOf(url), takeAway, stop };
+  return { source, url, isCommon: false, ...databasesOf(url), takeAway, stop };
 }
 
 /** @throws Error of the last attempt where it does not answer within that many milliseconds. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { StateSettings } from '../../server/state.js';
 import { startObjectProxy } from './object-proxy.js';
-import { startObjectServer } from './object-server.js';
+import { sharedObjectServer } from './object-server.js';
 import { sharedPostgres } from './postgres.js';
 import { postgresDatabases } from './postgres-databases.js';
 import { startRedis } from './redis.js';
@@ -44,7 +44,7 @@ const embedded: Stack = {
 
 let shared: Promise<Servers | { unavailable: string }> | undefined;
 
-/** Each process of the tests has servers of its own, which end with it. */
+/** PostgreSQL and the object server may be those of the whole run; what this process has started ends with it. */
 function sharedServers(): Promise<Servers | { unavailable: string }> {
   shared ??= startServers();
   return shared;
@@ -54,7 +54,7 @@ async function startServers(): Promise<Servers | { unavailable: string }> {
   const [postgres, redis, objects] = await Promise.all([
     sharedPostgres(),
     startRedis(),
-    startObjectServer().then(startObjectProxy),
+    sharedObjectServer().then(startObjectProxy),
   ]);
   if ('unavailable' in postgres) return postgres;
   if ('unavailable' in redis) return redis;

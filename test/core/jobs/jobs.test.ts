@@ -307,7 +307,8 @@ for (const engine of engines) {
           const late = accept('late', {}, patient);
           await until(async () => {
             const { rowCount } = await observer.query(
-              `select 1 from pg_locks where locktype = 'advisory' and not granted`,
+              `select 1 from pg_locks join pg_database on pg_database.oid = pg_locks.database
+               where datname = current_database() and locktype = 'advisory' and not granted`,
             );
             return rowCount === 1;
           });

@@ -1,0 +1,106 @@
+/**
+ * Decides in which order the files of a whole run start, and how many of them share a process. A file takes the seconds of
+ * the last run, else those that it usually takes. The longest come first, so that none is begun when all others have ended.
+ * A process takes files for a while at most; the shares get shorter towards the end, where all processes are to end together.
+ */
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { packageRoot } from './package-root.js';
+
+/** Seconds of files, by their path in `dist`. */
+export type FileSeconds = Readonly<Record<string, number>>;
+
+/** Files that take much longer than others of their folder, in a run on two cores; rough, since only their order matters. */
+const USUAL_FILES: FileSeconds = {
+  'test/core/browser/browser.test.js': 170,
+  'test/e2e/accessible-pages-browser.test.js': 140,
+  'test/http/key-commands.test.js': 130,
+  'test/e2e/scale-faults.test.js': 95,
+  'test/core/testing/refused-plugins.test.js': 90,
+  'test/e2e/unlucky-browser.test.js': 85,
+  'test/e2e/token-budgets.test.js': 80,
+  'test/http/cli.test.js': 75,
+  'test/http/extract-batch.test.js': 65,
+  'test/e2e/account-walk.test.js': 65,
+  'test/captures.test.js': 65,
+};
+
+/** What any other file takes, by where it is; the first that fits. */
+const USUAL_FOLDERS: readonly { folder: string; seconds: number }[] = [
+  { folder: 'test/core/browser/', seconds: 40 },
+  { folder: 'test/e2e/', seconds: 25 },
+  { folder: 'test/core/jobs/', seconds: 15 },
+  { folder: 'test/http/', seconds: 9 },
+  { folder: 'test/server/', seconds: 5 },
+  { folder: '', seconds: 4 },
+];
+
+/** Longer shares would save little: a process takes two or three seconds until its servers have started. */
+const MAX_SHARE_SECONDS = 90;
+const MIN_SHARE_SECONDS = 15;
+/** Files of a process at most, since what their modules hold is never freed. */
+const MAX_SHARE_FILES = 12;
+
+/** Not committed, and gone with the packages: it is of this machine. */
+const LAST_RUN = path.join(packageRoot, 'node_modules', '.cache', 'mediagate-test-seconds.json');
+
+/** Empty where there was no run, or its seconds cannot be read. */
+export function readLastRun(file = LAST_RUN): FileSeconds {
+  try {
+    const stored: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    const entries = typeof stored === 'object' && stored !== null ? Object.entries(stored) : [];
+    return Object.fromEntries(entries.filter(([, seconds]) => typeof seconds === 'number' && seconds >= 0));
+  } catch {
+    // The usual order is nearly as good.
+    return {};
+  }
+}
+
+/** Remembers the seconds of a run beside those of files that were not in it. */
+export function storeLastRun(seconds: FileSeconds, file = LAST_RUN): void {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify({ ...readLastRun(file), ...seconds }));
+}
+
+/** What a file is expected to take. */
+export function expectedSeconds(file: string, lastRun: FileSeconds): number {
+  const usual = USUAL_FOLDERS.find(({ folder }) => file.startsWith(folder))?.seconds ?? 1;
+  return lastRun[file] ?? USUAL_FILES[file] ?? usual;
+}
+
+/** A queue of the files, the longest first, for a number of processes. */
+export class TestQueue {
+  readonly #waiting: { file: string; seconds: number }[];
+  readonly #processes: number;
+
+  constructor(files: readonly string[], lastRun: FileSeconds, processes: number) {
+    this.#waiting = files
+      .map((file) => ({ file, seconds: expectedSeconds(file, lastRun) }))
+      .sort((one, other) => other.seconds - one.seconds);
+    this.#processes = processes;
+  }
+
+  get left(): number {
+    return this.#waiting.length;
+  }
+
+  /** What a process runs next, together; undefined where nothing is left. */
+  next(): readonly string[] | undefined {
+    const first = this.#waiting.shift();
+    if (!first) return undefined;
+    const left = this.#waiting.reduce((sum, { seconds }) => sum + seconds, first.seconds);
+    // Half of what each process has left: its next share can make up for what this one takes too long.
+    const fair = left / (2 * this.#processes);
+    const limit = Math.min(Math.max(fair, MIN_SHARE_SECONDS), MAX_SHARE_SECONDS);
+    const files = [first.file];
+    let seconds = first.seconds;
+    for (let next = this.#waiting[0]; next && files.length < MAX_SHARE_FILES; next = this.#waiting[0]) {
+      seconds += next.seconds;
+      if (seconds > limit) break;
+      files.push(next.file);
+      this.#waiting.shift();
+    }
+    return files;
+  }
+}
