@@ -147,7 +147,8 @@ function toolOf(command, rest) {
   if (command !== '--test') return TOOLS[command];
   const [first] = rest;
   // The runner takes folders; a file or a title goes to mocha.
-  const isForRunner = first === undefined || first === '--reverse' || /^(test|plugins)(?!.*\.js$)/.test(first);
+  const isForRunner =
+    first === undefined || ['--reverse', '--quick'].includes(first) || /^(test|plugins)(?!.*\.js$)/.test(first);
   return isForRunner ? 'dist/test/run.js' : 'node_modules/mocha/bin/mocha.js';
 }
 

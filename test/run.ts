@@ -1,23 +1,32 @@
 import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism, cpus, tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { findPackagedChromium, findSystemChromium } from '../server/settings/executables.js';
 import { startObjectServerOfRun } from './support/object-server.js';
 import { packageRoot } from './support/package-root.js';
 import { startPostgresOfRun } from './support/postgres.js';
-import { readLastRun, storeLastRun, TestQueue } from './support/test-order.js';
+import { changedSources, QuickQueue, readLastRun, storeLastRun, WholeQueue } from './support/test-order.js';
 import { runTestFiles, type TestTotals } from './support/test-process.js';
 
 /**
  * All tests, or those of the folders that are named, in a few processes at a time, which share a PostgreSQL and an object
  * server. The files that took longest in the last run start first. Each process that ends says what it ran and how much is left. The last line
  * has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
- * before it. Only the tests of one suite in test/e2e keep their order, since they are the steps of a walk.
+ * before it. Only the tests of one suite in test/e2e keep their order, since they are the steps of a walk. `--quick` runs what
+ * a minute has room for, on SQLite alone and without a browser, those of changed subjects first.
  */
 
 /** More than there are cores: many tests wait, for what takes its time or to see that nothing comes. */
 const PROCESSES = Math.min(availableParallelism() + 2, 5);
+
+/** At most this many more while cores are idle, which they are where most tests that run wait. */
+const MORE_PROCESSES = 4;
+/** Part of the time of all cores in which they have nothing to do; less is no use to another process. */
+const IDLE = 0.3;
+/** Seconds over which it is measured: a process needs the first two or three of them to get to its tests. */
+const IDLE_SECONDS = 5;
 
 /** Files that test the browser service. Where a packaged and a system Chromium are there, they run on both. */
 const BROWSER_FILES = 'test/core/browser/{browser,browser-attack,browser-memory,gateway-browser}.test.js';
@@ -31,8 +40,11 @@ interface Share {
 /** Slowest files that are listed. */
 const LISTED = 10;
 
-const { values: order, positionals: folders } = parseArgs({
-  options: { reverse: { type: 'boolean', default: false } },
+const {
+  values: { quick, ...order },
+  positionals: folders,
+} = parseArgs({
+  options: { reverse: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 const cwd = `${packageRoot}/dist`;
@@ -44,9 +56,11 @@ const found = globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd 
   .sort();
 if (found.length === 0) throw new Error(`There are no tests in ${folders.join(', ')}.`);
 // One share a file: they wait more than they compute.
-const browserShares = await systemChromiumShares();
+const browserShares = quick ? [] : await systemChromiumShares();
 // The files of a share are reversed by the process that runs them.
-const queue = new TestQueue(found, readLastRun(), PROCESSES);
+const queue = quick
+  ? new QuickQueue(found, readLastRun(), changedSources())
+  : new WholeQueue(found, readLastRun(), PROCESSES);
 const all = queue.left + browserShares.length;
 let done = 0;
 const begun = performance.now();
@@ -55,21 +69,38 @@ const ended: TestTotals[] = [];
 // Hundreds of processes compile the same modules.
 const compiled = mkdtempSync(path.join(tmpdir(), 'mediagate-compiled-'));
 process.env.NODE_COMPILE_CACHE = compiled;
-process.once('exit', () => rmSync(compiled, { recursive: true, force: true }));
+process.once('exit', () => {
+  try {
+    rmSync(compiled, { recursive: true, force: true });
+  } catch {
+    // A process that still writes into it is ended by the next handler, which an error here would leave out.
+  }
+});
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
-// PostgreSQL ends with this process.
-const [postgres, objects] = await Promise.all([startPostgresOfRun(), startObjectServerOfRun()]);
-Object.assign(process.env, postgres, objects.environment);
-await Promise.all(Array.from({ length: PROCESSES }, runShares));
-await objects.stop();
+const stopServers = quick ? undefined : await startServers();
+if (quick) process.env.TEST_QUICK = '1';
+await Promise.all([...Array.from({ length: PROCESSES }, runShares), addWhileIdle()]);
+await stopServers?.();
 
 printSeconds();
+if (quick) {
+  console.log(
+    `This was a quick run: ${done} of ${found.length} files, on SQLite alone and without a browser. ${queue.left} more had no time.`,
+  );
+}
 const failures = ended.flatMap((totals) => totals.failures);
 for (const title of failures) console.log(`failed: ${title}`);
 const count = (of: 'passed' | 'skipped') => ended.reduce((sum, totals) => sum + totals[of], 0);
 console.log(`${count('passed')} passed, ${failures.length} failed, ${count('skipped')} skipped`);
 process.exitCode = failures.length > 0 ? 1 : 0;
+
+/** For all processes. PostgreSQL ends with this one, and the other as it is told. */
+async function startServers(): Promise<() => Promise<void>> {
+  const [postgres, objects] = await Promise.all([startPostgresOfRun(), startObjectServerOfRun()]);
+  Object.assign(process.env, postgres, objects.environment);
+  return objects.stop;
+}
 
 /** Of the files that run on both browsers, those on the system's. */
 async function systemChromiumShares(): Promise<Share[]> {
@@ -88,7 +119,8 @@ async function systemChromiumShares(): Promise<Share[]> {
 
 /** Where the time goes. Files run side by side, so the sum is more than the time of the whole run. */
 function printSeconds(): void {
-  storeLastRun(Object.assign({}, ...ended.map(({ seconds }) => seconds)));
+  // On SQLite alone a file takes less.
+  if (!quick) storeLastRun(Object.assign({}, ...ended.map(({ seconds }) => seconds)));
   const byFile = ended.flatMap(({ seconds }) => Object.entries(seconds)).sort(([, one], [, other]) => other - one);
   const byFolder = Map.groupBy(byFile, ([file]) => path.posix.dirname(file));
   const sums = Array.from(byFolder, ([folder, files]) => ({
@@ -110,17 +142,39 @@ function nextShare(): Share | undefined {
 }
 
 async function runShares(): Promise<void> {
-  for (let next = nextShare(); next; next = nextShare()) {
-    const { files, browserPath } = next;
-    const run = await runTestFiles(
-      files.map((file) => `dist/${file}`),
-      { ...order, environment: browserPath === undefined ? {} : { BROWSER_PATH: browserPath } },
-    );
-    const on = browserPath === undefined ? '' : `on ${browserPath}: `;
-    process.stdout.write(run.output);
-    ended.push({ ...run, failures: run.failures.map((failure) => on + failure) });
-    done += files.length;
-    const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
-    console.log(`${on}${files.join(' ')} ended. After ${minutes} minutes, ${all - done} of ${all} files are left.\n`);
+  for (let next = nextShare(); next; next = nextShare()) await runShare(next);
+}
+
+/** Runs further shares while the others leave cores idle. */
+async function addWhileIdle(): Promise<void> {
+  const added = new Set<Promise<void>>();
+  for (let before = coreTimes(); browserShares.length + queue.left > 0; before = coreTimes()) {
+    await sleep(IDLE_SECONDS * 1_000);
+    const { idle, all } = coreTimes();
+    if (added.size === MORE_PROCESSES || idle - before.idle < IDLE * (all - before.all)) continue;
+    const next = nextShare();
+    if (!next) break;
+    const run: Promise<void> = runShare(next).finally(() => added.delete(run));
+    added.add(run);
   }
+  await Promise.all(added);
+}
+
+function coreTimes(): { idle: number; all: number } {
+  const times = cpus().map((core) => core.times);
+  const sum = (of: (each: (typeof times)[number]) => number) => times.reduce((total, each) => total + of(each), 0);
+  return { idle: sum(({ idle }) => idle), all: sum((each) => Object.values(each).reduce((one, other) => one + other)) };
+}
+
+async function runShare({ files, browserPath }: Share): Promise<void> {
+  const run = await runTestFiles(
+    files.map((file) => `dist/${file}`),
+    { ...order, environment: browserPath === undefined ? {} : { BROWSER_PATH: browserPath } },
+  );
+  const on = browserPath === undefined ? '' : `on ${browserPath}: `;
+  process.stdout.write(run.output);
+  ended.push({ ...run, failures: run.failures.map((failure) => on + failure) });
+  done += files.length;
+  const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
+  console.log(`${on}${files.join(' ')} ended. After ${minutes} minutes, ${all - done} of ${all} files are left.\n`);
 }

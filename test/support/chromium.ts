@@ -9,7 +9,8 @@ import { packageRoot } from './package-root.js';
  * none the tests are left pending, which the report shows. They look at processes the way Linux shows them.
  */
 export async function chromiumFor(test: Mocha.Context): Promise<BrowserExecutable> {
-  const { BROWSER_PATH: configured, PATH: searchPath } = process.env;
+  const { BROWSER_PATH: configured, PATH: searchPath, TEST_QUICK: isQuick } = process.env;
+  if (isQuick) test.skip();
   const found = await findChromium({ configured, searchPath }, path.join(packageRoot, 'dist', 'test-browser'));
   if (!found || process.platform !== 'linux') test.skip();
   return found.prepare();

@@ -81,7 +81,7 @@ export interface Engine {
 
 let databases: ReturnType<typeof postgresDatabases> | undefined;
 
-export const engines: readonly Engine[] = [
+const all: readonly Engine[] = [
   { name: 'sqlite', place: () => createPlace(), reusedPlace: () => createPlace() },
   {
     name: 'postgres',
@@ -98,6 +98,9 @@ export const engines: readonly Engine[] = [
     },
   },
 ];
+
+/** A quick run has the first alone. */
+export const engines: readonly Engine[] = process.env.TEST_QUICK ? all.slice(0, 1) : all;
 
 async function postgresFor(context: Mocha.Context): Promise<TestPostgres> {
   const postgres = await sharedPostgres();

@@ -88,6 +88,8 @@ const servers: Stack = {
 /** The same suite on everything that a gateway may stand on. Its tests are pending, saying why, where that cannot be had. */
 export function describeOnStacks(title: string, define: (stack: Stack) => void): void {
   describe(`${title}, on ${embedded.name}`, () => define(embedded));
+  // A quick run has the first alone.
+  if (process.env.TEST_QUICK) return;
   describe(`${title}, on ${servers.name}`, () => {
     before(async function () {
       const started = await sharedServers();

@@ -1,0 +1,102 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import {
+  expectedSeconds,
+  isAbout,
+  QuickQueue,
+  readLastRun,
+  storeLastRun,
+  type TestQueue,
+  WholeQueue,
+} from './support/test-order.js';
+
+/** Everything that a queue gives out, share by share. */
+function shares(queue: TestQueue): (readonly string[])[] {
+  const given: (readonly string[])[] = [];
+  for (let files = queue.next(); files; files = queue.next()) given.push(files);
+  return given;
+}
+
+describe('a whole run of the tests', () => {
+  it('gives each file out once, the longest of the last run first, and shorter shares towards its end', () => {
+    const files = Array.from({ length: 60 }, (_, index) => `test/http/${index}.test.js`);
+    const lastRun = Object.fromEntries(files.map((file, index) => [file, index]));
+    const given = shares(new WholeQueue(files, lastRun, 4));
+    expect(given.flat()).to.deep.equal(files.toReversed());
+    const seconds = given.map((share) => share.reduce((sum, file) => sum + (lastRun[file] ?? 0), 0));
+    expect(Math.max(...seconds)).to.be.at.most(90);
+    for (const share of given.slice(-4)) expect(share.length).to.be.at.most(12);
+    expect(Math.max(...seconds.slice(-4))).to.be.at.most(21);
+  });
+
+  it('gives a file that takes longer than any share a process of its own', () => {
+    const lastRun = { 'test/b.test.js': 500, 'test/a.test.js': 1, 'test/c.test.js': 2 };
+    expect(shares(new WholeQueue(Object.keys(lastRun).sort(), lastRun, 1))).to.deep.equal([
+      ['test/b.test.js'],
+      ['test/c.test.js', 'test/a.test.js'],
+    ]);
+  });
+
+  it('expects without a last run what files usually take', () => {
+    const browser = 'test/core/browser/browser.test.js';
+    expect(expectedSeconds(browser, {})).to.be.above(expectedSeconds('test/e2e/any.test.js', {}));
+    expect(expectedSeconds('test/e2e/any.test.js', {})).to.be.above(expectedSeconds('test/words.test.js', {}));
+    expect(expectedSeconds(browser, { [browser]: 3 })).to.equal(3);
+  });
+
+  it('remembers its seconds beside those of files that it had not, and takes no others for seconds', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-order-'));
+    const file = path.join(folder, 'below', 'seconds.json');
+    try {
+      expect(readLastRun(file)).to.deep.equal({});
+      storeLastRun({ one: 1, two: 2 }, file);
+      storeLastRun({ two: 3 }, file);
+      expect(readLastRun(file)).to.deep.equal({ one: 1, two: 3 });
+      await writeFile(file, '{"one":"long","two":-1,"three":4}');
+      expect(readLastRun(file)).to.deep.equal({ three: 4 });
+      await writeFile(file, '{"one":');
+      expect(readLastRun(file)).to.deep.equal({});
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe('a quick run of the tests', () => {
+  const lastRun = { 'test/http/a.test.js': 3, 'test/http/b.test.js': 1, 'test/http/key-list.test.js': 40 };
+  const files = [...Object.keys(lastRun), 'test/e2e/c.test.js', 'test/http/long.test.js'];
+  const seconds = { ...lastRun, 'test/http/long.test.js': 100 };
+
+  it('takes changed subjects first, then the shortest files, and no whole processes', () => {
+    const queue = new QuickQueue(files, seconds, ['server/keys/keys.ts'], () => 0);
+    expect(shares(queue)).to.deep.equal([
+      ['test/http/key-list.test.js'],
+      ['test/http/b.test.js', 'test/http/a.test.js'],
+    ]);
+  });
+
+  it('begins nothing after its time, and knows how much is left', () => {
+    let now = 0;
+    const queue = new QuickQueue(files, seconds, ['server/keys/keys.ts'], () => now);
+    expect(queue.next()).to.deep.equal(['test/http/key-list.test.js']);
+    now = 71;
+    expect([queue.next(), queue.left]).to.deep.equal([undefined, 2]);
+  });
+
+  for (const [test, source, expected] of [
+    ['test/server/usage/usage-log.test.js', 'server/usage/tables.ts', true],
+    ['test/core/jobs/jobs.test.js', 'core/jobs/index.ts', true],
+    ['test/http/rate-limits.test.js', 'server/limits/rate-limit.ts', true],
+    ['test/http/rate-limits.test.js', 'server/keys/keys.ts', false],
+    ['plugins/photo/test/photo.test.js', 'plugins/photo/pages.ts', true],
+    ['plugins/photo/test/photo.test.js', 'plugins/social/pages.ts', false],
+    ['test/http/text.test.js', 'test/http/text.test.ts', true],
+    ['test/http/text.test.js', 'docs/guides/text.md', false],
+  ] as const) {
+    it(`holds ${test} ${expected ? 'to be' : 'not to be'} about ${source}`, () => {
+      expect(isAbout(test, source)).to.equal(expected);
+    });
+  }
+});
