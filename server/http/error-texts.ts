@@ -1,3 +1,11 @@
+/*
+ * What each error code means, its usual cause and what the client can do, in English. The API reference,
+ * `docs/reference/errors.md` and the pages of the site show these texts; answers have a message of their own. The type
+ * requires a text for every code, so a new code does not compile without one. Whether a repetition may help is not
+ * stated here: core declares it with the code (`isRetryable`). Texts of codes that concern a platform or a model vendor
+ * are in source-error-texts.ts.
+ */
+
 import type { ErrorCode } from '../../core/runtime/index.js';
 import { ASK_AGAIN, type ErrorText, SOURCE_ERROR_TEXTS, WAIT } from './source-error-texts.js';
 

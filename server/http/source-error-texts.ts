@@ -1,3 +1,8 @@
+/*
+ * Explains the error codes that concern a platform or a model vendor: why an item cannot be extracted, and how an
+ * upstream may fail.
+ */
+
 import type { DefinitiveCode, TransientCode } from '../../core/runtime/index.js';
 
 /** The explanation of an error code, for the API reference and `docs/reference/errors.md`. */
