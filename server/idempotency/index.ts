@@ -1,3 +1,4 @@
+export { idempotencyErrors } from './errors.js';
 export {
   createIdempotencyService,
   type IdempotencyService,

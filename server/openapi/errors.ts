@@ -1,16 +1,6 @@
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
-import { ERROR_CODES, type ErrorCode } from '../../core/runtime/index.js';
-import {
-  Attempts,
-  Count,
-  ERROR_TEXTS,
-  type ErrorFormat,
-  errorClassOf,
-  Nullable,
-  OneOf,
-  type Route,
-  Text,
-} from '../http/index.js';
+import { ERROR_CODES, ERRORS, type ErrorCode } from '../../core/runtime/index.js';
+import { Attempts, Count, type ErrorFormat, errorClassOf, Nullable, OneOf, type Route, Text } from '../http/index.js';
 
 /*
  * The error answers of the API reference: by route, the codes of each status, and the body that its error format has.
@@ -69,7 +59,7 @@ type Fields = Readonly<Record<string, TSchema>>;
 /** Error bodies, by name. Fields may be added to any of them. */
 export const ERROR_SCHEMAS: Readonly<Record<string, TSchema>> = {
   ErrorCode: Type.Union(
-    ERROR_CODES.map((code) => Type.Literal(code, { description: ERROR_TEXTS[code].meaning })),
+    ERROR_CODES.map((code) => Type.Literal(code, { description: ERRORS[code].meaning })),
     { description: 'Stable code of an error.' },
   ),
   Error: errorWith('Why a request was refused or failed.', {
