@@ -43,6 +43,8 @@ function sharedAjv(): Ajv2020 {
     allowUnionTypes: true,
     // Errors then contain the failed part of the schema, which is more informative.
     verbose: true,
+    // Its own optimizer takes half of the time of a compilation, all at the start of a process; V8 optimizes the code anyway.
+    code: { optimize: false },
   });
   return ajv;
 }

@@ -1,3 +1,8 @@
+/*
+ * Decide here when the parts that the methods found suffice, and how they become one document. In a merge, earlier
+ * parts win, and later ones fill what is missing.
+ */
+
 import { type Extraction, type ItemRun, mergePosts, type PartialPost } from 'mediagate/plugin';
 
 /** Whether the parts so far make further requests unnecessary. */

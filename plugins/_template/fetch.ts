@@ -1,3 +1,9 @@
+/*
+ * Put every request to the platform here, and nothing else. `http` refuses private addresses, limits sizes and times,
+ * and is replaced by recordings in tests. Addresses and markers stand in `site-config.json`, which an operator can
+ * override without a release.
+ */
+
 import { fillUrl, type HttpClient, loadSiteConfig, requireSuccess, type SiteConfigOverride } from 'mediagate/plugin';
 import shipped from './site-config.json' with { type: 'json' };
 

@@ -1,3 +1,9 @@
+/*
+ * Start here. This file declares the plugin: its options, and the methods that extraction runs in this order until
+ * `isEnough` holds. Put the cheapest and best first. A `definitive` method is an official source: if it says "private" or
+ * "removed", the run ends. Copy the folder, rename it, and replace the contents file by file.
+ */
+
 import { definePlugin, extractorFrom, type PartialPost, Type } from 'mediagate/plugin';
 import { assemble, isEnough, isWorthwhile } from './assemble.js';
 import { createRequests, siteConfigOf } from './fetch.js';

@@ -1,3 +1,9 @@
+/*
+ * Decide here which addresses are yours. The function runs for every link that the gateway receives, so make no
+ * requests in it and compare hosts whole. Return `undefined` for other sites, and `unsupported` for pages of your site
+ * that you do not extract.
+ */
+
 import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate/plugin';
 
 const HOSTS = new Set(['reelbox.example', 'www.reelbox.example', 'm.reelbox.example']);

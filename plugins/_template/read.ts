@@ -1,3 +1,9 @@
+/*
+ * Turn each reply of the platform into a part of the document here. Make no requests and throw no errors: return
+ * `found`, a `definitive` reason such as "private", or a `transient` one. Check the id first, because platforms
+ * sometimes send another item. Leave out what the reply does not state; never guess it.
+ */
+
 import {
   asArray,
   asNumber,

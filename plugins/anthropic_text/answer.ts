@@ -1,3 +1,11 @@
+/*
+ * Converts answers of Anthropic's format to those of `/v1/chat/completions`. Thinking becomes `reasoning_content`, as
+ * servers with that format send it. A stream is converted event by event; an event without an equivalent becomes a
+ * comment, so that clients see that the connection lives. Whole answers that are large are converted in a worker
+ * thread. Tools get back the names that the client gave them. Numbers keep all their digits. A body that is not a
+ * message is passed on unchanged, and the gateway reports what is wrong with it.
+ */
+
 import {
   asRecord,
   asRecords,
@@ -10,11 +18,6 @@ import {
   ToolNames,
   tryParseJson,
 } from 'mediagate/plugin';
-
-/*
- * Converts answers of Anthropic's format to those of `/v1/chat/completions`. Thinking becomes `reasoning_content`, as
- * servers with that format send it.
- */
 
 const FINISHES: Readonly<Record<string, string>> = {
   max_tokens: 'length',

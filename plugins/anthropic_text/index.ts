@@ -1,3 +1,11 @@
+/*
+ * Serves models of servers with Anthropic's messages format. Messages pass through as they are; chats and responses are
+ * converted before an upstream is asked, so that a request that cannot be converted is refused once. Large bodies are
+ * converted in a worker thread. Counting tokens has its own fail-over state and cannot take an upstream out of service
+ * for answers. Two refusals are specific to this vendor: an empty credit balance is the operator's account, and a 404
+ * that names a file or container is the client's error.
+ */
+
 import { createHash } from 'node:crypto';
 import {
   accountFailure,

@@ -1,3 +1,11 @@
+/*
+ * Decides when the parts of a product suffice, and merges them. For each field the earlier part wins, but a price with
+ * an amount replaces a hidden one, and fields of the shop and the rating are merged one by one. Data of another shop
+ * are left out. The document states the source of each field and which numbers are rounded; what is missing becomes a
+ * limitation. If all URLs of a product refuse it, their reasons together decide whether it is removed, blocked in the
+ * region, or needs a login.
+ */
+
 import {
   type DefinitiveCode,
   GatewayError,

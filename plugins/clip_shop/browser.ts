@@ -1,3 +1,11 @@
+/*
+ * Opens a product's page in the shared browser and lets the code of the page request reviews, because only that code
+ * can sign them. For each star group it asks page by page, until there are enough reviews, no more, nothing new, or the
+ * deadline minus half a second. Each wait has its own timeout, since a page with an endless script answers nothing. A
+ * product that was read before the page hung or refused is still returned. A visit is the most expensive method: a
+ * browser page for several seconds.
+ */
+
 import {
   asArray,
   asRecord,

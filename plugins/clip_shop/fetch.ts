@@ -1,3 +1,8 @@
+/*
+ * Fetches a product's page under one of its URLs and says what the reply means. A redirect to another page is
+ * transient, because one URL can be wrong while another works; a security check is reported as `bot_check`.
+ */
+
 import {
   fillUrl,
   followRedirects,

@@ -1,3 +1,9 @@
+/*
+ * Declares the extractor of TikTok Shop. It reads a product's page under each of its three URLs until one shows it, at
+ * a cost of one request each. It opens a browser only if the price or the reviews are still missing and at least four
+ * seconds of the budget are left.
+ */
+
 import {
   definePlugin,
   type ExtractCall,

@@ -1,3 +1,9 @@
+/*
+ * Recognizes product links of TikTok Shop without a request. The market in a link is part of the product's address,
+ * since price and stock differ by market; links to the default market get one address. Pages of sellers, shops and
+ * categories are refused by name.
+ */
+
 import { isPlainUrl, kindOfPage, type LinkMatch, pathSegments } from 'mediagate/plugin';
 
 /** Hosts where only some paths are the shop's; the others hold videos and profiles. */

@@ -1,3 +1,8 @@
+/*
+ * Follows a short link of the shop to its product, within the hosts of the shop and its site. A redirect to any other
+ * host fails.
+ */
+
 import { acceptLanguage, type HttpClient, type ResolveCall, resolveShortLink } from 'mediagate/plugin';
 import { isShopAddress, matchProduct } from './links.js';
 import type { SiteConfig } from './site.js';

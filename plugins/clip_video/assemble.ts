@@ -1,3 +1,11 @@
+/*
+ * Decides when the parts of an item suffice, and merges them. Videos of all sources are listed in one order: files that
+ * need no cookie, then without a watermark, then with common codecs, then larger ones. Pictures and audio come from one
+ * source only, because each source lists the same ones under other URLs. If no source states the publication time, it
+ * is computed from the item's id. Missing files and files bound to cookies become limitations. The source of audio is
+ * chosen here too.
+ */
+
 import {
   type AudioSource,
   audioSource,

@@ -1,3 +1,10 @@
+/*
+ * All requests for an item: page, embedded page, player API and oEmbed, and the redirects of short links. Redirects of
+ * the page use only the path of their target, so that the host stays the platform's. A redirect to the login page or
+ * the notice for closed regions is reported as a restriction, not as a final answer: another source may still show the
+ * item. An empty page is a refusal. Cookies that the media hosts check are returned with the page and stored nowhere.
+ */
+
 import {
   acceptLanguage,
   cookieHeader,

@@ -1,3 +1,11 @@
+/*
+ * Declares the extractor of TikTok videos and slideshows, and the order of its sources. The page has all fields, but
+ * its counters may be rounded and its files bound to its cookies; then the page of the embedded player is requested
+ * too, once. The player's API and oEmbed follow only if no part is complete or readable. A refusal by the item's own
+ * page ends the run. If no source shows the item, the reason is the restriction that the page led to. Audio comes from
+ * the files of page, embed or player, in that order.
+ */
+
 import {
   type AudioSource,
   definePlugin,

@@ -1,3 +1,11 @@
+/*
+ * Recognizes links to TikTok videos and slideshows without a request. An item's id is the same under each author name,
+ * so that the canonical address has none. Some forms name the item in the query or behind the hash. Codes of short
+ * links are distinguished from words by their first letter. Links of the shop return undefined, because another plugin
+ * owns them; profiles, feeds and other pages are refused by name. A path without an author before `video` counts only
+ * for players and redirects.
+ */
+
 import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate/plugin';
 
 const SITE_HOSTS: ReadonlySet<string> = new Set([

@@ -1,3 +1,8 @@
+/*
+ * Declares an OpenID Connect provider for development: it accepts every email address without a password. Its library
+ * of some hundred modules is loaded at the first sign-in.
+ */
+
 import { definePlugin } from 'mediagate/plugin';
 
 /** A real OpenID Connect provider that believes whatever it is told. */

@@ -1,4 +1,7 @@
-/** What a person sees here. It looks like nothing else, so that nobody takes it for the real thing. */
+/*
+ * The two HTML pages of the development sign-in: the form and the error. Their style differs from every real sign-in
+ * page, and a warning says that no password is needed, so that no person enters one.
+ */
 
 const STYLE = `
   :root { color-scheme: light dark }

@@ -1,3 +1,10 @@
+/*
+ * The mock text model, for gateways without a model. It repeats the last message in chats and responses, streamed or
+ * whole, with exact token counts and a mark that says that it is an echo. Responses are stored in memory up to 4 MiB of
+ * text, the oldest are dropped first, and all are lost when the process ends. A large body is parsed again, since the
+ * gateway parses only some of its fields. No request leaves the process.
+ */
+
 import {
   definePlugin,
   GatewayError,

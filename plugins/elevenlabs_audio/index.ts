@@ -1,3 +1,9 @@
+/*
+ * Serves speech, changed voices and sound effects from ElevenLabs. Audio is streamed as it arrives, up to 256 MiB, with
+ * a limit on silence but none on the total time. A lost answer is not asked for again. The usage is the number of
+ * characters that the vendor bills.
+ */
+
 import {
   type AudioProvider,
   type AudioStream,

@@ -1,3 +1,11 @@
+/*
+ * The options of the plugin, and its three requests: speech, voice change and sound effect. Names of OpenAI voices
+ * stand for voices that every account has; an id of 20 characters is sent as it is. A format that the vendor does not
+ * make is requested as samples and converted by the gateway. Values that the vendor cannot follow, such as a speed of
+ * 2, are refused before a request. A refusal names the fields by the names that the client used. Status 401 also means
+ * an account without credit here.
+ */
+
 import {
   accountFailure,
   asRecord,

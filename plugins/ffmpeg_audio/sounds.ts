@@ -1,3 +1,10 @@
+/*
+ * Creates sound effects from a prompt without a model. Words of the prompt choose at most three sounds out of a list;
+ * each is a chain of ffmpeg's noise sources, formulas and filters, and the chains are mixed, limited and faded in and
+ * out. The same prompt gives the same samples, because all random parts are seeded with its hash. A prompt that names
+ * none of the sounds fails and lists those that exist. Without a stated duration, the longest sound sets it.
+ */
+
 import { createHash } from 'node:crypto';
 import {
   type AudioFilters,

@@ -1,3 +1,8 @@
+/*
+ * Finds the most likely token sequence of a model by following several hypotheses at once. Each step is one run of the
+ * model for all of them. Scores are compared per token, so that short sequences have no advantage.
+ */
+
 /** A sequence of tokens, and how likely it is. */
 export interface Hypothesis {
   tokens: readonly number[];

@@ -1,3 +1,11 @@
+/*
+ * Runs each speech engine in a worker thread, so that its CPU time does not block the event loop. A thread starts at
+ * its first order and takes one order at a time. After 60 seconds without orders it ends and its memory is free again;
+ * an order that takes over 60 seconds ends it too. A failure ends the thread, and the next order starts a new one. An
+ * aborted call leaves the queue at once, but an order in progress runs to its end. A count of open calls refuses more
+ * with `queue_full`.
+ */
+
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from 'mediagate/plugin';
 import type { SpeakAnswer, SpeakOrder } from './flite.js';

@@ -1,3 +1,10 @@
+/*
+ * The thread of the speech synthesiser: Flite compiled to WebAssembly, with its voices. Each sentence runs in a new
+ * instance that sees only its arguments and one file in memory: no disk, no network, and a clock that stands still, so
+ * that the same text gives the same samples. Its output is limited to ten minutes of audio. Flite makes 16,000 samples
+ * a second; a windowed sinc filter converts them to the 24,000 that clients of the OpenAI format expect.
+ */
+
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parentPort } from 'node:worker_threads';

@@ -1,3 +1,11 @@
+/*
+ * Transcribes English recordings of any length that the option allows. ffmpeg streams samples, a cutter ends a piece at
+ * a pause or after 20 seconds, and the engine transcribes piece by piece: at most one piece is in memory, and calls
+ * alternate in the engine, so that a long recording does not delay a short one. At most 16 calls are open. Other
+ * languages and word timestamps are refused. A translation accepts a transcript only if the engine's mean probability
+ * says that the speech was English.
+ */
+
 import {
   type AudioFilters,
   GatewayError,

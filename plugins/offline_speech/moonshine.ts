@@ -1,3 +1,10 @@
+/*
+ * The thread of the speech recogniser: Moonshine tiny for English, run by ONNX Runtime in WebAssembly on one CPU
+ * thread. The encoder runs once for a piece of speech; the decoder then runs once for each token over the beams, with a
+ * cache of its earlier steps. A beam of three makes three in ten fewer errors than one and takes half as much time
+ * again. The number of tokens is limited by the duration, which stops a model that repeats itself.
+ */
+
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { parentPort } from 'node:worker_threads';

@@ -1,3 +1,8 @@
+/*
+ * Speaks English texts sentence by sentence: the first sentence is ready before the answer begins, so that its errors
+ * still have a status. Letters are reduced to ASCII; texts in other scripts are refused. At most 32 calls are open.
+ */
+
 import { type AudioStream, GatewayError, resumeBody, type SpeakCall } from 'mediagate/plugin';
 import { createPlaces, type Engines } from './engines.js';
 

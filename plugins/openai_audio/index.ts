@@ -1,3 +1,9 @@
+/*
+ * Serves transcription, translation and speech from servers of the OpenAI audio format. A transcript with word
+ * timestamps goes only to upstreams that give them. A lost answer is not asked for again: it may have been paid for.
+ * Speech is streamed.
+ */
+
 import {
   type AudioProvider,
   bearerToken,

@@ -1,3 +1,10 @@
+/*
+ * The options of the plugin, and the requests to an upstream. A recording is sent as a form that streams the client's
+ * file; a text to speak is JSON. Fields that change nothing are left out, since some servers refuse fields that they do
+ * not know. Each refusal becomes a failure that says whether the client or the upstream caused it and whether another
+ * upstream is tried. Texts of the upstream reach the client without its address, key and model name.
+ */
+
 import {
   askUpstream,
   BearerKeySchema,

@@ -1,3 +1,10 @@
+/*
+ * Reads answers with images while they arrive. The scan takes each base64 text out of the JSON and decodes it by
+ * chunks, so that no step blocks the process for long and the JSON parser never sees megabytes of text. The JSON beside
+ * the images is limited to 1 MiB. Base64 with errors gives no image, because half an image must not pass as a whole
+ * one. Streams of events are read in the same way, one image at a time.
+ */
+
 import { at } from 'mediagate/plugin';
 
 /** JSON of an answer, its images taken out: `b64_json` holds an index into `images`. */

@@ -1,3 +1,11 @@
+/*
+ * Serves images from servers of the OpenAI images format, with fail-over. A call goes only to upstreams that take its
+ * number of references. An answer may be JSON or a stream of events, and it holds the image or its address. A download
+ * sends no credentials, follows three redirects, and is tried three times; an address of another configured upstream is
+ * refused. After a lost answer another upstream is not asked, because the image may have been made and paid for.
+ * Settings that an upstream does not take become warnings.
+ */
+
 import {
   askUpstream,
   at,

@@ -1,3 +1,10 @@
+/*
+ * The options of the plugin, and the encoding of one image request. Without references it is JSON, with references a
+ * form, or JSON with data URIs if the upstream needs that. A size that the upstream lacks is replaced by the nearest
+ * shape, with a warning in the answer. Only the settings that an upstream takes are sent. A request whose answer was
+ * lost is sent again only to an upstream that is idempotent, with the same idempotency key.
+ */
+
 import {
   type AfterLostAnswer,
   BearerKeySchema,

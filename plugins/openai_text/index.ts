@@ -1,3 +1,12 @@
+/*
+ * Serves text from servers of the OpenAI chat-completions and responses formats. Each model has its own fail-over over
+ * its upstreams. The provider learns what an upstream refuses: one that has no responses gets chats for ten minutes,
+ * one that refuses `stream_options` gets none for that time, and one that refuses a form of vectors is not asked for it
+ * again. A learned refusal costs one more request. Chats and responses pass through unchanged except for the model name
+ * and configured fields. Reading stored responses has its own fail-over state, so that its failures do not take an
+ * upstream out of service.
+ */
+
 import {
   askTextUpstream,
   type ChatTranslation,
@@ -73,7 +82,7 @@ const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
 interface Asked extends Omit<UpstreamCall<Upstream, TextReply>, 'model' | 'ask'> {
   request(upstream: Upstream): WireRequest;
   refuse: typeof textFailure;
-  /** See {@link TextUpstreamRequest}. */
+  /** Milliseconds to wait for the beginning of the answer. Default: no limit. */
   firstBytesMs?: number;
   route?: TextRoute;
   /** Its silence is limited while another upstream is left. Default: it is not. */

@@ -1,3 +1,10 @@
+/*
+ * The options of the plugin, and the models that result from them. A model takes each value from itself or else from
+ * the provider. Addresses are parsed once at the start, not for each request. A model that is listed twice, that names
+ * an upstream that does not exist, or whose upstreams have none of its routes stops the start with an error that names
+ * the field. Stored responses are found again by the name of their upstream, so that names must differ.
+ */
+
 import { createHash } from 'node:crypto';
 import {
   BearerKeySchema,

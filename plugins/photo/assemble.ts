@@ -1,3 +1,8 @@
+/*
+ * Merges what the sources read into one document, best source first. Each source lists the same images under other
+ * URLs, so images come from the source with the most, and so do videos.
+ */
+
 import {
   fallbackSource,
   type ItemRun,

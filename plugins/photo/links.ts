@@ -1,3 +1,11 @@
+/*
+ * Recognizes Instagram links without a request, and converts between shortcode and media id: a shortcode is the id in
+ * base 64. Private posts have a key of 28 letters behind the shortcode, which is not part of the id. The id holds the
+ * time at which it was made; later than the year 2100 means an invented one. All addresses of a post lead to one
+ * canonical address. Stories, profiles and lists are refused by name, and words that the site reserves are not taken
+ * for user names.
+ */
+
 import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate/plugin';
 
 const HOSTS: ReadonlySet<string> = new Set([

@@ -1,8 +1,11 @@
-/**
- * Letters as lines of a pen, so that words look the same on every machine, with fonts or without. A glyph is a width and
- * lines; a line is points of two characters, x and y on a grid whose capitals are 8 wide and 12 high, in base 36. `~` makes
- * it a curve, `@` a closed one.
+/*
+ * The alphabet of the drawings as pen lines, so that words look the same on every machine, with or without fonts. A
+ * glyph is a width and lines. A line is a list of points of two characters, x and y in base 36, on a grid whose
+ * capitals are 8 wide and 12 high. `~` makes a line a curve, `@` a closed one. Typographic variants of a sign, such as
+ * curly quotes, share its glyph. Accents are separate marks.
  */
+
+/** A width and lines, in the notation above. */
 export interface Glyph {
   width: number;
   lines: readonly string[];

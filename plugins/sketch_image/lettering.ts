@@ -1,3 +1,10 @@
+/*
+ * Sets a text in capitals as pen strokes, wrapped and centred in a box. The letters shrink by a tenth until the text
+ * fits; at the smallest size the rest is cut. At most 600 characters are used. Accents are put on the base letters. A
+ * character without a glyph, such as one of another script, becomes a mark that is derived from its code and therefore
+ * always looks the same. No font is loaded, so that the result is identical on every machine.
+ */
+
 import { type Glyph, glyphOf, MARKS } from './glyphs.js';
 import { type Box, createRandom, type Point, type Stroke, smooth } from './strokes.js';
 

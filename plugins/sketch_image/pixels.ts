@@ -1,3 +1,11 @@
+/*
+ * Colours, the wash under the ink, and all image files of the mock. The wash is computed at 240 pixels on its short
+ * side and scaled up, because it has no sharp edges; every eight rows the event loop gets a turn. Everything that
+ * reads, scales, combines or encodes files uses sharp, which works in threads of its own and is loaded by the first
+ * image. References above 24 million pixels are refused. A mask is fitted to the size as the reference is; transparent
+ * pixels are the open part.
+ */
+
 import { setImmediate as breathe } from 'node:timers/promises';
 import { GatewayError, type ImageSize, type Media } from 'mediagate/plugin';
 import type { Sharp } from 'sharp';

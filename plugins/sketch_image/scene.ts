@@ -1,3 +1,10 @@
+/*
+ * Composes the landscape of a drawing: hills, sea or town, chosen by words of the prompt or by the seed. The land
+ * consists of three ridges, each a function from the horizontal position to a height. Lines of a ridge are drawn only
+ * where no nearer ridge hides them, so that strokes never cross the land in front. All random choices come from one
+ * seeded generator in a fixed order: an added call changes every later drawing of the same prompt.
+ */
+
 import {
   between,
   createNoise,

@@ -1,3 +1,10 @@
+/*
+ * The pen: a seeded random generator, smooth noise, lines and circles as a hand draws them, and the conversion of
+ * strokes to coverage of pixels. A stroke is split into pieces of 24 pixels, so that only pixels near it are computed.
+ * Where strokes overlap, the larger coverage counts. After each 200,000 pixels, about two milliseconds, the event loop
+ * gets a turn and an abort is checked. Results depend only on the seed, not on the machine.
+ */
+
 import { createHash } from 'node:crypto';
 import { setImmediate as breathe } from 'node:timers/promises';
 

@@ -33,6 +33,7 @@ export {
   reserve,
   toBudgetRow,
 } from './budgets.js';
+export { budgetErrors } from './errors.js';
 export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners, holdBudgetOwners } from './owners.js';
 export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
 export { type Budget, type BudgetRow, type BudgetState, budgetMigrations } from './tables.js';

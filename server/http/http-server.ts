@@ -11,9 +11,9 @@ import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as eventsOfThisTurn, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { endsWithin, GatewayError } from '../../core/runtime/index.js';
+import { ERRORS, endsWithin, GatewayError } from '../../core/runtime/index.js';
 import { networkOf, plainAddress } from './addresses.js';
-import { ERROR_CLASSES, encodeError, errorHeaders } from './error-response.js';
+import { encodeError, errorHeaders } from './error-response.js';
 import { AnswerResponse } from './fast-path.js';
 import { IDLE_MS } from './file-response.js';
 import { newRequestId, SECURITY_HEADERS } from './request.js';
@@ -224,7 +224,7 @@ function endLingering(socket: Duplex): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-function refusal(error: GatewayError, status = ERROR_CLASSES[error.code].status) {
+function refusal(error: GatewayError, status = ERRORS[error.code].status) {
   const requestId = newRequestId();
   const body = encodeError(error, { requestId });
   const headers: Record<string, string | number> = {

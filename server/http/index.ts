@@ -25,7 +25,6 @@ export {
   answerErrors,
   anthropicTypeOf,
   describeFailure,
-  ERROR_CLASSES,
   type ErrorContext,
   encodeError,
   errorClassFor,
@@ -33,7 +32,7 @@ export {
   SIGN_IN_INSTRUCTION,
   toGatewayError,
 } from './error-response.js';
-export { ERROR_TEXTS } from './error-texts.js';
+export { httpErrors } from './errors.js';
 export {
   type AnswerHead,
   createHandOver,

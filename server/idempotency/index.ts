@@ -3,6 +3,7 @@
  * here.
  */
 
+export { idempotencyErrors } from './errors.js';
 export {
   createIdempotencyService,
   type IdempotencyService,

@@ -28,6 +28,7 @@ export {
   openKeyTable,
   readRateLimits,
 } from './authentication.js';
+export { keyErrors } from './errors.js';
 export { createKeyUpdates, describeLimits, type KeyChange, type KeyUpdates, lockKey } from './key-updates.js';
 export {
   createKey,

@@ -3,6 +3,7 @@
  */
 
 export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quotas.js';
+export { limitErrors } from './errors.js';
 export { consumeRateLimit, consumeRequest, createRateLimits, type RateLimits, sendRateLimit } from './rate-limit.js';
 export { limitMigrations } from './rate-limit-statements.js';
 export {

@@ -7,18 +7,8 @@
  */
 
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
-import { ERROR_CODES, type ErrorCode } from '../../core/runtime/index.js';
-import {
-  Attempts,
-  Count,
-  ERROR_TEXTS,
-  type ErrorFormat,
-  errorClassOf,
-  Nullable,
-  OneOf,
-  type Route,
-  Text,
-} from '../http/index.js';
+import { ERROR_CODES, ERRORS, type ErrorCode } from '../../core/runtime/index.js';
+import { Attempts, Count, type ErrorFormat, errorClassOf, Nullable, OneOf, type Route, Text } from '../http/index.js';
 
 /** Authentication schemes. `key` is a bearer API key; `linkKey` may also be in `X-API-Key`. */
 export type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
@@ -72,7 +62,7 @@ type Fields = Readonly<Record<string, TSchema>>;
 /** Error bodies, by name. Fields may be added to any of them. */
 export const ERROR_SCHEMAS: Readonly<Record<string, TSchema>> = {
   ErrorCode: Type.Union(
-    ERROR_CODES.map((code) => Type.Literal(code, { description: ERROR_TEXTS[code].meaning })),
+    ERROR_CODES.map((code) => Type.Literal(code, { description: ERRORS[code].meaning })),
     { description: 'Stable code of an error.' },
   ),
   Error: errorWith('Why a request was refused or failed.', {

@@ -3,6 +3,7 @@
  */
 
 export { BankStatementError, readBankStatement } from './bank-statement.js';
+export { paymentErrors } from './errors.js';
 export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording } from './order-records.js';
 export { createOrders, paymentMigrations } from './orders.js';
 export { paymentPath } from './payment.js';

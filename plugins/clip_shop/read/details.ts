@@ -1,3 +1,10 @@
+/*
+ * Reads the larger parts of a product: description, categories, specifications, shipping, variants and media. Each has
+ * two spellings, one for each generation of the page's schema. The description is a JSON text of nested blocks, of
+ * which four levels are read. Stock is a sum only if every variant states its own. Videos of creators are listed with a
+ * label, apart from those of the product. An address that expires carries the earlier of the two times that are known.
+ */
+
 import {
   asArray,
   asBoolean,

@@ -1,3 +1,11 @@
+/*
+ * Finds the product in the data that a page was rendered from, and decides what the page means: a product, a refusal by
+ * the platform, a security check, or only meta tags. Places are recognized by their content and the product's id,
+ * because names of routes change with each build. A page about another product never counts. Only tags whose URL is
+ * that of the product are used, without a price. The data are parsed with numbers as numbers first, and again with
+ * exact ids only if no node has the id.
+ */
+
 import {
   asId,
   asRecord,

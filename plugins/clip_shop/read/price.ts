@@ -1,3 +1,10 @@
+/*
+ * Reads the price of a product in any notation and currency. Visitors without an account see some digits masked; a
+ * masked price has no amount and is reported as hidden, and nothing is computed from its range. A zero counts as
+ * unknown, except for shipping fees. The percentage of a discount is dropped if it differs by more than one point from
+ * what the two prices give. Lists of variants supply the lowest and highest price only if all of them state one.
+ */
+
 import {
   asArray,
   asNumber,
@@ -137,7 +144,7 @@ export function readAmount(value: unknown): Amount {
   return amount.value === 0 ? { masked: false } : amount;
 }
 
-/** As {@link readAmount}, and zero counts: what is sent free of charge costs that. */
+/** A price in any notation, where zero is a value: what is sent free of charge costs that. */
 export function readMoney(value: unknown): Amount {
   if (typeof value === 'number')
     return Number.isFinite(value) && value >= 0 ? { value, masked: false } : { masked: false };

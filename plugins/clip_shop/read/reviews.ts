@@ -1,3 +1,11 @@
+/*
+ * Reads reviews and ratings of pages and of the review endpoint, and groups them into five and one star. A group has
+ * each review once, in the requested order, up to the limit. It counts as complete if the platform has no more, or the
+ * page's distribution says that all are there; otherwise the extractor asks for more. Reviews of other products are
+ * dropped. A product without reviews has no rating, although its page states zero stars. The options of a request are
+ * declared here.
+ */
+
 import {
   asArray,
   asBoolean,

@@ -1,3 +1,8 @@
+/*
+ * Readers for single values of the shop's data: texts that databases can store, addresses, counters such as `50.8K+`,
+ * and records and lists that are left out if they are empty.
+ */
+
 import { absoluteUrl, asArray, asCount, asNumber, asRecord, asString, type Count, parseCount } from 'mediagate/plugin';
 
 /** Text with something in it, fit for databases and UTF-8. */
@@ -40,7 +45,7 @@ export function known<Fields extends object>(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
 }
 
-/** As {@link known}; undefined if no member is left. */
+/** The record without members whose value is undefined; undefined if none is left. */
 export function anyKnown<Fields extends object>(fields: Fields): Fields | undefined {
   const record = known(fields);
   return Object.keys(record).length > 0 ? record : undefined;

@@ -1,3 +1,11 @@
+/*
+ * Reads the media files of an item: videos in each quality, covers, pictures, music and subtitles. Addresses that
+ * return a page instead of a file are left out, and so are files in a codec that only the app plays. Each entry states
+ * when its URL expires and whether a fetch needs the cookie and referer of the visit. The same file under two
+ * signatures is listed once. The order of videos and the choice of the smallest file with audio are defined here as
+ * well.
+ */
+
 import {
   absoluteUrl,
   asArray,

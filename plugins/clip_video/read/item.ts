@@ -1,3 +1,10 @@
+/*
+ * Turns the nodes of an item into one part of the document. Three readers cover the spellings of the page, of the
+ * embedded page and of the player's API, and share one builder. A slideshow has pictures and music but no video.
+ * Counters of the page may be written-out rounded numbers, such as 76,000 for "76K"; a second block with other values
+ * proves that they are exact, otherwise round ones are marked as rounded. A counter that is absent stays absent.
+ */
+
 import {
   asBoolean,
   asCount,

@@ -1,3 +1,10 @@
+/*
+ * Says what each reply means: the item, a final state such as private or removed, or a transient failure. One status
+ * number has several meanings, so that words of the message decide before the number, unless the number is precise. A
+ * reply about another item never counts. An embedded player that shows nothing is no proof of removal. A page that is
+ * neither an item nor a state is classified by its markers: a challenge, a captcha, unreadable data, or another page.
+ */
+
 import {
   absoluteUrl,
   asArray,

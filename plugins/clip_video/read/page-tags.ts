@@ -1,3 +1,8 @@
+/*
+ * Reads caption, author and rounded counters from the meta tags of a page, the last source if its scripts have no item.
+ * Tags count only if all their addresses name the requested id.
+ */
+
 import { absoluteUrl, asId, type Count, metaTags, type PartialPost, parseCount } from 'mediagate/plugin';
 import { lifeOf } from './files.js';
 import { postOfSummary } from './item.js';

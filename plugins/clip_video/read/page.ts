@@ -1,3 +1,11 @@
+/*
+ * Finds the item in the scripts of a page, in every layout since 2019. The newest script is read first, and of a large
+ * script only the part with the item is parsed; the whole script is parsed if that part is missing. A script holds an
+ * item, its older form `videoData`, or a status code in its place. If no known place has the item, it is searched for
+ * by its shape and id. The result also says whether scripts were absent or unreadable, which tells a changed layout
+ * from a block.
+ */
+
 import { asId, asRecord, asString, at, findAll, findJsonAfter, type JsonRecord, splitScripts } from 'mediagate/plugin';
 import { readNextData, readSigi } from './older/pages.js';
 

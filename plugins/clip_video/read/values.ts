@@ -1,3 +1,8 @@
+/*
+ * Readers for values that TikTok spells in several ways: handles, lists of addresses, hashtags, language tags, and a
+ * field with several names.
+ */
+
 import { absoluteUrl, asArray, asString, at, hashtagsIn } from 'mediagate/plugin';
 
 /** An account's handle. */

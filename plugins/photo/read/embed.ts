@@ -1,3 +1,11 @@
+/*
+ * Reads the page that other sites embed: the post's data inside a JSON text, and what the markup shows. The markup
+ * counts only if its root names the requested post; at most 200,000 characters are searched. It shows the first item of
+ * a carousel only. A count is taken only if its text has a single number, because user names contain digits. The page
+ * for broken embeds is no sign of removal: the site also shows it for private posts and where the owner switched
+ * embedding off.
+ */
+
 import {
   asId,
   decodeEntities,

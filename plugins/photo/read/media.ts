@@ -1,3 +1,8 @@
+/*
+ * Media entries of posts, with size, type and expiry. Of several renditions the largest uncropped one is chosen: a
+ * shape that differs by more than 3% from the original is a crop.
+ */
+
 import { absoluteUrl, asPositive, expiryOf, type MediaEntry } from 'mediagate/plugin';
 
 const IMAGE_TYPES: Readonly<Record<string, string>> = {

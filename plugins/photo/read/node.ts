@@ -1,3 +1,10 @@
+/*
+ * Turns a post's node into a reading. The site has two forms: that of the app's API, in pages since 2023, and the
+ * GraphQL form, in embeds, one query and older pages. Each form names its parts, and one builder makes the post from
+ * them. Lists of images contain square crops, so the largest image with the original shape is chosen. A single video
+ * lists all its files, a carousel one file for each video. Separate audio and video tracks come from the DASH manifest.
+ */
+
 import {
   type Author,
   asArray,

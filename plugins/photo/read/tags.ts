@@ -1,3 +1,11 @@
+/*
+ * Reads the tags for link previews, whose texts are in the interface language that the site chose. Tags count only if
+ * every address in them is that of the requested post. A description begins with counters, then names the author, then
+ * quotes the caption; the patterns cover several word orders and the formats since 2017. Words of site-config.json
+ * distinguish views and comments from likes. If comments stand without likes, the owner hides the likes. Of two
+ * captions the longer one is used, since old pages cut one.
+ */
+
 import { asId, type Count, findPhrase, metaTags, parseCount, shownCounters, toIsoTime } from 'mediagate/plugin';
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';

@@ -1,3 +1,8 @@
+/*
+ * Readers for item pages from before 2024: the tables of 2021 to 2023, the routes of 2019 to 2021, and the schema.org
+ * description. They put old data into the shape of today's pages, so that one reader of items serves all.
+ */
+
 import {
   asRecord,
   asString,

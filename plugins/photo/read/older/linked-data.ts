@@ -1,3 +1,8 @@
+/*
+ * Reads the schema.org data of pages until 2023: exact counters and times, and captions without cuts. Data that name
+ * another post are skipped.
+ */
+
 import { linkedDataNodes, readLinkedItem, type ScriptedPage } from 'mediagate/plugin';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../../links.js';
 import { imageEntry, mediaUrl, postMedia, videoEntry } from '../media.js';
