@@ -1,6 +1,7 @@
 /*
- * `mediagate/testing/server`: the server for tests of plugins. It answers requests from recorded answers, so that these
- * tests need no network. The reference below stays in the declarations, for projects that load no types of Node.
+ * `mediagate/testing/server`: the server for tests of plugins. It gives the requests of plugins recorded replies, so
+ * that these tests need no network. The reference below stays in the declarations, for projects that load no types of
+ * Node.
  */
 
 /// <reference types="node" preserve="true" />
