@@ -28,7 +28,7 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** Retry-After while the first request is running. */
+/** Longest wait for the first request, in milliseconds. */
 const JOIN_MS = 300_000;
 const UNREADABLE_SECONDS = 5;
 /** Stored headers besides the content type. Rate-limit headers would be outdated. */
