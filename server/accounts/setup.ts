@@ -93,7 +93,7 @@ function curl(api: string, { first }: SetupModels): SetupClient {
     id: 'curl',
     title: 'curl',
     summary:
-      'Models that the plan allows, a first answer, an image as a job, the data behind a link. The last two need keys that are granted them.',
+      'Models that the plan allows, a first answer, an image as a job, the data behind a link. The last two need the grants `images` and `extract`.',
     files: [],
     commands: [
       `curl ${shellWord(`${api}/models`)} \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`,
@@ -108,7 +108,7 @@ function node(api: string, { first }: SetupModels): SetupClient {
   return {
     id: 'openai-node',
     title: 'OpenAI SDK for Node.js',
-    summary: 'The SDK as it is, with another base URL. For servers: a key never goes into a page.',
+    summary: 'The unmodified SDK with a different base URL. For servers: a key never goes into a page.',
     files: [
       {
         path: 'first-request.mjs',
@@ -133,7 +133,7 @@ function python(api: string, { first }: SetupModels): SetupClient {
   return {
     id: 'openai-python',
     title: 'OpenAI SDK for Python',
-    summary: 'The SDK as it is, with another base URL.',
+    summary: 'The unmodified SDK with a different base URL.',
     files: [
       {
         path: 'first_request.py',
@@ -160,8 +160,7 @@ function codex(api: string, { coding }: SetupModels): SetupClient {
   return {
     id: 'codex',
     title: 'Codex',
-    summary:
-      'A provider of its own in the configuration of the coding agent, which takes the key from the environment.',
+    summary: 'Adds mediagate as a provider in Codex, which takes the key from the environment.',
     wire_api: 'responses',
     files: [
       {

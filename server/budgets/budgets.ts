@@ -80,7 +80,7 @@ export interface BudgetWants {
   fallbacks?: readonly string[] | undefined;
 }
 
-/** The same, as far as its tokens are counted. */
+/** {@link BudgetWants} after its tokens were counted. */
 export interface CountedWants extends Omit<BudgetWants, 'demand'> {
   /** Public model id. */
   model: string;
@@ -120,8 +120,8 @@ export interface GrantOptions {
 }
 
 /**
- * Grants a request its input, and the output that it wants or that is left in all of its budgets. A request that can be
- * counted and is not is only refused if nothing is left.
+ * Grants a request its input, and the output that it wants or that is left in all of its budgets. An uncounted but
+ * countable request is refused only when nothing is left.
  * @returns The refusal of the first budget that has no room for it.
  */
 export function grantOf(
@@ -139,18 +139,13 @@ export function grantOf(
   const inMoney = limits.find(({ unit }) => unit === 'money');
   const counted = isLimited ? wanted.demand : undefined;
   const least = counted ? counted.input + counted.minOutput : canCount ? 1 : tokens;
-  const costOf = (inputTokens: number, outputTokens: number) =>
-    inMoney && prices?.currency === inMoney.row.currency
-      ? prices.highestCostOf({ ...uses, model, inputTokens, outputTokens })
-      : null;
-  // Uncounted, a request is judged by the least that it could need.
-  const leastCost = !inMoney
-    ? 0
-    : counted
-      ? costOf(counted.input, counted.minOutput)
-      : uses && prices?.currency === inMoney.row.currency
-        ? prices.highestCostOf({ ...(canCount && { inputTokens: least }), ...uses, model })
-        : costOf(least, 0);
+  const highestCost = (use: Omit<HighestUse, 'model'>) =>
+    inMoney && prices?.currency === inMoney.row.currency ? prices.highestCostOf({ ...use, model }) : null;
+  const costOf = (inputTokens: number, outputTokens: number) => highestCost({ ...uses, inputTokens, outputTokens });
+  const leastUse = counted
+    ? { ...uses, inputTokens: counted.input, outputTokens: counted.minOutput }
+    : uncountedUse(wanted, least);
+  const leastCost = inMoney ? highestCost(leastUse) : 0;
   if (inMoney && leastCost === null) {
     const lacks = prices?.missingFor({ ...(uses && !canCount ? uses : { inputTokens: least }), model });
     return noPrice(inMoney.row, uses?.links ? `links of ${model}` : model, lacks);
@@ -175,7 +170,13 @@ export function grantOf(
   return { tokens: input + output + hidden, cost, isLimited, reserved, input: ofInput };
 }
 
-/** Grants what is no request to a model: it counts in budgets of money alone. */
+/** Uncounted, a request is judged by the least that it could need. */
+function uncountedUse({ canCount = false, uses }: CountedWants, least: number): Omit<HighestUse, 'model'> {
+  if (!uses) return { inputTokens: least, outputTokens: 0 };
+  return canCount ? { inputTokens: least, ...uses } : uses;
+}
+
+/** Grants work that is no request to a model. Only budgets of money count it. */
 export function grantOfMoney(
   rows: readonly BudgetRow[],
   wanted: CountedWants,

@@ -36,7 +36,7 @@ declare module '../http/server-context.js' {
   }
 }
 
-/** Milliseconds that a repeated request waits for the first one. */
+/** Longest wait for the first request, in milliseconds. */
 const JOIN_MS = 300_000;
 const UNREADABLE_SECONDS = 5;
 /** Stored headers besides the content type. Rate-limit headers would be outdated. */

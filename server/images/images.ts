@@ -208,7 +208,7 @@ export function imageRoutes(server: ServerContext): Route[] {
       params: { id: 'Id of the job.' },
       summary: 'Follow an image job',
       description: 'Sends the status of an image job as server-sent events, until it has ended.',
-      headers: { 'Last-Event-ID': 'The latest event that was heard: 204 where it told how the job ended.' },
+      headers: { 'Last-Event-ID': 'Id of the last event that was received. 204 if it was the final one.' },
       answers: {
         200: {
           description: 'Server-sent events. The data of each is the job in its current state.',

@@ -108,8 +108,8 @@ export function extractRoutes(server: ServerContext): Route[] {
   }
 
   /**
-   * The job consumes the rate limit if the link alone shows that there may be one; otherwise it is consumed before any
-   * work. The link costs when it is submitted.
+   * If the request may become a job, the acceptance of that job consumes the rate limit; otherwise it is consumed before
+   * any work. The link is charged at its submission.
    */
   async function submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest): Promise<void> {
     const matched = match(context, body);

@@ -111,8 +111,8 @@ function schemasOf(routes: readonly Route[], webhooks: readonly SentWebhook[]): 
 }
 
 /**
- * A schema in the words that generators of clients know: an object with any fields has `additionalProperties`, which
- * many of them read, in place of `patternProperties` or of no properties at all, which they read as an empty object.
+ * Rewrites `patternProperties` for client generators. An object with any fields gets `additionalProperties`, which many
+ * of them read; an object without declared properties would become an empty one.
  */
 function portable(schema: TSchema): TSchema {
   const { properties, patternProperties, additionalProperties, items, anyOf, ...rest } = schema as SchemaParts;

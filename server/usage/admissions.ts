@@ -82,8 +82,8 @@ export interface Admission {
  * dies; then its input is charged (status 500, estimated), or all
  * of it with `chargesReserved`.
  *
- * Only for a budget that limits tokens or money are the tokens of a request counted, which takes time: a request whose
- * budgets are not known to do so is first judged without. It then reserves its input and as much output as it wants, or
+ * Counting tokens takes time, so it runs only if a budget limits tokens or money. A request is first judged without a
+ * count if its budgets are not known to need one. It then reserves its input and as much output as it wants, or
  * as is left in all of its budgets. So the usage stays within each budget as long as upstreams keep to the limit that
  * they get.
  */

@@ -331,7 +331,7 @@ export function createRequestCounts(database: Database, logger: Logger): Closabl
     );
   }
 
-  /** Leaves one total for each key, route and platform of a day, however long the database does not answer. */
+  /** Sums in memory: one total for each key, route and platform of a day, so it stays bounded during an outage. */
   function addUp(): void {
     const [first] = counted;
     if (!first) return;
