@@ -24,15 +24,14 @@ export { createLogger, type LoggerOptions, type LogLevel, type RootLogger } from
 export { definePlugin, PluginConfigError, readPluginConfig } from './plugins/plugin-config.js';
 export {
   type Attempt,
-  type DefinitiveCode,
   ERROR_CODES,
   type ErrorCode,
   GatewayError,
   type GatewayErrorDetails,
   isGatewayError,
-  type TransientCode,
   type UpstreamWords,
 } from './runtime/errors.js';
+export type { DefinitiveCode, TransientCode } from './runtime/source-errors.js';
 export { systemClock } from './runtime/time.js';
 export type * from './text/requests.js';
 export type { TextsOptions } from './text/text.js';

@@ -16,14 +16,13 @@ export { isLoopbackHost } from './net/egress.js';
 export { encodeForm, type FilePart, type Form } from './net/multipart-form.js';
 export { definePlugin } from './plugins/plugin-config.js';
 export {
-  type DefinitiveCode,
   type ErrorCode,
   GatewayError,
   type GatewayErrorDetails,
   isGatewayError,
-  type TransientCode,
   type UpstreamWords,
 } from './runtime/errors.js';
+export type { DefinitiveCode, TransientCode } from './runtime/source-errors.js';
 export { type BodyConverter, type ChatTranslation, convertBody, translateToChat } from './text/chat-answers.js';
 export { createEventTexts, type EventTexts } from './text/events.js';
 export { markNumbers, restoreNumbers } from './text/exact-json.js';

@@ -60,7 +60,7 @@ try {
     });
   }
   terminal.line();
-  terminal.line(`The whole answers are in ${terminal.style('cyan', folder)}`);
+  terminal.line(`Full responses are saved in ${terminal.style('cyan', folder)}`);
   if (flags.keep) {
     terminal.line('The gateway keeps running; Ctrl-C ends it. Paste this into another terminal:');
     terminal.line();

@@ -10,7 +10,7 @@ import { WRAPPERS } from '../core/extraction/links/index.js';
 import {
   DEFINITIVE_CODES,
   type DefinitiveCode,
-  FAILURE_MESSAGES,
+  failureMessage,
   TRANSIENT_CODES,
   type TransientCode,
 } from '../core/runtime/index.js';
@@ -362,7 +362,7 @@ describe('the pages for authors of plugins', () => {
 
   it('name every state and failure of an extractor', () => {
     const rowsOf = (codes: readonly (DefinitiveCode | TransientCode)[]) =>
-      codes.map((code) => [`\`${code}\``, FAILURE_MESSAGES[code]]);
+      codes.map((code) => [`\`${code}\``, failureMessage(code)]);
     expectTable('definitive-codes', renderTable(['code', 'meaning'], rowsOf(DEFINITIVE_CODES)));
     expectTable('transient-codes', renderTable(['code', 'meaning'], rowsOf(TRANSIENT_CODES)));
   });

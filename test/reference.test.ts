@@ -10,9 +10,8 @@ import social from 'mediagate/plugins/social';
 import vidsite from 'mediagate/plugins/vidsite';
 import { ModelPricesSchema } from '../core/contracts/index.js';
 import { isRetryable } from '../core/runtime/errors.js';
-import type { ErrorCode } from '../core/runtime/index.js';
+import { ERRORS, type ErrorCode } from '../core/runtime/index.js';
 import { createProgram } from '../server/cli/program.js';
-import { ERROR_CLASSES, ERROR_TEXTS } from '../server/http/index.js';
 import { EXTRACTION } from '../server/links/answer-schemas.js';
 import { PLANS_FILE_SCHEMA } from '../server/plans/index.js';
 import { PRICES_FILE_SCHEMA } from '../server/prices/index.js';
@@ -31,14 +30,12 @@ const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 describe('docs/reference/errors.md', () => {
   it('explains every code, by status', () => {
-    const codes = Object.keys(ERROR_CLASSES) as ErrorCode[];
-    const byStatus = [...Map.groupBy(codes, (code) => ERROR_CLASSES[code].status)].sort(
-      ([one], [other]) => one - other,
-    );
+    const codes = Object.keys(ERRORS) as ErrorCode[];
+    const byStatus = [...Map.groupBy(codes, (code) => ERRORS[code].status)].sort(([one], [other]) => one - other);
     const sections = byStatus.map(([status, some]) => {
       const rows = some.map((code) => {
-        const { meaning, cause, action } = ERROR_TEXTS[code];
-        return [`\`${code}\``, `\`${ERROR_CLASSES[code].type}\``, meaning, cause, retryOf(code), action];
+        const { meaning, cause, action } = ERRORS[code];
+        return [`\`${code}\``, `\`${ERRORS[code].type}\``, meaning, cause, retryOf(code), action];
       });
       const header = ['`error.code`', '`error.type`', 'meaning', 'usual cause', 'retry', 'what to do'];
       return `## ${status} ${STATUS_CODES[status]}\n\n${renderTable(header, rows)}`;
@@ -50,7 +47,7 @@ describe('docs/reference/errors.md', () => {
 /** Whether a retry of the same request may help, in words. */
 function retryOf(code: ErrorCode): string {
   if (!isRetryable(code)) return 'no';
-  return ERROR_TEXTS[code].action.includes('`Retry-After`') ? 'yes, after `Retry-After`' : 'yes, later';
+  return ERRORS[code].action.includes('`Retry-After`') ? 'yes, after `Retry-After`' : 'yes, later';
 }
 
 describe('docs/reference/document.md', () => {

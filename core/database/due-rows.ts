@@ -5,8 +5,7 @@
  * A process looks for due rows every `intervalMs`. It takes a row by moving its time into the future, in the statement
  * that finds it (`dueRows`): until then no other process is given the row, and afterwards another one takes it over
  * where this process has died. So a row is never lost, and its work may be done twice. A row needs no id of a process
- * and no `onProcessDead` (heartbeat.ts): the time that bounds work which hangs in a living process also bounds that of
- * a dead one. The process that took the row finishes it or puts it off, unless another one has taken it since. An idle
+ * and no `onProcessDead` (heartbeat.ts): one time limit covers hanging work and dead processes. The process that took the row finishes it or puts it off, unless another one has taken it since. An idle
  * process costs one read of an index for each look.
  */
 

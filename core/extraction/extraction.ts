@@ -37,8 +37,7 @@ import type { AudioLinks } from './mp3-files.js';
 import { type CachedResult, createResultCache, createSingleFlight } from './result-cache.js';
 
 /**
- * Together with the input of the job, everything of the request that changes the result, and nothing about the caller:
- * `summary` of its record.
+ * What determines the result of a job beside its input. It says nothing about the caller. The `summary` of its record.
  */
 export interface ExtractionJobSummary {
   platform: string;

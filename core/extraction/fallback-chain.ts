@@ -15,7 +15,7 @@ import {
   type Cooling,
   createCoolDown,
   type DefinitiveCode,
-  FAILURE_MESSAGES,
+  failureMessage,
   GatewayError,
   isDefinitiveCode,
   isGatewayError,
@@ -360,7 +360,7 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
     const missing = ofCode.map(missingPackageOf).find((error) => error);
     if (missing) return missing;
     const delays = ofCode.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
-    return new GatewayError(code, FAILURE_MESSAGES[code], {
+    return new GatewayError(code, failureMessage(code), {
       reason: ofCode.find(({ reason }) => reason)?.reason,
       retryAfterSeconds: delays.length > 0 ? Math.min(...delays) : undefined,
       cause: ofCode.find(({ cause }) => cause)?.cause,
@@ -380,7 +380,7 @@ function missingPackageOf(outcome: Outcome<unknown> | Transient): GatewayError |
 }
 
 function refusal({ code, reason }: Definitive): GatewayError {
-  return new GatewayError(code, FAILURE_MESSAGES[code], { reason });
+  return new GatewayError(code, failureMessage(code), { reason });
 }
 
 export interface MethodRun<Found> {

@@ -10,6 +10,7 @@ export {
   type JobsOptions,
   type Submissions,
 } from './background-jobs.js';
+export { extractionErrors } from './errors.js';
 export {
   checkDocument,
   createExtractionService,

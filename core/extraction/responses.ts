@@ -17,7 +17,7 @@ import { discard } from '../net/index.js';
 import {
   boundedWait,
   type DefinitiveCode,
-  FAILURE_MESSAGES,
+  failureMessage,
   GatewayError,
   isDefinitiveCode,
   type TransientCode,
@@ -69,7 +69,7 @@ export function requireSuccess<Response extends StatusReply>(response: Response,
 export function outcomeError(outcome: Exclude<Outcome<unknown>, { kind: 'found' }>): GatewayError {
   const { code, reason } = outcome;
   const more = outcome.kind === 'transient' && { retryAfterSeconds: outcome.retryAfterSeconds, cause: outcome.cause };
-  return new GatewayError(code, FAILURE_MESSAGES[code], { reason, ...more });
+  return new GatewayError(code, failureMessage(code), { reason, ...more });
 }
 
 /** The cookies of a reply that have one of these names, by name. Cookies without a value are left out. */
@@ -198,7 +198,7 @@ async function walkShortLink({ http, headers, signal, ...walk }: ShortLinkWalk):
 }
 
 function deadLink(reason: string): GatewayError {
-  return new GatewayError('short_link_dead', FAILURE_MESSAGES.short_link_dead, { reason });
+  return new GatewayError('short_link_dead', failureMessage('short_link_dead'), { reason });
 }
 
 export interface ShortLinkResolution extends Pick<ShortLinkWalk, 'http' | 'headers' | 'signal'> {
@@ -245,7 +245,9 @@ export async function resolveShortLink(resolution: ShortLinkResolution): Promise
   if (login?.isPage(end)) {
     const target = URL.parse(end.searchParams.get(login.parameter) ?? '', end);
     if (target && isItem(target)) return target;
-    throw new GatewayError('login_required', FAILURE_MESSAGES.login_required, { reason: 'it leads to the login page' });
+    throw new GatewayError('login_required', failureMessage('login_required'), {
+      reason: 'it leads to the login page',
+    });
   }
   const refusal = resolution.refusal?.(end);
   if (refusal) throw refusal;

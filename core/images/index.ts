@@ -2,6 +2,7 @@
  * What other folders may import of images: the service of image jobs, its types, and the checks of input images.
  */
 
+export { imageErrors } from './errors.js';
 export {
   absentImages,
   createImages,

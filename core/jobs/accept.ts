@@ -169,9 +169,8 @@ function jobGone(): GatewayError {
  * job of a group runs before the next job of any other: it waits until one running job has ended. (This is start-time
  * fair queueing, with each job counted as one.)
  *
- * The numbers of a group go to its jobs of the highest rank first. Within a rank the keys of the group take turns: a new
- * job is inserted before the first job of its rank that has more jobs of its own key in front of it, and the later jobs
- * of the group each get the number of the next. So a rank orders one group and moves no other.
+ * The numbers of a group go to its jobs of the highest rank first. Within a rank the keys of the group take turns: job n
+ * of a key comes before job n+1 of any other key. The jobs behind a new one each get the number of the next. So a rank orders one group and moves no other.
  * Numbers are assigned at acceptance, under the lock of the kind, and survive restarts.
  */
 

@@ -190,8 +190,8 @@ interface RunWatch {
 
 /**
  * Aborts runs that no longer belong to this process, queues those of dead processes again (see heartbeat.ts), fails
- * jobs that waited too long, and starts the sweep of old rows. If the database lists a run of this living process that
- * does not exist, since a claim or an end could not be written, it is treated as that of a dead process after a lease.
+ * jobs that waited too long, and starts the sweep of old rows. If a claim or an end could not be written, the database
+ * lists a run that this process does not have. It is queued again after one lease.
  */
 export function createRunWatch(options: RunWatchOptions): RunWatch {
   const { kind, maxAttempts, maxQueuedMs, instances, database, runTable, ends, sweeper, runs, isHeld } = options;

@@ -5,6 +5,7 @@
 
 export type { CancelledJob, JobAdministration, JobDetails, JobList, JobWorker, ListedJob } from './administration.js';
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
+export { jobErrors } from './errors.js';
 export { createCompletionWaiters } from './finish.js';
 export {
   type Accepted,

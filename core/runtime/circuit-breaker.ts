@@ -9,7 +9,7 @@
  * unless a probe failed. Its state is in memory, with a monotonic clock.
  */
 
-import type { TransientCode } from './errors.js';
+import type { TransientCode } from './source-errors.js';
 import type { Clock } from './time.js';
 
 export interface CircuitBreakerOptions {

@@ -1,158 +1,36 @@
 /*
- * All failures that the gateway can name. The list of codes is closed: another code does not reach a client, and
- * `server/http/error-response.ts` has the single table of HTTP statuses. The message of a `GatewayError` is safe to
- * show; the underlying error is its cause, which only the log gets. Errors are recognized across copies of this
+ * The error class of the gateway. Its codes are closed: each is declared beside its subject with status, type and texts
+ * (`error-declarations.ts`), and another code does not reach a client. The message of a `GatewayError` is safe to show;
+ * the underlying error is its cause, which only the log gets. Errors are recognized across copies of this
  * package by a symbol, since a plugin may bring its own. Waits that upstreams ask for are bounded to a minute, or 7
  * days for a vendor's rate limit. The file also converts errors of disks, missing packages and damaged files.
  */
 
-/** Definitive answers of a platform about an item: why it cannot be extracted. */
-export const DEFINITIVE_CODES = [
-  'removed',
-  'private',
-  'login_required',
-  'password_protected',
-  'age_restricted',
-  'geo_blocked',
-  'members_only',
-  'paid',
-  'under_review',
-  'unavailable',
-  'short_link_dead',
-  'redirected_to_unsupported',
-] as const;
+import { declared, declaredCodes, type ErrorDeclaration } from './error-declarations.js';
+import { type DefinitiveCode, definitiveErrors, type TransientCode, transientErrors } from './source-errors.js';
+import './error-codes.js';
 
-/** Failures of a source that say nothing about the item. */
-export const TRANSIENT_CODES = [
-  'bot_check',
-  'upstream_rate_limited',
-  'upstream_refused',
-  'upstream_changed',
-  'upstream_error',
-  'upstream_timeout',
-] as const;
+/** The codes of all declarations; see `error-declarations.ts`. */
+// biome-ignore lint/suspicious/noEmptyInterface: folders add to it
+export interface ErrorCodes {}
 
-/**
- * Every failure the gateway can name. The set is closed: a code outside of this list does not reach a client, and
- * `server/http/error-response.ts` has the single table from code to HTTP status.
- */
-export const ERROR_CODES = [
-  // The caller's request
-  'invalid_json',
-  'invalid_value',
-  'missing_required_parameter',
-  'unsupported_parameter',
-  'unsupported_value',
-  'invalid_url',
-  'unsupported_platform',
-  'unsupported_link',
-  'too_many_images',
-  'invalid_image_url',
-  'invalid_base64_image',
-  'invalid_image',
-  'unsupported_image_media_type',
-  'image_file_too_large',
-  'image_too_large',
-  'failed_to_download_image',
-  'model_not_supported',
-  'invalid_idempotency_key',
-  'moderation_blocked',
-  'invalid_prompt',
-  'content_filter',
-  'context_length_exceeded',
-  'previous_response_not_found',
-  'bad_request',
-  // Keys and grants
-  'missing_api_key',
-  'invalid_api_key',
-  'expired_api_key',
-  'revoked_api_key',
-  'route_not_allowed',
-  'model_not_allowed',
-  'vendor_id_not_allowed',
-  'paid_tool_not_allowed',
-  'ip_not_allowed',
-  'account_suspended',
-  // Signing in
-  'not_signed_in',
-  'sign_in_failed',
-  'cross_site_request',
-  // Bank-transfer webhooks
-  'invalid_signature',
-  // Missing things
-  'model_not_found',
-  'job_not_found',
-  'response_not_found',
-  'file_not_found',
-  'route_not_found',
-  'account_not_found',
-  'user_not_found',
-  'key_not_found',
-  'order_not_found',
-  'method_not_allowed',
-  'upgrade_not_supported',
-  'format_not_supported',
-  'link_expired',
-  'file_expired',
-  'job_expired',
-  // Conflicts
-  'job_already_terminal',
-  'idempotency_in_progress',
-  'idempotency_key_reused',
-  'price_not_configured',
-  'too_many_open_orders',
-  'order_state_conflict',
-  'key_exists',
-  'no_active_key',
-  'too_many_keys',
-  'key_replaced',
-  // HTTP framing
-  'request_timeout',
-  'request_too_large',
-  'unsupported_media_type',
-  // Limits of this gateway
-  'rate_limit_exceeded',
-  'daily_image_limit_reached',
-  'too_many_open_jobs',
-  'insufficient_quota',
-  'queue_full',
-  'shutting_down',
-  // Definitive refusals of an item
-  ...DEFINITIVE_CODES,
-  // Failures of an upstream (platform or model vendor)
-  ...TRANSIENT_CODES,
-  'upstream_auth_error',
-  'upstream_conflict',
-  'upstream_unavailable',
-  'sign_in_unavailable',
-  'audio_unavailable',
-  'audio_timeout',
-  // Internal
-  'plugin_unavailable',
-  'storage_error',
-  // Failed jobs
-  'queue_expired',
-  'job_timeout',
-  'cancelled',
-  'interrupted',
-  'internal_error',
-] as const;
+/** Every failure the gateway can name. A code outside of these does not reach a client. */
+export type ErrorCode = keyof ErrorCodes;
 
-export type ErrorCode = (typeof ERROR_CODES)[number];
-export type DefinitiveCode = (typeof DEFINITIVE_CODES)[number];
-export type TransientCode = (typeof TRANSIENT_CODES)[number];
+/** In the order of their declarations, as far as these are loaded. */
+export const ERROR_CODES = declaredCodes as readonly ErrorCode[];
 
-const DEFINITIVE: ReadonlySet<string> = new Set(DEFINITIVE_CODES);
-const TRANSIENT: ReadonlySet<string> = new Set(TRANSIENT_CODES);
+/** By code, as far as the declarations are loaded. */
+export const ERRORS = declared as Readonly<Record<ErrorCode, ErrorDeclaration>>;
 
 /** Whether the source has refused with a reason: other methods cannot help. */
 export function isDefinitiveCode(code: ErrorCode): code is DefinitiveCode {
-  return DEFINITIVE.has(code);
+  return Object.hasOwn(definitiveErrors, code);
 }
 
 /** Whether only the source failed, and nothing is known about the item. */
 export function isTransientCode(code: ErrorCode): code is TransientCode {
-  return TRANSIENT.has(code);
+  return Object.hasOwn(transientErrors, code);
 }
 
 /** One method that was tried for a link: names and outcomes only, never a URL or an address. */
@@ -203,34 +81,9 @@ export interface GatewayErrorDetails {
 
 const MARKER = Symbol.for('mediagate.GatewayError');
 
-const RETRYABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'sign_in_unavailable',
-  'failed_to_download_image',
-  'request_timeout',
-  'rate_limit_exceeded',
-  'queue_full',
-  'too_many_open_jobs',
-  'shutting_down',
-  'idempotency_in_progress',
-  'under_review',
-  'bot_check',
-  'upstream_rate_limited',
-  'upstream_refused',
-  'upstream_error',
-  'upstream_timeout',
-  'upstream_unavailable',
-  'audio_unavailable',
-  'audio_timeout',
-  'plugin_unavailable',
-  'storage_error',
-  'queue_expired',
-  'job_timeout',
-  'interrupted',
-]);
-
 /** Whether a failure of this code may be temporary. */
 export function isRetryable(code: ErrorCode): boolean {
-  return RETRYABLE.has(code);
+  return declared[code]?.retryable === true;
 }
 
 const MAX_UPSTREAM_WAIT_SECONDS = 60;
@@ -385,25 +238,3 @@ export function damagedFile(problem: string, cause?: unknown): GatewayError {
 export function isDamagedFile(error: unknown): boolean {
   return isGatewayError(error) && error.code === 'storage_error' && !error.retryable;
 }
-
-/** What clients read if an item could not be extracted, by code. */
-export const FAILURE_MESSAGES: Readonly<Record<DefinitiveCode | TransientCode, string>> = {
-  removed: 'The item was removed or never existed.',
-  private: 'The item is private.',
-  login_required: 'The item is shown to signed-in users only.',
-  password_protected: 'The item is protected by a password.',
-  age_restricted: 'The item is restricted by age.',
-  geo_blocked: 'The item is not available in the region of this gateway.',
-  members_only: 'The item is for members only.',
-  paid: 'The item must be paid for.',
-  under_review: 'The platform is still reviewing the item.',
-  unavailable: 'The platform does not show the item.',
-  short_link_dead: 'The short link does not work.',
-  redirected_to_unsupported: 'The short link leads to something that is not supported.',
-  bot_check: 'The platform asked for a check that only a person can solve.',
-  upstream_rate_limited: 'The platform limits requests at the moment.',
-  upstream_refused: 'The platform refused the request.',
-  upstream_changed: 'The answer of the platform could not be read.',
-  upstream_error: 'The platform could not be reached or failed.',
-  upstream_timeout: 'The platform did not answer in time.',
-};

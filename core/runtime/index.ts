@@ -5,15 +5,32 @@
 
 export { type CircuitBreaker, type Cooling, createCircuitBreaker, createCoolDown } from './circuit-breaker.js';
 export {
+  ASK_AGAIN,
+  BAD_REQUEST,
+  CONFLICT,
+  type DeclaredCodes,
+  declareErrors,
+  type ErrorClass,
+  type ErrorDeclaration,
+  FORBIDDEN,
+  GONE,
+  NOT_EXTRACTABLE,
+  NOT_FOUND,
+  OVERLOADED,
+  SOURCE_FAILED,
+  SOURCE_TIMEOUT,
+  UNAUTHENTICATED,
+  WAIT,
+} from './error-declarations.js';
+export {
   type Attempt,
   boundedWait,
-  DEFINITIVE_CODES,
-  type DefinitiveCode,
   damagedFile,
   diskFailure,
   ERROR_CODES,
+  ERRORS,
   type ErrorCode,
-  FAILURE_MESSAGES,
+  type ErrorCodes,
   GatewayError,
   type GatewayErrorDetails,
   isDamagedFile,
@@ -23,8 +40,6 @@ export {
   isSystemError,
   isTransientCode,
   missingPackageError,
-  TRANSIENT_CODES,
-  type TransientCode,
   type UpstreamWords,
   withBoundedWait,
 } from './errors.js';
@@ -53,6 +68,13 @@ export {
   tryParseJson,
 } from './json.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
+export {
+  DEFINITIVE_CODES,
+  type DefinitiveCode,
+  failureMessage,
+  TRANSIENT_CODES,
+  type TransientCode,
+} from './source-errors.js';
 export {
   type Clock,
   createThrottledWarning,

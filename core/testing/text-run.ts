@@ -35,7 +35,7 @@ export interface TextFields {
 
 export const WANTED: Wanted = { route: 'chat_completions', stream: true, words: 'A lighthouse in the fog' };
 
-/** The same in the format of the upstream, so that nothing is converted. */
+/** The sample call in the format of the upstream, so that the plugin converts nothing. */
 export function wantedOf({ upstream }: TextProviderDefinition): Wanted {
   return { ...WANTED, ...(upstream?.format && { route: upstream.format }) };
 }

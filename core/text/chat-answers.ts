@@ -136,6 +136,8 @@ export function responseOfChat(bytes: Buffer, { tools, at, ...how }: HowToRespon
   const writer = createResponseWriter({ ...how, names: new ToolNames(tools), isStream: false, now: () => at });
   const answer = readChat(bytes.toString('utf8'));
   if (isGiven(answer.error)) throw new GatewayError('upstream_error', 'The model answered with an error.');
+  if (!Array.isArray(answer.choices) || answer.choices.length === 0)
+    throw new GatewayError('upstream_error', 'The model answered without a choice.');
   writer.read(answer, 'message');
   const response = writer.end();
   if (response.status === 'failed') throw new GatewayError('upstream_error', 'The model answered with an error.');

@@ -10,7 +10,7 @@ import { drawRandomBytes, GatewayError } from '../runtime/index.js';
 
 /** Does not occur in bodies by accident; a client that inserts it only gets a number. */
 const MARK = drawRandomBytes(18).toString('base64url');
-/** Also inside of JSON texts, and of JSON texts inside of those. */
+/** Also matches JSON that is nested in strings of JSON. */
 const MARKED = new RegExp(`\\[\\[(\\\\*")${MARK}(-?[\\d.eE+-]+)\\1\\]\\]`, 'g');
 const INTEGER = /^-?\d+$/;
 /** Numbers with fewer digits are always exact. */

@@ -165,7 +165,7 @@ const MESSAGE_STOP = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'requestId'>): EventReader {
   const modelName = { start: 0, end: 0 };
   const written = createWrittenText(false);
-  /** Usage of the first event, and of the last ones: both count from the beginning. */
+  /** Usage of the first event and of the last ones. Both counts are cumulative. */
   let first: Buffer | undefined;
   let last: Buffer | undefined;
   let isDone = false;

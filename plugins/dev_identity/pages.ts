@@ -20,7 +20,7 @@ export function renderSignInPage(problem?: string): string {
   <label>Any email address
     <input name="email" type="email" required maxlength="200" autocomplete="off" autofocus value="dev@example.com">
   </label>
-  <label>Name, if it should have one
+  <label>Name (optional)
     <input name="name" maxlength="100" autocomplete="off">
   </label>
   <button name="action" value="sign-in">Sign in</button>
@@ -45,8 +45,8 @@ function renderPage(title: string, content: string): string {
 <body>
 <main>
 <h1>${title}</h1>
-<p class="warning"><strong>Development identity provider:</strong> anyone can sign in as anyone here. No password is asked
-for; enter none. It runs while no OIDC_ISSUER is set, on this machine alone.</p>
+<p class="warning"><strong>Development identity provider:</strong> anyone can sign in as anyone here. No password is needed.
+It runs while no OIDC_ISSUER is set, on this machine alone.</p>
 ${content}
 </main>
 </body>

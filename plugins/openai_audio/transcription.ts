@@ -1,7 +1,7 @@
 /*
  * Requests transcripts and reads them in three formats: `verbose_json`, `json` and `diarized_json`. An upstream that
- * refuses `verbose_json` for a model is remembered until the process ends, and is asked in `json` at once, which costs
- * one more request the first time. Calls for word timestamps skip such an upstream. Answers above 32 MiB fail. An
+ * refuses `verbose_json` for a model is remembered as long as the plugin runs, and is asked in `json` at once, which
+ * costs one more request the first time. Calls for word timestamps skip such an upstream. Answers above 32 MiB fail. An
  * answer that is not JSON is an error without its text, because logs must not contain what a client recorded.
  */
 

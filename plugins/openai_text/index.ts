@@ -82,7 +82,7 @@ const PASSED_FIELDS = ['openai-processing-ms', 'openai-version'];
 interface Asked extends Omit<UpstreamCall<Upstream, TextReply>, 'model' | 'ask'> {
   request(upstream: Upstream): WireRequest;
   refuse: typeof textFailure;
-  /** See {@link TextUpstreamRequest}. */
+  /** Milliseconds to wait for the beginning of the answer. Default: no limit. */
   firstBytesMs?: number;
   route?: TextRoute;
   /** Its silence is limited while another upstream is left. Default: it is not. */

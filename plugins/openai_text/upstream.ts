@@ -1,9 +1,9 @@
 /*
- * Requests to an upstream, and what its refusals mean. The body of a call is copied with other fields only where the
- * upstream needs them, without being parsed as a whole. Three kinds of refusal have classes of their own, because the
- * plugin then asks the same upstream in another way: no responses route, no `stream_options`, no such form of vectors.
- * A refusal of a translated request names the fields that the client sent. The check of upstreams reads their lists of
- * models.
+ * Requests to an upstream, and what its refusals mean. Single fields of a body are replaced without parsing the whole,
+ * so that every other byte stays as the client sent it; only the option for system messages parses it. Three kinds of
+ * refusal have classes of their own, because the plugin then asks the same upstream in another way: no responses route,
+ * no `stream_options`, no such form of vectors. A refusal of a translated request names the fields that the client
+ * sent. The check of upstreams reads their lists of models.
  */
 
 import {
@@ -71,7 +71,7 @@ function credentials({ apiKey }: Upstream): Record<string, string> {
   return { 'user-agent': 'mediagate', 'accept-encoding': 'identity', ...bearerToken(apiKey) };
 }
 
-/** The same for a stored response, where "not found" is about that. */
+/** What a refusal of a request for a stored response means: status 404 says that there is no such response. */
 export function storedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   if (refusal.status === 404)
     return callerFailure(new GatewayError('response_not_found', 'There is no such response.'));
@@ -81,7 +81,7 @@ export function storedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames,
 /** An upstream refused a request of the responses format, since it only has chats. */
 export class NoResponses extends TryFailure {}
 
-/** The same for responses, which may be translated. */
+/** What a refusal of a response means: {@link NoResponses} if the upstream has no such route. */
 export function responsesFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = textFailure(refusal, upstream, now);
   return lacksRoute(refusal, failure) ? new NoResponses(failure.error, failure.consequence) : failure;
@@ -109,7 +109,7 @@ export class NoSuchForm extends TryFailure {}
 
 const FORM_FIELD = 'encoding_format';
 
-/** The same for embeddings, whose vectors the gateway can give the form that was asked for. */
+/** What a refusal of embeddings means: {@link NoSuchForm} for the form, which the gateway can convert itself. */
 export function vectorsFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const failure = taskFailure(refusal, upstream, now);
   const { param, message = '' } = openaiError(refusal);
@@ -133,7 +133,7 @@ const TRANSLATED_FIELDS: ReadonlyMap<string, string> = new Map([
   ['verbosity', 'text.verbosity'],
 ]);
 
-/** The same for a response that was sent as a chat: the client knows only its own fields. */
+/** What a refusal of a response that was sent as a chat means; it names the field that the client sent. */
 export function translatedFailure(refusal: UpstreamRefusal, upstream: UpstreamNames, now: number): TryFailure {
   const [field] = /^\w+/.exec(openaiError(refusal).param ?? '') ?? [''];
   const param = TRANSLATED_FIELDS.get(field);

@@ -1,9 +1,9 @@
 /*
- * All requests to Instagram: page, embed, queries, app API, ruling and share links. A query needs a token and cookies
- * that a page gives to every visitor; they are used for one call and stored nowhere. Redirects are followed only to
- * another address of the same post; a login page, challenge or consent form is a refusal. Messages in JSON bodies
- * decide what a status means, because the site uses 400 for throttling and missing posts. A body that is not JSON is a
- * refusal as well.
+ * All requests to Instagram: page, embed, queries, app API, the reason for a refusal, and share links. A query needs a
+ * token and cookies that a page gives to every visitor; they are used for one call and stored nowhere. Redirects are
+ * followed only to another address of the same post; a login page, challenge or consent form is a refusal. Messages in
+ * JSON bodies decide what a status means, because the site uses 400 for throttling and missing posts. A body that is
+ * not JSON is a refusal as well.
  */
 
 import {

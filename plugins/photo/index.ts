@@ -1,6 +1,6 @@
 /*
  * Declares the extractor of Instagram posts and reels, and the order of its methods: page, embed, two queries of the
- * site's own code, the app's API, and the ruling, which says why a post is not shown. Only the ruling is definitive,
+ * site's own code, the app's API, and `ruling`, which asks why a post is not shown. Only that reason is definitive,
  * because the site also says "removed" for posts that it does not want to show. A null reply of a query counts as
  * removal only if that query has shown a post within six hours: the site retires queries without notice. The session of
  * a query is read once for each call.
@@ -107,9 +107,7 @@ type PostMethod = ItemMethod<PostReading, PostState>;
 
 /**
  * The methods, best first. The page has the whole post, or only its tags; an embed has all images and exact counters; the
- * queries of the site's own code have everything if the site accepts them. If nothing was extracted, the ruling says why.
- * Only the ruling is definitive: the site says that a post is removed also if it does not want to show it. An embed that is
- * broken and a null of a query that has not worked lately are no votes: both also stand for posts that exist.
+ * queries have everything if the site accepts them. An embed that is broken is no sign of removal.
  */
 function createMethods(requests: Requests, siteConfig: SiteConfig, clock: Clock): PostMethod[] {
   const method = (

@@ -1,9 +1,9 @@
 /*
  * The mock image model, for gateways without a model. It draws a landscape with the prompt as its caption and a stamp
  * that says that no model made it. References lie on it as prints; with a mask only the open part of the first
- * reference is drawn. The same prompt, size and seed give the same picture. Drawing is CPU work in this process: two
- * pictures at a time, up to 1,000 calls wait, and loops give the event loop a turn every few milliseconds. Partial
- * images show the wash, then the ink.
+ * reference is drawn. The same prompt, size, seed and references give the same picture. Drawing is CPU work in this
+ * process: two pictures at a time, up to 1,000 calls wait, and loops give the event loop a turn every few milliseconds.
+ * Partial images show the wash, then the ink.
  */
 
 import {

@@ -1,3 +1,8 @@
+/*
+ * Decides when the parts of an item suffice, and merges them with what the link itself says. Missing counters, cut
+ * captions and missing files become limitations.
+ */
+
 import {
   type Extraction,
   type ItemCall,

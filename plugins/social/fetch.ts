@@ -1,3 +1,9 @@
+/*
+ * Fetches pages of the site and follows share links. Redirects stay within the site and stop before a login form or a
+ * check, whose address alone says enough. Statuses 404 and 410 are returned to the reader of the page, which decides
+ * what they mean.
+ */
+
 import {
   acceptLanguage,
   fillUrl,

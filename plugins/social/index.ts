@@ -1,3 +1,8 @@
+/*
+ * Declares the extractor of Facebook posts, photos, videos and reels. Each method fetches one page; an age restriction
+ * ends the run, because it holds on all pages. Audio is chosen from the files that the methods found.
+ */
+
 import { audioSource, definePlugin, extractorFrom, mergePosts, type PartialPost, Type } from 'mediagate/plugin';
 import { assemble, chooseAudio, isEnough, isReadable } from './assemble.js';
 import { createFetch, siteConfigOf } from './fetch.js';

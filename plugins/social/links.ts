@@ -1,3 +1,11 @@
+/*
+ * Recognizes Facebook links without a request, in more than forty forms. Reels and videos stay different kinds, because
+ * their pages have different data. A post may have an opaque alias instead of a number; visitors get different aliases
+ * of one post. An address inside another one, as in plugins, share dialogs and logins, is unwrapped one level deep and
+ * only if it is of the site. Names of profiles are distinguished from the site's own paths by a list, which also names
+ * pages that are refused.
+ */
+
 import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate/plugin';
 
 const SITE = 'https://www.facebook.com';

@@ -1,3 +1,9 @@
+/*
+ * Merges the parts of a video. The owner is the channel that the page shows with its subscribers; data of another
+ * channel are left out. A private video is refused although other parts may be known. Zeros of hidden counters are
+ * dropped.
+ */
+
 import {
   type Extraction,
   GatewayError,

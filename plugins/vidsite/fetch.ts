@@ -1,3 +1,11 @@
+/*
+ * All requests to YouTube: internal API, embedded player, watch page, oEmbed and the official API. The site gives each
+ * visitor an id, in pages and replies; requests of all calls carry one until six hours have passed or the site refuses
+ * it. The key of the official API is sent in a header, because proxies log URLs. A spent quota becomes
+ * `upstream_rate_limited`. A redirect to a captcha fails as `bot_check` and is not followed. Every other status than
+ * success is an error.
+ */
+
 import {
   acceptLanguage,
   asString,
@@ -45,9 +53,6 @@ const EMBED_FLAGS_IN_PAGE = /"encryptedHostFlags"\s*:\s*"([\w%=.-]{1,2000})"/;
 /**
  * The requests to the site, for an interface language (BCP 47), a market (ISO 3166-1 alpha-2), and with the key of the
  * official API. Each throws a GatewayError for a status other than success.
- *
- * The site gives each visitor an id, in pages and in replies. Requests to the internal API carry the latest one, as those of
- * the site's own clients do. It is renewed after six hours, and after the site refused a request that carried it.
  */
 export function createRequests(
   http: HttpClient,

@@ -1,3 +1,11 @@
+/*
+ * Declares the extractor of YouTube videos and the order of its methods. The official API comes first if there is a
+ * key. Player, microformat and `next` of the internal API run at the same time: one has the files, one the exact times,
+ * one the page around the video. The watch page is fetched for missing data, oEmbed for a minimum. The player of other
+ * sites is asked only for a public video of which no reply has files, and never after a refusal, since that would be
+ * another identity to pass a refusal. Two agreeing replies settle that a video is gone.
+ */
+
 import {
   at,
   audioSource,
@@ -126,12 +134,7 @@ function audioIn(reply: unknown, outcome: VideoOutcome, { audioItags }: SiteConf
   return file && listed.has(file.url) ? file : undefined;
 }
 
-/**
- * The methods, best first. The player reply has the files and the video's own data, the microformat its exact times and
- * flags, the `next` reply the page around it; the three run at the same time. The page is fetched for missing data, and
- * if the API refuses a request that the page may serve. The player of other sites is asked for public videos of which no
- * reply has files, and never after a refusal.
- */
+/** The methods, best first. */
 function createMethods(
   requests: Requests,
   readOptions: ReadOptions,

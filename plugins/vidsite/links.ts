@@ -1,3 +1,11 @@
+/*
+ * Recognizes YouTube links without a request: videos in all path and query forms, on all subdomains of the site that
+ * have videos. A clip and a channel's current broadcast become short links that `resolve` follows; a broadcast link is
+ * marked as one whose target moves. The URL inside an attribution link is read only if it is of the same host.
+ * Look-alike hosts in Punycode do not match. Channels, playlists and other pages are refused by name, and an id of the
+ * wrong length says what is wrong with it.
+ */
+
 import { isPlainUrl, kindOfPage, type LinkMatch, type LinkRef, pathSegments } from 'mediagate/plugin';
 
 const VIDEO_ID = /^[0-9A-Za-z_-]{11}$/;

@@ -1,3 +1,8 @@
+/*
+ * Finds the video behind a clip, and what a channel broadcasts now: the page of either states the video's address, in
+ * its canonical link or in its data. It requests one page and follows redirects within the site.
+ */
+
 import {
   acceptLanguage,
   at,
@@ -14,11 +19,6 @@ import {
 } from 'mediagate/plugin';
 import type { SiteConfig } from './fetch.js';
 import { canonicalUrl, matchVideo } from './links.js';
-
-/*
- * The video behind a clip, and what a channel broadcasts now: the page of either states the address of the video, in its
- * canonical link or in its data. One page is requested, and redirects are followed within the site.
- */
 
 /**
  * @throws GatewayError `short_link_dead` (404, 410), `redirected_to_unsupported` (a channel that broadcasts nothing, a

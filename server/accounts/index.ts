@@ -1,3 +1,8 @@
+/*
+ * Accounts of the site: users, sign-in, sessions, plans and the issue of keys. Other folders import these from here
+ * alone.
+ */
+
 export {
   type AccountPlan,
   type AccountRecord,
@@ -22,6 +27,7 @@ export {
 export { type Accounts, type AccountsOptions, createAccounts } from './accounts.js';
 export { createDeviceGrants, type DeviceGrant, type DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets, keepAllowance } from './erased-allowances.js';
+export { accountErrors } from './errors.js';
 export { type AccountKeys, createKeyIssue } from './key-issue.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
 export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';

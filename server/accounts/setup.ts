@@ -1,3 +1,10 @@
+/*
+ * Instructions that set up clients (environment, curl, the OpenAI SDKs, Codex) with files and shell commands, as JSON
+ * and as Markdown. The commands name models that the account's plan allows, and read the key from `MEDIAGATE_API_KEY`;
+ * no example contains a key. The steps depend on whether the user is signed in and has a valid key. Texts that come
+ * from settings are quoted for the shell. The file also has the response schemas that account and payment routes share.
+ */
+
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { shellWord } from '../format/index.js';
@@ -86,7 +93,7 @@ function curl(api: string, { first }: SetupModels): SetupClient {
     id: 'curl',
     title: 'curl',
     summary:
-      'Models that the plan allows, a first answer, an image as a job, the data behind a link. The last two need keys that are granted them.',
+      'Models that the plan allows, a first answer, an image as a job, the data behind a link. The last two need the grants `images` and `extract`.',
     files: [],
     commands: [
       `curl ${shellWord(`${api}/models`)} \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`,
@@ -101,7 +108,7 @@ function node(api: string, { first }: SetupModels): SetupClient {
   return {
     id: 'openai-node',
     title: 'OpenAI SDK for Node.js',
-    summary: 'The SDK as it is, with another base URL. For servers: a key never goes into a page.',
+    summary: 'The unmodified SDK with a different base URL. For servers: a key never goes into a page.',
     files: [
       {
         path: 'first-request.mjs',
@@ -126,7 +133,7 @@ function python(api: string, { first }: SetupModels): SetupClient {
   return {
     id: 'openai-python',
     title: 'OpenAI SDK for Python',
-    summary: 'The SDK as it is, with another base URL.',
+    summary: 'The unmodified SDK with a different base URL.',
     files: [
       {
         path: 'first_request.py',
@@ -153,8 +160,7 @@ function codex(api: string, { coding }: SetupModels): SetupClient {
   return {
     id: 'codex',
     title: 'Codex',
-    summary:
-      'A provider of its own in the configuration of the coding agent, which takes the key from the environment.',
+    summary: 'Adds mediagate as a provider in Codex, which takes the key from the environment.',
     wire_api: 'responses',
     files: [
       {

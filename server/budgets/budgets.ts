@@ -1,3 +1,11 @@
+/*
+ * How budgets are counted, as pure functions on a row, and the table that locks the rows for a transaction. A row has
+ * the usage of one period and one day, each with its name; the first access in a later period or day resets it.
+ * Reserved tokens belong to no period: they are held until they are settled, and the used amount counts in the period
+ * of that moment. A clock that is set back does not reopen an earlier period. On PostgreSQL rows are locked in the
+ * order of their ids, so that two transactions do not deadlock.
+ */
+
 import type { Clock } from '../../core/contracts/index.js';
 import {
   createListScript,
@@ -42,12 +50,6 @@ export function createBudgets(database: Database, clock: DatabaseClock): Budgets
   };
 }
 
-/*
- * How a budget is counted. Its row has the usage of one period and one day, each with its name; the first access in a
- * later period or day resets it. Reserved tokens belong to no period: they are held until they are settled, and the
- * used amount counts in the period of that moment. A clock that is set back does not reopen an earlier period.
- */
-
 /** UTC month or day; empty if the period never ends. */
 function periodOf(resets: BudgetPeriod, at: number): string {
   if (resets === 'never') return '';
@@ -78,7 +80,7 @@ export interface BudgetWants {
   fallbacks?: readonly string[] | undefined;
 }
 
-/** The same, as far as its tokens are counted. */
+/** {@link BudgetWants} after its tokens were counted. */
 export interface CountedWants extends Omit<BudgetWants, 'demand'> {
   /** Public model id. */
   model: string;
@@ -118,8 +120,8 @@ export interface GrantOptions {
 }
 
 /**
- * Grants a request its input, and the output that it wants or that is left in all of its budgets. A request that can be
- * counted and is not is only refused if nothing is left.
+ * Grants a request its input, and the output that it wants or that is left in all of its budgets. An uncounted but
+ * countable request is refused only when nothing is left.
  * @returns The refusal of the first budget that has no room for it.
  */
 export function grantOf(
@@ -137,18 +139,13 @@ export function grantOf(
   const inMoney = limits.find(({ unit }) => unit === 'money');
   const counted = isLimited ? wanted.demand : undefined;
   const least = counted ? counted.input + counted.minOutput : canCount ? 1 : tokens;
-  const costOf = (inputTokens: number, outputTokens: number) =>
-    inMoney && prices?.currency === inMoney.row.currency
-      ? prices.highestCostOf({ ...uses, model, inputTokens, outputTokens })
-      : null;
-  // Uncounted, a request is judged by the least that it could need.
-  const leastCost = !inMoney
-    ? 0
-    : counted
-      ? costOf(counted.input, counted.minOutput)
-      : uses && prices?.currency === inMoney.row.currency
-        ? prices.highestCostOf({ ...(canCount && { inputTokens: least }), ...uses, model })
-        : costOf(least, 0);
+  const highestCost = (use: Omit<HighestUse, 'model'>) =>
+    inMoney && prices?.currency === inMoney.row.currency ? prices.highestCostOf({ ...use, model }) : null;
+  const costOf = (inputTokens: number, outputTokens: number) => highestCost({ ...uses, inputTokens, outputTokens });
+  const leastUse = counted
+    ? { ...uses, inputTokens: counted.input, outputTokens: counted.minOutput }
+    : uncountedUse(wanted, least);
+  const leastCost = inMoney ? highestCost(leastUse) : 0;
   if (inMoney && leastCost === null) {
     const lacks = prices?.missingFor({ ...(uses && !canCount ? uses : { inputTokens: least }), model });
     return noPrice(inMoney.row, uses?.links ? `links of ${model}` : model, lacks);
@@ -173,7 +170,13 @@ export function grantOf(
   return { tokens: input + output + hidden, cost, isLimited, reserved, input: ofInput };
 }
 
-/** Grants what is no request to a model: it counts in budgets of money alone. */
+/** Uncounted, a request is judged by the least that it could need. */
+function uncountedUse({ canCount = false, uses }: CountedWants, least: number): Omit<HighestUse, 'model'> {
+  if (!uses) return { inputTokens: least, outputTokens: 0 };
+  return canCount ? { inputTokens: least, ...uses } : uses;
+}
+
+/** Grants work that is no request to a model. Only budgets of money count it. */
 export function grantOfMoney(
   rows: readonly BudgetRow[],
   wanted: CountedWants,

@@ -1,3 +1,8 @@
+/*
+ * Budgets of plans, keys, accounts and groups, with their amounts, alerts and tables. Other folders import these from
+ * here.
+ */
+
 export { type AlertTable, type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './alerts.js';
 export {
   BUDGET_FORM,
@@ -28,6 +33,7 @@ export {
   reserve,
   toBudgetRow,
 } from './budgets.js';
+export { budgetErrors } from './errors.js';
 export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners, holdBudgetOwners } from './owners.js';
 export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
 export { type Budget, type BudgetRow, type BudgetState, budgetMigrations } from './tables.js';

@@ -1,6 +1,12 @@
+/*
+ * `mediagate extract` runs one extraction in this process, without a server, and prints the answer that `POST
+ * /v1/extract` would give.
+ */
+
 import type { Gateway } from 'mediagate';
 import type { GatewayError, Logger } from '../../core/runtime/index.js';
-import { ERROR_CLASSES, encodeError, newRequestId, toGatewayError } from '../http/index.js';
+import { ERRORS } from '../../core/runtime/index.js';
+import { encodeError, newRequestId, toGatewayError } from '../http/index.js';
 import { createExtractRequests, encodeExtraction } from '../links/index.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
@@ -38,7 +44,7 @@ export async function extractCommand(settings: Settings, url: string, flags: Ext
       spinner?.stop();
       printJson(answer.body);
       if (!answer.error) return 0;
-      if (ERROR_CLASSES[answer.error.code].status === BAD_REQUEST) throw mistakeOf(answer.error, OPTIONS);
+      if (ERRORS[answer.error.code].status === BAD_REQUEST) throw mistakeOf(answer.error, OPTIONS);
       return 1;
     } finally {
       await gateway.close();

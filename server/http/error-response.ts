@@ -1,6 +1,23 @@
+/*
+ * Converts everything that a handler throws into an answer. One table maps each error code to its HTTP status and
+ * `error.type`; model routes differ in a few codes. The body has the format of the route: the usual one, Anthropic's,
+ * OAuth's, RFC 9457 for clients that ask for it, or a page for browsers. An unexpected error becomes `internal_error`;
+ * its cause is in the log, never in the answer. `x-should-retry: false` and `Retry-After` tell SDKs whether to repeat.
+ * On text routes the vendor's own code, message and status reach the client. If the request has an unread body, the
+ * answer is sent before the body is drained.
+ */
+
 import type { IncomingMessage } from 'node:http';
 import type { JobFailure } from '../../core/contracts/index.js';
-import { type ErrorCode, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
+import {
+  ERRORS,
+  type ErrorClass,
+  type ErrorCode,
+  GatewayError,
+  isGatewayError,
+  type Logger,
+  OVERLOADED,
+} from '../../core/runtime/index.js';
 import { sendVendorLimits } from './event-stream.js';
 import type { Next, RequestContext, RequestState } from './koa-app.js';
 import { setPageHeaders } from './pages.js';
@@ -13,154 +30,14 @@ const DAY_MS = 86_400_000;
 export const SIGN_IN_INSTRUCTION =
   'Ask the user to open loginUrl in a browser and sign in there, or start the device flow at POST /api/agent/device. Never ask for a password.';
 
-/** How an error code appears in the response. */
-export interface ErrorClass {
-  /** HTTP status. */
-  status: number;
-  /** `error.type`: clients classify errors by it. */
-  type: string;
-  /** False if repeating the same request cannot help; SDKs receive it as `x-should-retry: false`. */
-  shouldRetry?: false;
-}
-
-const final = { shouldRetry: false } as const;
-const badRequest = { status: 400, type: 'invalid_request_error' };
-const unauthenticated = { status: 401, type: 'authentication_error' };
-const forbidden = { status: 403, type: 'permission_error', ...final };
-const notFound = { status: 404, type: 'not_found_error' };
-const conflict = { status: 409, type: 'conflict_error', ...final };
-const gone = { status: 410, type: 'gone' };
-const notExtractable = { status: 422, type: 'extraction_failed' };
-const sourceFailed = { status: 502, type: 'source_failed' };
-const sourceTimeout = { status: 504, type: 'source_timeout' };
-const overloaded = { status: 503, type: 'overloaded_error' };
-
-/** The single table from error code to HTTP status and `error.type`. */
-export const ERROR_CLASSES: Readonly<Record<ErrorCode, ErrorClass>> = {
-  invalid_json: badRequest,
-  invalid_value: badRequest,
-  missing_required_parameter: badRequest,
-  unsupported_parameter: badRequest,
-  unsupported_value: badRequest,
-  invalid_url: badRequest,
-  unsupported_platform: badRequest,
-  unsupported_link: badRequest,
-  too_many_images: badRequest,
-  invalid_image_url: badRequest,
-  invalid_base64_image: badRequest,
-  invalid_image: badRequest,
-  unsupported_image_media_type: badRequest,
-  image_file_too_large: badRequest,
-  image_too_large: badRequest,
-  failed_to_download_image: badRequest,
-  model_not_supported: badRequest,
-  invalid_idempotency_key: badRequest,
-  moderation_blocked: { status: 400, type: 'image_generation_user_error' },
-  invalid_prompt: badRequest,
-  content_filter: badRequest,
-  context_length_exceeded: badRequest,
-  previous_response_not_found: badRequest,
-  bad_request: badRequest,
-  missing_api_key: unauthenticated,
-  invalid_api_key: unauthenticated,
-  expired_api_key: unauthenticated,
-  revoked_api_key: unauthenticated,
-  route_not_allowed: forbidden,
-  model_not_allowed: forbidden,
-  vendor_id_not_allowed: forbidden,
-  paid_tool_not_allowed: forbidden,
-  ip_not_allowed: forbidden,
-  account_suspended: forbidden,
-  not_signed_in: unauthenticated,
-  invalid_signature: unauthenticated,
-  sign_in_failed: badRequest,
-  cross_site_request: forbidden,
-  model_not_found: notFound,
-  job_not_found: notFound,
-  response_not_found: notFound,
-  file_not_found: notFound,
-  route_not_found: notFound,
-  account_not_found: notFound,
-  user_not_found: notFound,
-  key_not_found: notFound,
-  order_not_found: notFound,
-  method_not_allowed: { status: 405, type: 'invalid_request_error' },
-  upgrade_not_supported: { status: 426, type: 'invalid_request_error' },
-  format_not_supported: { status: 501, type: 'invalid_request_error', ...final },
-  link_expired: gone,
-  file_expired: gone,
-  job_expired: gone,
-  job_already_terminal: conflict,
-  idempotency_in_progress: { status: 409, type: 'conflict_error' },
-  idempotency_key_reused: { status: 422, type: 'invalid_request_error', ...final },
-  price_not_configured: conflict,
-  too_many_open_orders: conflict,
-  order_state_conflict: conflict,
-  key_exists: conflict,
-  no_active_key: conflict,
-  too_many_keys: conflict,
-  key_replaced: conflict,
-  request_timeout: { status: 408, type: 'timeout_error' },
-  request_too_large: { status: 413, type: 'invalid_request_error' },
-  unsupported_media_type: { status: 415, type: 'invalid_request_error' },
-  rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
-  daily_image_limit_reached: { status: 429, type: 'rate_limit_error', ...final },
-  too_many_open_jobs: { status: 429, type: 'rate_limit_error' },
-  insufficient_quota: { status: 429, type: 'insufficient_quota', ...final },
-  queue_full: overloaded,
-  shutting_down: overloaded,
-  removed: notExtractable,
-  private: notExtractable,
-  login_required: notExtractable,
-  password_protected: notExtractable,
-  age_restricted: notExtractable,
-  geo_blocked: notExtractable,
-  members_only: notExtractable,
-  paid: notExtractable,
-  under_review: notExtractable,
-  unavailable: notExtractable,
-  short_link_dead: notExtractable,
-  redirected_to_unsupported: notExtractable,
-  bot_check: sourceFailed,
-  upstream_rate_limited: sourceFailed,
-  upstream_refused: sourceFailed,
-  upstream_changed: sourceFailed,
-  upstream_error: sourceFailed,
-  upstream_timeout: sourceTimeout,
-  upstream_auth_error: sourceFailed,
-  upstream_conflict: conflict,
-  upstream_unavailable: overloaded,
-  sign_in_unavailable: overloaded,
-  audio_unavailable: sourceFailed,
-  audio_timeout: sourceTimeout,
-  plugin_unavailable: overloaded,
-  storage_error: { status: 500, type: 'server_error' },
-  queue_expired: overloaded,
-  job_timeout: { status: 504, type: 'timeout_error' },
-  cancelled: conflict,
-  interrupted: { status: 500, type: 'server_error' },
-  internal_error: { status: 500, type: 'server_error' },
-};
-
-const modelFailed = { status: 502, type: 'server_error' };
-
-/** Differences on model routes: their clients know these types from the vendors. */
-export const MODEL_ERROR_CLASSES: Readonly<Partial<Record<ErrorCode, ErrorClass>>> = {
-  upstream_rate_limited: { status: 429, type: 'rate_limit_error' },
-  upstream_refused: modelFailed,
-  upstream_changed: modelFailed,
-  upstream_error: modelFailed,
-  upstream_auth_error: modelFailed,
-  upstream_timeout: { status: 504, type: 'timeout_error' },
-};
-
 /** The type that Anthropic's SDK treats as an overload, so that its clients switch to another model. */
 const ANTHROPIC_OVERLOADED = 529;
 
 /** The error format of a route. */
 export function errorClassOf(code: ErrorCode, { model, anthropic }: RouteFormat): ErrorClass {
-  const found = (model && MODEL_ERROR_CLASSES[code]) || ERROR_CLASSES[code];
-  return anthropic && found === overloaded ? { ...found, status: ANTHROPIC_OVERLOADED } : found;
+  const found: ErrorClass = (model && ERRORS[code].onModelRoutes) || ERRORS[code];
+  const isOverload = found.status === OVERLOADED.status && found.type === OVERLOADED.type;
+  return anthropic && isOverload ? { ...found, status: ANTHROPIC_OVERLOADED } : found;
 }
 
 /** The same for an error: a model vendor's own status reaches clients of text routes. */
@@ -198,7 +75,7 @@ export interface ErrorContext {
 /** Converts anything thrown to the error sent to the client. An unexpected error becomes `internal_error`. */
 export function toGatewayError(error: unknown): GatewayError {
   // Another copy of the package may have codes that this one does not know.
-  if (isGatewayError(error) && Object.hasOwn(ERROR_CLASSES, error.code)) return error;
+  if (isGatewayError(error) && Object.hasOwn(ERRORS, error.code)) return error;
   return new GatewayError('internal_error', 'The gateway failed. The request id names this failure in its log.', {
     cause: error,
   });
@@ -245,7 +122,7 @@ function messageOf({ message, reason, upstream }: GatewayError, { model }: Error
 
 /** Codes of RFC 6749 and RFC 8628 where they exist; our own otherwise. */
 function encodeOauthError(error: GatewayError, requestId: string): string {
-  const { status } = ERROR_CLASSES[error.code];
+  const { status } = ERRORS[error.code];
   const known = status === 429 ? 'slow_down' : status >= 500 ? 'temporarily_unavailable' : 'invalid_request';
   return JSON.stringify({ error: known, error_description: error.message, code: error.code, request_id: requestId });
 }
@@ -292,7 +169,7 @@ function describeImageFailure(error: GatewayError, { id, failed }: { id: string;
 export function describeFailure(failure: JobFailure & { param?: string }) {
   return {
     message: failure.message,
-    type: ERROR_CLASSES[failure.code].type,
+    type: ERRORS[failure.code].type,
     param: failure.param ?? null,
     code: failure.code,
     reason: failure.reason,
@@ -332,7 +209,7 @@ export function encodeProblem(error: GatewayError, context: ErrorContext): strin
  * upstream's limit without a stated time was already retried a few times in vain.
  */
 function usualWait(code: ErrorCode, { type }: ErrorClass): number | undefined {
-  if (type === overloaded.type) return 1;
+  if (type === OVERLOADED.type) return 1;
   return code === 'upstream_rate_limited' ? 5 : undefined;
 }
 
@@ -341,7 +218,7 @@ export function errorHeaders(error: GatewayError, context: ErrorContext): Record
   const found = errorClassFor(error, context);
   const { status, shouldRetry, type } = found;
   // Clients repeat it by themselves, with any body.
-  const isFinal = shouldRetry === false || (type === overloaded.type && !error.retryable);
+  const isFinal = shouldRetry === false || (type === OVERLOADED.type && !error.retryable);
   const headers: Record<string, string> = {};
   if (context.anthropic) headers['request-id'] = context.requestId;
   if (error.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = error.upstreamRequestId;

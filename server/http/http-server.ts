@@ -1,11 +1,19 @@
+/*
+ * A Node server that slow, broken and hostile clients cannot block, and its shutdown. A connection has time limits for
+ * header, request and reading, at most 1,000 requests and 32 pipelined ones; one address has at most 1,000 sockets.
+ * Pipelined requests start one after the other. Invalid HTTP gets an answer with a body, and the connection closes
+ * after the client could read it. The shutdown stops accepting, lets requests finish until the timeout, and announces
+ * the end of each connection; the remaining requests get an error that asks for a retry.
+ */
+
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as eventsOfThisTurn, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { endsWithin, GatewayError } from '../../core/runtime/index.js';
+import { ERRORS, endsWithin, GatewayError } from '../../core/runtime/index.js';
 import { networkOf, plainAddress } from './addresses.js';
-import { ERROR_CLASSES, encodeError, errorHeaders } from './error-response.js';
+import { encodeError, errorHeaders } from './error-response.js';
 import { AnswerResponse } from './fast-path.js';
 import { IDLE_MS } from './file-response.js';
 import { newRequestId, SECURITY_HEADERS } from './request.js';
@@ -216,7 +224,7 @@ function endLingering(socket: Duplex): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-function refusal(error: GatewayError, status = ERROR_CLASSES[error.code].status) {
+function refusal(error: GatewayError, status = ERRORS[error.code].status) {
   const requestId = newRequestId();
   const body = encodeError(error, { requestId });
   const headers: Record<string, string | number> = {

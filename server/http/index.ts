@@ -1,3 +1,7 @@
+/*
+ * What other folders may import of HTTP: routes, bodies, answers, errors, addresses, the server and the app.
+ */
+
 export {
   type AddressOf,
   createAddressLimit,
@@ -21,7 +25,6 @@ export {
   answerErrors,
   anthropicTypeOf,
   describeFailure,
-  ERROR_CLASSES,
   type ErrorContext,
   encodeError,
   errorClassFor,
@@ -29,7 +32,7 @@ export {
   SIGN_IN_INSTRUCTION,
   toGatewayError,
 } from './error-response.js';
-export { ERROR_TEXTS } from './error-texts.js';
+export { httpErrors } from './errors.js';
 export {
   type AnswerHead,
   createHandOver,

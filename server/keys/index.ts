@@ -1,3 +1,7 @@
+/*
+ * API keys: their form, their table, their verification and their changes. Other folders import these from here alone.
+ */
+
 export {
   type ApiKeyRecord,
   type ApiKeyRow,
@@ -24,6 +28,7 @@ export {
   openKeyTable,
   readRateLimits,
 } from './authentication.js';
+export { keyErrors } from './errors.js';
 export { createKeyUpdates, describeLimits, type KeyChange, type KeyUpdates, lockKey } from './key-updates.js';
 export {
   createKey,

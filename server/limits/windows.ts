@@ -229,8 +229,8 @@ export function createRateLimitTable({ engine, queries, clock }: RateLimitTableO
         return answer(limit, (yield* whenTaken(tail + excess - 1)) + WINDOW_MS - now);
       },
       change() {
-        // A clock that was set back is written too, or the next access would again see no time pass; so is a change of
-        // process: from then on its monotonic clock counts.
+        // Also written after the clock stepped back, or the next access would again see no time pass, and after a change
+        // of process, whose monotonic clock counts from then on.
         if (next === head && !tailMoved && elapsed >= 0 && reading.clockSource === row.clockSource) return undefined;
         const lastAt = next === head ? row.lastAt : now;
         const isNewRun = next !== head && now !== row.lastAt;

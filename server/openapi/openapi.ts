@@ -1,3 +1,11 @@
+/*
+ * Builds the OpenAPI 3.1 document of all routes at `/openapi.json`, from the declarations and schemas that also
+ * validate requests, so the two cannot differ. The text is built at the first request and cached for the address of the
+ * gateway. Schemas are rewritten into words that generators of clients understand: an object with any fields gets
+ * `additionalProperties`. Webhooks that the gateway sends are described as well. Pages of any origin may read the
+ * document.
+ */
+
 import { field, type TSchema, Type } from '../../core/contracts/index.js';
 import {
   defineRoute,
@@ -103,8 +111,8 @@ function schemasOf(routes: readonly Route[], webhooks: readonly SentWebhook[]): 
 }
 
 /**
- * A schema in the words that generators of clients know: an object with any fields has `additionalProperties`, which
- * many of them read, in place of `patternProperties` or of no properties at all, which they read as an empty object.
+ * Rewrites `patternProperties` for client generators. An object with any fields gets `additionalProperties`, which many
+ * of them read; an object without declared properties would become an empty one.
  */
 function portable(schema: TSchema): TSchema {
   const { properties, patternProperties, additionalProperties, items, anyOf, ...rest } = schema as SchemaParts;

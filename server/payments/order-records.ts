@@ -1,17 +1,24 @@
 /*
- * Orders and the bank transfers that pay them, as the database and their readers have them. An order moves from pending
- * to paid, expired or cancelled; money that fits no order waits for a person's review.
+ * Orders and the bank transfers that pay them, in the form in which the database stores them and readers receive them.
+ * An order is paid by exactly its amount, in one transfer or several. It expires by time if nothing has arrived; a
+ * later transfer still counts. More money, money in another currency, and money for a cancelled order wait for the
+ * review of an operator. A refund is final. The interface states what each operation promises and which errors it
+ * throws; orders.ts and the files beside it implement it.
  */
 
 import type { PlanPreview } from '../accounts/index.js';
 import type { PlanTerms } from '../plans/index.js';
 
 /**
- * `pending` → `paid` by exactly the amount, in one transfer or several; `underpaid` as long as less has arrived;
- * `needs_review` if more has arrived, or money in another currency, or for a cancelled order; `expired` by time if
- * nothing has arrived, which a later transfer still changes into the others; `cancelled` if nothing has arrived. An
- * operator changes any of them but `cancelled` and `refunded` into `paid`, and `paid`, `underpaid` and `needs_review`
- * into `refunded`. `refunded` is final.
+ * | state | when | what follows |
+ * |---|---|---|
+ * | `pending` | nothing has arrived | any other state |
+ * | `underpaid` | less than the amount has arrived | `paid`, `needs_review`; by an operator `refunded` |
+ * | `paid` | exactly the amount has arrived, or an operator confirmed it | by an operator `refunded` |
+ * | `needs_review` | more, another currency, or money for a cancelled order | by an operator `paid` or `refunded` |
+ * | `expired` | its time ended and nothing had arrived | a later transfer changes it as a pending one |
+ * | `cancelled` | it was cancelled and nothing had arrived | `needs_review` |
+ * | `refunded` | an operator gave the money back | final |
  */
 export type OrderState = 'pending' | 'underpaid' | 'paid' | 'expired' | 'cancelled' | 'refunded' | 'needs_review';
 

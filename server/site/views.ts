@@ -1,3 +1,10 @@
+/*
+ * Prepares the data that pages display: the dashboard with 30 days of usage, the plans, and what the playground offers.
+ * An order that is not paid yet is always displayed, others only up to a limit. Rate limits are those of the newest
+ * valid key. The playground offers models and platforms that are ready, and explains for a group of routes that its key
+ * does not allow which plan includes it. Prices are omitted unless the catalogue makes them public.
+ */
+
 import type { Gateway } from 'mediagate';
 import type { JobState } from '../../core/contracts/index.js';
 import type { Jobs } from '../../core/jobs/index.js';
@@ -194,7 +201,7 @@ export function planName({ plans, freeTier }: Catalogue, id: string): string {
 export function describeOutcome(preview: PlanPreview, catalogue: Catalogue): Html {
   const { expiresAt, creditedDays, replacedPlanId, nextPlanId, endsReplaced } = preview;
   const before = replacedPlanId !== null && planName(catalogue, replacedPlanId);
-  return html`${expiresAt === null ? 'If it is paid now, it does not end.' : html`If it is paid now, it ends on ${day(expiresAt)}.`}
+  return html`${expiresAt === null ? 'Never expires.' : html`If you pay now, it ends on ${day(expiresAt)}.`}
 ${before && creditedDays > 0 && ` That includes ${counted(creditedDays, 'day')} for what is left of ${before}.`}
 ${before && endsReplaced && ` ${before} ends at once; its remaining time is not credited to a plan without an end.`}
 ${nextPlanId !== null && ` Then ${planName(catalogue, nextPlanId)} continues.`}`;
@@ -204,7 +211,7 @@ const OPENS: Readonly<Record<Grant, string>> = {
   extract: 'link data',
   images: 'images',
   text: 'text models',
-  audio: 'sound models',
+  audio: 'audio models',
 };
 
 /** Allowed and forbidden uses of keys with these grants, as text: `images or link data`; empty if there is none. */
@@ -224,11 +231,12 @@ export function describeWithheld(
   const words = OPENS[grant];
   if (planId !== null && opens(planId)) return `Your key ${name} is not for ${words}, although your plan is.`;
   const able = [freeTier, ...plans].filter(({ id }) => opens(id)).map((plan) => plan.name);
+  if (able.length === 0) return `This gateway does not offer ${words}.`;
   const lacks =
     planId === null
       ? `Your key ${name} is not for ${words}.`
       : `Your plan, ${planName(catalogue, planId)}, does not include ${words}.`;
-  return `${lacks} ${able.length === 0 ? 'No plan does' : `Included in ${NONE.format(able)}`}.`;
+  return `${lacks} Included in ${NONE.format(able)}.`;
 }
 
 const ALL = new Intl.ListFormat('en-GB', { type: 'conjunction' });

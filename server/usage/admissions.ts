@@ -1,3 +1,11 @@
+/*
+ * Admits requests of model routes: checks the rate limit and reserves the budget in one transaction, and later settles
+ * what was used. Requests that arrive together share one transaction per shard (group commit), so the database does one
+ * commit for many. Settlements are queued, written in batches within 100 ms and retried while the database is
+ * unavailable. Reservations name the process that holds them; if it dies, another process settles them. An admission
+ * that may have committed without an answer is found by a poll, and its reservation is refunded.
+ */
+
 import { randomUUID } from 'node:crypto';
 import type { BackgroundCorrection, Clock, Logger } from '../../core/contracts/index.js';
 import {
@@ -74,8 +82,8 @@ export interface Admission {
  * dies; then its input is charged (status 500, estimated), or all
  * of it with `chargesReserved`.
  *
- * Only for a budget that limits tokens or money are the tokens of a request counted, which takes time: a request whose
- * budgets are not known to do so is first judged without. It then reserves its input and as much output as it wants, or
+ * Counting tokens takes time, so it runs only if a budget limits tokens or money. A request is first judged without a
+ * count if its budgets are not known to need one. It then reserves its input and as much output as it wants, or
  * as is left in all of its budgets. So the usage stays within each budget as long as upstreams keep to the limit that
  * they get.
  */

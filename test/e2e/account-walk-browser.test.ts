@@ -89,7 +89,7 @@ describe('somebody new, from the first page to their first picture', () => {
     expect([link.status, link.json.error.code]).to.deep.equal([403, 'route_not_allowed']);
     await page.reload();
     expect(await page.content()).not.to.contain(key.slice(15));
-    await page.getByText('but not images, link data or sound models').waitFor();
+    await page.getByText('but not images, link data or audio models').waitFor();
   });
 
   it('orders a plan, whose page turns by itself as soon as the bank has told of the money', async () => {
@@ -106,7 +106,7 @@ describe('somebody new, from the first page to their first picture', () => {
     await page.getByText('Payment received').waitFor();
     await page.getByRole('link', { name: 'Go to the dashboard' }).click();
     await page.locator('.plan-name', { hasText: gateway.planName }).waitFor();
-    await page.getByText('Your keys can use images, link data, text models and sound models.').waitFor();
+    await page.getByText('Your keys can use images, link data, text models and audio models.').waitFor();
   });
 
   it('has a first document and a first picture with the same key', async () => {

@@ -142,7 +142,7 @@ describe('pages of the site by keyboard alone', () => {
     await tabTo('The code that the program shows');
     await page.keyboard.type('BCDF-GHJK');
     await press('Enter');
-    await page.getByText('No program waits under this code').waitFor();
+    await page.getByText('Code not found').waitFor();
     const field = page.getByLabel('The code that the program shows');
     expect(await field.inputValue()).to.equal('BCDF-GHJK');
     expect((await focused()).id).to.equal('user_code');

@@ -127,13 +127,13 @@ describe('the playground in a real browser', () => {
     const key = (await page.locator('#new-key-text').textContent()) ?? '';
     expect(key).to.match(/^sk-mg-/);
     await open('links');
-    await page.getByText('Your plan, Free, does not include link data. No plan does.').waitFor();
+    await page.getByText('This gateway does not offer link data.').waitFor();
     expect(await page.getByLabel('Public link').isDisabled()).to.equal(true);
     expect(await page.getByRole('button', { name: 'Extract' }).isDisabled()).to.equal(true);
     await page.locator('#link-form').evaluate((form: HTMLFormElement) => form.querySelector('button')?.click());
     await expectGood('closed-links');
     await open('images');
-    await page.getByText('Your plan, Free, does not include images. No plan does.').waitFor();
+    await page.getByText('This gateway does not offer images.').waitFor();
     await page.locator('#image-form .drop').evaluate((area) => {
       const dataTransfer = new DataTransfer();
       dataTransfer.items.add(new File(['x'], 'x.png', { type: 'image/png' }));
@@ -142,7 +142,7 @@ describe('the playground in a real browser', () => {
     expect(await page.locator('#image-form .drop-files li').count()).to.equal(0);
     await open('models');
     await page
-      .getByText('does not include sound models. Included in 30M tokens, 100M tokens or 300M tokens.')
+      .getByText('does not include audio models. Included in 30M tokens, 100M tokens or 300M tokens.')
       .first()
       .waitFor();
     expect(await page.getByRole('button', { name: 'Speak' }).isDisabled()).to.equal(true);

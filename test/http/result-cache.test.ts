@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { type Clock, createGateway, type Extraction, GatewayError, systemClock } from 'mediagate';
 import { createMemoryCache } from 'mediagate/testing';
-import { DEFINITIVE_CODES, TRANSIENT_CODES } from '../../core/runtime/errors.js';
+import { DEFINITIVE_CODES, TRANSIENT_CODES } from '../../core/runtime/index.js';
 import { silentLogger } from '../../core/runtime/logger.js';
 import { openState } from '../../server/state.js';
 import { invented, inventedExtraction } from '../support/invented-plugin.js';

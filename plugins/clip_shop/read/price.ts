@@ -144,7 +144,7 @@ export function readAmount(value: unknown): Amount {
   return amount.value === 0 ? { masked: false } : amount;
 }
 
-/** As {@link readAmount}, and zero counts: what is sent free of charge costs that. */
+/** A price in any notation, where zero is a value: what is sent free of charge costs that. */
 export function readMoney(value: unknown): Amount {
   if (typeof value === 'number')
     return Number.isFinite(value) && value >= 0 ? { value, masked: false } : { masked: false };

@@ -1,6 +1,7 @@
 /*
  * Makes one part of the document from each place of a page that holds the product, in both generations of the schema.
- * Counters state whether the page rounds them. Shop data that belong to another seller are left out.
+ * Counters state whether the page rounds them. Shop data that belong to another seller are left out, and so is `GLOBAL`
+ * as a market.
  */
 
 import {

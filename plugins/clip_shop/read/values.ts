@@ -45,7 +45,7 @@ export function known<Fields extends object>(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields;
 }
 
-/** As {@link known}; undefined if no member is left. */
+/** The record without members whose value is undefined; undefined if none is left. */
 export function anyKnown<Fields extends object>(fields: Fields): Fields | undefined {
   const record = known(fields);
   return Object.keys(record).length > 0 ? record : undefined;

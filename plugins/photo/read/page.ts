@@ -1,9 +1,9 @@
 /*
  * Reads the page of a post: its data, then the linked data of older pages, then the tags for link previews. Only
  * scripts that contain an identifier of the post near typical fields are parsed, because a page has megabytes of other
- * data. If there is no post, the page's own words decide: a ruling, a closed gate, an error page, a challenge, or a
- * login page. A login page is transient, since the site also shows it for public posts. Tags without the author's id
- * get it from the page's route.
+ * data. If there is no post, the page's own words decide: a stated reason, a closed gate, an error page, a challenge,
+ * or a login page. A login page is transient, since the site also shows it for public posts. Tags without the author's
+ * id get it from the page's route.
  */
 
 import { asId, findJsonAfter, findPhrase, type ScriptedPage, splitScripts, tryParseJson } from 'mediagate/plugin';

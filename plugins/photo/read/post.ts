@@ -2,7 +2,8 @@
  * The types and rules that all sources share: what a reading is, the rank of sources, which counters are hidden, and
  * whether the readings suffice. A counter of -1 is hidden, and so are zero views of a video. If the owner disabled
  * counters, likes are left out, because the number in the data is not the real one. Tags of a page never count as
- * complete, since they have one image at most. The text of a ruling decides between region, private, age and login.
+ * complete, since they have one image at most. The text of a stated reason decides between region, private, age and
+ * login.
  */
 
 import {

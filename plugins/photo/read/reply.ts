@@ -1,6 +1,7 @@
 /*
  * Finds a post's nodes anywhere in a reply, by the number of typical fields and by the id; places change, fields rarely
- * do. A node behind a closed gate means that the post exists, but only for signed-in users.
+ * do. A node behind a closed gate means that the post exists, but only for signed-in users. A reply with other posts
+ * only is about another post.
  */
 
 import { asArray, asId, asRecord, asString, at, findAll, type JsonRecord } from 'mediagate/plugin';

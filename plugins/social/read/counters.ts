@@ -1,3 +1,11 @@
+/*
+ * Reads counters from records and from texts in any interface language. The paths in records are data of
+ * site-config.json, exact numbers before rounded texts. A zero counts only without another number, because some layouts
+ * put zero in the place of a hidden counter; zero views beside other counts are marked as hidden. Words of the
+ * configuration say what a text counts. A line of counters in unknown words gives no metrics, since their order differs
+ * by layout, but it is not taken for a title.
+ */
+
 import {
   asArray,
   asCount,

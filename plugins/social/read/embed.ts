@@ -1,3 +1,10 @@
+/*
+ * Reads the page that other sites embed, from its markup: author, text, time, pictures, counters and the files of one
+ * video. The page counts only if it links to the requested item; an alias may appear as another one, and then the only
+ * dated link is used. Files are taken only if the page names one video. The text is read tag by tag in one pass, with
+ * its paragraphs and without the links that fold it; that reader also serves pages from before 2021.
+ */
+
 import {
   type Author,
   asPositive,

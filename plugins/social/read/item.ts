@@ -1,3 +1,10 @@
+/*
+ * Collects the records of the requested item from the index of a page. The fields of one post are spread over many
+ * records that are linked by ids, so the search runs twice: the ids found first select further scripts. A story counts
+ * if it states the post's id or address, or if the requested video or photo is its only content. An id that appears in
+ * base64 alone is not trusted. At most 50 linked ids are followed, since a page with more is hostile.
+ */
+
 import { asArray, asId, asRecords, asString, at, type JsonRecord } from 'mediagate/plugin';
 import { readStoryId } from './parts.js';
 import { createRelayStore, firstValue, type RelayPage, type RelayStore } from './relay.js';

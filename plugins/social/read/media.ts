@@ -1,3 +1,11 @@
+/*
+ * Reads files and state of a video, and media entries in general. Files with video and audio come first, then separate
+ * tracks of the manifests, then the files that the page prefetches, which are used only without a manifest. A URL of
+ * the media hosts states duration, bitrate and expiry in its own parameters. Durations of records are preferred,
+ * because those in URLs are rounded. Videos marked as silent list no audio. Playlists on the site's own host are for
+ * debugging and are left out.
+ */
+
 import {
   absoluteUrl,
   asArray,

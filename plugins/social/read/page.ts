@@ -1,3 +1,11 @@
+/*
+ * Reads a page of the requested item from four sources, best first: query results in scripts, linked data, old scripts,
+ * and tags. Tags and data without ids count only if the page as a whole is about the item, by its addresses or its
+ * route. An alias is translated to the number that the page states; a page may show the post under a third alias. Tags
+ * repeat pictures in smaller sizes, which are dropped if others are there. If nothing is found, the page is classified:
+ * login, another item, or a changed layout.
+ */
+
 import type { Failure, ItemCall, LinkRef, Outcome, PartialPost } from 'mediagate/plugin';
 import { isAlias, itemAt } from '../links.js';
 import { parseMessage, parsePlugin } from './embed.js';

@@ -1,3 +1,11 @@
+/*
+ * Takes a page apart once for all readers: scripts, markup, linked data, tags and the route, which names the screen
+ * that the page shows. Ids of stories are decoded from base64 to author and post. Of the descriptions in the tags the
+ * longest is used, since they are cut at various lengths, and counters and author are taken off its beginning.
+ * Descriptions of the profile are recognized and skipped. Pictures at an address for crawlers are left out, because
+ * clients cannot fetch them.
+ */
+
 import {
   asPositive,
   asString,

@@ -1,3 +1,10 @@
+/*
+ * Builds one part of the document from the records of an item: author, caption, time, music, pictures and videos. Each
+ * field comes from the first record that has it; sections of a story repeat the post and are used where they have no
+ * other id. The author is the profile that posted, else the owner of the video or photo. Of each photo the largest
+ * picture is taken. A post that states more attachments than the page lists gets a limitation with both numbers.
+ */
+
 import {
   type Author,
   asArray,

@@ -1,3 +1,10 @@
+/*
+ * Finds the query results in a page's scripts and indexes their records by id. A page has a hundred scripts and more,
+ * and most are about other items, so only those that contain a wanted id are parsed, each once. One list makes up nine
+ * tenths of a page of reels and is repeated in every result; repetitions are cut out before parsing. Limits keep a
+ * hostile page cheap: 400 scripts, 400,000 records, and a nesting of 14 levels around a result.
+ */
+
 import {
   asArray,
   asRecord,

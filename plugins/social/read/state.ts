@@ -1,3 +1,11 @@
+/*
+ * Decides which refusal a page stands for, if any. The address after redirects comes first, then the route, the tags,
+ * and words last: pages of items contain the words of login forms and error screens as well, so only their position
+ * counts. An error screen with a title is a final state, one without is a check for robots. Word searches run only in
+ * pages below 400,000 characters. A page that was cut is never taken for a login form, because the item may have
+ * followed.
+ */
+
 import type { DefinitiveCode, Failure, TransientCode } from 'mediagate/plugin';
 import { isOwnHost } from '../links.js';
 import type shipped from '../site-config.json';

@@ -1,3 +1,11 @@
+/*
+ * Reads the tags in the head of a page, in every interface language. Titles join counters, text, author and the name of
+ * the site in several orders; a comparison with the description shows which part is which. Texts are compared by their
+ * letters and digits alone. Of several texts the longest one that is not cut is the caption, if it begins as the
+ * description does. In groups the title is the group's name. On photo pages, a description of the owner is not taken
+ * for a caption.
+ */
+
 import { hashtagsIn, type PartialPost } from 'mediagate/plugin';
 import { usernameIn } from '../links.js';
 import { type CounterTexts, readCounterLine, readCounterList } from './counters.js';

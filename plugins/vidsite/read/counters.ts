@@ -1,3 +1,8 @@
+/*
+ * Reads the counters that pages show as text, such as `1.2M views`, with a mark if they are rounded. Labels for screen
+ * readers are preferred, because they have the exact number. The number of viewers of a stream is not taken for views.
+ */
+
 import { asArray, asRecord, asString, at, type Count, findAll, parseCount } from 'mediagate/plugin';
 import { olderCommentsText, olderLikeTexts } from './older/layouts.js';
 import { panelsOf, textOf } from './values.js';

@@ -1,3 +1,11 @@
+/*
+ * Reads the parts of a page that belong to the description: text, chapters, music, and the panel that repeats the
+ * video's data. The page shortens URLs; the full ones are taken from the links behind them, whose ranges are in UTF-16
+ * units. Chapters come from the progress bar, else from the panel, else from time stamps under the site's own rule: at
+ * least three, ascending, from zero. Several credited songs mean that none is the video's own. Of likes, the state
+ * before a click is read.
+ */
+
 import {
   asArray,
   asNumber,

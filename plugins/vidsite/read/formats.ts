@@ -1,3 +1,11 @@
+/*
+ * Reads the files of a player reply. A file is listed only if it has a URL that can be fetched: ciphered, protected and
+ * segmented ones become limitations. Files that the platform enlarged come last, because they have more pixels and show
+ * no more. The original audio track is recognized by tags, which are a protocol buffer in base64 or part of the URL.
+ * Media URLs are bound to the IP address of the request and state when they expire. The audio file is chosen by track,
+ * then by the preferred formats of the configuration.
+ */
+
 import {
   asArray,
   asNumber,

@@ -1,3 +1,10 @@
+/*
+ * Reads the data around the player: title, owner, counters, day, badges and chapters, of a page or of the `next` reply.
+ * One record of places serves the desktop and the phone layout, and gaps are filled from the description panel. Joint
+ * videos name several channels; the uploader is first, the others are collaborators. A reply whose ids are those of
+ * another video is not read. If the page shows a reason instead of a video, it is returned as a refusal.
+ */
+
 import {
   asArray,
   asString,

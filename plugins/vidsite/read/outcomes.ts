@@ -1,3 +1,11 @@
+/*
+ * Says what a player reply or a page means. Status and structure of the error screen decide first, then phrases of the
+ * reason, which is in the interface language, and the plain status last. A restricted video still returns its data if
+ * title and author are known, with a limitation and without files. A private video returns nothing, even if the reply
+ * has data. A check for robots and a rate limit are transient. An unavailable video counts as blocked in the region if
+ * its list of countries omits the requested one.
+ */
+
 import {
   asArray,
   asNumber,

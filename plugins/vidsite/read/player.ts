@@ -1,3 +1,10 @@
+/*
+ * Reads a player reply or its microformat: ids, title, counters, times, live state, files and subtitles. It returns
+ * nothing unless all ids in the reply are those of the video. A list of all 249 countries is no restriction and is left
+ * out. Disabled ratings mark the likes as hidden. Subtitles that need a token of the player are left out with a
+ * limitation; for the others one parameter is added to the URL, and the signed rest stays byte for byte.
+ */
+
 import {
   asArray,
   asBoolean,

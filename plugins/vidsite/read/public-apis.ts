@@ -1,3 +1,10 @@
+/*
+ * Reads the two documented APIs: the Data API, for which the operator has a key, and oEmbed. The Data API omits
+ * counters that the owner hides, so an absent one is marked as hidden; it rounds subscribers to three digits, which is
+ * marked as well. Channel data count only if the channel is the owner of the video. An oEmbed reply has title, author
+ * and picture alone, and it counts only if its player or picture is that of the video.
+ */
+
 import {
   asNumber,
   asRecord,

@@ -1,3 +1,11 @@
+/*
+ * Readers for the small values that all replies of the site have: texts, URLs, ids, channels, pictures and days. A
+ * reply is about the requested video only if every id that it states is that of the video. Days are read in many
+ * interface languages, in three orders of numbers and with names of months; a day that two languages read differently
+ * is left out. URLs are made absolute and https. Of several pictures, the largest comes first and each URL is listed
+ * once.
+ */
+
 import {
   absoluteUrl,
   asArray,
@@ -13,8 +21,6 @@ import {
 } from 'mediagate/plugin';
 import { canonicalUrl } from '../links.js';
 import months from './months.json' with { type: 'json' };
-
-/** Readers for the small values that all replies of the site have: texts, URLs, ids, channels, pictures, days. */
 
 /** The text of a node: `{simpleText}`, `{runs: [{text}]}`, `{content}` or a string. Undefined if it is blank. */
 export function textOf(value: unknown): string | undefined {

@@ -1,3 +1,8 @@
+/*
+ * Finds the JSON of a watch page, in the forms of 2019 to 2026, and uses the meta tags if the player data are missing.
+ * A page without either is classified as a captcha, a consent form, another page or a changed layout.
+ */
+
 import {
   asCount,
   at,

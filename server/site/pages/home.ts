@@ -1,3 +1,9 @@
+/*
+ * The home page: what the gateway does, with an example request for each kind of work, and the plans. The examples have
+ * the address of this gateway, and the lists of platforms and models are those that are ready here. The visitor's next
+ * step depends on whether they are signed in.
+ */
+
 import { codeBlock, type Html, html, type Page } from '../page.js';
 import type { PlanView } from '../views.js';
 import { renderPlanCards } from './plans.js';
@@ -23,7 +29,7 @@ export function homePage(view: HomeView): Omit<Page, 'viewer'> {
     content: html`<div class="frame hero">
 <div class="hero-words">
 <h1>Links in.<br>Documents out.</h1>
-<p>Your own gateway reads public links, creates images as durable jobs, and offers text and sound models in the format of
+<p>Your own gateway reads public links, creates images as durable jobs, and offers text and audio models in the format of
 OpenAI’s SDKs. One key for all of it.</p>
 <div class="row">
 ${isSignedIn ? html`<a class="button" href="/dashboard">Open the dashboard</a>` : html`<a class="button" href="/login">Sign in and get a key</a>`}
@@ -72,7 +78,7 @@ ${codeBlock({ id: 'job-text', title: 'With the OpenAI SDK', text: textRequest(ba
 }
 
 function modelWords({ text, audio }: HomeView['models']): string {
-  return `${text} text models and ${audio} sound models are ready.`;
+  return `${text} text models and ${audio} audio models are ready.`;
 }
 
 const LINK_ANSWER = `{

@@ -1,3 +1,7 @@
+/*
+ * The sign-in page, and the pages on which a user approves or denies a program that requests access.
+ */
+
 import type { SignInStatus } from '../../accounts/index.js';
 import { type Html, html, type Page } from '../page.js';
 
@@ -43,7 +47,7 @@ export function deviceCodePage(wrong?: string): Page {
     'Connect a program',
     'Enter the code that the program shows. You then see what it asks for.',
     html`<form class="card stack" method="get" action="/device">
-<p class="problem" role="alert" id="code-problem">${isWrong && 'No program waits under this code. Compare it with the one that the program shows, or start again there: a code is good for ten minutes, and once.'}</p>
+<p class="problem" role="alert" id="code-problem">${isWrong && 'Code not found. Compare it with the one that the program shows, or start again there. Codes work once and expire after 10 minutes.'}</p>
 <div class="field"><label for="user_code">The code that the program shows</label>
 <input class="input user-code-input" id="user_code" name="user_code" required maxlength="12" placeholder="BCDF-GHJK"${isWrong && html` value="${wrong.slice(0, 12)}" aria-invalid="true" aria-describedby="code-problem" autofocus`} autocomplete="off" autocapitalize="characters" spellcheck="false"></div>
 <button class="button">Continue</button>

@@ -195,7 +195,7 @@ describe('answers of chats as responses', () => {
   it('throw what the body throws, and say what is no answer', async () => {
     const error = new GatewayError('upstream_error', 'gone');
     expect(await rejection(textOf(bodyOf('text/event-stream', [error], { stream: true })))).to.equal(error);
-    for (const text of ['<html>', '{"error":{"message":"no"}}', '']) {
+    for (const text of ['<html>', '{"error":{"message":"no"}}', '', '[]', 'null', '{}', '{"choices":[]}']) {
       expect(await rejection(textOf(bodyOf('application/json', [text])))).to.have.property('code', 'upstream_error');
     }
   });

@@ -1,3 +1,10 @@
+/*
+ * Reads what older pages state: schema.org nodes, counters in script objects, the time in a page's statistics, and the
+ * author in a story's id. Counters are read only near the id of the item, at most 2,500 characters to each side and not
+ * beyond the next object of the same kind. A video node has no id of its own and counts only if the whole page is about
+ * the item. Links of comments contain the post's id too and are skipped when the time is read.
+ */
+
 import {
   type Author,
   asId,

@@ -1,9 +1,12 @@
+/*
+ * Readers for parts of pages from before 2024, which recorded pages in the tests still have: player configuration,
+ * phone rows, like buttons and the table of music.
+ */
+
 import { asArray, at, type Common, findJsonAfter, type JsonRecord, tryParseJson } from 'mediagate/plugin';
 import type { SiteConfig } from '../../fetch.js';
 import { accessibilityLabel, rendererIn, textOf } from '../values.js';
 import musicRows from './music-rows.json' with { type: 'json' };
-
-/** Readers for parts of pages from before 2024. Recorded pages still have them. */
 
 /**
  * Until 2020 the player configuration of a page had the whole player reply, as JSON in a string, and pages in the phone
